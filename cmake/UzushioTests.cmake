@@ -1,0 +1,39 @@
+# One executable per tests/cpp/*.cpp, registered with CTest on one rank, or on each number of ranks
+# that a line of the file names: "// ranks: 1 2 4 6".
+enable_testing()
+find_package(GTest REQUIRED)
+
+# Open MPI refuses more ranks than cores, and binds every job to the same cores, unless told not to.
+execute_process(COMMAND "${MPIEXEC_EXECUTABLE}" --version OUTPUT_VARIABLE version ERROR_QUIET)
+if(version MATCHES "Open MPI|OpenRTE|prte")
+    set(launch_flags --oversubscribe --bind-to none)
+endif()
+
+# A library, so that a test with a main of its own wins.
+add_library(uzushio_test_main STATIC "${PROJECT_SOURCE_DIR}/tests/cpp/support/mpi_main.cpp")
+target_link_libraries(uzushio_test_main PUBLIC GTest::gtest MPI::MPI_CXX PRIVATE uzushio::flags)
+
+get_property(rooms GLOBAL PROPERTY UZUSHIO_ROOMS)
+file(GLOB tests CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cpp/*.cpp")
+foreach(source IN LISTS tests)
+    cmake_path(GET source STEM name)
+    add_executable(${name} "${source}")
+    target_include_directories(
+        ${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests/cpp")
+    target_link_libraries(${name} PRIVATE ${rooms} uzushio::flags uzushio_test_main)
+    set_target_properties(
+        ${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+    file(STRINGS "${source}" ranks REGEX "^// ranks:" LIMIT_COUNT 1)
+    string(REGEX MATCHALL "[0-9]+" ranks "${ranks}")
+    if(NOT ranks)
+        set(ranks 1)
+    endif()
+    foreach(n IN LISTS ranks)
+        add_test(NAME ${name}.${n}
+                 COMMAND "${MPIEXEC_EXECUTABLE}" ${launch_flags} ${MPIEXEC_NUMPROC_FLAG} ${n}
+                         ${MPIEXEC_PREFLAGS} $<TARGET_FILE:${name}> ${MPIEXEC_POSTFLAGS})
+        set_tests_properties(${name}.${n} PROPERTIES PROCESSORS ${n} TIMEOUT 120)
+    endforeach()
+endforeach()

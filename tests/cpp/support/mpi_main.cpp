@@ -1,0 +1,42 @@
+// The main of every C++ test: one rank reports, the others speak only when they fail, and a
+// failure on any rank fails the job.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <cstdio>
+
+namespace {
+
+class FailuresOfOneRank : public testing::EmptyTestEventListener {
+  public:
+    explicit FailuresOfOneRank(int rank) : rank_(rank) {}
+
+    void OnTestPartResult(const testing::TestPartResult& result) override {
+        if (!result.failed()) return;
+        std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank_,
+                     result.file_name() != nullptr ? result.file_name() : "unknown file",
+                     result.line_number(), result.message());
+    }
+
+  private:
+    int rank_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    testing::InitGoogleTest(&argc, argv);
+    MPI_Init(&argc, &argv);
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank != 0) {
+        auto& listeners = testing::UnitTest::GetInstance()->listeners();
+        delete listeners.Release(listeners.default_result_printer());
+        listeners.Append(new FailuresOfOneRank(rank));  // GoogleTest owns it
+    }
+
+    int failed = RUN_ALL_TESTS();
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Finalize();
+    return failed;
+}
