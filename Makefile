@@ -1,0 +1,45 @@
+# Each target does its own set-up first (tools/setup), which costs nothing when it is done already.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help build demo test check format bench validate lock clean
+
+ENV := . tools/env.sh &&
+RANKS ?= 2
+CXX_FILES = $$(find src include tests/cpp -name '*.[ch]pp' -o -name '*.h' 2>/dev/null)
+
+help:  ## print this
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+build:  ## set up, and build and install the package into .venv
+	@tools/setup
+
+demo: build  ## run a turbulent channel on RANKS (2) ranks, about two minutes
+	$(ENV) uzushio run examples/cases/channel.yaml --ranks $(RANKS) $(ARGS)
+
+test:  ## every test; ARGS go to pytest
+	@tools/setup --tests
+	@tools/test $(ARGS)
+
+check: build  ## formatting, lint and types, as the pre-commit hooks do
+	$(ENV) ruff check python tests bench
+	$(ENV) ruff format --check python tests bench
+	$(ENV) clang-format --dry-run -Werror $(CXX_FILES)
+	$(ENV) mypy
+
+format: build  ## let the formatters decide
+	$(ENV) ruff check --fix-only -q python tests bench
+	$(ENV) ruff format python tests bench
+	$(ENV) clang-format -i $(CXX_FILES)
+
+bench: build  ## every benchmark: a table here, records in bench/results/
+	$(ENV) python bench $(ARGS)
+
+validate: build  ## the long comparison with published DNS; resumes where it stopped
+	$(ENV) python validation/channel180.py $(ARGS)
+
+lock: build  ## pin requirements.in anew in requirements.lock
+	$(ENV) uv pip compile -q --universal --python-version 3.11 --generate-hashes --upgrade \
+	    --custom-compile-command "make lock" requirements.in -o requirements.lock
+
+clean:  ## remove build/ and .venv/
+	rm -rf build dist .venv compile_commands.json

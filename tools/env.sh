@@ -1,0 +1,10 @@
+# What every run of this checkout needs. Sourced by the Makefile and the scripts beside it.
+PATH="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/.venv/bin:$PATH"
+export PATH
+
+# In a container one is root and means it.
+if [ "$(id -u)" = 0 ]; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+fi
+# Where there is no InfiniBand this one-sided component only complains.
+export OMPI_MCA_osc="${OMPI_MCA_osc-^ucx}"
