@@ -1,0 +1,153 @@
+"""Case files: the sections that all solvers share, and how a file becomes a validated `Case`.
+
+A solver adds its own sections by subclassing `Case`, each a `Section`. Times and lengths are in the
+solver's units.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from uzushio import registry, yaml_file
+from uzushio.case_errors import explain
+from uzushio.errors import CaseError
+from uzushio.lengths import Length
+
+__all__ = ["Case", "Length", "Section", "load_case"]
+
+Positive = Annotated[float, Field(gt=0.0)]
+Count = Annotated[int, Field(gt=0)]
+
+
+class Section(BaseModel):
+    """A section of a case file: unknown keys, NaN and infinity are errors; immutable."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Time(Section):
+    """How far and how fast: stops at whichever of `steps` and `end` comes first."""
+
+    steps: Count | None = Field(None, description="number of the last step, counted from 0")
+    end: float | None = Field(None, description="time at which to stop")
+    cfl: Positive | None = Field(None, description="CFL number that sets each time step")
+    dt: Positive | None = Field(None, description="fixed time step")
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> Self:
+        if self.steps is None and self.end is None:
+            raise ValueError("needs 'steps' or 'end' (or both)")
+        if (self.cfl is None) == (self.dt is None):
+            raise ValueError("needs exactly one of 'cfl' and 'dt' (set the other to null)")
+        return self
+
+
+class Statistics(Section):
+    """When time averages are sampled."""
+
+    start: float = Field(0.0, description="time from which samples are taken")
+    every: Count = Field(10, description="steps between samples")
+
+
+class Checkpoint(Section):
+    """When checkpoints are written, besides the one at the end of a run."""
+
+    every: Count | None = Field(500, description="steps between checkpoints; null for none")
+    minutes: Positive | None = Field(None, description="wall-clock minutes between checkpoints")
+    keep: Count = Field(2, description="number of checkpoints kept")
+
+
+class Output(Section):
+    """Where results go, and how often the progress is said."""
+
+    folder: Path = Field(Path("run"), description="folder of the run")
+    monitor_every: Positive = Field(5.0, description="seconds between progress lines")
+
+
+class Case(Section):
+    """What every case file holds; a solver's case adds its own sections."""
+
+    solver: str
+    title: str = ""
+    time: Time
+    statistics: Statistics = Statistics()
+    checkpoint: Checkpoint = Checkpoint()
+    output: Output = Output()
+
+    def digest(self) -> str:
+        """Identify the case: equal for cases with equal values."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
+
+    def to_yaml(self) -> str:
+        """Write the case with all defaults filled in, as a case file that loads to the same."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def load_case(path: Path | str, overrides: list[str] | None = None) -> Case:
+    """Read a case file, apply overrides and validate it with the model of its solver.
+
+    Args:
+        path: the YAML file.
+        overrides: "section.key=value" each, the value in YAML.
+
+    Raises:
+        CaseError: one line for each mistake, naming the file and line, the key, the value given
+            and what is allowed.
+    """
+    path = Path(path)
+    values, lines = yaml_file.parse(yaml_file.read_text(path), str(path))
+    given = {_apply(override, values) for override in overrides or []}
+
+    def where(key: yaml_file.KeyPath) -> str:
+        for end in range(len(key), 0, -1):
+            if key[:end] in given:
+                return f"--set {'.'.join(map(str, key[:end]))}"
+            if key[:end] in lines:
+                return f"{path}:{lines[key[:end]]}"
+        return str(path)
+
+    model = _model(values, where)
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise CaseError("\n".join(explain(error, model, values, where))) from error
+
+
+def _model(values: dict[str, Any], where: Callable[[yaml_file.KeyPath], str]) -> type[Case]:
+    """Find the case model of the solver that `values` names."""
+    name = values.get("solver")
+    if not isinstance(name, str):
+        allowed = ", ".join(registry.known())
+        raise CaseError(f"{where(('solver',))}: solver is required (allowed: {allowed})")
+    try:
+        return registry.solver_class(name).case_model
+    except CaseError as error:
+        raise CaseError(f"{where(('solver',))}: {error}") from error
+
+
+def _apply(override: str, values: dict[str, Any]) -> yaml_file.KeyPath:
+    """Set one "section.key=value" in `values` and return the key's path."""
+    dotted, equals, text = override.partition("=")
+    keys = dotted.strip().split(".")
+    if not equals or not all(keys):
+        raise CaseError(f"--set {override}: write it as section.key=value, e.g. time.steps=200.")
+    try:
+        value = yaml_file.parse_value(text)
+    except yaml.YAMLError as error:
+        raise CaseError(f"--set {override}: the value is not YAML ({error}).") from error
+    section = values
+    for depth, key in enumerate(keys[:-1], start=1):
+        if section.get(key) is None:
+            section[key] = {}
+        if not isinstance(section[key], dict):
+            above = ".".join(keys[:depth])
+            raise CaseError(f"--set {override}: {above} is a value and has no '{keys[depth]}'.")
+        section = section[key]
+    section[keys[-1]] = value
+    return tuple(keys)

@@ -1,0 +1,114 @@
+"""Pydantic's complaints as lines for people: place, key, value given, what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from uzushio.registry import unknown
+from uzushio.yaml_file import KeyPath
+
+_SHORTER = {
+    "must be a valid integer": "must be an integer",
+    "must be a valid number": "must be a number",
+    "must be a valid string": "must be text",
+    "must be a valid dictionary": "must be a section of `key: value` lines",
+}
+
+
+def explain(
+    error: ValidationError,
+    model: type[BaseModel],
+    values: dict[str, Any],
+    where: Callable[[KeyPath], str],
+) -> list[str]:
+    """One line for each mistake.
+
+    Args:
+        error: what pydantic found.
+        model: the model of the whole case.
+        values: the values that were validated.
+        where: says in which file and line, or override, a key was given.
+    """
+    lines = []
+    for mistake in error.errors(include_url=False):
+        location = mistake["loc"]
+        key = _key(location, values, mistake["type"] == "missing")
+        allowed = _allowed(location, model) if mistake["type"] == "extra_forbidden" else []
+        lines.append(f"{where(key)}: {_sentence(mistake, key, allowed)}")
+    return list(dict.fromkeys(lines))
+
+
+def _sentence(mistake: Any, key: KeyPath, allowed: list[str]) -> str:
+    """Say what is wrong with the value at `key`."""
+    dotted = ".".join(map(str, key)) or "the case"
+    if mistake["type"] == "missing":
+        return f"{dotted} is required"
+    if mistake["type"] == "extra_forbidden":
+        return f"{dotted} {unknown(str(key[-1]), allowed)}"
+    if mistake["type"].startswith("union_tag"):
+        return _tag_sentence(mistake, dotted)
+    message = mistake["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    for long, short in _SHORTER.items():
+        if message.startswith(long):
+            message = short
+    given = mistake["input"]
+    if isinstance(given, (dict, BaseModel)):
+        return f"{dotted} {message}"
+    return f"{dotted}: got {given!r}, {message}"
+
+
+def _tag_sentence(mistake: Any, dotted: str) -> str:
+    """Say which values are allowed for the key that a section's kind is told by."""
+    context = mistake["ctx"]
+    key = f"{dotted}.{context['discriminator'].strip(chr(39))}"
+    if mistake["type"] == "union_tag_not_found":
+        return f"{key} is required"
+    return f"{key}: got {context['tag']!r}, must be one of {context['expected_tags']}"
+
+
+def _key(location: tuple[Any, ...], values: Any, missing: bool) -> KeyPath:
+    """Keep what is in the file of pydantic's location, which also names union members."""
+    key: list[Any] = []
+    for depth, part in enumerate(location, start=1):
+        if isinstance(values, dict) and part in values:
+            values = values[part]
+        elif isinstance(values, list) and isinstance(part, int) and part < len(values):
+            values = values[part]
+        elif not (missing and depth == len(location)):
+            continue
+        key.append(part)
+    return tuple(key)
+
+
+def _allowed(location: tuple[Any, ...], model: type[BaseModel]) -> list[str]:
+    """List the keys known in the section that holds the last part of `location`."""
+    sections = [model]
+    for part in location[:-1]:
+        inner = [found.model_fields[part].annotation for found in sections if _has(found, part)]
+        if inner:
+            sections = [found for annotation in inner for found in _models(annotation)]
+        else:
+            sections = [found for found in sections if _is_member(found, part)] or sections
+    return list(dict.fromkeys(name for found in sections for name in found.model_fields))
+
+
+def _has(model: type[BaseModel], part: Any) -> bool:
+    return part in model.model_fields
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Find the models in an annotation such as `Annotated[A | B | None, …]` or `list[A]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models(argument)
+
+
+def _is_member(model: type[BaseModel], tag: Any) -> bool:
+    """Whether pydantic calls this union member `tag`: its class, or a literal it is told by."""
+    if model.__name__ == tag:
+        return True
+    return any(tag in get_args(field.annotation) for field in model.model_fields.values())

@@ -1,0 +1,27 @@
+"""Errors that a user can act on: every message is one full sentence that says what to do."""
+
+from __future__ import annotations
+
+
+class UzushioError(RuntimeError):
+    """An expected failure; the command line prints its message without a traceback."""
+
+
+class CaseError(UzushioError):
+    """The case file, an override or the number of ranks is not usable."""
+
+
+class CheckpointError(UzushioError):
+    """A checkpoint is missing, incomplete, damaged, or of another solver."""
+
+
+class OutputError(UzushioError):
+    """The output folder cannot be used or written: it holds another run, or the disk is full."""
+
+
+class LaunchError(UzushioError):
+    """The MPI job cannot be started as asked."""
+
+
+class OtherRankFailed(UzushioError):
+    """Raised on the ranks that were well when another rank failed; nobody prints it."""
