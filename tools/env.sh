@@ -6,5 +6,5 @@ export PATH
 if [ "$(id -u)" = 0 ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
-# Where there is no InfiniBand this one-sided component only complains.
-export OMPI_MCA_osc="${OMPI_MCA_osc-^ucx}"
+# Where there is no InfiniBand, ucx only complains, and ofi looks for it a second long at every start.
+export OMPI_MCA_osc="${OMPI_MCA_osc-^ucx}" OMPI_MCA_btl="${OMPI_MCA_btl-^ofi}"
