@@ -12,7 +12,8 @@ class FailuresOfOneRank : public testing::EmptyTestEventListener {
     explicit FailuresOfOneRank(int rank) : rank_(rank) {}
 
     void OnTestPartResult(const testing::TestPartResult& result) override {
-        if (!result.failed()) return;
+        if (!result.failed())
+            return;
         std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank_,
                      result.file_name() != nullptr ? result.file_name() : "unknown file",
                      result.line_number(), result.message());
@@ -22,7 +23,7 @@ class FailuresOfOneRank : public testing::EmptyTestEventListener {
     int rank_;
 };
 
-}  // namespace
+} // namespace
 
 int main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
@@ -32,7 +33,7 @@ int main(int argc, char** argv) {
     if (rank != 0) {
         auto& listeners = testing::UnitTest::GetInstance()->listeners();
         delete listeners.Release(listeners.default_result_printer());
-        listeners.Append(new FailuresOfOneRank(rank));  // GoogleTest owns it
+        listeners.Append(new FailuresOfOneRank(rank)); // GoogleTest owns it
     }
 
     int failed = RUN_ALL_TESTS();
