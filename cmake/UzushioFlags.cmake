@@ -12,6 +12,7 @@ target_compile_options(
         -fno-math-errno
         -fno-trapping-math
         -ffp-contract=fast
+        -fopenmp-simd
         -Wall
         -Wextra
         -Wpedantic

@@ -1,0 +1,9 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace uzushio::bindings {
+
+void bind_channel(nanobind::module_& module);
+
+} // namespace uzushio::bindings

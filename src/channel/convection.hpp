@@ -1,0 +1,71 @@
+#pragma once
+
+#include <vector>
+
+#include "channel/parameters.hpp"
+#include "channel/wall_grid.hpp"
+#include "parallel/planes.hpp"
+#include "parallel/process_grid.hpp"
+#include "parallel/stopwatch.hpp"
+#include "parallel/traffic.hpp"
+#include "spectral/plane_transform.hpp"
+
+namespace uzushio::channel {
+
+/// Three components on the staggered grid.
+struct Velocity {
+    parallel::Planes u, v, w;
+};
+
+/// Convective terms in divergence form, one pass over the planes from wall to wall: three fields
+/// go to physical space, seven products come back, and no field is ever held there.
+///
+/// The kinetic energy is conserved on stretched grids too: the flux through a face carries the mean
+/// of the two cells for u and v, and half of each cell's volume flux for w. The product w w at
+/// centres is taken into the pressure (C. Basdevant, J. Comput. Phys. 50 (1983)), which saves one
+/// transform: the pressure of the solver is p + w w.
+class Convection {
+  public:
+    /// Wave numbers are 2 pi times the mode over the length.
+    Convection(const Parameters& parameters, const parallel::ProcessGrid& grid,
+               const WallGrid& wall, parallel::Stopwatch& watch, parallel::Traffic& traffic);
+
+    /// n = -div(velocity velocity) for all planes of this rank (collective). The ghost planes of u
+    /// and v above and of w below must be up to date.
+    /// Returns this rank's largest |u|/dx + |v|/dy + |w|/dz, or infinity if a value is not finite.
+    double evaluate(const Velocity& velocity, const Velocity& n);
+
+    [[nodiscard]] spectral::PlaneTransform& transform() { return transform_; }
+    [[nodiscard]] std::size_t bytes() const;
+
+  private:
+    enum Slot { in_u, in_v, in_w, uu, uv, vv, uw, vw, wu, wv, slots };
+
+    void start_batch(const Velocity& velocity, int first, int count);
+    void finish_batch(int count);
+    void products(int plane, int count, int k);
+    void combine(const Velocity& n, int plane, int k);
+    void flux_from_below(const Velocity& n);
+    [[nodiscard]] double* row(parallel::AlignedArray<double>& values, int row) const {
+        return values.data() + std::ptrdiff_t{row} * pitch_;
+    }
+
+    const parallel::ProcessGrid& grid_;
+    const WallGrid& wall_;
+    parallel::Range planes_;
+    spectral::PlaneTransform transform_;
+    std::ptrdiff_t pitch_;
+    double per_dx_, per_dy_;
+    std::vector<double> kx_, ky_; ///< wave numbers of this rank's columns
+    /// Physical planes: u and v of this cell and the next, w of the faces below and above.
+    parallel::AlignedArray<double> u_, v_, w_, u_above_, v_above_, w_above_;
+    parallel::AlignedArray<double> scratch_; ///< rows of seven products
+    parallel::AlignedArray<double> flux_;    ///< uw and vw through the face below, re and im
+    parallel::AlignedArray<double> incoming_; ///< the same from the rank below
+    double peak_ = 0;
+    double sum_ = 0; ///< infinite or NaN as soon as one value is
+    parallel::Stopwatch& watch_;
+    parallel::Traffic& traffic_;
+};
+
+} // namespace uzushio::channel

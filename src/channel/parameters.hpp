@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "spectral/modes.hpp"
+
+namespace uzushio::channel {
+
+/// How the flow is driven.
+enum class Forcing { pressure_gradient, flow_rate };
+
+/// A channel of half width 1 between walls at z = 0 and z = 2, periodic in x and y.
+struct Parameters {
+    int nx = 0;
+    int ny = 0;
+    double lx = 0;
+    double ly = 0;
+    std::vector<double> faces; ///< nz + 1 increasing positions of the cell faces, from 0 to 2
+    double viscosity = 0;
+    Forcing forcing = Forcing::pressure_gradient;
+    double drive = 0; ///< minus the mean pressure gradient, or the bulk velocity
+    spectral::Dealiasing dealiasing = spectral::Dealiasing::three_halves;
+    std::string scheme = "pipelined"; ///< of the tridiagonal solves
+    int py = 1;
+    int pz = 1;
+
+    [[nodiscard]] int nz() const { return static_cast<int>(faces.size()) - 1; }
+};
+
+/// Throws `std::invalid_argument` with a sentence for the user if a value cannot be used.
+void check(const Parameters& parameters);
+
+} // namespace uzushio::channel

@@ -1,0 +1,409 @@
+#include "channel/solver.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+namespace uzushio::channel {
+
+using parallel::block;
+using parallel::Exchange;
+using parallel::Planes;
+using parallel::Range;
+using parallel::Section;
+using spectral::Complex;
+
+namespace {
+
+/// Three-substep Runge–Kutta of Wray; P. R. Spalart, R. D. Moser and M. M. Rogers,
+/// J. Comput. Phys. 96 (1991), table 1 with equal shares of Crank–Nicolson.
+struct Stage {
+    double gamma, zeta;
+};
+constexpr std::array<Stage, 3> runge_kutta = {
+    {{8.0 / 15.0, 0.0}, {5.0 / 12.0, -17.0 / 60.0}, {3.0 / 4.0, -5.0 / 12.0}}};
+
+const Parameters& checked(const Parameters& parameters) {
+    check(parameters);
+    return parameters;
+}
+
+} // namespace
+
+Solver::Solver(const Parameters& parameters, MPI_Comm comm)
+    : parameters_(checked(parameters)), wall_(parameters.faces),
+      grid_(comm, parameters.py, parameters.pz),
+      planes_(block(wall_.cells(), grid_.pz(), grid_.column().rank())),
+      convection_(parameters, grid_, wall_, watch_, traffic_),
+      modes_(convection_.transform().local_modes()),
+      halo_(grid_, static_cast<std::size_t>(2 * modes_), 4, watch_, traffic_) {
+    const auto& transform = convection_.transform();
+    const double two_pi = 2 * std::numbers::pi;
+    for (int j = 0; j < transform.modes().columns_y(); ++j)
+        for (int i = transform.waves().begin; i < transform.waves().end; ++i) {
+            kx_.push_back(two_pi * i / parameters.lx);
+            ky_.push_back(two_pi * transform.modes().wave_y(j) / parameters.ly);
+            k2_.push_back(kx_.back() * kx_.back() + ky_.back() * ky_.back());
+        }
+    // The mean pressure is arbitrary: a shift makes its singular system regular, and its
+    // right-hand side is zero.
+    poisson_shift_ = k2_;
+    if (holds_mean())
+        poisson_shift_[0] = 1.0;
+
+    storage_.reserve(10);
+    for (int f = 0; f < 10; ++f)
+        storage_.emplace_back(planes_.size(), modes_);
+    const auto velocity = [&](std::size_t f) {
+        return Velocity{storage_[f].view(), storage_[f + 1].view(), storage_[f + 2].view()};
+    };
+    now_ = velocity(0);
+    n_ = velocity(3);
+    old_ = velocity(6);
+    p_ = storage_[9].view();
+    row_ = parallel::AlignedArray<double>(static_cast<std::size_t>(2 * modes_));
+    mean_response_.resize(static_cast<std::size_t>(wall_.cells()));
+    mean_factor_.resize(static_cast<std::size_t>(wall_.cells()));
+    tridiagonal_ = linalg::make_tridiagonal(
+        parameters.scheme, {grid_, wall_.cells(), modes_, 3, watch_, traffic_});
+}
+
+std::size_t Solver::bytes() const {
+    std::size_t fields = 0;
+    for (const auto& field : storage_)
+        fields += field.bytes();
+    return fields + row_.bytes() + halo_.bytes() + convection_.bytes() + tridiagonal_->bytes();
+}
+
+double Solver::step(double cfl, double longest) {
+    double dt = 0;
+    pressure_gradient_ = 0;
+    for (std::size_t stage = 0; stage < runge_kutta.size(); ++stage) {
+        const double rate = convection_.evaluate(now_, n_);
+        if (stage == 0) {
+            fastest_rate_ = rate;
+            MPI_Allreduce(MPI_IN_PLACE, &fastest_rate_, 1, MPI_DOUBLE, MPI_MAX, grid_.all().get());
+            traffic_.add(Exchange::reduction, 1, sizeof(double));
+            watch_.lap(Section::wait);
+            if (!std::isfinite(fastest_rate_))
+                return std::numeric_limits<double>::quiet_NaN();
+            dt = std::min(longest, fastest_rate_ > 0 ? cfl / fastest_rate_ : longest);
+        }
+        const Substep s{dt, runge_kutta[stage].gamma, runge_kutta[stage].zeta};
+        momentum(s);
+        const double time = s.whole() * dt;
+        project(now_, time, 0.5 * time * parameters_.viscosity, true);
+        hold_flow_rate(s);
+        exchange_ghosts();
+        std::swap(n_, old_);
+    }
+    return dt;
+}
+
+void Solver::momentum(const Substep& s) {
+    const double a = 0.5 * s.whole() * s.dt * parameters_.viscosity;
+    helmholtz(wall_.at_centres(), a, centre_rows_);
+    helmholtz(wall_.at_faces(), a, face_rows_);
+    // Once a chunk's right-hand side is made, its old convective terms are free for the factors.
+    const linalg::System systems[] = {{&centre_rows_, k2_.data(), {now_.u, now_.v}, old_.u},
+                                      {&face_rows_, k2_.data(), {now_.w}, old_.w}};
+    tridiagonal_->solve(systems, {[&](Range modes) { explicit_terms(s, modes); }, nullptr});
+}
+
+void Solver::explicit_terms(const Substep& s, Range modes) {
+    const double a = 0.5 * s.whole() * s.dt * parameters_.viscosity;
+    const double gamma = s.gamma * s.dt;
+    const double zeta = s.zeta * s.dt;
+    const double push = s.whole() * s.dt;
+    const int count = modes.size();
+    const int m0 = modes.begin;
+
+    // x += dt (gamma n + zeta old) + a (D - k²) x - push grad p, for one real part of a component.
+    const auto component = [&](auto part, const Planes& x, const Planes& n, const Planes& old,
+                               const linalg::Rows& rows, auto gradient) {
+        double* __restrict below = row_.data();
+        std::copy_n(part(x, -1) + m0, count, below);
+        for (int k = 0; k < planes_.size(); ++k) {
+            const auto global = static_cast<std::size_t>(planes_.begin + k);
+            const double lower = a * rows.lower[global];
+            const double diagonal = a * rows.diagonal[global];
+            const double upper = a * rows.upper[global];
+            const double square = a * rows.weight[global];
+            const double* __restrict k2 = k2_.data() + m0;
+            const double* __restrict fresh = part(n, k) + m0;
+            const double* __restrict stale = part(old, k) + m0;
+            const double* __restrict above = part(x, k + 1) + m0;
+            double* __restrict value = part(x, k) + m0;
+            const auto push_at = gradient(k);
+#pragma omp simd
+            for (int m = 0; m < count; ++m) {
+                const double x_old = value[m];
+                value[m] = x_old + gamma * fresh[m] + zeta * stale[m] + lower * below[m] +
+                           (diagonal + square * k2[m]) * x_old + upper * above[m] + push_at(m);
+                below[m] = x_old;
+            }
+        }
+    };
+    const auto re = [](const Planes& f, int k) { return f.re(k); };
+    const auto im = [](const Planes& f, int k) { return f.im(k); };
+    const auto along = [&](const std::vector<double>& wave, auto part, double sign) {
+        return [=, this, &wave](int k) {
+            const double* p = part(p_, k) + m0;
+            const double* kw = wave.data() + m0;
+            const double factor = sign * push;
+            return [=](int m) { return factor * kw[m] * p[m]; };
+        };
+    };
+    const auto across = [&](auto part) {
+        return [=, this](int k) {
+            const int global = planes_.begin + k;
+            const bool wall = global + 1 == wall_.cells();
+            const double factor = wall ? 0.0 : -push / wall_.distance(global);
+            const double* here = part(p_, k) + m0;
+            const double* above = part(p_, k + 1) + m0;
+            return [=](int m) { return factor * (above[m] - here[m]); };
+        };
+    };
+    // -i kx p has the real part kx Im p and the imaginary part -kx Re p.
+    component(re, now_.u, n_.u, old_.u, wall_.at_centres(), along(kx_, im, 1.0));
+    component(im, now_.u, n_.u, old_.u, wall_.at_centres(), along(kx_, re, -1.0));
+    component(re, now_.v, n_.v, old_.v, wall_.at_centres(), along(ky_, im, 1.0));
+    component(im, now_.v, n_.v, old_.v, wall_.at_centres(), along(ky_, re, -1.0));
+    component(re, now_.w, n_.w, old_.w, wall_.at_faces(), across(re));
+    component(im, now_.w, n_.w, old_.w, wall_.at_faces(), across(im));
+
+    if (m0 == 0 && holds_mean() && parameters_.forcing == Forcing::pressure_gradient) {
+        for (int k = 0; k < planes_.size(); ++k)
+            now_.u.re(k)[0] += push * parameters_.drive;
+        pressure_gradient_ = parameters_.drive;
+    }
+}
+
+void Solver::project(const Velocity& velocity, double time, double diffusion, bool keep_pressure) {
+    const Planes w[] = {velocity.w};
+    halo_.exchange(w, {});
+    // The old convective terms are free until the next substep: the potential and its factors.
+    const linalg::System systems[] = {
+        {&wall_.pressure(), poisson_shift_.data(), {old_.u}, old_.w}};
+    tridiagonal_->solve(
+        systems,
+        {[&](Range modes) { make_divergence(velocity, time, keep_pressure ? diffusion : 0, modes); },
+         [&](Range modes) { correct(velocity, time, keep_pressure, modes); }});
+}
+
+void Solver::make_divergence(const Velocity& velocity, double time, double diffusion, Range modes) {
+    const int count = modes.size();
+    const int m0 = modes.begin;
+    const double* __restrict kx = kx_.data() + m0;
+    const double* __restrict ky = ky_.data() + m0;
+    const double scale = 1.0 / time;
+    for (int k = 0; k < planes_.size(); ++k) {
+        const double per_height = scale / wall_.height(planes_.begin + k);
+        const auto part = [&](double sign, const double* __restrict u, const double* __restrict v,
+                              const double* __restrict w, const double* __restrict w_below,
+                              double* __restrict phi, double* __restrict p) {
+            const double signed_scale = sign * scale;
+#pragma omp simd
+            for (int m = 0; m < count; ++m) {
+                phi[m] = signed_scale * (kx[m] * u[m] + ky[m] * v[m]) +
+                         per_height * (w[m] - w_below[m]);
+                p[m] -= diffusion * phi[m];
+            }
+        };
+        part(-1.0, velocity.u.im(k) + m0, velocity.v.im(k) + m0, velocity.w.re(k) + m0,
+             velocity.w.re(k - 1) + m0, old_.u.re(k) + m0, p_.re(k) + m0);
+        part(1.0, velocity.u.re(k) + m0, velocity.v.re(k) + m0, velocity.w.im(k) + m0,
+             velocity.w.im(k - 1) + m0, old_.u.im(k) + m0, p_.im(k) + m0);
+    }
+}
+
+void Solver::correct(const Velocity& velocity, double time, bool keep_pressure, Range modes) {
+    const int count = modes.size();
+    const int m0 = modes.begin;
+    const double* __restrict kx = kx_.data() + m0;
+    const double* __restrict ky = ky_.data() + m0;
+    const double keep = keep_pressure ? 1.0 : 0.0;
+    for (int k = 0; k < planes_.size(); ++k) {
+        const int global = planes_.begin + k;
+        const double across =
+            global + 1 == wall_.cells() ? 0.0 : time / wall_.distance(global);
+        const auto part = [&](const double* __restrict phi, const double* __restrict phi_above,
+                              double sign, double* __restrict u_other, double* __restrict v_other,
+                              double* __restrict w, double* __restrict p) {
+            const double along = sign * time;
+#pragma omp simd
+            for (int m = 0; m < count; ++m) {
+                u_other[m] += along * kx[m] * phi[m];
+                v_other[m] += along * ky[m] * phi[m];
+                w[m] -= across * (phi_above[m] - phi[m]);
+                p[m] += keep * phi[m];
+            }
+        };
+        const Planes& phi = old_.u;
+        part(phi.im(k) + m0, phi.im(k + 1) + m0, 1.0, velocity.u.re(k) + m0,
+             velocity.v.re(k) + m0, velocity.w.im(k) + m0, p_.im(k) + m0);
+        part(phi.re(k) + m0, phi.re(k + 1) + m0, -1.0, velocity.u.im(k) + m0,
+             velocity.v.im(k) + m0, velocity.w.re(k) + m0, p_.re(k) + m0);
+    }
+}
+
+void Solver::exchange_ghosts() {
+    const Planes up[] = {now_.u, now_.v, now_.w};
+    const Planes down[] = {now_.u, now_.v, now_.w, p_};
+    halo_.exchange(up, down);
+}
+
+void Solver::hold_flow_rate(const Substep& s) {
+    if (parameters_.forcing != Forcing::flow_rate)
+        return;
+    // The profile that a unit pressure gradient adds in this substep: (1 - a D) g = push.
+    const double push = s.whole() * s.dt;
+    auto& g = mean_response_;
+    double response = 0;
+    for (std::size_t k = 0; k < g.size(); ++k) {
+        const double lower = k > 0 ? centre_rows_.lower[k] : 0.0;
+        const double pivot =
+            1.0 / (centre_rows_.diagonal[k] - (k > 0 ? lower * mean_factor_[k - 1] : 0.0));
+        mean_factor_[k] = centre_rows_.upper[k] * pivot;
+        g[k] = (push - (k > 0 ? lower * g[k - 1] : 0.0)) * pivot;
+    }
+    for (std::size_t k = g.size(); k-- > 0;) {
+        if (k + 1 < g.size())
+            g[k] -= mean_factor_[k] * g[k + 1];
+        response += 0.5 * wall_.height(static_cast<int>(k)) * g[k];
+    }
+    const double gradient = (parameters_.drive - bulk_velocity()) / response;
+    if (holds_mean())
+        for (int k = 0; k < planes_.size(); ++k)
+            now_.u.re(k)[0] += gradient * g[static_cast<std::size_t>(planes_.begin + k)];
+    pressure_gradient_ += s.whole() * gradient;
+}
+
+double Solver::sum(double local) {
+    MPI_Allreduce(MPI_IN_PLACE, &local, 1, MPI_DOUBLE, MPI_SUM, grid_.all().get());
+    traffic_.add(Exchange::reduction, 1, sizeof(double));
+    return local;
+}
+
+double Solver::bulk_velocity() {
+    double local = 0;
+    for (int k = 0; holds_mean() && k < planes_.size(); ++k)
+        local += 0.5 * wall_.height(planes_.begin + k) * now_.u.re(k)[0];
+    return sum(local);
+}
+
+double Solver::wall_shear() {
+    double local = 0;
+    const int top = wall_.cells() - 1;
+    if (holds_mean() && planes_.begin == 0)
+        local += now_.u.re(0)[0] / wall_.distance(-1);
+    if (holds_mean() && planes_.end == top + 1)
+        local += now_.u.re(planes_.size() - 1)[0] / wall_.distance(top);
+    return 0.5 * parameters_.viscosity * sum(local);
+}
+
+double Solver::power(const Planes& a, const Planes& b, int k) const {
+    double total = 0;
+    for (int m = 0; m < modes_; ++m)
+        total += weight(m) * (a.re(k)[m] * b.re(k)[m] + a.im(k)[m] * b.im(k)[m]);
+    return total;
+}
+
+double Solver::kinetic_energy() {
+    double local = 0;
+    for (int k = 0; k < planes_.size(); ++k) {
+        const int global = planes_.begin + k;
+        const bool wall = global + 1 == wall_.cells();
+        local += 0.25 * wall_.height(global) * (power(now_.u, now_.u, k) + power(now_.v, now_.v, k));
+        local += wall ? 0.0 : 0.25 * wall_.distance(global) * power(now_.w, now_.w, k);
+    }
+    return sum(local);
+}
+
+double Solver::divergence() {
+    const Planes up[] = {now_.w};
+    halo_.exchange(up, {});
+    double local = 0;
+    for (int k = 0; k < planes_.size(); ++k) {
+        const double height = wall_.height(planes_.begin + k);
+        for (int m = 0; m < modes_; ++m) {
+            const auto i = static_cast<std::size_t>(m);
+            const double re = -kx_[i] * now_.u.im(k)[m] - ky_[i] * now_.v.im(k)[m] +
+                              (now_.w.re(k)[m] - now_.w.re(k - 1)[m]) / height;
+            const double im = kx_[i] * now_.u.re(k)[m] + ky_[i] * now_.v.re(k)[m] +
+                              (now_.w.im(k)[m] - now_.w.im(k - 1)[m]) / height;
+            local += 0.5 * height * weight(m) * (re * re + im * im);
+        }
+    }
+    return std::sqrt(sum(local));
+}
+
+std::pair<double, double> Solver::convective_power() {
+    convection_.evaluate(now_, n_);
+    double total = 0;
+    double parts = 0;
+    for (int k = 0; k < planes_.size(); ++k) {
+        const int global = planes_.begin + k;
+        const double face = global + 1 == wall_.cells() ? 0.0 : wall_.distance(global);
+        for (const double part : {0.5 * wall_.height(global) * power(now_.u, n_.u, k),
+                                  0.5 * wall_.height(global) * power(now_.v, n_.v, k),
+                                  0.5 * face * power(now_.w, n_.w, k)}) {
+            total += part;
+            parts += std::fabs(part);
+        }
+    }
+    return {sum(total), sum(parts)};
+}
+
+void Solver::add_mode(int kx, int ky, std::span<const Complex> u, std::span<const Complex> v,
+                      std::span<const Complex> w) {
+    const auto& transform = convection_.transform();
+    const auto& modes = transform.modes();
+    if (kx < 0 || kx >= modes.kx || std::abs(ky) >= modes.ky)
+        throw std::invalid_argument("the mode (" + std::to_string(kx) + ", " + std::to_string(ky) +
+                                    ") is not kept on this grid");
+    const auto n = static_cast<std::size_t>(wall_.cells());
+    if (u.size() != n || v.size() != n || w.size() != n)
+        throw std::invalid_argument("a mode needs one value per cell in z");
+    if (kx < transform.waves().begin || kx >= transform.waves().end)
+        return;
+    const auto add = [&](int column, bool conjugate) {
+        const int m = column * transform.waves().size() + kx - transform.waves().begin;
+        for (int k = 0; k < planes_.size(); ++k) {
+            const auto global = static_cast<std::size_t>(planes_.begin + k);
+            const auto put = [&](const Planes& field, Complex value) {
+                field.re(k)[m] += value.real();
+                field.im(k)[m] += conjugate ? -value.imag() : value.imag();
+            };
+            put(now_.u, u[global]);
+            put(now_.v, v[global]);
+            if (global + 1 < n)
+                put(now_.w, w[global]);
+        }
+    };
+    const int column = ky >= 0 ? ky : ky + modes.columns_y();
+    add(column, false);
+    if (kx == 0 && ky != 0)
+        add(ky > 0 ? modes.columns_y() - ky : -ky, true);
+}
+
+void Solver::settle() {
+    for (int k = 0; k < planes_.size(); ++k)
+        std::fill_n(p_.re(k), 2 * modes_, 0.0);
+    project(now_, 1.0, 0.0, false);
+    exchange_ghosts();
+    // The pressure makes the acceleration free of divergence too.
+    convection_.evaluate(now_, n_);
+    project(n_, 1.0, 0.0, true);
+    exchange_ghosts();
+}
+
+void Solver::refresh() { exchange_ghosts(); }
+
+void Solver::use_wisdom(const std::string& wisdom) {
+    if (spectral::import_wisdom(wisdom))
+        convection_.transform().replan();
+}
+
+} // namespace uzushio::channel

@@ -1,0 +1,128 @@
+#include "linalg/transposed.hpp"
+
+#include <algorithm>
+
+#include "linalg/thomas.hpp"
+
+namespace uzushio::linalg {
+
+using parallel::block;
+using parallel::Exchange;
+using parallel::Planes;
+using parallel::Range;
+using parallel::Section;
+
+namespace {
+
+constexpr int chunk_size = 128; ///< modes whose columns fit the cache
+
+} // namespace
+
+Transposed::Transposed(const Column& column)
+    : grid_(column.grid), modes_(column.modes), rows_(column.planes),
+      planes_(block(rows_, grid_.pz(), grid_.column().rank())),
+      mine_(block(modes_, grid_.pz(), grid_.column().rank())),
+      blocks_(static_cast<std::size_t>(2 * (planes_.size() + 1)) * static_cast<std::size_t>(modes_)),
+      columns_(static_cast<std::size_t>(2 * (rows_ + 1)) * static_cast<std::size_t>(mine_.size())),
+      factors_(static_cast<std::size_t>(rows_ + 1) * chunk_size), pivot_(chunk_size),
+      watch_(column.watch), traffic_(column.traffic) {
+    int offset = 0;
+    int ghost_offset = 0;
+    for (int r = 0; r < grid_.pz(); ++r) {
+        const int modes = 2 * block(modes_, grid_.pz(), r).size();
+        const auto planes = block(rows_, grid_.pz(), r);
+        block_counts_.push_back(planes_.size() * modes);
+        block_offsets_.push_back(offset);
+        offset += block_counts_.back();
+        ghost_counts_.push_back((planes_.size() + 1) * modes);
+        ghost_offsets_.push_back(ghost_offset);
+        ghost_offset += ghost_counts_.back();
+        column_counts_.push_back(planes.size() * 2 * mine_.size());
+        return_counts_.push_back((planes.size() + 1) * 2 * mine_.size());
+        column_offsets_.push_back(planes.begin * 2 * mine_.size());
+    }
+}
+
+void Transposed::solve(std::span<const System> systems, const Hooks& hooks) {
+    const auto chunks = [&](const auto& hook) {
+        for (int m = 0; hook && m < modes_; m += chunk_size)
+            hook({m, std::min(modes_, m + chunk_size)});
+        watch_.lap(Section::pointwise);
+    };
+    chunks(hooks.before);
+    for (const auto& system : systems)
+        for (const auto& x : system.unknowns) {
+            to_columns(x);
+            solve_columns(system);
+            to_blocks(x);
+        }
+    chunks(hooks.after);
+}
+
+void Transposed::to_columns(const Planes& x) {
+    double* to = blocks_.data();
+    for (int r = 0; r < grid_.pz(); ++r) {
+        const auto modes = block(modes_, grid_.pz(), r);
+        for (int k = 0; k < planes_.size(); ++k) {
+            to = std::copy(x.re(k) + modes.begin, x.re(k) + modes.end, to);
+            to = std::copy(x.im(k) + modes.begin, x.im(k) + modes.end, to);
+        }
+    }
+    MPI_Alltoallv(blocks_.data(), block_counts_.data(), block_offsets_.data(), MPI_DOUBLE,
+                  columns_.data(), column_counts_.data(), column_offsets_.data(), MPI_DOUBLE,
+                  grid_.column().get());
+    const auto own = static_cast<std::size_t>(grid_.column().rank());
+    traffic_.add(Exchange::transpose_z, grid_.pz() - 1,
+                 8LL * (2LL * planes_.size() * modes_ - block_counts_[own]));
+    watch_.lap(Section::transpose);
+}
+
+void Transposed::solve_columns(const System& system) {
+    const int width = 2 * mine_.size();
+    const std::ptrdiff_t imaginary = mine_.size();
+    for (int m = 0; m < mine_.size(); m += chunk_size) {
+        const int count = std::min(chunk_size, mine_.size() - m);
+        // The last rows of both arrays stay zero: the row below the first.
+        const double* factor_below = factors_.data() + std::ptrdiff_t{rows_} * chunk_size;
+        const double* below = columns_.data() + std::ptrdiff_t{rows_} * width + m;
+        for (int k = 0; k < rows_; ++k) {
+            double* factor = factors_.data() + std::ptrdiff_t{k} * chunk_size;
+            double* x = columns_.data() + std::ptrdiff_t{k} * width + m;
+            const double lower = system.rows->lower[static_cast<std::size_t>(k)];
+            eliminate_pivot(*system.rows, k, system.shift + mine_.begin + m, factor_below, factor,
+                            pivot_.data(), count);
+            eliminate(lower, below, pivot_.data(), x, count);
+            eliminate(lower, below + imaginary, pivot_.data(), x + imaginary, count);
+            factor_below = factor;
+            below = x;
+        }
+        for (int k = rows_ - 2; k >= 0; --k) {
+            const double* factor = factors_.data() + std::ptrdiff_t{k} * chunk_size;
+            double* x = columns_.data() + std::ptrdiff_t{k} * width + m;
+            substitute(factor, x + width, x, count);
+            substitute(factor, x + width + imaginary, x + imaginary, count);
+        }
+    }
+    watch_.lap(Section::tridiagonal);
+}
+
+void Transposed::to_blocks(const Planes& x) {
+    MPI_Alltoallv(columns_.data(), return_counts_.data(), column_offsets_.data(), MPI_DOUBLE,
+                  blocks_.data(), ghost_counts_.data(), ghost_offsets_.data(), MPI_DOUBLE,
+                  grid_.column().get());
+    const auto own = static_cast<std::size_t>(grid_.column().rank());
+    traffic_.add(Exchange::transpose_z, grid_.pz() - 1,
+                 8LL * (2LL * mine_.size() * (rows_ + grid_.pz()) - return_counts_[own]));
+    const double* from = blocks_.data();
+    for (int r = 0; r < grid_.pz(); ++r) {
+        const auto modes = block(modes_, grid_.pz(), r);
+        for (int k = 0; k <= planes_.size(); ++k)
+            for (double* part : {x.re(k), x.im(k)}) {
+                std::copy_n(from, modes.size(), part + modes.begin);
+                from += modes.size();
+            }
+    }
+    watch_.lap(Section::transpose);
+}
+
+} // namespace uzushio::linalg

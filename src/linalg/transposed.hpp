@@ -1,0 +1,38 @@
+#pragma once
+
+#include "linalg/tridiagonal.hpp"
+#include "parallel/aligned_array.hpp"
+
+namespace uzushio::linalg {
+
+/// The conventional scheme: an all-to-all gives each rank whole columns of a part of the modes,
+/// where it runs Thomas's algorithm, and another all-to-all brings the solution back.
+class Transposed final : public TridiagonalSolver {
+  public:
+    explicit Transposed(const Column& column);
+    void solve(std::span<const System> systems, const Hooks& hooks) override;
+    [[nodiscard]] std::size_t bytes() const override {
+        return blocks_.bytes() + columns_.bytes() + factors_.bytes() + pivot_.bytes();
+    }
+
+  private:
+    void to_columns(const parallel::Planes& x);
+    void solve_columns(const System& system);
+    void to_blocks(const parallel::Planes& x);
+
+    const parallel::ProcessGrid& grid_;
+    int modes_;
+    int rows_; ///< of the whole column
+    parallel::Range planes_;
+    parallel::Range mine_; ///< the modes whose columns this rank solves
+    parallel::AlignedArray<double> blocks_;  ///< [rank][plane][re, im][its modes]
+    parallel::AlignedArray<double> columns_; ///< [row, and one of zeros][re, im][my modes]
+    parallel::AlignedArray<double> factors_; ///< [row, and one of zeros][modes of a chunk]
+    parallel::AlignedArray<double> pivot_;
+    std::vector<int> block_counts_, block_offsets_, column_counts_, column_offsets_;
+    std::vector<int> ghost_counts_, ghost_offsets_, return_counts_; ///< with the plane above
+    parallel::Stopwatch& watch_;
+    parallel::Traffic& traffic_;
+};
+
+} // namespace uzushio::linalg

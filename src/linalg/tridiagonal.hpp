@@ -1,0 +1,67 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "parallel/block.hpp"
+#include "parallel/planes.hpp"
+#include "parallel/process_grid.hpp"
+#include "parallel/stopwatch.hpp"
+#include "parallel/traffic.hpp"
+
+namespace uzushio::linalg {
+
+/// Coefficients of one tridiagonal matrix per mode m, equal up to a shift of the diagonal:
+///   lower[k] x[k-1] + (diagonal[k] + weight[k] shift[m]) x[k] + upper[k] x[k+1] = rhs[k].
+/// The rows are those of the whole column, wall to wall; lower[0] and the last upper are zero.
+struct Rows {
+    std::vector<double> lower, diagonal, upper, weight;
+};
+
+/// Systems to solve for all modes of this rank: some right-hand sides that share a matrix.
+struct System {
+    const Rows* rows = nullptr;
+    const double* shift = nullptr;          ///< one per mode of a plane
+    std::vector<parallel::Planes> unknowns; ///< right-hand side in, solution out
+    parallel::Planes factors;               ///< scratch: its real parts are overwritten
+};
+
+/// Work on the modes of a chunk on either side of the solve, while they are in cache.
+struct Hooks {
+    std::function<void(parallel::Range)> before; ///< makes the right-hand side
+    std::function<void(parallel::Range)> after;  ///< uses the solution and the ghost plane above
+};
+
+/// Solves tridiagonal systems along z for each mode of planes that Pz ranks hold in blocks. The
+/// arithmetic, and so the result to the last bit, does not depend on the number of ranks.
+class TridiagonalSolver {
+  public:
+    virtual ~TridiagonalSolver() = default;
+
+    /// Solve `systems` together (collective over the column of ranks). On return the ghost plane
+    /// above each unknown holds the solution's next plane.
+    virtual void solve(std::span<const System> systems, const Hooks& hooks) = 0;
+
+    /// Bytes of the solver's own buffers.
+    [[nodiscard]] virtual std::size_t bytes() const = 0;
+};
+
+/// What a scheme is made with.
+struct Column {
+    const parallel::ProcessGrid& grid;
+    int planes;        ///< of the whole column
+    int modes;         ///< of this rank in a plane
+    int most_unknowns; ///< in one call of solve
+    parallel::Stopwatch& watch;
+    parallel::Traffic& traffic;
+};
+
+/// The schemes by name: "pipelined" (neighbour shifts along z, pipelined over chunks of modes) and
+/// "transpose" (two all-to-alls per unknown). Throws `std::invalid_argument` for another name.
+[[nodiscard]] std::unique_ptr<TridiagonalSolver> make_tridiagonal(std::string_view scheme,
+                                                                  const Column& column);
+
+} // namespace uzushio::linalg

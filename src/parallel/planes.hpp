@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+
+#include "parallel/aligned_array.hpp"
+
+namespace uzushio::parallel {
+
+/// View of a stack of planes of complex values, such as Fourier modes. A plane holds the real parts of this rank's modes, then the
+/// imaginary parts: sweeps along z have real coefficients and read both as plain vectors.
+/// Plane -1 and plane `planes` are ghost layers.
+struct Planes {
+    double* base = nullptr; ///< real parts of plane 0
+    std::ptrdiff_t stride = 0;
+    int modes = 0;
+    int planes = 0;
+
+    [[nodiscard]] double* re(int k) const { return base + k * stride; }
+    [[nodiscard]] double* im(int k) const { return base + k * stride + modes; }
+};
+
+/// One scalar field of this rank: `planes` planes of `modes` complex modes, one ghost layer on
+/// either side, zero at first.
+class Field {
+  public:
+    Field(int planes, int modes)
+        : stride_(stride(modes)), modes_(modes), planes_(planes),
+          data_(static_cast<std::size_t>(stride_) * static_cast<std::size_t>(planes + 2)) {}
+
+    [[nodiscard]] Planes view() { return {data_.data() + stride_, stride_, modes_, planes_}; }
+    [[nodiscard]] std::size_t bytes() const { return data_.bytes(); }
+
+    /// Doubles from one plane to the next: whole cache lines, and never a multiple of 4 KiB, where
+    /// the rows of a column would compete for the same cache sets.
+    [[nodiscard]] static std::ptrdiff_t stride(int modes) {
+        std::ptrdiff_t stride = (2 * std::ptrdiff_t{modes} + 7) / 8 * 8;
+        if (stride % 512 == 0)
+            stride += 8;
+        return stride;
+    }
+
+  private:
+    std::ptrdiff_t stride_;
+    int modes_;
+    int planes_;
+    AlignedArray<double> data_;
+};
+
+} // namespace uzushio::parallel

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "parallel/block.hpp"
+#include "parallel/communicator.hpp"
+
+namespace uzushio::parallel {
+
+/// Py × Pz ranks over the y and z axes. Ranks that share an xy-plane have consecutive numbers, so
+/// that a launcher which fills nodes in order keeps the transposes within a node.
+class ProcessGrid {
+  public:
+    /// Throws `std::invalid_argument` if `py * pz` is not the size of `comm` (collective).
+    ProcessGrid(MPI_Comm comm, int py, int pz)
+        : all_(Communicator::duplicate(comm)), py_(check(all_.size(), py, pz)), pz_(pz),
+          plane_(Communicator::split(all_.get(), all_.rank() / py, all_.rank())),
+          column_(Communicator::split(all_.get(), all_.rank() % py, all_.rank())) {}
+
+    [[nodiscard]] const Communicator& all() const { return all_; }
+    /// The Py ranks that hold the same z planes.
+    [[nodiscard]] const Communicator& plane() const { return plane_; }
+    /// The Pz ranks that hold the same columns, from the lower wall up.
+    [[nodiscard]] const Communicator& column() const { return column_; }
+    [[nodiscard]] int py() const { return py_; }
+    [[nodiscard]] int pz() const { return pz_; }
+    /// Rank of the neighbour below or above in `column()`, or MPI_PROC_NULL at a wall.
+    [[nodiscard]] int below() const { return column_.rank() > 0 ? column_.rank() - 1 : MPI_PROC_NULL; }
+    [[nodiscard]] int above() const {
+        return column_.rank() + 1 < column_.size() ? column_.rank() + 1 : MPI_PROC_NULL;
+    }
+
+  private:
+    static int check(int size, int py, int pz) {
+        if (py < 1 || pz < 1 || py * pz != size)
+            throw std::invalid_argument("a process grid of " + std::to_string(py) + " x " +
+                                        std::to_string(pz) + " does not have the " +
+                                        std::to_string(size) + " ranks of the job");
+        return py;
+    }
+
+    Communicator all_;
+    int py_;
+    int pz_;
+    Communicator plane_;
+    Communicator column_;
+};
+
+} // namespace uzushio::parallel

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace uzushio::parallel {
+
+/// Kinds of communication that are counted apart.
+enum class Exchange { transpose_xy, transpose_z, pipeline, halo, reduction, count };
+
+inline constexpr std::array<std::string_view, static_cast<std::size_t>(Exchange::count)>
+    exchange_names = {"transpose xy", "transpose z", "pipeline z", "halo z", "reduction"};
+
+/// What this rank sent to other ranks.
+struct Sent {
+    std::int64_t exchanges = 0; ///< calls: all-to-alls, halo exchanges, reductions, chunks
+    std::int64_t messages = 0;  ///< messages to other ranks
+    std::int64_t bytes = 0;     ///< bytes in them
+};
+
+/// Counters of one rank's communication by kind.
+class Traffic {
+  public:
+    Sent& operator[](Exchange kind) { return sent_[static_cast<std::size_t>(kind)]; }
+    const Sent& operator[](Exchange kind) const {
+        return sent_[static_cast<std::size_t>(kind)];
+    }
+    void add(Exchange kind, std::int64_t messages, std::int64_t bytes) {
+        auto& sent = (*this)[kind];
+        sent.exchanges += 1;
+        sent.messages += messages;
+        sent.bytes += bytes;
+    }
+    void reset() { sent_ = {}; }
+
+  private:
+    std::array<Sent, static_cast<std::size_t>(Exchange::count)> sent_{};
+};
+
+} // namespace uzushio::parallel

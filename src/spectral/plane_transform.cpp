@@ -1,0 +1,245 @@
+#include "spectral/plane_transform.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <set>
+#include <stdexcept>
+
+namespace uzushio::spectral {
+
+using parallel::block;
+using parallel::Exchange;
+using parallel::Range;
+using parallel::Section;
+
+namespace {
+
+constexpr unsigned planner = FFTW_MEASURE | FFTW_DESTROY_INPUT;
+
+} // namespace
+
+PlaneTransform::PlaneTransform(const parallel::ProcessGrid& grid, const Modes& modes, int batch,
+                               int slots, parallel::Stopwatch& watch, parallel::Traffic& traffic)
+    : all_(grid.all()), plane_(grid.plane()), modes_(modes), batch_(grid.py() > 1 ? batch : 1),
+      rows_(block(modes.my, grid.py(), plane_.rank())),
+      waves_(block(modes.kx, grid.py(), plane_.rank())),
+      slots_(static_cast<std::size_t>(slots)), watch_(watch), traffic_(traffic) {
+    if (grid.py() > std::min(modes.kx, modes.my))
+        throw std::invalid_argument("more ranks share a plane than it has modes or rows");
+    const auto batches = static_cast<std::size_t>(batch_);
+    const auto y_size = static_cast<std::size_t>(modes_.my) *
+                        (shared() ? batches * static_cast<std::size_t>(waves_.size())
+                                  : static_cast<std::size_t>(pitch()));
+    const auto rows = static_cast<std::size_t>(rows_.size());
+    for (auto& slot : slots_) {
+        slot.y = parallel::AlignedArray<Complex>(y_size);
+        if (shared()) {
+            slot.x = parallel::AlignedArray<Complex>(rows * batches * static_cast<std::size_t>(pitch()));
+            slot.message =
+                parallel::AlignedArray<Complex>(rows * batches * static_cast<std::size_t>(modes_.kx));
+        }
+    }
+    for (int count = 1; shared() && count <= batch_; ++count)
+        layouts_.push_back(layout(count));
+    replan();
+}
+
+std::size_t PlaneTransform::bytes() const {
+    std::size_t sum = 0;
+    for (const auto& slot : slots_)
+        sum += slot.x.bytes() + slot.y.bytes() + slot.message.bytes();
+    return sum;
+}
+
+int PlaneTransform::batch_for(const Modes& modes, int py, int planes) {
+    if (py == 1)
+        return 1;
+    constexpr double target = 128 * 1024;
+    const double message = 16.0 * modes.kx * modes.my / py / py;
+    return std::clamp(static_cast<int>(target / message), 1, std::min(planes, 8));
+}
+
+void PlaneTransform::replan() {
+    // Rank 0 measures for every block size that occurs; the others then find all plans in its
+    // wisdom, so that all ranks, and a restart that imports it, round alike.
+    std::vector<Plan> backward, forward;
+    for (const bool measures : {true, false}) {
+        if (measures == (all_.rank() == 0)) {
+            std::set<int> sizes;
+            for (int r = 0; r < plane_.size(); ++r)
+                sizes.insert(block(modes_.kx, plane_.size(), r).size());
+            sizes.erase(waves_.size());
+            if (measures)
+                for (const int size : sizes)
+                    plan_columns(size, backward, forward);
+            plan_columns(waves_.size(), backward_, forward_);
+        }
+        if (measures)
+            share_wisdom(all_);
+    }
+    watch_.start();
+}
+
+void PlaneTransform::plan_columns(int waves, std::vector<Plan>& backward,
+                                  std::vector<Plan>& forward) {
+    const auto room = static_cast<std::size_t>(modes_.my) *
+                      std::max(static_cast<std::size_t>(pitch()),
+                               static_cast<std::size_t>(batch_ * waves));
+    parallel::AlignedArray<Complex> scratch(room);
+    parallel::AlignedArray<double> row(static_cast<std::size_t>(modes_.mx) + 8);
+    backward.clear();
+    forward.clear();
+    const int n[1] = {modes_.my};
+    fftw_complex* y = fftw_cast(scratch.data());
+    for (int count = 1; count <= batch_; ++count) {
+        const int many = shared() ? count * waves : waves;
+        const int stride = shared() ? many : static_cast<int>(pitch());
+        for (const int sign : {FFTW_BACKWARD, FFTW_FORWARD})
+            (sign == FFTW_BACKWARD ? backward : forward)
+                .emplace_back(fftw_plan_many_dft(1, n, many, y, nullptr, stride, 1, y, nullptr,
+                                                 stride, 1, sign, planner));
+    }
+    to_physical_.reset(fftw_plan_dft_c2r_1d(modes_.mx, y, row.data(), planner));
+    to_spectral_.reset(fftw_plan_dft_r2c_1d(modes_.mx, row.data(), y, planner));
+    if (!to_physical_ || !to_spectral_)
+        throw std::runtime_error("FFTW made no plan for " + std::to_string(modes_.mx) + " x " +
+                                 std::to_string(modes_.my) + " points");
+}
+
+Complex* PlaneTransform::x_row(Slot& slot, int count, int plane, int row) {
+    if (!shared())
+        return slot.y.data() + row * pitch();
+    return slot.x.data() + (std::ptrdiff_t{row} * count + plane) * pitch();
+}
+
+PlaneTransform::Layout PlaneTransform::layout(int count) const {
+    Layout all;
+    int x = 0;
+    int y = 0;
+    for (int r = 0; r < plane_.size(); ++r) {
+        const int doubles = 2 * count;
+        all.x_counts.push_back(doubles * rows_.size() * block(modes_.kx, plane_.size(), r).size());
+        all.y_counts.push_back(doubles * waves_.size() * block(modes_.my, plane_.size(), r).size());
+        all.x_offsets.push_back(x);
+        all.y_offsets.push_back(y);
+        x += all.x_counts.back();
+        y += all.y_counts.back();
+    }
+    return all;
+}
+
+void PlaneTransform::begin_inverse(int index, const parallel::Planes& field, int first, int count,
+                                   Range available) {
+    assert(count >= 1 && count <= batch_);
+    auto& slot = slots_[static_cast<std::size_t>(index)];
+    slot.count = count;
+    const auto stride = y_stride(count);
+    const int waves = waves_.size();
+    const auto width = static_cast<std::size_t>(waves);
+    for (int row = 0; row < modes_.my; ++row) {
+        const int j = row < modes_.ky ? row : row - modes_.my + modes_.columns_y();
+        const bool kept = row < modes_.ky || j >= modes_.ky;
+        Complex* out = slot.y.data() + row * stride;
+        for (int b = 0; b < count; ++b, out += waves) {
+            const int k = first + b;
+            if (!kept || k < available.begin || k >= available.end) {
+                std::fill_n(out, width, Complex{});
+                continue;
+            }
+            const double* re = field.re(k) + std::ptrdiff_t{j} * waves;
+            const double* im = field.im(k) + std::ptrdiff_t{j} * waves;
+            auto* pair = reinterpret_cast<double*>(out);
+            for (int i = 0; i < waves; ++i) {
+                pair[2 * i] = re[i];
+                pair[2 * i + 1] = im[i];
+            }
+        }
+        if (!shared())
+            std::fill_n(out, static_cast<std::size_t>(pitch()) - width, Complex{});
+    }
+    watch_.lap(Section::pointwise);
+    fftw_complex* y = fftw_cast(slot.y.data());
+    fftw_execute_dft(backward_[static_cast<std::size_t>(shared() ? count - 1 : 0)].get(), y, y);
+    watch_.lap(Section::fft);
+    if (!shared())
+        return;
+    const auto& lay = layouts_[static_cast<std::size_t>(count - 1)];
+    MPI_Ialltoallv(slot.y.data(), lay.y_counts.data(), lay.y_offsets.data(), MPI_DOUBLE,
+                   slot.message.data(), lay.x_counts.data(), lay.x_offsets.data(), MPI_DOUBLE,
+                   plane_.get(), &slot.request);
+    const auto own = static_cast<std::size_t>(plane_.rank());
+    traffic_.add(Exchange::transpose_xy, plane_.size() - 1,
+                 8LL * (2LL * count * waves * modes_.my - lay.y_counts[own]));
+    watch_.lap(Section::transpose);
+}
+
+void PlaneTransform::end_inverse(int index) {
+    if (!shared())
+        return;
+    auto& slot = slots_[static_cast<std::size_t>(index)];
+    MPI_Wait(&slot.request, MPI_STATUS_IGNORE);
+    const int lines = rows_.size() * slot.count;
+    const Complex* from = slot.message.data();
+    for (int r = 0; r < plane_.size(); ++r) {
+        const auto waves = block(modes_.kx, plane_.size(), r);
+        Complex* to = slot.x.data() + waves.begin;
+        for (int line = 0; line < lines; ++line, from += waves.size(), to += pitch())
+            std::copy_n(from, waves.size(), to);
+    }
+    Complex* pad = slot.x.data() + modes_.kx;
+    for (int line = 0; line < lines; ++line, pad += pitch())
+        std::fill_n(pad, pitch() - modes_.kx, Complex{});
+    watch_.lap(Section::transpose);
+}
+
+void PlaneTransform::to_physical(int index, int plane, int row, double* values) {
+    auto& slot = slots_[static_cast<std::size_t>(index)];
+    fftw_execute_dft_c2r(to_physical_.get(), fftw_cast(x_row(slot, slot.count, plane, row)), values);
+}
+
+void PlaneTransform::to_spectral(int index, int count, int plane, int row, double* values) {
+    auto& slot = slots_[static_cast<std::size_t>(index)];
+    fftw_execute_dft_r2c(to_spectral_.get(), values, fftw_cast(x_row(slot, count, plane, row)));
+}
+
+void PlaneTransform::begin_forward(int index, int count) {
+    auto& slot = slots_[static_cast<std::size_t>(index)];
+    slot.count = count;
+    if (!shared())
+        return;
+    const int lines = rows_.size() * count;
+    Complex* to = slot.message.data();
+    for (int r = 0; r < plane_.size(); ++r) {
+        const auto waves = block(modes_.kx, plane_.size(), r);
+        const Complex* from = slot.x.data() + waves.begin;
+        for (int line = 0; line < lines; ++line, from += pitch(), to += waves.size())
+            std::copy_n(from, waves.size(), to);
+    }
+    const auto& lay = layouts_[static_cast<std::size_t>(count - 1)];
+    MPI_Ialltoallv(slot.message.data(), lay.x_counts.data(), lay.x_offsets.data(), MPI_DOUBLE,
+                   slot.y.data(), lay.y_counts.data(), lay.y_offsets.data(), MPI_DOUBLE,
+                   plane_.get(), &slot.request);
+    const auto own = static_cast<std::size_t>(plane_.rank());
+    traffic_.add(Exchange::transpose_xy, plane_.size() - 1,
+                 8LL * (2LL * count * rows_.size() * modes_.kx - lay.x_counts[own]));
+    watch_.lap(Section::transpose);
+}
+
+void PlaneTransform::end_forward(int index) {
+    auto& slot = slots_[static_cast<std::size_t>(index)];
+    if (shared()) {
+        MPI_Wait(&slot.request, MPI_STATUS_IGNORE);
+        watch_.lap(Section::transpose);
+    }
+    fftw_complex* y = fftw_cast(slot.y.data());
+    fftw_execute_dft(forward_[static_cast<std::size_t>(shared() ? slot.count - 1 : 0)].get(), y, y);
+    watch_.lap(Section::fft);
+}
+
+const Complex* PlaneTransform::column(int index, int plane, int j) const {
+    const auto& slot = slots_[static_cast<std::size_t>(index)];
+    return slot.y.data() + modes_.row(j) * y_stride(slot.count) +
+           (shared() ? std::ptrdiff_t{plane} * waves_.size() : 0);
+}
+
+} // namespace uzushio::spectral

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "parallel/aligned_array.hpp"
+#include "parallel/block.hpp"
+#include "parallel/planes.hpp"
+#include "parallel/process_grid.hpp"
+#include "parallel/stopwatch.hpp"
+#include "parallel/traffic.hpp"
+#include "spectral/fftw.hpp"
+#include "spectral/modes.hpp"
+
+namespace uzushio::spectral {
+
+/// Two-dimensional Fourier transforms of xy-planes that Py ranks share: in physical space a rank
+/// holds whole rows of a range of y, in spectral space all modes in y of a range of modes in x.
+/// One all-to-all lies between, in batches of planes, so that one batch is on its way while
+/// another is transformed; with one rank nothing is copied.
+///
+/// A transform goes through a slot, which holds a batch of planes of one field:
+///   begin_inverse(slot) … end_inverse(slot), then to_physical(slot, plane, row) for each row;
+///   to_spectral(slot, plane, row) for each row, then begin_forward(slot) … end_forward(slot), then
+///   read column(slot, plane, j). Slots are finished in the order in which they were begun.
+class PlaneTransform {
+  public:
+    /// Plans for batches of at most `batch` planes in `slots` slots (collective).
+    PlaneTransform(const parallel::ProcessGrid& grid, const Modes& modes, int batch, int slots,
+                   parallel::Stopwatch& watch, parallel::Traffic& traffic);
+
+    [[nodiscard]] const Modes& modes() const { return modes_; }
+    /// This rank's rows of a physical plane.
+    [[nodiscard]] parallel::Range rows() const { return rows_; }
+    /// This rank's modes in x of a spectral plane.
+    [[nodiscard]] parallel::Range waves() const { return waves_; }
+    /// Modes of this rank in a plane.
+    [[nodiscard]] int local_modes() const { return waves_.size() * modes_.columns_y(); }
+    [[nodiscard]] int batch() const { return batch_; }
+    /// Bytes of the slots' buffers.
+    [[nodiscard]] std::size_t bytes() const;
+    /// Make the plans again, from the planner's present wisdom (collective).
+    void replan();
+
+    /// Start to transform planes `first … first + count - 1` of `field`; a plane outside
+    /// `available` is taken as zero.
+    void begin_inverse(int slot, const parallel::Planes& field, int first, int count,
+                       parallel::Range available);
+    void end_inverse(int slot);
+    /// Row `row` (from rows().begin) of plane `plane` of the batch: mx values.
+    void to_physical(int slot, int plane, int row, double* values);
+
+    /// Take mx values as row `row` of plane `plane` of a batch of `count`; `values` is overwritten.
+    void to_spectral(int slot, int count, int plane, int row, double* values);
+    void begin_forward(int slot, int count);
+    void end_forward(int slot);
+    /// The modes waves() of column `j` in y, times mx * my, after end_forward.
+    [[nodiscard]] const Complex* column(int slot, int plane, int j) const;
+
+    /// Batch size that makes messages large enough to fill a link, for Py ranks.
+    [[nodiscard]] static int batch_for(const Modes& modes, int py, int planes);
+
+  private:
+    struct Slot {
+        parallel::AlignedArray<Complex> y; ///< [my][batch][waves]; with one rank [my][pitch]
+        parallel::AlignedArray<Complex> x; ///< [rows][batch][pitch], unused with one rank
+        parallel::AlignedArray<Complex> message;
+        MPI_Request request = MPI_REQUEST_NULL;
+        int count = 0;
+    };
+
+    /// Counts and offsets of the all-to-all of a batch, in doubles.
+    struct Layout {
+        std::vector<int> x_counts, x_offsets, y_counts, y_offsets;
+    };
+
+    [[nodiscard]] bool shared() const { return plane_.size() > 1; }
+    [[nodiscard]] std::ptrdiff_t pitch() const { return modes_.mx / 2 + 1; }
+    /// Elements between rows of a slot's `y` for a batch of `count` planes.
+    [[nodiscard]] std::ptrdiff_t y_stride(int count) const {
+        return shared() ? std::ptrdiff_t{count} * waves_.size() : pitch();
+    }
+    Complex* x_row(Slot& slot, int count, int plane, int row);
+    void plan_columns(int waves, std::vector<Plan>& backward, std::vector<Plan>& forward);
+    [[nodiscard]] Layout layout(int count) const;
+
+    const parallel::Communicator& all_;
+    const parallel::Communicator& plane_;
+    Modes modes_;
+    int batch_;
+    parallel::Range rows_;
+    parallel::Range waves_;
+    std::vector<Slot> slots_;
+    Plan to_physical_;
+    Plan to_spectral_;
+    std::vector<Plan> backward_; ///< along y, for batches of 1 … batch planes
+    std::vector<Plan> forward_;
+    std::vector<Layout> layouts_; ///< likewise
+    parallel::Stopwatch& watch_;
+    parallel::Traffic& traffic_;
+};
+
+} // namespace uzushio::spectral
