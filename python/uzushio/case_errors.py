@@ -73,9 +73,8 @@ def _key(location: tuple[Any, ...], values: Any, missing: bool) -> KeyPath:
     """Keep what is in the file of pydantic's location, which also names union members."""
     key: list[Any] = []
     for depth, part in enumerate(location, start=1):
-        if isinstance(values, dict) and part in values:
-            values = values[part]
-        elif isinstance(values, list) and isinstance(part, int) and part < len(values):
+        indices = range(len(values)) if isinstance(values, list) else ()
+        if part in (values if isinstance(values, dict) else indices):
             values = values[part]
         elif not (missing and depth == len(location)):
             continue

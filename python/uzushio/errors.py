@@ -23,5 +23,5 @@ class LaunchError(UzushioError):
     """The MPI job cannot be started as asked."""
 
 
-class OtherRankFailed(UzushioError):
+class OtherRankError(UzushioError):
     """Raised on the ranks that were well when another rank failed; nobody prints it."""

@@ -1,0 +1,109 @@
+"""The folder of a run's checkpoints: which are complete, the newest, and which to remove."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from uzushio.checkpoint import manifest
+from uzushio.errors import CheckpointError
+
+FOLDER = "checkpoints"
+_NAME = re.compile(r"step-(\d{8,})")
+
+
+def path_of(run: Path, step: int) -> Path:
+    """The folder of the checkpoint of `step`."""
+    return run / FOLDER / f"step-{step:08d}"
+
+
+def step_of(path: Path) -> int | None:
+    """The step of a checkpoint folder, None if it is not one by name."""
+    match = _NAME.fullmatch(path.name)
+    return int(match[1]) if match else None
+
+
+def _all(run: Path) -> list[Path]:
+    """All checkpoint folders of a run, complete or not, oldest first."""
+    try:
+        found = [path for path in (run / FOLDER).iterdir() if step_of(path) is not None]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(found, key=lambda path: step_of(path) or 0)
+
+
+def complete(run: Path) -> list[Path]:
+    """The checkpoints of a run that have a manifest, oldest first."""
+    return [path for path in _all(run) if (path / manifest.NAME).exists()]
+
+
+def incomplete(run: Path) -> list[Path]:
+    """The checkpoints of a run whose writing was interrupted."""
+    return [path for path in _all(run) if not (path / manifest.NAME).exists()]
+
+
+def candidates(where: Path) -> list[Path]:
+    """The checkpoints to restart from at `where`, best first.
+
+    Args:
+        where: a run's folder, or the folder of one checkpoint.
+
+    Raises:
+        CheckpointError: if there is none.
+    """
+    if step_of(where) is not None:
+        run = where.absolute().parent.parent
+        older = [path for path in complete(run) if (step_of(path) or 0) < (step_of(where) or 0)]
+        if not where.is_dir():
+            raise CheckpointError(f"checkpoint {where} does not exist; {_offer(run)}")
+        return [where, *reversed(older)]
+    found = complete(where)
+    if not found:
+        raise CheckpointError(f"{where} holds no complete checkpoint{_leftovers(where)}.")
+    return found[::-1]
+
+
+def _offer(run: Path) -> str:
+    there = ", ".join(path.name for path in complete(run))
+    return f"there are: {there}." if there else "name the folder of a run."
+
+
+def _leftovers(run: Path) -> str:
+    left = ", ".join(path.name for path in incomplete(run))
+    if left:
+        return f" ({left} has no {manifest.NAME}: its writing was interrupted); start the run anew"
+    return "; name the folder of a run, or one of its checkpoints"
+
+
+def newest(run: Path) -> Path | None:
+    """The newest complete checkpoint of a run."""
+    return complete(run)[-1] if complete(run) else None
+
+
+def remove(path: Path) -> None:
+    """Remove a checkpoint, its manifest first, so that what is left of it is never used."""
+    (path / manifest.NAME).unlink(missing_ok=True)
+    shutil.rmtree(path)
+
+
+def prune(run: Path, keep: int) -> None:
+    """Remove what is incomplete, and all but the newest `keep` checkpoints."""
+    for path in [*incomplete(run), *complete(run)[:-keep]]:
+        remove(path)
+
+
+def set_aside(run: Path, after: int) -> list[Path]:
+    """Rename the checkpoints of steps beyond `after`, which a restart from `after` leaves behind.
+
+    They would otherwise pass for the newest of the run that goes on. Returns the new names.
+    """
+    renamed = []
+    for path in complete(run):
+        if (step_of(path) or 0) > after:
+            number, target = 1, path.with_name(f"{path.name}.set-aside")
+            while target.exists():
+                number += 1
+                target = path.with_name(f"{path.name}.set-aside-{number}")
+            renamed.append(path.rename(target))
+    return renamed

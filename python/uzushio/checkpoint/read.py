@@ -1,0 +1,157 @@
+"""Open a checkpoint: verify all of it, on all ranks together, before a solver sees any."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import zarr
+
+from uzushio.checkpoint import folder as folders
+from uzushio.checkpoint.manifest import Manifest, read_manifest
+from uzushio.checkpoint.write import chunk_name
+from uzushio.collective import collective
+from uzushio.errors import CheckpointError
+from uzushio.solver import StoredState
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint whose files were found whole."""
+
+    path: Path
+    manifest: Manifest
+
+    def state(self) -> StoredState:
+        """The state for `Solver.restore`; any rank may read any box."""
+        arrays = {name: _open_array(self.path, "state", name) for name in self.manifest.arrays}
+
+        def read(name: str, start: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
+            if name not in arrays:
+                raise CheckpointError(f"checkpoint {self.path} holds no array '{name}'.")
+            box = tuple(slice(s, s + e) for s, e in zip(start, shape, strict=True))
+            return np.asarray(arrays[name][box])
+
+        shapes = {name: self.manifest.shape(name) for name in arrays}
+        return StoredState(shapes, self.manifest.attributes, read)
+
+    def averages(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """What `TimeAverage.restore` needs (for rank 0)."""
+        names = self.manifest.statistics.get("dims", {})
+        arrays = {
+            name: np.asarray(_open_array(self.path, "statistics", name)[...]) for name in names
+        }
+        return arrays, dict(self.manifest.statistics)
+
+
+def open_checkpoint(
+    where: Path,
+    comm: MPI.Comm,
+    fallback: bool = False,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Checkpoint:
+    """Find and verify the checkpoint to restart from (collective).
+
+    Args:
+        where: a run's folder, of which the newest is taken, or the folder of one checkpoint.
+        comm: the ranks, which share the reading.
+        fallback: go back to the checkpoint before if one is damaged.
+        tell: is given the sentences on damaged checkpoints that were passed over.
+
+    Raises:
+        CheckpointError: on all ranks, naming the damaged file.
+    """
+    paths: list[Path] = []
+    with collective(comm):
+        if comm.rank == 0:
+            paths = folders.candidates(where)
+    paths = comm.bcast(paths)
+    for path, older in zip(paths, [*paths[1:], None], strict=True):
+        try:
+            return _verified(path, comm)
+        except CheckpointError as error:
+            if older is None:
+                raise CheckpointError(f"{error} There is no older checkpoint.") from error
+            if not fallback:
+                raise CheckpointError(
+                    f"{error} With --restart-fallback, {older.name} is used instead."
+                ) from error
+            tell(f"{error} Going back to {older.name}.")
+    raise AssertionError("candidates are never empty")
+
+
+def _verified(path: Path, comm: MPI.Comm) -> Checkpoint:
+    """Read all of a checkpoint, each rank its share of the planes."""
+    manifest: Manifest | None = None
+    with collective(comm):
+        if comm.rank == 0:
+            manifest = read_manifest(path)
+            _check_sizes(path, manifest)
+    manifest = comm.bcast(manifest)
+    assert manifest is not None
+    checkpoint = Checkpoint(path, manifest)
+    with collective(comm):
+        for name in manifest.arrays:
+            _check_planes(checkpoint, name, range(comm.rank, manifest.shape(name)[0], comm.size))
+        if comm.rank == 0:
+            _check_averages(checkpoint)
+    return checkpoint
+
+
+def _check_sizes(path: Path, manifest: Manifest) -> None:
+    """Compare the files with the manifest: Zarr takes a lost chunk for one of zeros."""
+    for name, size in manifest.files.items():
+        try:
+            found = os.stat(path / name).st_size
+        except OSError as error:
+            reason = error.strerror or "not readable"
+            raise CheckpointError(f"checkpoint {path} is damaged: {name}: {reason}.") from error
+        if found != size:
+            raise CheckpointError(
+                f"checkpoint {path} is damaged: {name} is truncated or altered "
+                f"({found:,} bytes instead of {size:,})."
+            )
+
+
+def _check_planes(checkpoint: Checkpoint, name: str, planes: range) -> None:
+    """Read planes of an array, which compares their CRC32C."""
+    path, manifest = checkpoint.path, checkpoint.manifest
+    array = _open_array(path, "state", name)
+    if [array.dtype.str, *array.shape] != manifest.arrays[name]:
+        raise CheckpointError(
+            f"checkpoint {path} is damaged: state/{name}/zarr.json contradicts the manifest."
+        )
+    for plane in planes:
+        try:
+            array[plane]
+        except (ValueError, OSError, RuntimeError) as error:
+            file = f"state/{name}/{chunk_name(plane, array.ndim)}"
+            raise CheckpointError(
+                f"checkpoint {path} is damaged: {file} (plane {plane} of '{name}') "
+                "has a wrong checksum."
+            ) from error
+
+
+def _check_averages(checkpoint: Checkpoint) -> None:
+    try:
+        checkpoint.averages()
+    except (ValueError, OSError, RuntimeError) as error:
+        raise CheckpointError(
+            f"checkpoint {checkpoint.path} is damaged: its statistics cannot be read ({error})."
+        ) from error
+
+
+def _open_array(path: Path, group: str, name: str) -> zarr.Array[Any]:
+    try:
+        return zarr.open_array(path / group / name, mode="r", zarr_format=3)
+    except (ValueError, KeyError, OSError, TypeError) as error:
+        raise CheckpointError(
+            f"checkpoint {path} is damaged: {group}/{name}/zarr.json cannot be read ({error})."
+        ) from error

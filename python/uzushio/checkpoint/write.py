@@ -1,0 +1,186 @@
+"""Write a checkpoint: each group of ranks that share planes sends them to one writer."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import zarr
+from zarr.codecs import Crc32cCodec
+
+from uzushio import __version__
+from uzushio.checkpoint import folder as folders
+from uzushio.checkpoint.gather import Box, Gatherer, boxes_of
+from uzushio.checkpoint.manifest import Manifest, sync, write_manifest
+from uzushio.collective import collective
+from uzushio.errors import OutputError
+from uzushio.solver import DistributedArray, State
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a checkpoint holds. `averages` and `notes` come from `TimeAverage.stored`."""
+
+    solver: str
+    case: str
+    step: int
+    time: float
+    state: State
+    averages: Mapping[str, np.ndarray] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+def write(run: Path, snapshot: Snapshot, keep: int, comm: MPI.Comm) -> Path:
+    """Write a checkpoint into the folder of a run and remove what is no longer kept (collective).
+
+    Until its manifest is in place, nothing of the new checkpoint counts and no old one is touched.
+
+    Raises:
+        OutputError: on all ranks, after removing what was written of it.
+    """
+    path = folders.path_of(run, snapshot.step)
+    arrays = snapshot.state.arrays
+    needed = sum(math.prod(a.shape) * a.data.dtype.itemsize for a in arrays.values())
+    try:
+        boxes = {name: boxes_of(array, comm) for name, array in arrays.items()}
+        # A plane of zeros is stored too, so that a chunk that is not there is a lost one.
+        with zarr.config.set({"array.write_empty_chunks": True}):
+            with collective(comm):
+                if comm.rank == 0:
+                    _create(path, snapshot, needed)
+            with collective(comm):
+                _write_arrays(path / "state", arrays, boxes, comm)
+        with collective(comm):
+            if comm.rank == 0:
+                write_manifest(path, _manifest(path, snapshot))
+    except Exception as error:
+        if comm.rank == 0:
+            shutil.rmtree(path, ignore_errors=True)
+        if isinstance(error, OutputError):
+            raise OutputError(
+                f"the checkpoint of step {snapshot.step} ({needed:,} bytes) cannot be written into "
+                f"{path.parent}: {error} The checkpoints before it are kept."
+            ) from error
+        raise
+    with collective(comm):
+        if comm.rank == 0:
+            folders.prune(run, keep)
+    return path
+
+
+def _create(path: Path, snapshot: Snapshot, needed: int) -> None:
+    """Make the folder, the arrays without their planes, and the averages."""
+    if path.exists():
+        folders.remove(path)
+    path.mkdir(parents=True)
+    free = shutil.disk_usage(path).free
+    if free < needed:
+        raise OutputError(
+            f"only {free:,} bytes are free there; free some space, or choose another folder with "
+            "--out."
+        )
+    root = zarr.open_group(path, mode="w", zarr_format=3)
+    state = root.create_group("state")
+    for name, array in snapshot.state.arrays.items():
+        _create_array(state, name, array.shape, (1, *array.shape[1:]), array.data.dtype)
+    averages = root.create_group("statistics")
+    for name, values in snapshot.averages.items():
+        target = _create_array(averages, name, values.shape, values.shape, values.dtype)
+        target[...] = values
+
+
+def _create_array(
+    group: zarr.Group,
+    name: str,
+    shape: tuple[int, ...],
+    chunks: tuple[int, ...],
+    dtype: np.dtype,
+) -> zarr.Array[Any]:
+    return group.create_array(
+        name,
+        shape=shape,
+        chunks=tuple(max(1, extent) for extent in chunks),
+        dtype=dtype,
+        compressors=[Crc32cCodec()],
+        fill_value=0,
+        # Flat names: one folder for an array instead of three for each plane.
+        chunk_key_encoding={"name": "default", "separator": "."},
+    )
+
+
+def _write_arrays(
+    state: Path,
+    arrays: Mapping[str, DistributedArray],
+    boxes: Mapping[str, list[Box]],
+    comm: MPI.Comm,
+) -> None:
+    """Write this rank's planes, or send them to the rank that does, and wait for the disk.
+
+    A writer that fails still takes what the others send, so that none of them waits for ever.
+    """
+    failure: Exception | None = None
+    written: list[Path] = []
+    gatherer = Gatherer(comm)
+    for name, array in arrays.items():
+        target: zarr.Array[Any] | None = None
+        for first, planes in gatherer.planes(array, boxes[name]):
+            if failure is not None:
+                continue
+            try:
+                target = target or zarr.open_array(state / name, mode="r+", zarr_format=3)
+                target[first : first + len(planes)] = planes
+                written += [
+                    state / name / chunk_name(first + plane, planes.ndim)
+                    for plane in range(len(planes))
+                ]
+            except Exception as error:  # raised when all is received
+                failure = error
+    if failure is not None:
+        raise failure
+    for file in written:
+        sync(file)
+
+
+def chunk_name(plane: int, dimensions: int) -> str:
+    """The file of a plane in the folder of its array."""
+    return ".".join(["c", str(plane), *["0"] * (dimensions - 1)])
+
+
+def _manifest(path: Path, snapshot: Snapshot) -> Manifest:
+    """List what was written, after checking that no plane is missing."""
+    for name, array in snapshot.state.arrays.items():
+        for plane in range(array.shape[0]):
+            file = path / "state" / name / chunk_name(plane, len(array.shape))
+            if not file.exists():
+                raise OutputError(f"{file} was written but is not there; check the file system.")
+    files = {}
+    for folder, _, names in os.walk(path):
+        sync(Path(folder))
+        for name in names:
+            file = Path(folder, name)
+            files[str(file.relative_to(path))] = file.stat().st_size
+            if name == "zarr.json" or "statistics" in file.parts:
+                sync(file)
+    return Manifest(
+        solver=snapshot.solver,
+        case=snapshot.case,
+        version=__version__,
+        step=snapshot.step,
+        time=snapshot.time,
+        attributes=snapshot.state.attributes,
+        statistics=snapshot.notes,
+        arrays={
+            name: [array.data.dtype.str, *array.shape]
+            for name, array in snapshot.state.arrays.items()
+        },
+        files=files,
+    )

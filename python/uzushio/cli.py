@@ -1,0 +1,178 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from uzushio import __version__, launch
+from uzushio.case import load_case
+from uzushio.collective import guarded
+from uzushio.errors import LaunchError, UzushioError
+from uzushio.options import Options
+from uzushio.registry import solver_class
+from uzushio.solver import Estimate
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Massively parallel flow simulation.",
+)
+
+CaseFile = Annotated[Path, typer.Argument(metavar="CASE.yaml", help="The case to read.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a value of the case, as time.steps=200. Repeatable.",
+    ),
+]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"uzushio {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_print_version, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def run(
+    case: CaseFile,
+    ranks: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Start an MPI job of this many ranks. Without: run here, on one "
+            "rank, or on those of the mpiexec or srun that this runs in.",
+        ),
+    ] = None,
+    overrides: Overrides = None,
+    restart: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Go on from the newest checkpoint of a run's folder, or "
+            "from one checkpoint's folder. Any number of ranks will do.",
+        ),
+    ] = None,
+    restart_fallback: Annotated[
+        bool,
+        typer.Option(
+            "--restart-fallback", help="If that checkpoint is damaged, restart from the one before."
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the run instead of output.folder.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Remove the run that the folder holds.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print tracebacks of errors.")] = False,
+) -> None:
+    """Run a case.
+
+    Ctrl-C, SIGTERM and SIGUSR1 finish the step, write a checkpoint and stop; a second one stops at
+    once. Inside your own mpiexec send SIGUSR1 to it: on the other two it kills its ranks.
+    """
+    options = Options(restart, restart_fallback, out, overwrite, quiet)
+    try:
+        if launch.wants_job(ranks) and ranks is not None:
+            raise SystemExit(launch.run_job(ranks, sys.argv[1:]))
+    except UzushioError as error:
+        _fail(error)
+    raise SystemExit(_run_here(case, overrides or [], options, ranks, debug))
+
+
+def _run_here(
+    file: Path, overrides: list[str], options: Options, ranks: int | None, debug: bool
+) -> int:
+    """Run on the ranks of the MPI job that this process is in, or on one."""
+    launch.prepare_environment()
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+
+    def work() -> int:
+        if ranks not in (None, comm.size):
+            raise LaunchError(
+                f"--ranks {ranks} was given, but the MPI job has {comm.size}; leave --ranks out."
+            )
+        from uzushio.run import run as run_case
+
+        return run_case(load_case(file, overrides), comm, options)
+
+    return guarded(comm, work, debug)
+
+
+@app.command()
+def check(
+    case: CaseFile,
+    ranks: Annotated[int, typer.Option(min=1, help="Number of ranks to plan for.")] = 1,
+    overrides: Overrides = None,
+) -> None:
+    """Validate a case and say what it needs, without running it."""
+    try:
+        checked = load_case(case, overrides)
+        estimate = solver_class(checked.solver).estimate(checked, ranks)
+    except UzushioError as error:
+        _fail(error)
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"{case} is valid: {checked.title or checked.solver}", markup=False)
+    console.print(estimate.grid, markup=False)
+    console.print(
+        f"memory per rank: {_bytes(estimate.memory_per_rank)} "
+        f"({estimate.field_arrays:.3g} arrays of the size of a field)"
+    )
+    console.print(_traffic_table(estimate))
+    for note in estimate.notes:
+        console.print(f"note: {note}", markup=False)
+
+
+def _traffic_table(estimate: Estimate) -> Table:
+    """Messages and bytes of the busiest rank in one step."""
+    table = Table(title="communication per step (busiest rank)", title_justify="left")
+    table.add_column("kind")
+    table.add_column("messages", justify="right")
+    table.add_column("bytes", justify="right")
+    for kind, traffic in estimate.traffic.items():
+        table.add_row(kind, f"{traffic.messages:,}", _bytes(traffic.bytes))
+    return table
+
+
+def _bytes(number: float) -> str:
+    """A number of bytes with a unit that suits it."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if number < 1024:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:.1f} TiB"
+
+
+def _fail(error: UzushioError) -> NoReturn:
+    print(f"uzushio: error: {error}", file=sys.stderr)
+    raise SystemExit(1)
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="uzushio")

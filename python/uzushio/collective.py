@@ -1,0 +1,131 @@
+"""Errors on many ranks: all ranks learn of a failure, one message is printed, and nobody waits."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from uzushio.errors import OtherRankError, OutputError, UzushioError
+from uzushio.solver import SolverDiverged
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+#: Seconds in which the other ranks must fail too for a failure to count as everybody's.
+PATIENCE = 5.0
+
+_EXPECTED = (UzushioError, SolverDiverged)
+
+
+@contextmanager
+def collective(comm: MPI.Comm) -> Iterator[None]:
+    """Run a block without communication on every rank; if it fails on one, it fails on all.
+
+    Each rank leaves the block with an exception, or none does. The first failing rank's message
+    is raised everywhere; unexpected errors stay as they are on the rank where they happened.
+
+    Raises:
+        UzushioError: with the same message on all ranks; `OtherRankError` where another rank has
+            an unexpected error.
+    """
+    failure: Exception | None = None
+    try:
+        yield
+    except Exception as error:
+        failure = error
+    first = comm.allreduce(comm.rank if failure else comm.size, _min())
+    if first == comm.size:
+        return
+    told: tuple[type[UzushioError], str] | None = None
+    if comm.rank == first and failure is not None:
+        told = _as_expected(failure)
+    kind, message = comm.bcast(told, root=first)
+    if comm.rank == first and kind is OtherRankError and failure is not None:
+        raise failure
+    raise kind(message) from failure
+
+
+def _min() -> MPI.Op:
+    from mpi4py import MPI
+
+    return MPI.MIN
+
+
+def _as_expected(failure: Exception) -> tuple[type[UzushioError], str]:
+    """The type and message that the other ranks raise for `failure`."""
+    if isinstance(failure, UzushioError):
+        return type(failure), str(failure)
+    if isinstance(failure, OSError):
+        return OutputError, system_sentence(failure)
+    return OtherRankError, str(failure)
+
+
+def system_sentence(error: OSError) -> str:
+    """Say what the operating system refused, where, and what helps."""
+    advice = {
+        errno.ENOSPC: "free some space there, or choose another folder with --out",
+        errno.EDQUOT: "free some of your quota there, or choose another folder with --out",
+        errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
+        errno.EACCES: "get the right to write there, or choose another folder with --out",
+        errno.EROFS: "choose another folder with --out",
+    }.get(error.errno or 0, "check the path and the file system")
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}; {advice}."
+
+
+def guarded(comm: MPI.Comm, work: Callable[[], int], debug: bool = False) -> int:
+    """Do `work` on every rank and return the exit status; end all ranks if one fails alone.
+
+    A failure of all ranks is printed once. A rank that fails while the others go on prints its
+    message and ends the job, so that nobody waits for it.
+    """
+    together = comm.Dup()
+    try:
+        status = work()
+    except Exception as error:
+        text = _report(error, debug)
+        if not _all_arrive(together):
+            print(f"rank {comm.rank}: {text}", file=sys.stderr, flush=True)
+            comm.Abort(1)
+            os._exit(1)
+        reports: list[str] = together.allgather(text)
+        if comm.rank == 0:
+            print(_joined(reports), file=sys.stderr, flush=True)
+        return 1
+    return status
+
+
+def _joined(reports: list[str]) -> str:
+    """The first report whole; of others that end differently, the last line."""
+    told = [report for report in reports if report]
+    endings = {report.splitlines()[-1]: rank for rank, report in enumerate(reports) if report}
+    first = told[0].splitlines()[-1]
+    others = [f"rank {rank}: {line}" for line, rank in endings.items() if line != first]
+    return "\n".join([told[0], *others])
+
+
+def _all_arrive(comm: MPI.Comm) -> bool:
+    """Whether all ranks call this within `PATIENCE` seconds."""
+    request = comm.Ibarrier()
+    deadline = time.monotonic() + PATIENCE
+    while not request.Test():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def _report(error: Exception, debug: bool) -> str:
+    """The message of an expected error; the traceback of a mistake in the program."""
+    if isinstance(error, OtherRankError):
+        return ""
+    if debug or not isinstance(error, (*_EXPECTED, OSError)):
+        return "".join(traceback.format_exception(error)).rstrip()
+    sentence = system_sentence(error) if isinstance(error, OSError) else str(error)
+    return f"uzushio: error: {sentence}"

