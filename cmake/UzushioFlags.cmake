@@ -12,7 +12,7 @@ target_compile_options(
         -fno-math-errno
         -fno-trapping-math
         -ffp-contract=fast
-        -fopenmp-simd
+        -fopenmp-simd  # the pragma alone, without its threads
         -Wall
         -Wextra
         -Wpedantic

@@ -13,7 +13,7 @@ if(NOT bindings)
 endif()
 
 get_property(rooms GLOBAL PROPERTY UZUSHIO_ROOMS)
-nanobind_add_module(_core NOMINSIZE ${bindings})
+nanobind_add_module(_core NOMINSIZE NB_SUPPRESS_WARNINGS ${bindings})
 target_include_directories(_core PRIVATE "${PROJECT_SOURCE_DIR}/src")
 target_link_libraries(_core PRIVATE ${rooms} uzushio::flags)
 
