@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 ENV := . tools/env.sh &&
 RANKS ?= 2
-CXX_FILES = $$(find src include tests/cpp -name '*.[ch]pp' -o -name '*.h' 2>/dev/null)
+CXX_FILES = $$(find src include tests/cpp examples -name "*.[ch]pp" -o -name "*.h" 2>/dev/null)
 
 help:  ## print this
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -21,14 +21,14 @@ test:  ## every test; ARGS go to pytest
 	@tools/test $(ARGS)
 
 check: build  ## formatting, lint and types, as the pre-commit hooks do
-	$(ENV) ruff check python tests bench
-	$(ENV) ruff format --check python tests bench
+	$(ENV) ruff check .
+	$(ENV) ruff format --check .
 	$(ENV) clang-format --dry-run -Werror $(CXX_FILES)
 	$(ENV) mypy
 
 format: build  ## let the formatters decide
-	$(ENV) ruff check --fix-only -q python tests bench
-	$(ENV) ruff format python tests bench
+	$(ENV) ruff check --fix-only -q .
+	$(ENV) ruff format .
 	$(ENV) clang-format -i $(CXX_FILES)
 
 bench: build  ## every benchmark: a table here, records in bench/results/
