@@ -227,6 +227,8 @@ class Sampler {
                 v.re(k)[m] * v.re(k)[m] + v.im(k)[m] * v.im(k)[m], w_re * w_re + w_im * w_im};
             const auto i = static_cast<std::size_t>(transform.waves().begin + m % waves);
             const auto j = static_cast<std::size_t>(std::abs(modes.wave_y(m / waves)));
+            if (i == 0 && j == 0)
+                continue; // the mean flow
             for (std::size_t c = 0; c < 3; ++c) {
                 const double share = solver_.weight(m) * energy[c];
                 spectra_x_[(index * 3 + c) * static_cast<std::size_t>(modes.kx) + i] += share;

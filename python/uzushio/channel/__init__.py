@@ -1,0 +1,1 @@
+"""Direct numerical simulation of incompressible flow between two walls."""

@@ -1,0 +1,211 @@
+"""The case file of a channel flow."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from uzushio.case import Case, Length, Section, Statistics
+from uzushio.errors import CaseError
+
+#: Largest CFL number for which the three-substep Runge–Kutta scheme is stable for the shortest wave.
+STABLE_CFL = float(np.sqrt(3.0) / np.pi)
+
+Positive = Annotated[float, Field(gt=0.0)]
+EvenCount = Annotated[int, Field(ge=4, multiple_of=2)]
+
+
+class Grid(Section):
+    """A box lx × ly × 2, periodic in x and y, with walls at z = 0 and z = 2 (half width h = 1)."""
+
+    nx: EvenCount = Field(description="points in x, streamwise")
+    ny: EvenCount = Field(description="points in y, spanwise")
+    nz: Annotated[int, Field(ge=2)] = Field(description="cells in z, wall-normal")
+    lx: Length = Field(description="streamwise length over h")
+    ly: Length = Field(description="spanwise length over h")
+    stretching: Annotated[float, Field(ge=0.0, le=5.0)] = Field(
+        1.6, description="of the tanh grid in z; 0 is uniform, larger clusters at the walls"
+    )
+    faces: list[float] | None = Field(
+        None, description="nz + 1 positions of the cell faces in z instead of the tanh grid"
+    )
+
+    @model_validator(mode="after")
+    def _faces_fit(self) -> Self:
+        if self.faces is None:
+            return self
+        if len(self.faces) != self.nz + 1:
+            raise ValueError(f"faces has {len(self.faces)} positions, must have nz + 1 = {self.nz + 1}")
+        if self.faces[0] != 0.0 or self.faces[-1] != 2.0:
+            raise ValueError("faces must begin with 0 and end with 2")
+        for k, height in enumerate(np.diff(self.faces)):
+            if not height > 0.0:
+                raise ValueError(
+                    f"faces must increase: cell {k} between {self.faces[k]} and "
+                    f"{self.faces[k + 1]} has the height {height:g}"
+                )
+        return self
+
+    def wall_faces(self) -> np.ndarray:
+        """Positions of the cell faces in z, shape (nz + 1,), from 0 to 2."""
+        if self.faces is not None:
+            return np.asarray(self.faces)
+        s = np.linspace(-1.0, 1.0, self.nz + 1)
+        faces = 1.0 + (np.tanh(self.stretching * s) / np.tanh(self.stretching) if self.stretching else s)
+        faces[0], faces[-1] = 0.0, 2.0
+        return faces
+
+
+class Flow(Section):
+    """What drives the flow; exactly one Reynolds number, which also sets the unit of velocity."""
+
+    reynolds_tau: Positive | None = Field(
+        None, description="u_tau h / nu; constant pressure gradient, unit u_tau"
+    )
+    reynolds_bulk: Positive | None = Field(
+        None, description="U_b h / nu; constant flow rate, unit U_b"
+    )
+    reynolds_centre: Positive | None = Field(
+        None, description="U_c h / nu of the laminar flow; constant pressure gradient, unit U_c"
+    )
+
+    @model_validator(mode="after")
+    def _one_number(self) -> Self:
+        given = [n for n in (self.reynolds_tau, self.reynolds_bulk, self.reynolds_centre) if n]
+        if len(given) != 1:
+            raise ValueError(
+                "needs exactly one of 'reynolds_tau', 'reynolds_bulk' and 'reynolds_centre'"
+            )
+        return self
+
+    @property
+    def viscosity(self) -> float:
+        """Kinematic viscosity in units of h and the velocity."""
+        return 1.0 / (self.reynolds_tau or self.reynolds_bulk or self.reynolds_centre or np.nan)
+
+    @property
+    def drive(self) -> float:
+        """Minus the mean pressure gradient, or the bulk velocity of `reynolds_bulk`."""
+        return 2.0 * self.viscosity if self.reynolds_centre else 1.0
+
+    @property
+    def expected_u_tau(self) -> float:
+        """Friction velocity of the turbulent flow, by Dean's law where it is not given."""
+        if self.reynolds_bulk:
+            return 0.09 * (2.0 * self.reynolds_bulk) ** 0.88 / self.reynolds_bulk
+        return float(np.sqrt(self.drive))
+
+
+class InitialField(str, Enum):
+    """Kinds of initial field."""
+
+    laminar = "laminar"
+    perturbed = "perturbed"
+    turbulent = "turbulent"
+
+
+class Initial(Section):
+    """The field to start from, unless a checkpoint is given."""
+
+    field: InitialField = Field(
+        InitialField.turbulent,
+        description="laminar; perturbed: laminar with random waves; turbulent: a mean profile with "
+        "large waves that become turbulence within about two h/u_tau",
+    )
+    amplitude: Positive = Field(1.0, description="of the waves, times their usual size")
+    seed: int = Field(0, description="of the random phases")
+
+
+class Numerics(Section):
+    """Choices that change the cost or the error, not the equations."""
+
+    dealiasing: Literal["3/2", "2/3", "none"] = Field("3/2", description="rule for products")
+    scheme: Literal["pipelined", "transpose"] = Field(
+        "pipelined", description="of the solves along z between ranks"
+    )
+
+
+class Decomposition(Section):
+    """Ranks along y and z; both or none, then it is chosen."""
+
+    py: Annotated[int, Field(ge=1)] | None = Field(None, description="ranks that share a plane")
+    pz: Annotated[int, Field(ge=1)] | None = Field(None, description="ranks between the walls")
+
+    @model_validator(mode="after")
+    def _both(self) -> Self:
+        if (self.py is None) != (self.pz is None):
+            raise ValueError("needs both of 'py' and 'pz', or none of them")
+        return self
+
+
+class ChannelStatistics(Statistics):
+    """When averages are sampled, and where spectra are taken."""
+
+    spectra_at: list[Annotated[float, Field(gt=0.0, lt=2.0)]] = Field(
+        [0.03, 0.1, 0.5, 1.0], description="heights z/h of the spectra"
+    )
+
+
+class ChannelCase(Case):
+    """A channel flow."""
+
+    grid: Grid
+    flow: Flow
+    initial: Initial = Initial()
+    numerics: Numerics = Numerics()
+    decomposition: Decomposition = Decomposition()
+    statistics: ChannelStatistics = ChannelStatistics()
+
+    @model_validator(mode="after")
+    def _stable(self) -> Self:
+        if self.time.cfl is not None and self.time.cfl > STABLE_CFL:
+            raise ValueError(
+                f"time.cfl: got {self.time.cfl:g}, must be at most {STABLE_CFL:.2f} "
+                "(sqrt(3)/pi: Fourier modes move faster than their grid)"
+            )
+        return self
+
+
+#: Fewest planes a rank should hold before another rank joins it in a plane.
+FEWEST_PLANES = 8
+
+
+def decompose(case: ChannelCase, ranks: int) -> tuple[int, int]:
+    """Choose Py × Pz for a number of ranks.
+
+    As few ranks as possible share a plane, because only they need all-to-alls, while each rank
+    keeps enough planes for the sweeps along z.
+
+    Raises:
+        CaseError: if the ranks given in the case, or any, do not fit the grid.
+    """
+    given = case.decomposition
+    kept = (case.grid.nx - 1) // 3 + 1 if case.numerics.dealiasing == "2/3" else case.grid.nx // 2
+    widest = min(kept, case.grid.ny)
+    if given.py is not None and given.pz is not None:
+        if given.py * given.pz != ranks:
+            raise CaseError(
+                f"decomposition.py x pz = {given.py} x {given.pz} = {given.py * given.pz} does not "
+                f"have the {ranks} ranks of the job; start {given.py * given.pz} ranks or leave it out."
+            )
+        if given.py > widest or given.pz > case.grid.nz:
+            raise CaseError(
+                f"decomposition {given.py} x {given.pz} is too fine for the grid: py can be at most "
+                f"{widest} (modes in x) and pz at most {case.grid.nz} (cells in z)."
+            )
+        return given.py, given.pz
+    fits = [
+        (py, ranks // py)
+        for py in range(1, min(ranks, widest) + 1)
+        if ranks % py == 0 and ranks // py <= case.grid.nz
+    ]
+    if not fits:
+        raise CaseError(
+            f"{ranks} ranks do not fit the grid: they must be py x pz with py <= {widest} (modes in "
+            f"x) and pz <= {case.grid.nz} (cells in z); choose another number of ranks."
+        )
+    roomy = [fit for fit in fits if case.grid.nz // fit[1] >= FEWEST_PLANES]
+    return roomy[0] if roomy else fits[-1]

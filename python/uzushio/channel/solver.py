@@ -1,0 +1,327 @@
+"""The channel-flow solver behind the contract of `uzushio.solver`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+
+from uzushio import _core
+from uzushio.case import Case
+from uzushio.channel import initial
+from uzushio.channel import statistics as averages
+from uzushio.channel.case import STABLE_CFL, ChannelCase, decompose
+from uzushio.errors import CaseError
+from uzushio.solver import (
+    DistributedArray,
+    Estimate,
+    Field,
+    Parameter,
+    Reading,
+    Sample,
+    Solver,
+    SolverDiverged,
+    State,
+    StoredState,
+    Traffic,
+)
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from mpi4py import MPI
+
+core = _core.channel
+
+COMPONENTS = ("u", "v", "w", "p")
+DEALIASING = {
+    "3/2": core.Dealiasing.three_halves,
+    "2/3": core.Dealiasing.two_thirds,
+    "none": core.Dealiasing.none,
+}
+#: A step at this many times the stable CFL number has already diverged.
+HOPELESS = 1000.0
+
+
+def core_parameters(case: ChannelCase, py: int, pz: int) -> core.Parameters:
+    """Translate a case into what the compiled solver takes."""
+    parameters = core.Parameters()
+    parameters.nx, parameters.ny = case.grid.nx, case.grid.ny
+    parameters.lx, parameters.ly = case.grid.lx, case.grid.ly
+    parameters.faces = case.grid.wall_faces().tolist()
+    parameters.viscosity = case.flow.viscosity
+    rate = case.flow.reynolds_bulk is not None
+    parameters.forcing = core.Forcing.flow_rate if rate else core.Forcing.pressure_gradient
+    parameters.drive = case.flow.drive
+    parameters.dealiasing = DEALIASING[case.numerics.dealiasing]
+    parameters.scheme = case.numerics.scheme
+    parameters.py, parameters.pz = py, pz
+    return parameters
+
+
+class ChannelSolver(Solver):
+    """Direct numerical simulation of turbulent or laminar flow between two walls."""
+
+    case_model: ClassVar[type[Case]] = ChannelCase
+
+    @classmethod
+    def estimate(cls, case: Case, ranks: int) -> Estimate:
+        """Say what the case will need on `ranks` ranks."""
+        case = cast(ChannelCase, case)
+        py, pz = decompose(case, ranks)
+        grid = case.grid
+        needs = core.estimate(core_parameters(case, py, pz))
+        faces = grid.wall_faces()
+        plus = case.flow.expected_u_tau / case.flow.viscosity
+        heights = np.diff(faces)
+        field = grid.nx * grid.ny * grid.nz * 8 / ranks
+        return Estimate(
+            grid=f"{grid.nx} x {grid.ny} x {grid.nz} points in {grid.lx:.4g} x {grid.ly:.4g} x 2, "
+            f"on {py} x {pz} ranks in y and z",
+            memory_per_rank=needs.bytes,
+            field_arrays=needs.bytes / field,
+            traffic={
+                kind: Traffic(messages, sent)
+                for kind, (_, messages, sent) in needs.traffic.items()
+                if messages
+            },
+            notes=(
+                f"resolution in wall units if u_tau = {case.flow.expected_u_tau:.3g}: "
+                f"dx+ = {grid.lx / grid.nx * plus:.1f}, dy+ = {grid.ly / grid.ny * plus:.1f}, "
+                f"dz+ = {heights.min() * plus:.2f} to {heights.max() * plus:.1f}",
+            ),
+        )
+
+    def __init__(self, case: Case, comm: MPI.Comm) -> None:
+        """Allocate, plan and set the initial field (collective)."""
+        self.case = cast(ChannelCase, case)
+        self.comm = comm
+        self.step_index, self.time = 0, 0.0
+        self.dt = 0.0
+        self._cfl = self.case.time.cfl
+        self._longest = self.case.time.dt or float("inf")
+        self._drive = self.case.flow.drive
+        self.core = core.Solver(
+            core_parameters(self.case, *decompose(self.case, comm.size)), comm.handle
+        )
+        self._physical: core.Physical | None = None
+        for mode in initial.modes(self.case):
+            self.core.add_mode(mode.kx, mode.ky, mode.u, mode.v, mode.w)
+        self.core.settle()
+        faces = self.case.grid.wall_faces()
+        self.centres = 0.5 * (faces[1:] + faces[:-1])
+        self._cells = averages.spectra_cells(self.case)
+
+    def step(self, longest: float = float("inf")) -> None:
+        """Advance one step of at most `longest` (collective)."""
+        cfl = float("inf") if self._cfl is None else self._cfl
+        last_cfl = self.dt * self.core.fastest_rate
+        dt = self.core.step(cfl, min(self._longest, longest))
+        if not np.isfinite(dt) or dt * self.core.fastest_rate > HOPELESS * STABLE_CFL:
+            raise SolverDiverged(self._post_mortem(last_cfl))
+        self.dt = dt
+        self.time += dt
+        self.step_index += 1
+
+    def _post_mortem(self, last_cfl: float) -> str:
+        """Say where the velocity is worst, and why that is likely (collective)."""
+        grid = self.case.grid
+        u, v, w = (np.abs(self.physical(name)) for name in "uvw")
+        heights = np.diff(grid.wall_faces())[slice(*self.core.planes), np.newaxis, np.newaxis]
+        with np.errstate(all="ignore"):
+            rate = u * grid.nx / grid.lx + v * grid.ny / grid.ly + w / heights
+        rate[~np.isfinite(rate)] = np.inf
+        worst = np.unravel_index(np.argmax(rate), rate.shape)
+        k, j, i = (int(n) for n in worst)
+        k, j = k + self.core.planes[0], j + self._output().rows[0]
+        rate_there, k, j, i = max(self.comm.allgather((float(rate[worst]), k, j, i)))
+        value = "not finite" if np.isinf(rate_there) else "running away"
+        place = f"x = {i * grid.lx / grid.nx:.4g}, y = {j * grid.ly / grid.ny:.4g}, z = "
+        place += f"{self.centres[k]:.4g} (cell {i}, {j}, {k})"
+        if last_cfl > STABLE_CFL:
+            cause = (
+                f"the time step is too long: the CFL number of the step before was {last_cfl:.3g}, "
+                f"stable is up to {STABLE_CFL:.2f}; lower time.dt or give time.cfl instead"
+            )
+        elif self.step_index == 0:
+            cause = "the initial field or the checkpoint is bad, or initial.amplitude is too large"
+        else:
+            cause = (
+                f"not the time step (CFL number {last_cfl:.3g}): the grid is too coarse for the "
+                "Reynolds number, or a value was corrupted"
+            )
+        return (
+            f"The velocity is {value} in step {self.step_index + 1}, at time {self.time:.6g}, at "
+            f"{place}. Likely cause: {cause}."
+        )
+
+    def monitor(self) -> Mapping[str, Reading]:
+        """CFL number, bulk velocity and wall shear (collective)."""
+        return {
+            "CFL": Reading(self.dt * self.core.fastest_rate, format=".3f"),
+            "bulk velocity": Reading(self.core.bulk_velocity(), format=".4f"),
+            "wall shear": Reading(self.core.wall_shear(), format=".4f"),
+        }
+
+    def _output(self) -> core.Physical:
+        if self._physical is None:
+            self._physical = core.Physical(self.core)
+        return self._physical
+
+    def physical(self, name: str) -> np.ndarray:
+        """This rank's part of u, v, w or p in physical space, (z, y, x) (collective).
+
+        w is at the upper faces of the cells, the others at their centres.
+        """
+        return np.asarray(self._output().field(self.core, name))
+
+    def fields(self) -> Mapping[str, Field]:
+        """Velocity and pressure on the points of the case (collective)."""
+        grid = self.case.grid
+        shape = (grid.nz, grid.ny, grid.nx)
+        start = (self.core.planes[0], self._output().rows[0], 0)
+        x = np.arange(grid.nx) * grid.lx / grid.nx
+        y = np.arange(grid.ny) * grid.ly / grid.ny
+        described = {
+            "u": ("streamwise velocity", self.centres),
+            "v": ("spanwise velocity", self.centres),
+            "w": ("wall-normal velocity, at the upper faces of the cells", grid.wall_faces()[1:]),
+            "p": ("pressure over density", self.centres),
+        }
+        return {
+            name: Field(
+                DistributedArray(shape, start, self.physical(name)),
+                {"z": z, "y": y, "x": x},
+                description=description,
+            )
+            for name, (description, z) in described.items()
+        }
+
+    def state(self) -> State:
+        """The Fourier modes (z, re/im, y, x) and what decides the next step (collective)."""
+        shape = (self.case.grid.nz, 2, 2 * self.core.modes_y - 1, self.core.modes_x)
+        start = (self.core.planes[0], 0, 0, self.core.waves[0])
+        return State(
+            {
+                name: DistributedArray(shape, start, self.core.spectral(name))
+                for name in COMPONENTS
+            },
+            {
+                "step": self.step_index,
+                "time": self.time,
+                "drive": self._drive,
+                "faces": self.case.grid.wall_faces().tolist(),
+                "box": [self.case.grid.lx, self.case.grid.ly],
+                # The same FFT plans round alike: a restart repeats the run bit for bit.
+                "wisdom": self.comm.bcast(core.wisdom()),
+            },
+        )
+
+    def restore(self, stored: StoredState) -> None:
+        """Go on from a checkpoint of the same grid (collective)."""
+        attributes = stored.attributes
+        mine = self.state()
+        grid = self.case.grid
+        same = list(attributes.get("box", [])) == [grid.lx, grid.ly]
+        same = same and list(attributes.get("faces", [])) == grid.wall_faces().tolist()
+        for name, array in mine.arrays.items():
+            same = same and stored.shapes.get(name) == array.shape
+        if not same:
+            raise CaseError(
+                "The checkpoint is of another grid: keep the sections grid and numerics.dealiasing "
+                "of the run that wrote it, or start without --restart."
+            )
+        for name, array in mine.arrays.items():
+            array.data[...] = stored.read(name, array.start, array.data.shape)
+        self.step_index, self.time = int(attributes["step"]), float(attributes["time"])
+        self.core.use_wisdom(attributes["wisdom"])
+        self.core.refresh()
+
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The drive of the flow and the length of a step."""
+        rate = self.case.flow.reynolds_bulk is not None
+        drive = "bulk_velocity" if rate else "pressure_gradient"
+        steerable = {drive: Parameter(self._drive, 0.0, 100.0 * self.case.flow.drive, "1", "drive")}
+        if self._cfl is not None:
+            steerable["cfl"] = Parameter(self._cfl, 0.0, STABLE_CFL, "1", "CFL number of a step")
+        else:
+            steerable["dt"] = Parameter(self._longest, 0.0, 100 * self._longest, "h/U", "time step")
+        return steerable
+
+    def _steer(self, name: str, value: float) -> None:
+        if name == "cfl":
+            self._cfl = value
+        elif name == "dt":
+            self._longest = value
+        else:
+            self._drive = value
+            self.core.set_drive(value)
+
+    def sample(self) -> Mapping[str, Sample]:
+        """Moments over planes and spectra (collective)."""
+        return averages.samples(self.core.samples(self._cells))
+
+    def statistics(self, mean: Mapping[str, Sample], samples: int) -> xr.Dataset:
+        """Profiles of the mean flow, stresses, energy budget and spectra."""
+        return averages.dataset(self.case, mean, samples)
+
+    def figures(self, folder: Path, statistics: xr.Dataset | None) -> list[Path]:
+        """Draw the cross-section, the plane near the wall and the profiles (collective)."""
+        u = self.physical("u")
+        plus = self.case.flow.expected_u_tau / self.case.flow.viscosity
+        near_wall = int(np.argmin(np.abs(self.centres * plus - 15.0)))
+        start = (self.core.planes[0], self._output().rows[0])
+        pieces = self.comm.gather((start, u[:, :, 0], self._rows_of_plane(u, near_wall)))
+        mean = self._mean_profile()
+        if pieces is None:
+            return []
+        from uzushio.channel import figures  # matplotlib: slow to import, and for one rank only
+
+        grid = self.case.grid
+        cross = np.empty((grid.nz, grid.ny))
+        wall = np.empty((grid.ny, grid.nx))
+        for (k, j), section, rows in pieces:
+            cross[k : k + section.shape[0], j : j + section.shape[1]] = section
+            if rows is not None:
+                wall[j : j + len(rows)] = rows
+        slices = figures.Slices(
+            x=np.arange(grid.nx) * grid.lx / grid.nx,
+            y=np.arange(grid.ny) * grid.ly / grid.ny,
+            z=self.centres,
+            cross_section=cross,
+            wall_parallel=wall,
+            mean=mean,
+            wall_parallel_z=float(self.centres[near_wall]),
+            u_tau=self.case.flow.expected_u_tau,
+            viscosity=self.case.flow.viscosity,
+        )
+        return figures.draw(
+            folder, title=self.case.title, time=self.time, slices=slices, statistics=statistics
+        )
+
+    def _rows_of_plane(self, field: np.ndarray, k: int) -> np.ndarray | None:
+        first, end = self.core.planes
+        return field[k - first] if first <= k < end else None
+
+    def _mean_profile(self) -> np.ndarray:
+        """Plane means of u (collective), shape (nz,)."""
+        mean = np.zeros(self.case.grid.nz)
+        if self.core.waves[0] == 0:
+            mean[slice(*self.core.planes)] = self.core.spectral("u")[:, 0, 0, 0]
+        return np.asarray(self.comm.allreduce(mean))
+
+    def summary(self) -> Mapping[str, Any]:
+        """Final figures, and the time and traffic of this job's steps (collective)."""
+        return {
+            "bulk_velocity": self.core.bulk_velocity(),
+            "wall_shear": self.core.wall_shear(),
+            "kinetic_energy": self.core.kinetic_energy(),
+            "divergence": self.core.divergence(),
+            "seconds": {k: max(self.comm.allgather(v)) for k, v in self.core.timings().items()},
+            "traffic": {
+                kind: dict(zip(("exchanges", "messages", "bytes"), sent, strict=True))
+                for kind, sent in self.core.traffic().items()
+            },
+            "bytes_per_rank": max(self.comm.allgather(self.core.bytes)),
+        }

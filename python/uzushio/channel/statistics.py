@@ -1,0 +1,158 @@
+"""From averaged moments to the statistics that people plot.
+
+The moments are those of `src/channel/sampler.cpp`. Moments of u, v and p sit at cell centres (z),
+those with one w or one derivative in z at cell faces (zf), walls included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from uzushio.channel.case import ChannelCase
+from uzushio.solver import Sample
+
+COMPONENTS = ["u", "v", "w"]
+
+
+def spectra_cells(case: ChannelCase) -> list[int]:
+    """Cells nearest to the heights whose spectra are wanted."""
+    faces = case.grid.wall_faces()
+    centres = 0.5 * (faces[1:] + faces[:-1])
+    return [int(np.argmin(np.abs(centres - z))) for z in case.statistics.spectra_at]
+
+
+def samples(raw: Mapping[str, Any]) -> dict[str, Sample]:
+    """Label the core's samples with the names of their axes."""
+    labelled = {}
+    for name, value in raw.items():
+        if name.startswith("spectra_"):
+            axis = "kx" if name == "spectra_x" else "ky"
+            labelled[name] = Sample(("height", "component", axis), value)
+        else:
+            at_faces, values = value
+            labelled[name] = Sample(("zf" if at_faces else "z",), values)
+    return labelled
+
+
+def dataset(case: ChannelCase, mean: Mapping[str, Sample], count: int) -> xr.Dataset:
+    """Derive variances, stresses, vorticity, the energy budget and spectra from averaged moments.
+
+    All in the case's units (h and its velocity). The kinetic-energy budget is
+    0 = production - dissipation + viscous_diffusion + turbulent_transport + pressure_transport;
+    what is left over is `budget_residual`.
+
+    Args:
+        case: the case.
+        mean: time averages of `samples`.
+        count: number of samples in them.
+    """
+    faces = case.grid.wall_faces()
+    z = 0.5 * (faces[1:] + faces[:-1])
+    height = np.diff(faces)
+    m = {name: np.asarray(sample.values) for name, sample in mean.items()}
+    nu = case.flow.viscosity
+
+    def slope(profile: np.ndarray) -> np.ndarray:
+        """Derivative at faces of a profile at centres that vanishes on the walls."""
+        return np.diff(profile, prepend=0.0, append=0.0) / np.diff(z, prepend=0.0, append=2.0)
+
+    def at_centres(profile: np.ndarray) -> np.ndarray:
+        return 0.5 * (profile[1:] + profile[:-1])
+
+    def divergence(flux: np.ndarray) -> np.ndarray:
+        return np.diff(flux) / height
+
+    def beside(profile: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The values below and above each face; the walls are beyond the ends."""
+        return np.concatenate([[0.0], profile]), np.concatenate([profile, [0.0]])
+
+    u, v = m["u"], m["v"]
+    uu, vv, ww = m["uu"] - u**2, m["vv"] - v**2, m["ww"]
+    pp = m["pp"] - m["p"] ** 2
+    uw = 0.5 * (m["ulo_w"] + m["uup_w"])
+    vw = 0.5 * (m["vlo_w"] + m["vup_w"])
+    u_below, u_above = beside(u)
+    v_below, v_above = beside(v)
+    uuw = m["ulo_uup_w"] - u_below * m["uup_w"] - u_above * m["ulo_w"]
+    vvw = m["vlo_vup_w"] - v_below * m["vup_w"] - v_above * m["vlo_w"]
+
+    # Each term as the discrete equations have it, so that the budget closes but for sampling.
+    du, dv = slope(u), slope(v)
+    production = -at_centres(uw * du + vw * dv)
+    gradients = m["dudz2"] - du**2 + m["dvdz2"] - dv**2 + m["grad_w"]
+    dissipation = nu * (m["grad_uv"] + at_centres(gradients) + m["dwdz2"])
+    tke = 0.5 * (uu + vv + at_centres(ww))
+    turbulent = -divergence(0.5 * (uuw + vvw)) - 0.5 * at_centres(_faces_slope(m["www"], z))
+    pressure = -divergence(m["pw"])
+    diffusion = nu * divergence(slope(tke))
+
+    shear = 0.5 * nu * (du[0] - du[-1])
+    u_tau = float(np.sqrt(max(shear, 0.0)))
+    profiles = {
+        "u": ("z", u, "mean streamwise velocity"),
+        "v": ("z", v, "mean spanwise velocity"),
+        "p": ("z", m["p"], "mean pressure over density"),
+        "uu": ("z", uu, "variance of u"),
+        "vv": ("z", vv, "variance of v"),
+        "ww": ("zf", ww, "variance of w"),
+        "uw": ("zf", uw, "Reynolds shear stress <u'w'>"),
+        "u_rms": ("z", np.sqrt(np.maximum(uu, 0.0)), "r.m.s. of u"),
+        "v_rms": ("z", np.sqrt(np.maximum(vv, 0.0)), "r.m.s. of v"),
+        "w_rms": ("zf", np.sqrt(np.maximum(ww, 0.0)), "r.m.s. of w"),
+        "p_rms": ("z", np.sqrt(np.maximum(pp, 0.0)), "r.m.s. of p"),
+        "vorticity_x_rms": ("zf", _rms(m["vorticity_x"] - dv**2), "r.m.s. vorticity in x"),
+        "vorticity_y_rms": ("zf", _rms(m["vorticity_y"] - du**2), "r.m.s. vorticity in y"),
+        "vorticity_z_rms": ("z", _rms(m["vorticity_z"]), "r.m.s. vorticity in z"),
+        "tke": ("z", tke, "turbulent kinetic energy"),
+        "production": ("z", production, "production of tke"),
+        "dissipation": ("z", dissipation, "dissipation of tke (positive)"),
+        "viscous_diffusion": ("z", diffusion, "viscous diffusion of tke"),
+        "turbulent_transport": ("z", turbulent, "transport of tke by the fluctuations"),
+        "pressure_transport": ("z", pressure, "transport of tke by the pressure"),
+        "budget_residual": (
+            "z",
+            production - dissipation + diffusion + turbulent + pressure,
+            "what the terms of the tke budget leave over",
+        ),
+    }
+    data = {
+        name: (axis, values, {"long_name": text}) for name, (axis, values, text) in profiles.items()
+    }
+    spectra = {
+        "spectrum_x": (("height", "component", "kx"), m["spectra_x"]),
+        "spectrum_y": (("height", "component", "ky"), m["spectra_y"]),
+    }
+    return xr.Dataset(
+        data | spectra,
+        coords={
+            "z": ("z", z, {"long_name": "cell centres", "units": "h"}),
+            "zf": ("zf", faces, {"long_name": "cell faces", "units": "h"}),
+            "kx": 2 * np.pi / case.grid.lx * np.arange(m["spectra_x"].shape[-1]),
+            "ky": 2 * np.pi / case.grid.ly * np.arange(m["spectra_y"].shape[-1]),
+            "height": z[spectra_cells(case)],
+            "component": COMPONENTS,
+        },
+        attrs={
+            "title": case.title,
+            "u_tau": u_tau,
+            "re_tau": u_tau / nu,
+            "viscosity": nu,
+            "bulk_velocity": float(0.5 * np.sum(u * height)),
+            "samples": count,
+            "units": "half width h and the velocity unit of the case",
+        },
+    )
+
+
+def _rms(square: np.ndarray) -> np.ndarray:
+    return np.asarray(np.sqrt(np.maximum(square, 0.0)))
+
+
+def _faces_slope(profile: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Derivative at faces of a flux of w-energy at centres; the walls have none."""
+    inner = np.diff(profile) / np.diff(z)
+    return np.concatenate([[0.0], inner, [0.0]])
