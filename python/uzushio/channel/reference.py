@@ -40,7 +40,7 @@ class Profiles:
         w_rms: of the wall-normal one.
         minus_uw: minus the Reynolds shear stress, shape (n,).
         budget: terms of `BUDGET`, shape (n,) each; empty if not published.
-        wall_vorticity: r.m.s. of the streamwise and of the spanwise vorticity at the wall, if known.
+        wall_vorticity: r.m.s. of streamwise and spanwise vorticity at the wall, if published.
     """
 
     name: str
@@ -78,7 +78,7 @@ def load(name: str) -> Profiles:
     columns, *rows = (line.split(",") for line in lines if not line.startswith("#"))
     data = dict(zip(columns, np.array(rows, float).T, strict=True))
     budget = {term: data.pop(term) for term in BUDGET if term in data}
-    vorticity = [float(notes[f"wall_vorticity_{c}_rms"]) for c in "xy" if budget]
+    vorticity = [float(notes[key]) for key in notes if key.startswith("wall_vorticity")]
     return Profiles(
         name=name,
         label=notes["label"],
