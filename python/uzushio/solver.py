@@ -1,0 +1,225 @@
+"""The contract between a flow solver and everything that runs, watches and stores it.
+
+The run loop, the case file, checkpoints, statistics, the monitor and the command line use this
+module and know no solver. To add a solver: subclass `Case` with the sections it needs, subclass
+`Solver`, and name the pair in `uzushio.registry`.
+
+Methods marked *collective* are called by every rank of the communicator, in the same order.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from mpi4py import MPI
+
+    from uzushio.case import Case
+
+
+@dataclass(frozen=True)
+class DistributedArray:
+    """This rank's box of an array that the ranks of a job hold together.
+
+    Attributes:
+        shape: global shape; the first axis is the one that checkpoints are split over (z planes).
+        start: global index of this rank's first element, one per axis.
+        data: this rank's box, C-ordered indexing, possibly strided; a view, valid until the next
+            step. Its shape plus `start` lies within `shape`. May be empty.
+    """
+
+    shape: tuple[int, ...]
+    start: tuple[int, ...]
+    data: np.ndarray
+
+
+@dataclass(frozen=True)
+class State:
+    """All that a solver needs to go on: distributed arrays, and small values equal on all ranks.
+
+    `attributes` is plain JSON (numbers round-trip exactly; strings, lists, dicts).
+    """
+
+    arrays: Mapping[str, DistributedArray]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+#: Reads the box [start, start + shape) of the stored array `name`; raises `CheckpointError`.
+BoxReader = Callable[[str, tuple[int, ...], tuple[int, ...]], np.ndarray]
+
+
+@dataclass(frozen=True)
+class StoredState:
+    """A checkpoint as `Solver.restore` sees it, whatever number of ranks wrote it."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+    attributes: Mapping[str, Any]
+    read: BoxReader
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One figure of the progress line, equal on all ranks."""
+
+    value: float
+    unit: str = ""
+    format: str = ".4g"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A value that may be changed while the solver runs (steering)."""
+
+    value: float
+    low: float
+    high: float
+    unit: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Field:
+    """A named field of the current step on a rectilinear block.
+
+    Attributes:
+        array: values as (z, y, x), this rank's box of the global field.
+        coordinates: the global 1-D coordinates `{"z": …, "y": …, "x": …}` of the values.
+        unit: unit of the values, "1" when non-dimensional.
+    """
+
+    array: DistributedArray
+    coordinates: Mapping[str, np.ndarray]
+    unit: str = "1"
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One instantaneous statistic, reduced over the ranks; averaged over time by the run."""
+
+    dims: tuple[str, ...]
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Communication of one rank in one step, by kind: the largest over the ranks."""
+
+    messages: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a case will need, known without running it (`uzushio check`).
+
+    Attributes:
+        grid: a sentence on the grid and its decomposition for people.
+        memory_per_rank: bytes of the solver's arrays on the rank that holds the most.
+        field_arrays: that memory in arrays of the size of one scalar field of the rank.
+        traffic: kind of communication ("all-to-all", "halo", …) to its `Traffic` in one step.
+        notes: further lines worth a user's attention, for example a coarse resolution.
+    """
+
+    grid: str
+    memory_per_rank: int
+    field_arrays: float
+    traffic: Mapping[str, Traffic]
+    notes: tuple[str, ...] = ()
+
+
+class SolverDiverged(RuntimeError):
+    """The solution is no longer finite. Raised on all ranks together by `Solver.step`.
+
+    The message gives the step, the place and the likely cause.
+    """
+
+
+class Solver(ABC):
+    """A flow solver. `step_index` and `time` are those of the fields it holds now."""
+
+    step_index: int
+    time: float
+
+    @classmethod
+    @abstractmethod
+    def estimate(cls, case: Case, ranks: int) -> Estimate:
+        """Say what `case` on `ranks` ranks will need; raises `CaseError` if they do not fit."""
+
+    @abstractmethod
+    def __init__(self, case: Case, comm: MPI.Comm) -> None:
+        """Allocate, plan and set the initial field (collective). Raises `CaseError`."""
+
+    @abstractmethod
+    def step(self, longest: float = float("inf")) -> None:
+        """Advance one step of at most `longest` in time (collective).
+
+        Raises:
+            SolverDiverged: on every rank, if the fields are no longer finite.
+        """
+
+    @abstractmethod
+    def monitor(self) -> Mapping[str, Reading]:
+        """The figures of the progress line, in order (collective)."""
+
+    @abstractmethod
+    def fields(self) -> Mapping[str, Field]:
+        """The named fields of this step in physical space (collective)."""
+
+    @abstractmethod
+    def state(self) -> State:
+        """Views of all that a restart needs (collective)."""
+
+    @abstractmethod
+    def restore(self, stored: StoredState) -> None:
+        """Take the state of a checkpoint, including `step_index` and `time` (collective).
+
+        Raises:
+            CaseError: if the checkpoint is of another grid.
+        """
+
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The steerable parameters by name."""
+        return {}
+
+    def steer(self, name: str, value: float) -> None:
+        """Set a steerable parameter from the next step on (collective).
+
+        Raises:
+            KeyError: no such parameter. ValueError: outside its limits.
+        """
+        parameter = self.parameters()[name]
+        if not parameter.low <= value <= parameter.high:
+            raise ValueError(
+                f"{name} = {value} is outside {parameter.low} … {parameter.high} {parameter.unit}"
+            )
+        self._steer(name, value)
+
+    def _steer(self, name: str, value: float) -> None:
+        raise NotImplementedError
+
+    def sample(self) -> Mapping[str, Sample]:
+        """Instantaneous statistics of this step; the values count on rank 0 only (collective)."""
+        return {}
+
+    def statistics(self, mean: Mapping[str, Sample], samples: int) -> xr.Dataset | None:
+        """Derive the published statistics from time averages of `sample` (rank 0 only)."""
+        return None
+
+    def figures(self, folder: Path, statistics: xr.Dataset | None) -> list[Path]:
+        """Draw the pictures and plots of the run into `folder` (collective; paths on rank 0)."""
+        return []
+
+    def summary(self) -> Mapping[str, Any]:
+        """Plain JSON values for `summary.json`: timings, counters, final figures (collective)."""
+        return {}
+
+    #: The case model that `uzushio run` validates the file against.
+    case_model: ClassVar[type[Case]]
