@@ -2,7 +2,7 @@
 
 `mpiexec` answers SIGINT and SIGTERM by killing its ranks within half a second, so a small parent
 process stays: it keeps `mpiexec` in a session of its own, where Ctrl-C does not reach it, and
-forwards both signals as SIGUSR1, which `mpiexec` hands to the ranks. They finish the step, write a
+forwards them as SIGUSR1, which `mpiexec` hands to the ranks. They finish the step, write a
 checkpoint and leave. A second signal ends the job at once.
 """
 
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from uzushio.errors import LaunchError
+from uzushio.signals import stop_signals
 
 #: Set for the ranks that this module starts: the columns of the terminal, 0 when there is none.
 TERMINAL = "UZUSHIO_TERMINAL"
@@ -119,7 +120,7 @@ def run_job(ranks: int, arguments: list[str]) -> int:
         received.append(number)
         job.send_signal(signal.SIGUSR1 if len(received) == 1 else signal.SIGTERM)
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+    for number in stop_signals():
         signal.signal(number, forward)
     assert job.stderr is not None
     pump = threading.Thread(target=_pass_on, args=(job.stderr, sys.stderr.buffer), daemon=True)

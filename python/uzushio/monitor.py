@@ -78,6 +78,7 @@ class Monitor:
         """
         self._last = time.monotonic()
         self._marks.append((step, self._last))
+        self._origin = self._origin or (fraction, self._last)
         if not self._speaks:
             return
         text = self._line(step, moment, fraction, readings)
@@ -112,12 +113,11 @@ class Monitor:
 
     def _time_left(self, fraction: float) -> str | None:
         """Estimate from the share done since the run was started (or restarted)."""
-        if self._origin is None:
-            self._origin = (fraction, self._last)
-        done = fraction - self._origin[0]
+        share, moment = self._origin or (fraction, self._last)
+        done = fraction - share
         if done <= 0.0:
             return None
-        seconds = round((self._last - self._origin[1]) / done * (1.0 - fraction))
+        seconds = round((self._last - moment) / done * (1.0 - fraction))
         hours, rest = divmod(seconds, 3600)
         minutes, seconds = divmod(rest, 60)
         return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

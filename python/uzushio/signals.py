@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 #: SIGUSR1 is what `uzushio run --ranks` forwards, and what batch systems can be told to send.
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)
+
+
+def stop_signals() -> list[signal.Signals]:
+    """The signals to catch; not SIGHUP where `nohup` has it ignored."""
+    return [
+        number
+        for number in _SIGNALS
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN
+    ]
 
 
 class Stop:
@@ -19,7 +28,7 @@ class Stop:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Note the first signal; the second one has its usual effect."""
-        before = {number: signal.signal(number, self._note) for number in SIGNALS}
+        before = {number: signal.signal(number, self._note) for number in stop_signals()}
         try:
             yield
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,7 +73,11 @@ def write_statistics(dataset: xr.Dataset, folder: Path) -> Path:
     path, fresh = folder / FILE, folder / f".{FILE}.new"
     shutil.rmtree(fresh, ignore_errors=True)
     try:
-        dataset.to_zarr(fresh, mode="w", zarr_format=3, consolidated=False)
+        with warnings.catch_warnings():
+            # Zarr warns that consolidated metadata is not in the specification yet; without it,
+            # xarray warns everybody who opens the file.
+            warnings.simplefilter("ignore")
+            dataset.to_zarr(fresh, mode="w", zarr_format=3, consolidated=True)
         shutil.rmtree(path, ignore_errors=True)
         fresh.rename(path)
     finally:

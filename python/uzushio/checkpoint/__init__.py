@@ -12,8 +12,8 @@ so that two writers never share one, and any number of ranks can read any box.
 
 from uzushio.checkpoint.folder import complete, newest, set_aside, step_of
 from uzushio.checkpoint.manifest import Manifest
-from uzushio.checkpoint.read import Checkpoint, open_checkpoint
-from uzushio.checkpoint.write import Snapshot, write
+from uzushio.checkpoint.reading import Checkpoint, open_checkpoint
+from uzushio.checkpoint.writing import Snapshot, write
 
 __all__ = [
     "Checkpoint",

@@ -17,7 +17,7 @@ from zarr.codecs import Crc32cCodec
 from uzushio import __version__
 from uzushio.checkpoint import folder as folders
 from uzushio.checkpoint.gather import Box, Gatherer, boxes_of
-from uzushio.checkpoint.manifest import Manifest, sync, write_manifest
+from uzushio.checkpoint.manifest import Manifest, sync_all, write_manifest
 from uzushio.collective import collective
 from uzushio.errors import OutputError
 from uzushio.solver import DistributedArray, State
@@ -146,8 +146,7 @@ def _write_arrays(
                 failure = error
     if failure is not None:
         raise failure
-    for file in written:
-        sync(file)
+    sync_all(written)
 
 
 def chunk_name(plane: int, dimensions: int) -> str:
@@ -162,14 +161,11 @@ def _manifest(path: Path, snapshot: Snapshot) -> Manifest:
             file = path / "state" / name / chunk_name(plane, len(array.shape))
             if not file.exists():
                 raise OutputError(f"{file} was written but is not there; check the file system.")
-    files = {}
-    for folder, _, names in os.walk(path):
-        sync(Path(folder))
-        for name in names:
-            file = Path(folder, name)
-            files[str(file.relative_to(path))] = file.stat().st_size
-            if name == "zarr.json" or "statistics" in file.parts:
-                sync(file)
+    folders_made = [Path(folder) for folder, _, _ in os.walk(path)]
+    files = [file for folder in folders_made for file in folder.iterdir() if file.is_file()]
+    # The planes are on the disk already: their writers have seen to that.
+    planes = {file for file in files if file.parts[-3] == "state" and file.name != "zarr.json"}
+    sync_all([*(file for file in files if file not in planes), *folders_made])
     return Manifest(
         solver=snapshot.solver,
         case=snapshot.case,
@@ -182,5 +178,5 @@ def _manifest(path: Path, snapshot: Snapshot) -> Manifest:
             name: [array.data.dtype.str, *array.shape]
             for name, array in snapshot.state.arrays.items()
         },
-        files=files,
+        files={str(file.relative_to(path)): file.stat().st_size for file in files},
     )

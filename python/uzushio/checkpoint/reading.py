@@ -13,7 +13,7 @@ import zarr
 
 from uzushio.checkpoint import folder as folders
 from uzushio.checkpoint.manifest import Manifest, read_manifest
-from uzushio.checkpoint.write import chunk_name
+from uzushio.checkpoint.writing import chunk_name
 from uzushio.collective import collective
 from uzushio.errors import CheckpointError
 from uzushio.solver import StoredState

@@ -1,0 +1,204 @@
+"""A real, small solver for the framework's tests: the heat equation in a periodic box.
+
+Forward Euler and second-order central differences, decomposed over (z, y). A product of sines is an
+eigenfunction of the discrete operator, so that after n steps it is (1 - dt lambda)^n of itself, to
+round-off, on any number of ranks. The section `fault` makes it fail in the ways that tests need.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time as clock
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+from mpi4py import MPI
+
+from uzushio.case import Case, Section
+from uzushio.errors import CaseError
+from uzushio.solver import (
+    DistributedArray,
+    Estimate,
+    Field,
+    Reading,
+    Sample,
+    Solver,
+    SolverDiverged,
+    State,
+    StoredState,
+    Traffic,
+)
+
+
+class Grid(Section):
+    nx: int = 8
+    ny: int = 12
+    nz: int = 10
+
+
+class Decomposition(Section):
+    py: int | None = None
+    pz: int | None = None
+
+
+class Fault(Section):
+    kind: Literal["none", "diverge", "raise", "kill", "memory", "set-up"] = "none"
+    step: int = 0
+    rank: int | None = None
+    pause: float = 0.0
+
+
+class HeatCase(Case):
+    grid: Grid = Grid()
+    decomposition: Decomposition = Decomposition()
+    fault: Fault = Fault()
+
+
+def split(size: int, parts: int, index: int) -> tuple[int, int]:
+    """Start and extent of a part, the first parts being the longer ones."""
+    short, longer = divmod(size, parts)
+    return index * short + min(index, longer), short + (index < longer)
+
+
+def ranks_of(case: HeatCase, ranks: int) -> tuple[int, int]:
+    """Ranks along z and y."""
+    wanted = case.decomposition
+    pz, py = MPI.Compute_dims(ranks, [wanted.pz or 0, wanted.py or 0])
+    if pz > case.grid.nz or py > case.grid.ny:
+        raise CaseError(f"{pz} x {py} ranks do not fit the grid; use fewer ranks.")
+    return pz, py
+
+
+class HeatSolver(Solver):
+    case_model = HeatCase
+
+    @classmethod
+    def estimate(cls, case: HeatCase, ranks: int) -> Estimate:
+        pz, py = ranks_of(case, ranks)
+        grid = case.grid
+        plane = 8 * grid.nx
+        box = plane * -(-grid.ny // py) * -(-grid.nz // pz)
+        halo = Traffic(4, 2 * plane * (-(-grid.ny // py) + -(-grid.nz // pz)))
+        text = f"{grid.nx} x {grid.ny} x {grid.nz} points on {pz} x {py} ranks"
+        return Estimate(text, 2 * box, 2.0, {"halo": halo}, ("the box is periodic",))
+
+    def __init__(self, case: HeatCase, comm: MPI.Comm) -> None:
+        self.case, self.step_index, self.time = case, 0, 0.0
+        pz, py = ranks_of(case, comm.size)
+        self.comm = comm.Create_cart([pz, py], periods=[True, True])
+        self.shape = (case.grid.nz, case.grid.ny, case.grid.nx)
+        at = self.comm.coords
+        parts = [split(self.shape[0], pz, at[0]), split(self.shape[1], py, at[1])]
+        self.start = (parts[0][0], parts[1][0], 0)
+        self.extent = (parts[0][1], parts[1][1], self.shape[2])
+        self.dt = case.time.dt or 0.1 * (case.time.cfl or 1.0)
+        self.u = np.zeros((self.extent[0] + 2, self.extent[1] + 2, self.extent[2]))
+        self.inside[...] = initial(self.shape)[self._box()]
+        self._fault("set-up")
+
+    def _box(self) -> tuple[slice, ...]:
+        return tuple(slice(s, s + e) for s, e in zip(self.start, self.extent, strict=True))
+
+    @property
+    def inside(self) -> np.ndarray:
+        return self.u[1:-1, 1:-1]
+
+    def _fault(self, *kinds: str) -> None:
+        fault = self.case.fault
+        if fault.pause:
+            clock.sleep(fault.pause)
+        mine = fault.rank in (None, self.comm.rank)
+        if fault.kind not in kinds or fault.step != self.step_index or not mine:
+            return
+        if fault.kind == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if fault.kind == "memory":
+            raise MemoryError("no memory for a test")
+        raise ValueError(f"a mistake on rank {self.comm.rank}")
+
+    def step(self, longest: float = float("inf")) -> None:
+        self._exchange(axis=0)
+        self._exchange(axis=1)
+        u, inside = self.u, self.inside
+        change = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 6.0 * inside
+        change += np.roll(inside, 1, axis=2) + np.roll(inside, -1, axis=2)
+        dt = min(self.dt, longest)
+        inside += dt * change
+        self.step_index += 1
+        self.time += dt
+        self._fault("raise", "kill", "memory")
+        if self.case.fault.kind == "diverge" and self.step_index == self.case.fault.step:
+            raise SolverDiverged(f"step {self.step_index}: NaN at (0, 0, 0), use a smaller dt.")
+
+    def _exchange(self, axis: int) -> None:
+        low, high = self.comm.Shift(axis, 1)
+        u = self.u if axis == 0 else self.u.swapaxes(0, 1)
+        for send, receive, to, source in ((-2, 0, high, low), (1, -1, low, high)):
+            ghost = np.empty_like(u[receive])
+            self.comm.Sendrecv(np.ascontiguousarray(u[send]), to, 0, ghost, source, 0)
+            u[receive] = ghost
+
+    def monitor(self) -> Mapping[str, Reading]:
+        return {"max": Reading(self.comm.allreduce(float(self.inside.max()), MPI.MAX), "K")}
+
+    def fields(self) -> Mapping[str, Field]:
+        axes = {name: np.arange(n) * 1.0 for name, n in zip("zyx", self.shape, strict=True)}
+        return {"u": Field(self.state().arrays["u"], axes, "K")}
+
+    def state(self) -> State:
+        # A second array with another shape and type, which some ranks have no part of.
+        planes = np.arange(self.start[0], self.start[0] + self.extent[0])
+        edge = (planes if self.comm.coords[1] == 0 else planes[:0]).astype(np.complex64)
+        arrays = {
+            "u": DistributedArray(self.shape, self.start, self.inside),
+            "edge": DistributedArray(self.shape[:1], self.start[:1], edge),
+        }
+        return State(arrays, {"step": self.step_index, "time": self.time, "third": 1.0 / 3.0})
+
+    def restore(self, stored: StoredState) -> None:
+        if stored.shapes["u"] != self.shape:
+            raise CaseError(
+                f"the checkpoint is of a grid {stored.shapes['u']}, the case of {self.shape}; "
+                "restart with the same grid."
+            )
+        assert stored.attributes["third"] == 1.0 / 3.0
+        self.inside[...] = stored.read("u", self.start, self.extent)
+        self.step_index = stored.attributes["step"]
+        self.time = stored.attributes["time"]
+
+    def sample(self) -> Mapping[str, Sample]:
+        profile = np.zeros(self.shape[0])
+        mine = slice(self.start[0], self.start[0] + self.extent[0])
+        profile[mine] = (self.inside**2).sum(axis=(1, 2))
+        total = np.zeros_like(profile)
+        self.comm.Reduce(profile, total)
+        return {"square": Sample(("z",), total)}
+
+    def statistics(self, mean: Mapping[str, Sample], samples: int) -> xr.Dataset:
+        variables = {name: (one.dims, one.values) for name, one in mean.items()}
+        return xr.Dataset(variables, {"z": np.arange(self.shape[0])}, {"samples": samples})
+
+    def figures(self, folder: Path, statistics: xr.Dataset | None) -> list[Path]:
+        if self.comm.rank:
+            return []
+        (folder / "u.txt").write_text("a figure")
+        return [folder / "u.txt"]
+
+    def summary(self) -> Mapping[str, Any]:
+        return {"max": self.comm.allreduce(float(self.inside.max()), MPI.MAX)}
+
+
+def initial(shape: tuple[int, ...]) -> np.ndarray:
+    """A product of sines, one wave in each direction."""
+    waves = [np.sin(2.0 * np.pi * (np.arange(n) + 0.25) / n) for n in shape]
+    return waves[0][:, None, None] * waves[1][None, :, None] * waves[2][None, None, :]
+
+
+def exact(shape: tuple[int, ...], dt: float, steps: int) -> np.ndarray:
+    """The discrete solution after some steps."""
+    decay = sum(2.0 - 2.0 * np.cos(2.0 * np.pi / n) for n in shape)
+    return (1.0 - dt * decay) ** steps * initial(shape)

@@ -1,0 +1,57 @@
+"""No run writes over another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from uzushio import run_folder
+from uzushio.case import Case, Time
+from uzushio.errors import OutputError
+
+CASE = Case(solver="toy", time=Time(steps=1, dt=1.0))
+
+
+def a_run(folder: Path) -> Path:
+    run_folder.claim(folder, CASE, None)
+    (folder / "checkpoints" / "step-00000001").mkdir(parents=True)
+    (folder / "notes.txt").write_text("mine")
+    return folder
+
+
+def test_a_folder_without_a_run_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    run_folder.check(tmp_path, None, overwrite=False)
+    run_folder.check(tmp_path / "new", None, overwrite=False)
+
+
+def test_another_run_is_refused_with_the_ways_out(tmp_path: Path) -> None:
+    a_run(tmp_path / "a")
+    with pytest.raises(OutputError, match=r"holds another run .*--restart .*--out .*--overwrite"):
+        run_folder.check(tmp_path / "a", None, overwrite=False)
+    with pytest.raises(OutputError, match="holds another run"):
+        run_folder.check(tmp_path / "a", tmp_path / "b", overwrite=False)
+
+
+@pytest.mark.parametrize("inner", ["", "checkpoints/step-00000001"])
+def test_a_restarted_run_goes_on_in_its_own_folder(tmp_path: Path, inner: str) -> None:
+    folder = a_run(tmp_path / "a")
+    run_folder.check(folder, folder / inner, overwrite=False)
+    run_folder.claim(folder, CASE, folder / inner)
+    assert (folder / "checkpoints" / "step-00000001").is_dir()
+    with pytest.raises(OutputError, match="--overwrite would remove the run"):
+        run_folder.check(folder, folder / inner, overwrite=True)
+
+
+def test_overwrite_removes_the_run_and_nothing_else(tmp_path: Path) -> None:
+    folder = a_run(tmp_path / "a")
+    run_folder.check(folder, None, overwrite=True)
+    run_folder.claim(folder, CASE, None)
+    assert sorted(path.name for path in folder.iterdir()) == ["case.yaml", "notes.txt"]
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("")
+    with pytest.raises(OutputError, match="is a file"):
+        run_folder.check(tmp_path / "f", None, overwrite=False)
