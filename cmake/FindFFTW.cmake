@@ -3,12 +3,17 @@
 # FFTW itself is looked for with pkg-config, then where a cluster's modules point to (FFTW_ROOT,
 # FFTW_HOME, FFTW_DIR), then on the compiler's own paths. It is GPL: MKL and SSL II offer the same
 # interface to whoever may not link it.
+if(NOT UZUSHIO_FFTW STREQUAL "${FFTW_FOUND_FOR}")
+    unset(FFTW_INCLUDE_DIR CACHE)
+    unset(FFTW_LIBRARY CACHE)
+endif()
+
 set(_fftw_hints $ENV{FFTW_ROOT} $ENV{FFTW_HOME} $ENV{FFTW_DIR} $ENV{FFTW_BASE})
 
 if(UZUSHIO_FFTW STREQUAL "mkl")
     set(_mkl_hints ${MKL_ROOT} $ENV{MKLROOT} /opt/intel/oneapi/mkl/latest)
     find_path(FFTW_INCLUDE_DIR fftw3.h HINTS ${_mkl_hints} PATH_SUFFIXES include/fftw fftw)
-    # One runtime library that needs no others named; sequential because ranks fill the cores.
+    # Sequential, because ranks fill the cores.
     foreach(part intel_lp64 sequential core)
         find_library(FFTW_MKL_${part} mkl_${part} HINTS ${_mkl_hints} PATH_SUFFIXES lib lib/intel64)
         mark_as_advanced(FFTW_MKL_${part})
@@ -39,6 +44,7 @@ find_package_handle_standard_args(
 cluster's FFTW module, or set UZUSHIO_FFTW to mkl or to the path of a library")
 mark_as_advanced(FFTW_INCLUDE_DIR FFTW_LIBRARY)
 
+set(FFTW_FOUND_FOR "${UZUSHIO_FFTW}" CACHE INTERNAL "What UZUSHIO_FFTW was at the last search")
 if(FFTW_FOUND AND NOT TARGET FFTW::FFTW)
     add_library(FFTW::FFTW INTERFACE IMPORTED)
     target_include_directories(FFTW::FFTW INTERFACE "${FFTW_INCLUDE_DIR}")
