@@ -65,7 +65,8 @@ Array spectral_view(Solver& solver, const std::string& name) {
 
 Array owned(std::vector<double>&& values, std::vector<std::size_t> shape) {
     auto* held = new std::vector<double>(std::move(values));
-    const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+    const nb::capsule owner(held,
+                            [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
     return Array(held->data(), shape.size(), shape.data(), owner);
 }
 
@@ -91,7 +92,8 @@ nb::dict samples(Solver& solver, const std::vector<int>& cells) {
     }
     const auto& modes = solver.transform().modes();
     const auto put = [&](const char* name, std::vector<double>& values, int length) {
-        result[name] = owned(std::move(values), {cells.size(), 3, static_cast<std::size_t>(length)});
+        result[name] =
+            owned(std::move(values), {cells.size(), 3, static_cast<std::size_t>(length)});
     };
     put("spectra_x", taken.spectra_x, modes.kx);
     put("spectra_y", taken.spectra_y, modes.ky);
@@ -159,17 +161,19 @@ void bind_channel(nb::module_& module) {
                "What the busiest rank will hold and send in a step; needs no other rank.");
 
     nb::class_<Solver>(module, "Solver")
-        .def("__init__",
-             [](Solver* self, const Parameters& parameters, std::uintptr_t comm) {
-                 new (self) Solver(parameters, communicator(comm));
-             },
-             "parameters"_a, "comm"_a)
+        .def(
+            "__init__",
+            [](Solver* self, const Parameters& parameters, std::uintptr_t comm) {
+                new (self) Solver(parameters, communicator(comm));
+            },
+            "parameters"_a, "comm"_a)
         .def("step", &Solver::step, "cfl"_a, "longest"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def("add_mode",
-             [](Solver& solver, int kx, int ky, Profile u, Profile v, Profile w) {
-                 solver.add_mode(kx, ky, span(u), span(v), span(w));
-             },
-             "kx"_a, "ky"_a, "u"_a, "v"_a, "w"_a)
+        .def(
+            "add_mode",
+            [](Solver& solver, int kx, int ky, Profile u, Profile v, Profile w) {
+                solver.add_mode(kx, ky, span(u), span(v), span(w));
+            },
+            "kx"_a, "ky"_a, "u"_a, "v"_a, "w"_a)
         .def("settle", &Solver::settle, nb::call_guard<nb::gil_scoped_release>())
         .def("refresh", &Solver::refresh, nb::call_guard<nb::gil_scoped_release>())
         .def("use_wisdom", &Solver::use_wisdom, "wisdom"_a)

@@ -83,14 +83,13 @@ double fastest(int n, double a, double b, double c, const Cell& cell, double& su
 
 } // namespace
 
-Convection::Convection(const Parameters& p, const parallel::ProcessGrid& grid,
-                       const WallGrid& wall, parallel::Stopwatch& watch,
-                       parallel::Traffic& traffic)
+Convection::Convection(const Parameters& p, const parallel::ProcessGrid& grid, const WallGrid& wall,
+                       parallel::Stopwatch& watch, parallel::Traffic& traffic)
     : grid_(grid), wall_(wall), planes_(block(wall.cells(), grid.pz(), grid.column().rank())),
-      transform_(grid, Modes::of(p.nx, p.ny, p.dealiasing),
-                 PlaneTransform::batch_for(Modes::of(p.nx, p.ny, p.dealiasing), grid.py(),
-                                           planes_.size()),
-                 slots, watch, traffic),
+      transform_(
+          grid, Modes::of(p.nx, p.ny, p.dealiasing),
+          PlaneTransform::batch_for(Modes::of(p.nx, p.ny, p.dealiasing), grid.py(), planes_.size()),
+          slots, watch, traffic),
       pitch_((transform_.modes().mx + 7) / 8 * 8), per_dx_(2 * transform_.modes().kx / p.lx),
       per_dy_(2 * transform_.modes().ky / p.ly), watch_(watch), traffic_(traffic) {
     const auto plane = static_cast<std::size_t>(pitch_ * transform_.rows().size());
@@ -106,7 +105,8 @@ Convection::Convection(const Parameters& p, const parallel::ProcessGrid& grid,
 }
 
 std::size_t Convection::bytes() const {
-    return transform_.bytes() + 6 * u_.bytes() + scratch_.bytes() + flux_.bytes() + incoming_.bytes();
+    return transform_.bytes() + 6 * u_.bytes() + scratch_.bytes() + flux_.bytes() +
+           incoming_.bytes();
 }
 
 double Convection::evaluate(const Velocity& velocity, const Velocity& n) {
@@ -226,12 +226,12 @@ void Convection::combine(const Velocity& n, int plane, int k) {
             const double b = scale * ky;
             u_re[i] = a * term[uu][2 * i + 1] + b * term[uv][2 * i + 1] -
                       (uw_re - flux_u_re[i]) * per_height;
-            u_im[i] = -a * term[uu][2 * i] - b * term[uv][2 * i] -
-                      (uw_im - flux_u_im[i]) * per_height;
+            u_im[i] =
+                -a * term[uu][2 * i] - b * term[uv][2 * i] - (uw_im - flux_u_im[i]) * per_height;
             v_re[i] = a * term[uv][2 * i + 1] + b * term[vv][2 * i + 1] -
                       (vw_re - flux_v_re[i]) * per_height;
-            v_im[i] = -a * term[uv][2 * i] - b * term[vv][2 * i] -
-                      (vw_im - flux_v_im[i]) * per_height;
+            v_im[i] =
+                -a * term[uv][2 * i] - b * term[vv][2 * i] - (vw_im - flux_v_im[i]) * per_height;
             w_re[i] = a * term[wu][2 * i + 1] + b * term[wv][2 * i + 1];
             w_im[i] = -a * term[wu][2 * i] - b * term[wv][2 * i];
             flux_u_re[i] = uw_re;

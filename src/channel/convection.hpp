@@ -59,8 +59,8 @@ class Convection {
     std::vector<double> kx_, ky_; ///< wave numbers of this rank's columns
     /// Physical planes: u and v of this cell and the next, w of the faces below and above.
     parallel::AlignedArray<double> u_, v_, w_, u_above_, v_above_, w_above_;
-    parallel::AlignedArray<double> scratch_; ///< rows of seven products
-    parallel::AlignedArray<double> flux_;    ///< uw and vw through the face below, re and im
+    parallel::AlignedArray<double> scratch_;  ///< rows of seven products
+    parallel::AlignedArray<double> flux_;     ///< uw and vw through the face below, re and im
     parallel::AlignedArray<double> incoming_; ///< the same from the rank below
     double peak_ = 0;
     double sum_ = 0; ///< infinite or NaN as soon as one value is

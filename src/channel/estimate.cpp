@@ -38,7 +38,8 @@ std::int64_t memory(const Parameters& p, const spectral::Modes& m, const Part& p
         shared ? part.batch * (m.my * part.waves + part.rows * (part.pitch + m.kx)) * complex
                : m.my * part.pitch * complex;
     const std::int64_t row = (m.mx + 7) / 8 * 8;
-    const std::int64_t convection = (6 * part.rows + 28) * row * real + (tall ? 8 : 4) * part.modes * real;
+    const std::int64_t convection =
+        (6 * part.rows + 28) * row * real + (tall ? 8 : 4) * part.modes * real;
     const std::int64_t halo = tall ? 32 * part.modes * real : 0;
     std::int64_t solve = 0;
     if (!tall || p.scheme == "pipelined")
@@ -105,7 +106,8 @@ Estimate estimate(const Parameters& p) {
             part.rows = block(modes.my, p.py, y).size();
             part.waves = block(modes.kx, p.py, y).size();
             part.modes = part.waves * modes.columns_y();
-            part.batch = spectral::PlaneTransform::batch_for(modes, p.py, static_cast<int>(part.planes));
+            part.batch =
+                spectral::PlaneTransform::batch_for(modes, p.py, static_cast<int>(part.planes));
             part.pitch = modes.mx / 2 + 1;
             part.columns = block(static_cast<int>(part.modes), p.pz, z).size();
             part.below = z > 0;

@@ -13,15 +13,37 @@ namespace {
 /// The moments. Products of u and v with w sit on faces, with the two cells next to the face told
 /// apart where a later subtraction of means needs it ("lo" below, "up" above).
 enum Moment {
-    mean_u, mean_v, mean_p, uu, vv, pp, www, wall_parallel_gradients, dw_dz2, vorticity_z,
+    mean_u,
+    mean_v,
+    mean_p,
+    uu,
+    vv,
+    pp,
+    www,
+    wall_parallel_gradients,
+    dw_dz2,
+    vorticity_z,
     centre_count,
-    ww = centre_count, ulo_w, uup_w, vlo_w, vup_w, ulo_uup_w, vlo_vup_w, pw, du_dz2, dv_dz2,
-    w_gradients, vorticity_x, vorticity_y, count
+    ww = centre_count,
+    ulo_w,
+    uup_w,
+    vlo_w,
+    vup_w,
+    ulo_uup_w,
+    vlo_vup_w,
+    pw,
+    du_dz2,
+    dv_dz2,
+    w_gradients,
+    vorticity_x,
+    vorticity_y,
+    count
 };
 constexpr std::array<std::string_view, count> names = {
-    "u", "v", "p", "uu", "vv", "pp", "www", "grad_uv", "dwdz2", "vorticity_z",
-    "ww", "ulo_w", "uup_w", "vlo_w", "vup_w", "ulo_uup_w", "vlo_vup_w", "pw", "dudz2", "dvdz2",
-    "grad_w", "vorticity_x", "vorticity_y"};
+    "u",     "v",       "p",      "uu",          "vv",         "pp",
+    "www",   "grad_uv", "dwdz2",  "vorticity_z", "ww",         "ulo_w",
+    "uup_w", "vlo_w",   "vup_w",  "ulo_uup_w",   "vlo_vup_w",  "pw",
+    "dudz2", "dvdz2",   "grad_w", "vorticity_x", "vorticity_y"};
 
 /// Accumulates the moments of the planes of one rank.
 class Sampler {
@@ -49,7 +71,8 @@ class Sampler {
         for (int moment = 0; moment < count; ++moment) {
             const bool faces = moment >= centre_count;
             const double* first = &at(moment, 0);
-            out.profiles.push_back({names[static_cast<std::size_t>(moment)], faces,
+            out.profiles.push_back({names[static_cast<std::size_t>(moment)],
+                                    faces,
                                     {first, first + total_ + (faces ? 1 : 0)}});
         }
         return out;
@@ -162,9 +185,8 @@ class Sampler {
             for (int f = 0; f < 4; ++f) {
                 transform.end_inverse(f);
                 for (int r = 0; r < transform.rows().size(); ++r)
-                    transform.to_physical(f, 0, r,
-                                          physical[static_cast<std::size_t>(f + 4)].data() +
-                                              r * pitch);
+                    transform.to_physical(
+                        f, 0, r, physical[static_cast<std::size_t>(f + 4)].data() + r * pitch);
             }
             if (k >= 0)
                 accumulate(k, physical, pitch);
@@ -222,9 +244,9 @@ class Sampler {
         for (int m = 0; m < transform.local_modes(); ++m) {
             const double w_re = 0.5 * (w.re(k)[m] + w.re(k - 1)[m]);
             const double w_im = 0.5 * (w.im(k)[m] + w.im(k - 1)[m]);
-            const std::array<double, 3> energy = {
-                u.re(k)[m] * u.re(k)[m] + u.im(k)[m] * u.im(k)[m],
-                v.re(k)[m] * v.re(k)[m] + v.im(k)[m] * v.im(k)[m], w_re * w_re + w_im * w_im};
+            const std::array<double, 3> energy = {u.re(k)[m] * u.re(k)[m] + u.im(k)[m] * u.im(k)[m],
+                                                  v.re(k)[m] * v.re(k)[m] + v.im(k)[m] * v.im(k)[m],
+                                                  w_re * w_re + w_im * w_im};
             const auto i = static_cast<std::size_t>(transform.waves().begin + m % waves);
             const auto j = static_cast<std::size_t>(std::abs(modes.wave_y(m / waves)));
             if (i == 0 && j == 0)

@@ -65,8 +65,8 @@ Solver::Solver(const Parameters& parameters, MPI_Comm comm)
     row_ = parallel::AlignedArray<double>(static_cast<std::size_t>(2 * modes_));
     mean_response_.resize(static_cast<std::size_t>(wall_.cells()));
     mean_factor_.resize(static_cast<std::size_t>(wall_.cells()));
-    tridiagonal_ = linalg::make_tridiagonal(
-        parameters.scheme, {grid_, wall_.cells(), modes_, 3, watch_, traffic_});
+    tridiagonal_ = linalg::make_tridiagonal(parameters.scheme,
+                                            {grid_, wall_.cells(), modes_, 3, watch_, traffic_});
 }
 
 std::size_t Solver::bytes() const {
@@ -184,12 +184,12 @@ void Solver::project(const Velocity& velocity, double time, double diffusion, bo
     const Planes w[] = {velocity.w};
     halo_.exchange(w, {});
     // The old convective terms are free until the next substep: the potential and its factors.
-    const linalg::System systems[] = {
-        {&wall_.pressure(), poisson_shift_.data(), {old_.u}, old_.w}};
-    tridiagonal_->solve(
-        systems,
-        {[&](Range modes) { make_divergence(velocity, time, keep_pressure ? diffusion : 0, modes); },
-         [&](Range modes) { correct(velocity, time, keep_pressure, modes); }});
+    const linalg::System systems[] = {{&wall_.pressure(), poisson_shift_.data(), {old_.u}, old_.w}};
+    tridiagonal_->solve(systems,
+                        {[&](Range modes) {
+                             make_divergence(velocity, time, keep_pressure ? diffusion : 0, modes);
+                         },
+                         [&](Range modes) { correct(velocity, time, keep_pressure, modes); }});
 }
 
 void Solver::make_divergence(const Velocity& velocity, double time, double diffusion, Range modes) {
@@ -206,8 +206,8 @@ void Solver::make_divergence(const Velocity& velocity, double time, double diffu
             const double signed_scale = sign * scale;
 #pragma omp simd
             for (int m = 0; m < count; ++m) {
-                phi[m] = signed_scale * (kx[m] * u[m] + ky[m] * v[m]) +
-                         per_height * (w[m] - w_below[m]);
+                phi[m] =
+                    signed_scale * (kx[m] * u[m] + ky[m] * v[m]) + per_height * (w[m] - w_below[m]);
                 p[m] -= diffusion * phi[m];
             }
         };
@@ -226,8 +226,7 @@ void Solver::correct(const Velocity& velocity, double time, bool keep_pressure, 
     const double keep = keep_pressure ? 1.0 : 0.0;
     for (int k = 0; k < planes_.size(); ++k) {
         const int global = planes_.begin + k;
-        const double across =
-            global + 1 == wall_.cells() ? 0.0 : time / wall_.distance(global);
+        const double across = global + 1 == wall_.cells() ? 0.0 : time / wall_.distance(global);
         const auto part = [&](const double* __restrict phi, const double* __restrict phi_above,
                               double sign, double* __restrict u_other, double* __restrict v_other,
                               double* __restrict w, double* __restrict p) {
@@ -241,10 +240,10 @@ void Solver::correct(const Velocity& velocity, double time, bool keep_pressure, 
             }
         };
         const Planes& phi = old_.u;
-        part(phi.im(k) + m0, phi.im(k + 1) + m0, 1.0, velocity.u.re(k) + m0,
-             velocity.v.re(k) + m0, velocity.w.im(k) + m0, p_.im(k) + m0);
-        part(phi.re(k) + m0, phi.re(k + 1) + m0, -1.0, velocity.u.im(k) + m0,
-             velocity.v.im(k) + m0, velocity.w.re(k) + m0, p_.re(k) + m0);
+        part(phi.im(k) + m0, phi.im(k + 1) + m0, 1.0, velocity.u.re(k) + m0, velocity.v.re(k) + m0,
+             velocity.w.im(k) + m0, p_.im(k) + m0);
+        part(phi.re(k) + m0, phi.re(k + 1) + m0, -1.0, velocity.u.im(k) + m0, velocity.v.im(k) + m0,
+             velocity.w.re(k) + m0, p_.re(k) + m0);
     }
 }
 
@@ -315,7 +314,8 @@ double Solver::kinetic_energy() {
     for (int k = 0; k < planes_.size(); ++k) {
         const int global = planes_.begin + k;
         const bool wall = global + 1 == wall_.cells();
-        local += 0.25 * wall_.height(global) * (power(now_.u, now_.u, k) + power(now_.v, now_.v, k));
+        local +=
+            0.25 * wall_.height(global) * (power(now_.u, now_.u, k) + power(now_.v, now_.v, k));
         local += wall ? 0.0 : 0.25 * wall_.distance(global) * power(now_.w, now_.w, k);
     }
     return sum(local);

@@ -74,7 +74,9 @@ class Solver {
     [[nodiscard]] const std::vector<double>& kx() const { return kx_; }
     [[nodiscard]] const std::vector<double>& ky() const { return ky_; }
     /// 1 for modes that stand for themselves, 2 for those that stand for their conjugate too.
-    [[nodiscard]] double weight(int m) const { return kx_[static_cast<std::size_t>(m)] == 0 ? 1 : 2; }
+    [[nodiscard]] double weight(int m) const {
+        return kx_[static_cast<std::size_t>(m)] == 0 ? 1 : 2;
+    }
     [[nodiscard]] parallel::Stopwatch& watch() { return watch_; }
     [[nodiscard]] parallel::Traffic& traffic() { return traffic_; }
     /// Bytes of fields and buffers. Local.

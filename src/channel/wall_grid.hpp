@@ -19,7 +19,9 @@ class WallGrid {
     [[nodiscard]] double height(int k) const { return height_[static_cast<std::size_t>(k)]; }
     /// Distance between the centres on either side of the upper face of cell k; k = -1 is the lower
     /// wall and k = cells()-1 the upper one, where it is the distance of the centre from the wall.
-    [[nodiscard]] double distance(int k) const { return distance_[static_cast<std::size_t>(k + 1)]; }
+    [[nodiscard]] double distance(int k) const {
+        return distance_[static_cast<std::size_t>(k + 1)];
+    }
     [[nodiscard]] const std::vector<double>& centres() const { return centres_; }
     [[nodiscard]] const std::vector<double>& faces() const { return faces_; }
 

@@ -13,7 +13,9 @@ class Pipelined final : public TridiagonalSolver {
   public:
     explicit Pipelined(const Column& column);
     void solve(std::span<const System> systems, const Hooks& hooks) override;
-    [[nodiscard]] std::size_t bytes() const override { return send_.bytes() + receive_.bytes() + pivot_.bytes(); }
+    [[nodiscard]] std::size_t bytes() const override {
+        return send_.bytes() + receive_.bytes() + pivot_.bytes();
+    }
 
     /// Modes in a chunk: a column of the fields that a solve touches fits the cache, and with
     /// several ranks in z there are enough chunks to fill the pipeline.

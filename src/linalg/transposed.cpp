@@ -22,7 +22,8 @@ Transposed::Transposed(const Column& column)
     : grid_(column.grid), modes_(column.modes), rows_(column.planes),
       planes_(block(rows_, grid_.pz(), grid_.column().rank())),
       mine_(block(modes_, grid_.pz(), grid_.column().rank())),
-      blocks_(static_cast<std::size_t>(2 * (planes_.size() + 1)) * static_cast<std::size_t>(modes_)),
+      blocks_(static_cast<std::size_t>(2 * (planes_.size() + 1)) *
+              static_cast<std::size_t>(modes_)),
       columns_(static_cast<std::size_t>(2 * (rows_ + 1)) * static_cast<std::size_t>(mine_.size())),
       factors_(static_cast<std::size_t>(rows_ + 1) * chunk_size), pivot_(chunk_size),
       watch_(column.watch), traffic_(column.traffic) {

@@ -24,7 +24,7 @@ class Transposed final : public TridiagonalSolver {
     int modes_;
     int rows_; ///< of the whole column
     parallel::Range planes_;
-    parallel::Range mine_; ///< the modes whose columns this rank solves
+    parallel::Range mine_;                   ///< the modes whose columns this rank solves
     parallel::AlignedArray<double> blocks_;  ///< [rank][plane][re, im][its modes]
     parallel::AlignedArray<double> columns_; ///< [row, and one of zeros][re, im][my modes]
     parallel::AlignedArray<double> factors_; ///< [row, and one of zeros][modes of a chunk]

@@ -24,7 +24,8 @@ class Communicator {
     }
 
     Communicator(Communicator&& other) noexcept
-        : comm_(std::exchange(other.comm_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_) {}
+        : comm_(std::exchange(other.comm_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_) {
+    }
     Communicator(const Communicator&) = delete;
     Communicator& operator=(const Communicator&) = delete;
     Communicator& operator=(Communicator&&) = delete;

@@ -6,9 +6,9 @@
 
 namespace uzushio::parallel {
 
-/// View of a stack of planes of complex values, such as Fourier modes. A plane holds the real parts of this rank's modes, then the
-/// imaginary parts: sweeps along z have real coefficients and read both as plain vectors.
-/// Plane -1 and plane `planes` are ghost layers.
+/// View of a stack of planes of complex values, such as Fourier modes. A plane holds the real parts
+/// of this rank's modes, then the imaginary parts: sweeps along z have real coefficients and read
+/// both as plain vectors. Plane -1 and plane `planes` are ghost layers.
 struct Planes {
     double* base = nullptr; ///< real parts of plane 0
     std::ptrdiff_t stride = 0;

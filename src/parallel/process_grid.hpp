@@ -26,7 +26,9 @@ class ProcessGrid {
     [[nodiscard]] int py() const { return py_; }
     [[nodiscard]] int pz() const { return pz_; }
     /// Rank of the neighbour below or above in `column()`, or MPI_PROC_NULL at a wall.
-    [[nodiscard]] int below() const { return column_.rank() > 0 ? column_.rank() - 1 : MPI_PROC_NULL; }
+    [[nodiscard]] int below() const {
+        return column_.rank() > 0 ? column_.rank() - 1 : MPI_PROC_NULL;
+    }
     [[nodiscard]] int above() const {
         return column_.rank() + 1 < column_.size() ? column_.rank() + 1 : MPI_PROC_NULL;
     }

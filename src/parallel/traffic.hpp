@@ -23,9 +23,7 @@ struct Sent {
 class Traffic {
   public:
     Sent& operator[](Exchange kind) { return sent_[static_cast<std::size_t>(kind)]; }
-    const Sent& operator[](Exchange kind) const {
-        return sent_[static_cast<std::size_t>(kind)];
-    }
+    const Sent& operator[](Exchange kind) const { return sent_[static_cast<std::size_t>(kind)]; }
     void add(Exchange kind, std::int64_t messages, std::int64_t bytes) {
         auto& sent = (*this)[kind];
         sent.exchanges += 1;

@@ -30,7 +30,9 @@ struct Modes {
                 throw std::invalid_argument("a Fourier direction needs an even number of points, "
                                             "at least 4, not " +
                                             std::to_string(n));
-        const auto kept = [&](int n) { return rule == Dealiasing::two_thirds ? (n - 1) / 3 + 1 : n / 2; };
+        const auto kept = [&](int n) {
+            return rule == Dealiasing::two_thirds ? (n - 1) / 3 + 1 : n / 2;
+        };
         const auto grid = [&](int n) { return rule == Dealiasing::three_halves ? 3 * n / 2 : n; };
         return {grid(nx), grid(ny), kept(nx), kept(ny)};
     }

@@ -22,8 +22,8 @@ PlaneTransform::PlaneTransform(const parallel::ProcessGrid& grid, const Modes& m
                                int slots, parallel::Stopwatch& watch, parallel::Traffic& traffic)
     : all_(grid.all()), plane_(grid.plane()), modes_(modes), batch_(grid.py() > 1 ? batch : 1),
       rows_(block(modes.my, grid.py(), plane_.rank())),
-      waves_(block(modes.kx, grid.py(), plane_.rank())),
-      slots_(static_cast<std::size_t>(slots)), watch_(watch), traffic_(traffic) {
+      waves_(block(modes.kx, grid.py(), plane_.rank())), slots_(static_cast<std::size_t>(slots)),
+      watch_(watch), traffic_(traffic) {
     if (grid.py() > std::min(modes.kx, modes.my))
         throw std::invalid_argument("more ranks share a plane than it has modes or rows");
     const auto batches = static_cast<std::size_t>(batch_);
@@ -34,9 +34,10 @@ PlaneTransform::PlaneTransform(const parallel::ProcessGrid& grid, const Modes& m
     for (auto& slot : slots_) {
         slot.y = parallel::AlignedArray<Complex>(y_size);
         if (shared()) {
-            slot.x = parallel::AlignedArray<Complex>(rows * batches * static_cast<std::size_t>(pitch()));
-            slot.message =
-                parallel::AlignedArray<Complex>(rows * batches * static_cast<std::size_t>(modes_.kx));
+            slot.x =
+                parallel::AlignedArray<Complex>(rows * batches * static_cast<std::size_t>(pitch()));
+            slot.message = parallel::AlignedArray<Complex>(rows * batches *
+                                                           static_cast<std::size_t>(modes_.kx));
         }
     }
     for (int count = 1; shared() && count <= batch_; ++count)
@@ -82,9 +83,9 @@ void PlaneTransform::replan() {
 
 void PlaneTransform::plan_columns(int waves, std::vector<Plan>& backward,
                                   std::vector<Plan>& forward) {
-    const auto room = static_cast<std::size_t>(modes_.my) *
-                      std::max(static_cast<std::size_t>(pitch()),
-                               static_cast<std::size_t>(batch_ * waves));
+    const auto room =
+        static_cast<std::size_t>(modes_.my) *
+        std::max(static_cast<std::size_t>(pitch()), static_cast<std::size_t>(batch_ * waves));
     parallel::AlignedArray<Complex> scratch(room);
     parallel::AlignedArray<double> row(static_cast<std::size_t>(modes_.mx) + 8);
     backward.clear();
@@ -194,7 +195,8 @@ void PlaneTransform::end_inverse(int index) {
 
 void PlaneTransform::to_physical(int index, int plane, int row, double* values) {
     auto& slot = slots_[static_cast<std::size_t>(index)];
-    fftw_execute_dft_c2r(to_physical_.get(), fftw_cast(x_row(slot, slot.count, plane, row)), values);
+    fftw_execute_dft_c2r(to_physical_.get(), fftw_cast(x_row(slot, slot.count, plane, row)),
+                         values);
 }
 
 void PlaneTransform::to_spectral(int index, int count, int plane, int row, double* values) {
