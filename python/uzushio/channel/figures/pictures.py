@@ -1,0 +1,154 @@
+"""Pictures of the streamwise velocity on two planes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+
+from uzushio.channel.figures.style import sheet
+
+#: Fluctuations in units of u_tau at the ends of the colour map; smaller if the flow is calm.
+STRONGEST = 3.0
+NOISE = 1e-6  #: fluctuations below are rounding errors, not worth colours of their own
+
+
+@dataclass(frozen=True)
+class Slices:
+    """The streamwise velocity at one instant, in the case's units (half width h = 1).
+
+    Attributes:
+        x: streamwise coordinates of the points, shape (nx,), without the periodic image.
+        y: spanwise ones, shape (ny,).
+        z: wall-normal ones, shape (nz,), between the walls at 0 and 2.
+        cross_section: velocity in a plane of constant x, shape (nz, ny).
+        wall_parallel: velocity in a plane near the lower wall, shape (ny, nx).
+        mean: mean over planes, shape (nz,).
+        wall_parallel_z: height of that plane.
+        u_tau: friction velocity.
+        viscosity: kinematic viscosity.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    z: np.ndarray
+    cross_section: np.ndarray
+    wall_parallel: np.ndarray
+    mean: np.ndarray
+    wall_parallel_z: float
+    u_tau: float
+    viscosity: float
+
+
+def cross_section(slices: Slices, title: str) -> Figure:
+    """Draw the plane across the flow: velocity from wall to wall, fluctuation in the lower half."""
+    length = _period(slices.y)
+    width = min(5.6, 2.0 * length)
+    figure = sheet(title, width + 1.9, 3.0 * width / length + 1.7, "compressed")
+    whole, half = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+
+    velocity = _even_heights(slices.z, slices.cross_section / slices.u_tau, 2.0)
+    image = _image(whole, _close(velocity), (0, length, 0, 2), "viridis", (None, None))
+    figure.colorbar(image, cax=_beside(whole), label="$u\\,/\\,u_\\tau$")
+    whole.set(title="Streamwise velocity", ylabel="$z/h$", yticks=(0, 0.5, 1, 1.5, 2))
+
+    fluctuation = (slices.cross_section - slices.mean[:, np.newaxis]) / slices.u_tau
+    lower = _even_heights(slices.z, fluctuation, 1.0)
+    _fluctuation(figure, half, _close(lower), (0, length, 0, 1))
+    half.set(
+        title="Fluctuation from the plane mean, lower half",
+        xlabel="$y/h$",
+        ylabel="$z/h$",
+        yticks=(0, 0.5, 1),
+    )
+    return figure
+
+
+def near_wall(slices: Slices, title: str) -> Figure:
+    """Draw the fluctuation in the plane near the wall, seen from above."""
+    length, breadth = _period(slices.x), _period(slices.y)
+    width = min(8.0, 5.0 * length / breadth)
+    figure = sheet(title, width + 1.8, width * breadth / length + 1.3, "compressed")
+    plane = (slices.wall_parallel - slices.wall_parallel.mean()) / slices.u_tau
+    axes = figure.subplots()
+    _fluctuation(figure, axes, _close(_close(plane).T).T, (0, length, 0, breadth))
+    plus = slices.wall_parallel_z * slices.u_tau / slices.viscosity
+    axes.set(
+        title=f"Fluctuation of the streamwise velocity at $z^+ = {plus:.1f}$",
+        xlabel="$x/h$",
+        ylabel="$y/h$",
+    )
+    return figure
+
+
+def _fluctuation(
+    figure: Figure, axes: Axes, values: np.ndarray, extent: tuple[float, float, float, float]
+) -> None:
+    """Draw u'/u_tau with a colour map that is white at zero, and say what its ends are."""
+    peak = float(np.abs(values).max())
+    calm = NOISE < peak < 0.3 * STRONGEST
+    end = float(f"{peak:.1g}") if calm else STRONGEST
+    image = _image(axes, values, extent, "RdBu_r", (-end, end))
+    extend = "both" if peak > end else "neither"
+    bar = figure.colorbar(image, cax=_beside(axes), extend=extend)
+    bar.set_ticks([-end, 0.0, end], labels=[f"−{end:g}", "0", f"+{end:g}"])
+    bar.set_label("$u'/\\,u_\\tau$")
+
+
+def _image(
+    axes: Axes,
+    values: np.ndarray,
+    extent: tuple[float, float, float, float],
+    colours: str,
+    ends: tuple[float | None, float | None],
+) -> AxesImage:
+    """Draw values on an even grid, the second axis upwards, in true proportions."""
+    axes.grid(False)
+    rows, columns = values.shape
+    # The values are at points: half a cell more on every side, cut off by the limits.
+    dx, dy = (extent[1] - extent[0]) / (columns - 1), (extent[3] - extent[2]) / (rows - 1)
+    image = axes.imshow(
+        values,
+        origin="lower",
+        extent=(
+            extent[0] - dx / 2,
+            extent[1] + dx / 2,
+            extent[2] - dy / 2,
+            extent[3] + dy / 2,
+        ),
+        cmap=colours,
+        vmin=ends[0],
+        vmax=ends[1],
+        interpolation="bicubic",
+        aspect="equal",
+    )
+    axes.set(xlim=extent[:2], ylim=extent[2:])
+    return image
+
+
+def _beside(axes: Axes) -> Axes:
+    """Make room for a colour bar as high as `axes`."""
+    return axes.inset_axes((1.02, 0.0, 0.022, 1.0))
+
+
+def _period(points: np.ndarray) -> float:
+    """Length of the period of which these are even points without the image of the first."""
+    return float(len(points) * (points[1] - points[0]))
+
+
+def _close(values: np.ndarray) -> np.ndarray:
+    """Add the periodic image of the first column behind the last."""
+    return np.concatenate([values, values[:, :1]], axis=1)
+
+
+def _even_heights(z: np.ndarray, values: np.ndarray, top: float) -> np.ndarray:
+    """Interpolate rows at `z` to even heights from the wall, where they vanish, up to `top`."""
+    heights = np.concatenate([[0.0], z, [2.0]])
+    rows = np.pad(values, ((1, 1), (0, 0)))
+    wanted = np.linspace(0.0, top, max(2, int(200 * top) + 1))
+    i = np.clip(np.searchsorted(heights, wanted) - 1, 0, len(heights) - 2)
+    share = ((wanted - heights[i]) / (heights[i + 1] - heights[i]))[:, np.newaxis]
+    return np.asarray((1.0 - share) * rows[i] + share * rows[i + 1])
