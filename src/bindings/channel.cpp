@@ -11,6 +11,7 @@
 
 #include "bindings/bindings.hpp"
 #include "channel/estimate.hpp"
+#include "channel/floor.hpp"
 #include "channel/physical.hpp"
 #include "channel/sampler.hpp"
 #include "channel/solver.hpp"
@@ -205,6 +206,16 @@ void bind_channel(nb::module_& module) {
         .def("field", &physical_field, "solver"_a, "name"_a)
         .def_prop_ro("rows", [](Physical& p) { return pair(p.rows()); });
 
+    module.def("fft_seconds", &channel::fft_seconds, "solver"_a, "repeats"_a,
+               "Seconds of one step's transforms through FFTW alone.");
+    module.def("least_bytes", &channel::least_bytes, "solver"_a,
+               "Bytes that this rank's step must move at least.");
+    module.def(
+        "triad_rate",
+        [](std::uintptr_t comm, std::size_t doubles, int repeats) {
+            return channel::triad_rate(communicator(comm), doubles, repeats);
+        },
+        "comm"_a, "doubles"_a, "repeats"_a, "Bytes a second of STREAM's triad on all ranks.");
     module.def("wisdom", &spectral::export_wisdom, "What the FFT planner has measured, as text.");
 }
 

@@ -109,10 +109,17 @@ std::size_t Convection::bytes() const {
            incoming_.bytes();
 }
 
-double Convection::evaluate(const Velocity& velocity, const Velocity& n) {
-    watch_.start();
+double Convection::evaluate_with_rate(const Velocity& velocity, const Velocity& n) {
+    wants_rate_ = true;
     peak_ = 0;
     sum_ = 0;
+    evaluate(velocity, n);
+    wants_rate_ = false;
+    return std::isfinite(sum_) ? peak_ : std::numeric_limits<double>::infinity();
+}
+
+void Convection::evaluate(const Velocity& velocity, const Velocity& n) {
+    watch_.start();
     std::fill_n(flux_.data(), flux_.size(), 0.0);
 
     // What lies below the first upper face: u and v of the first cell, w of its lower face.
@@ -147,7 +154,6 @@ double Convection::evaluate(const Velocity& velocity, const Velocity& n) {
         watch_.lap(Section::pointwise);
     }
     flux_from_below(n);
-    return std::isfinite(sum_) ? peak_ : std::numeric_limits<double>::infinity();
 }
 
 void Convection::start_batch(const Velocity& velocity, int first, int count) {
@@ -181,7 +187,8 @@ void Convection::products(int plane, int count, int k) {
         for (int r = first; r < end; ++r) {
             const Cell cell{row(u_, r),       row(v_, r),       row(w_, r),
                             row(u_above_, r), row(v_above_, r), row(w_above_, r)};
-            peak_ = std::max(peak_, fastest(n, per_dx_, per_dy_, 1.0 / height, cell, sum_));
+            if (wants_rate_)
+                peak_ = std::max(peak_, fastest(n, per_dx_, per_dy_, 1.0 / height, cell, sum_));
             multiply(n, mine, cell, scratch(r - first, 0), pitch_);
         }
         watch_.lap(Section::pointwise);

@@ -32,8 +32,10 @@ class Convection {
 
     /// n = -div(velocity velocity) for all planes of this rank (collective). The ghost planes of u
     /// and v above and of w below must be up to date.
-    /// Returns this rank's largest |u|/dx + |v|/dy + |w|/dz, or infinity if a value is not finite.
-    double evaluate(const Velocity& velocity, const Velocity& n);
+    void evaluate(const Velocity& velocity, const Velocity& n);
+    /// The same; returns this rank's largest |u|/dx + |v|/dy + |w|/dz, or infinity if a value is
+    /// not finite.
+    double evaluate_with_rate(const Velocity& velocity, const Velocity& n);
 
     [[nodiscard]] spectral::PlaneTransform& transform() { return transform_; }
     [[nodiscard]] std::size_t bytes() const;
@@ -62,6 +64,7 @@ class Convection {
     parallel::AlignedArray<double> scratch_;  ///< rows of seven products
     parallel::AlignedArray<double> flux_;     ///< uw and vw through the face below, re and im
     parallel::AlignedArray<double> incoming_; ///< the same from the rank below
+    bool wants_rate_ = false;
     double peak_ = 0;
     double sum_ = 0; ///< infinite or NaN as soon as one value is
     parallel::Stopwatch& watch_;

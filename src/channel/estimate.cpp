@@ -47,7 +47,7 @@ std::int64_t memory(const Parameters& p, const spectral::Modes& m, const Part& p
                 linalg::Pipelined::chunk_size(static_cast<int>(part.modes), p.pz);
     else
         solve = 2 * (part.planes + 1) * part.modes + 2 * (p.nz() + 1) * part.columns +
-                (p.nz() + 2) * 128;
+                (p.nz() + 2) * 256;
     return fields * field + 2 * part.modes * real + (velocities + products) * slot + convection +
            halo + solve * real;
 }

@@ -80,9 +80,10 @@ double Solver::step(double cfl, double longest) {
     double dt = 0;
     pressure_gradient_ = 0;
     for (std::size_t stage = 0; stage < runge_kutta.size(); ++stage) {
-        const double rate = convection_.evaluate(now_, n_);
-        if (stage == 0) {
-            fastest_rate_ = rate;
+        if (stage > 0) {
+            convection_.evaluate(now_, n_);
+        } else {
+            fastest_rate_ = convection_.evaluate_with_rate(now_, n_);
             MPI_Allreduce(MPI_IN_PLACE, &fastest_rate_, 1, MPI_DOUBLE, MPI_MAX, grid_.all().get());
             traffic_.add(Exchange::reduction, 1, sizeof(double));
             watch_.lap(Section::wait);
@@ -91,9 +92,10 @@ double Solver::step(double cfl, double longest) {
             dt = std::min(longest, fastest_rate_ > 0 ? cfl / fastest_rate_ : longest);
         }
         const Substep s{dt, runge_kutta[stage].gamma, runge_kutta[stage].zeta};
-        momentum(s);
         const double time = s.whole() * dt;
-        project(now_, time, 0.5 * time * parameters_.viscosity, true);
+        const linalg::Stage stages[] = {
+            momentum(s), projection(now_, time, 0.5 * time * parameters_.viscosity, true)};
+        tridiagonal_->solve(stages);
         hold_flow_rate(s);
         exchange_ghosts();
         std::swap(n_, old_);
@@ -101,14 +103,16 @@ double Solver::step(double cfl, double longest) {
     return dt;
 }
 
-void Solver::momentum(const Substep& s) {
+linalg::Stage Solver::momentum(const Substep& s) {
     const double a = 0.5 * s.whole() * s.dt * parameters_.viscosity;
     helmholtz(wall_.at_centres(), a, centre_rows_);
     helmholtz(wall_.at_faces(), a, face_rows_);
     // Once a chunk's right-hand side is made, its old convective terms are free for the factors.
-    const linalg::System systems[] = {{&centre_rows_, k2_.data(), {now_.u, now_.v}, old_.u},
-                                      {&face_rows_, k2_.data(), {now_.w}, old_.w}};
-    tridiagonal_->solve(systems, {[&](Range modes) { explicit_terms(s, modes); }, nullptr});
+    return {{{&centre_rows_, k2_.data(), {now_.u, now_.v}, old_.u},
+             {&face_rows_, k2_.data(), {now_.w}, old_.w}},
+            nullptr,
+            [this, s](Range modes) { explicit_terms(s, modes); },
+            nullptr};
 }
 
 void Solver::explicit_terms(const Substep& s, Range modes) {
@@ -180,16 +184,16 @@ void Solver::explicit_terms(const Substep& s, Range modes) {
     }
 }
 
-void Solver::project(const Velocity& velocity, double time, double diffusion, bool keep_pressure) {
-    const Planes w[] = {velocity.w};
-    halo_.exchange(w, {});
+linalg::Stage Solver::projection(const Velocity& velocity, double time, double diffusion,
+                                 bool keep_pressure) {
     // The old convective terms are free until the next substep: the potential and its factors.
-    const linalg::System systems[] = {{&wall_.pressure(), poisson_shift_.data(), {old_.u}, old_.w}};
-    tridiagonal_->solve(systems,
-                        {[&](Range modes) {
-                             make_divergence(velocity, time, keep_pressure ? diffusion : 0, modes);
-                         },
-                         [&](Range modes) { correct(velocity, time, keep_pressure, modes); }});
+    return {{{&wall_.pressure(), poisson_shift_.data(), {old_.u}, old_.w}},
+            [this, velocity] {
+                const Planes w[] = {velocity.w};
+                halo_.exchange(w, {});
+            },
+            [=, this](Range modes) { make_divergence(velocity, time, diffusion, modes); },
+            [=, this](Range modes) { correct(velocity, time, keep_pressure, modes); }};
 }
 
 void Solver::make_divergence(const Velocity& velocity, double time, double diffusion, Range modes) {
@@ -391,11 +395,13 @@ void Solver::add_mode(int kx, int ky, std::span<const Complex> u, std::span<cons
 void Solver::settle() {
     for (int k = 0; k < planes_.size(); ++k)
         std::fill_n(p_.re(k), 2 * modes_, 0.0);
-    project(now_, 1.0, 0.0, false);
+    const linalg::Stage solenoidal[] = {projection(now_, 1.0, 0.0, false)};
+    tridiagonal_->solve(solenoidal);
     exchange_ghosts();
     // The pressure makes the acceleration free of divergence too.
     convection_.evaluate(now_, n_);
-    project(n_, 1.0, 0.0, true);
+    const linalg::Stage balanced[] = {projection(n_, 1.0, 0.0, true)};
+    tridiagonal_->solve(balanced);
     exchange_ghosts();
 }
 

@@ -73,6 +73,7 @@ class Solver {
     [[nodiscard]] parallel::Planes pressure() const { return p_; }
     [[nodiscard]] const std::vector<double>& kx() const { return kx_; }
     [[nodiscard]] const std::vector<double>& ky() const { return ky_; }
+    [[nodiscard]] const std::vector<double>& k2() const { return k2_; }
     /// 1 for modes that stand for themselves, 2 for those that stand for their conjugate too.
     [[nodiscard]] double weight(int m) const {
         return kx_[static_cast<std::size_t>(m)] == 0 ? 1 : 2;
@@ -88,9 +89,10 @@ class Solver {
         [[nodiscard]] double whole() const { return gamma + zeta; }
     };
 
-    void momentum(const Substep& s);
+    [[nodiscard]] linalg::Stage momentum(const Substep& s);
     void explicit_terms(const Substep& s, parallel::Range modes);
-    void project(const Velocity& velocity, double time, double diffusion, bool keep_pressure);
+    [[nodiscard]] linalg::Stage projection(const Velocity& velocity, double time, double diffusion,
+                                           bool keep_pressure);
     void make_divergence(const Velocity& velocity, double time, double diffusion,
                          parallel::Range modes);
     void correct(const Velocity& velocity, double time, bool keep_pressure, parallel::Range modes);

@@ -54,7 +54,7 @@ Pipelined::Pipelined(const Column& column)
 }
 
 int Pipelined::chunk_size(int modes, int pz) {
-    constexpr int cached = 128;
+    constexpr int cached = 256;
     if (pz == 1)
         return std::min(modes, cached);
     const int filling = (modes + 8 * pz - 1) / (8 * pz);
@@ -65,28 +65,32 @@ Range Pipelined::chunk(int index) const {
     return {index * chunk_, std::min(modes_, (index + 1) * chunk_)};
 }
 
-void Pipelined::solve(std::span<const System> systems, const Hooks& hooks) {
-    const auto before = [&](int c) {
-        if (hooks.before) {
-            hooks.before(chunk(c));
-            watch_.lap(Section::pointwise);
-        }
-    };
-    const auto after = [&](int c) {
-        if (hooks.after) {
-            hooks.after(chunk(c));
-            watch_.lap(Section::pointwise);
-        }
-    };
-    if (grid_.pz() == 1) {
-        for (int c = 0; c < chunks_; ++c) {
-            before(c);
-            up(systems, chunk(c));
-            down(systems, chunk(c));
-            after(c);
-        }
+void Pipelined::solve(std::span<const Stage> stages) {
+    if (grid_.pz() > 1) {
+        for (const auto& stage : stages)
+            solve_together(stage);
         return;
     }
+    for (int c = 0; c < chunks_; ++c)
+        for (const auto& stage : stages) {
+            call(stage.before, chunk(c));
+            up(stage.systems, chunk(c));
+            down(stage.systems, chunk(c));
+            call(stage.after, chunk(c));
+        }
+}
+
+void Pipelined::call(const std::function<void(Range)>& work, Range chunk) {
+    if (!work)
+        return;
+    work(chunk);
+    watch_.lap(Section::pointwise);
+}
+
+void Pipelined::solve_together(const Stage& stage) {
+    const std::span<const System> systems = stage.systems;
+    if (stage.begin)
+        stage.begin();
     const auto wait_for_sends = [&] {
         MPI_Waitall(chunks_, sends_.data(), MPI_STATUSES_IGNORE);
         watch_.lap(Section::wait);
@@ -94,7 +98,7 @@ void Pipelined::solve(std::span<const System> systems, const Hooks& hooks) {
 
     expect(grid_.below(), values_up(systems));
     for (int c = 0; c < chunks_; ++c) {
-        before(c);
+        call(stage.before, chunk(c));
         if (const double* message = arrived(c))
             for (const auto& system : systems) {
                 message = move<false>(message, system.factors.re(-1), chunk(c));
@@ -132,7 +136,7 @@ void Pipelined::solve(std::span<const System> systems, const Hooks& hooks) {
                 message = move<true>(message, x.im(0), chunk(c));
             }
         send(grid_.below(), c, values_down(systems));
-        after(c);
+        call(stage.after, chunk(c));
     }
     wait_for_sends();
 }

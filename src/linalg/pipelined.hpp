@@ -12,7 +12,7 @@ namespace uzushio::linalg {
 class Pipelined final : public TridiagonalSolver {
   public:
     explicit Pipelined(const Column& column);
-    void solve(std::span<const System> systems, const Hooks& hooks) override;
+    void solve(std::span<const Stage> stages) override;
     [[nodiscard]] std::size_t bytes() const override {
         return send_.bytes() + receive_.bytes() + pivot_.bytes();
     }
@@ -22,6 +22,8 @@ class Pipelined final : public TridiagonalSolver {
     [[nodiscard]] static int chunk_size(int modes, int pz);
 
   private:
+    void solve_together(const Stage& stage);
+    void call(const std::function<void(parallel::Range)>& work, parallel::Range chunk);
     void up(std::span<const System> systems, parallel::Range chunk);
     void down(std::span<const System> systems, parallel::Range chunk);
     void sweep_up(const System& system, parallel::Range chunk);

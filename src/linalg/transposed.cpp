@@ -14,7 +14,7 @@ using parallel::Section;
 
 namespace {
 
-constexpr int chunk_size = 128; ///< modes whose columns fit the cache
+constexpr int chunk_size = 256; ///< modes whose columns fit the cache
 
 } // namespace
 
@@ -44,20 +44,24 @@ Transposed::Transposed(const Column& column)
     }
 }
 
-void Transposed::solve(std::span<const System> systems, const Hooks& hooks) {
-    const auto chunks = [&](const auto& hook) {
-        for (int m = 0; hook && m < modes_; m += chunk_size)
-            hook({m, std::min(modes_, m + chunk_size)});
+void Transposed::solve(std::span<const Stage> stages) {
+    const auto chunks = [&](const auto& work) {
+        for (int m = 0; work && m < modes_; m += chunk_size)
+            work({m, std::min(modes_, m + chunk_size)});
         watch_.lap(Section::pointwise);
     };
-    chunks(hooks.before);
-    for (const auto& system : systems)
-        for (const auto& x : system.unknowns) {
-            to_columns(x);
-            solve_columns(system);
-            to_blocks(x);
-        }
-    chunks(hooks.after);
+    for (const auto& stage : stages) {
+        if (stage.begin)
+            stage.begin();
+        chunks(stage.before);
+        for (const auto& system : stage.systems)
+            for (const auto& x : system.unknowns) {
+                to_columns(x);
+                solve_columns(system);
+                to_blocks(x);
+            }
+        chunks(stage.after);
+    }
 }
 
 void Transposed::to_columns(const Planes& x) {

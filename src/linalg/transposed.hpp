@@ -10,7 +10,7 @@ namespace uzushio::linalg {
 class Transposed final : public TridiagonalSolver {
   public:
     explicit Transposed(const Column& column);
-    void solve(std::span<const System> systems, const Hooks& hooks) override;
+    void solve(std::span<const Stage> stages) override;
     [[nodiscard]] std::size_t bytes() const override {
         return blocks_.bytes() + columns_.bytes() + factors_.bytes() + pivot_.bytes();
     }

@@ -29,8 +29,10 @@ struct System {
     parallel::Planes factors;               ///< scratch: its real parts are overwritten
 };
 
-/// Work on the modes of a chunk on either side of the solve, while they are in cache.
-struct Hooks {
+/// Systems that are solved together, with the work on the modes of a chunk on either side.
+struct Stage {
+    std::vector<System> systems;
+    std::function<void()> begin;                 ///< once, with all ranks; not with one rank in z
     std::function<void(parallel::Range)> before; ///< makes the right-hand side
     std::function<void(parallel::Range)> after;  ///< uses the solution and the ghost plane above
 };
@@ -41,9 +43,10 @@ class TridiagonalSolver {
   public:
     virtual ~TridiagonalSolver() = default;
 
-    /// Solve `systems` together (collective over the column of ranks). On return the ghost plane
-    /// above each unknown holds the solution's next plane.
-    virtual void solve(std::span<const System> systems, const Hooks& hooks) = 0;
+    /// Go through the stages (collective over the column of ranks). After a stage the ghost plane
+    /// above each unknown holds the solution's next plane. With one rank in z each chunk of modes
+    /// goes through all stages while it is in cache.
+    virtual void solve(std::span<const Stage> stages) = 0;
 
     /// Bytes of the solver's own buffers.
     [[nodiscard]] virtual std::size_t bytes() const = 0;

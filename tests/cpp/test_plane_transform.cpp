@@ -191,8 +191,9 @@ TEST_P(Poisson, TakesTwoAllToAllsAFieldPipelinedAndFourTransposed) {
                 phi.view().im(first + b)[m] = value.imag();
             }
     }
-    const linalg::System systems[] = {{&rows, shift.data(), {phi.view()}, factors.view()}};
-    solver->solve(systems, {});
+    const linalg::Stage stages[] = {
+        {{{&rows, shift.data(), {phi.view()}, factors.view()}}, nullptr, nullptr, nullptr}};
+    solver->solve(stages);
     for (int first = 0; first < planes.size(); first += batch) {
         const int count = std::min(batch, planes.size() - first);
         transform.begin_inverse(0, phi.view(), first, count, {0, planes.size()});

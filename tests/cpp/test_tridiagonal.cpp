@@ -105,15 +105,18 @@ TEST_P(Scheme, FindsThePlantedSolutionsAndTheGhostPlaneAbove) {
         plant(rows, u.view(), 0);
         plant(rows, v.view(), 1);
         plant(others, w.view(), 2);
-        const System systems[] = {{&rows, shift_.data(), {u.view(), v.view()}, factors.view()},
-                                  {&others, shift_.data(), {w.view()}, factors_w.view()}};
         const auto count = [](std::vector<int>& seen) {
             return [&seen](Range chunk) {
                 for (int m = chunk.begin; m < chunk.end; ++m)
                     seen[static_cast<std::size_t>(m)] += 1;
             };
         };
-        solver->solve(systems, {count(before), count(after)});
+        const Stage stages[] = {{{{&rows, shift_.data(), {u.view(), v.view()}, factors.view()},
+                                  {&others, shift_.data(), {w.view()}, factors_w.view()}},
+                                 nullptr,
+                                 count(before),
+                                 count(after)}};
+        solver->solve(stages);
 
         expect_planted(u.view(), 0);
         expect_planted(v.view(), 1);
@@ -130,8 +133,9 @@ TEST_P(Scheme, TransposesTwiceAnUnknownOrNotAtAll) {
     const std::string scheme = std::get<0>(GetParam());
     auto solver = make_tridiagonal(scheme, {grid_, planes, modes(), 1, watch_, traffic_});
     plant(rows, x.view(), 0);
-    const System systems[] = {{&rows, shift_.data(), {x.view()}, factors.view()}};
-    solver->solve(systems, {});
+    const Stage stages[] = {
+        {{{&rows, shift_.data(), {x.view()}, factors.view()}}, nullptr, nullptr, nullptr}};
+    solver->solve(stages);
 
     const auto& transposes = traffic_[parallel::Exchange::transpose_z];
     const auto& pipeline = traffic_[parallel::Exchange::pipeline];
