@@ -20,6 +20,8 @@ constexpr int substeps = 3;
 constexpr int velocities = 3; ///< fields that go to physical space
 constexpr int products = 7;   ///< fields that come back
 constexpr int fields = 10;    ///< velocity and convective terms twice, and the pressure
+constexpr int lanes = 4;      ///< sweeps of the two solves, up and down
+constexpr int most_values = 8;
 constexpr std::int64_t real = sizeof(double);
 constexpr std::int64_t complex = 2 * real;
 
@@ -43,11 +45,11 @@ std::int64_t memory(const Parameters& p, const spectral::Modes& m, const Part& p
     const std::int64_t halo = tall ? 32 * part.modes * real : 0;
     std::int64_t solve = 0;
     if (!tall || p.scheme == "pipelined")
-        solve = (tall ? 18 * part.modes : 0) +
-                linalg::Pipelined::chunk_size(static_cast<int>(part.modes), p.pz);
+        solve = linalg::Pipelined::chunk_size(static_cast<int>(part.modes), p.pz) *
+                (1 + (tall ? lanes * 2 * linalg::Pipelined::depth * most_values : 0));
     else
         solve = 2 * (part.planes + 1) * part.modes + 2 * (p.nz() + 1) * part.columns +
-                (p.nz() + 2) * 256;
+                (p.nz() + 2) * 256 + 8 * part.modes;
     return fields * field + 2 * part.modes * real + (velocities + products) * slot + convection +
            halo + solve * real;
 }
@@ -71,7 +73,7 @@ Traffic one_step(const Parameters& p, const spectral::Modes& m, const Part& part
         // Twice a substep, for the momentum and for the pressure, in either direction.
         sent.exchanges = substeps * 2 * (up + down) * ((part.modes + size - 1) / size);
         sent.messages = sent.exchanges;
-        sent.bytes = substeps * real * part.modes * (up * (8 + 3) + down * (6 + 2));
+        sent.bytes = substeps * real * part.modes * (up * (8 + 5) + down * (6 + 2));
     } else if (p.pz > 1) {
         constexpr int unknowns = 4;
         auto& sent = traffic[Exchange::transpose_z];
@@ -83,9 +85,11 @@ Traffic one_step(const Parameters& p, const spectral::Modes& m, const Part& part
     }
     if (p.pz > 1) {
         auto& sent = traffic[Exchange::halo];
-        sent.exchanges = substeps * 3;
-        sent.messages = substeps * (3 * up + down);
-        sent.bytes = substeps * part.modes * complex * (up * (3 + 1 + 2) + down * 4);
+        // The ghost planes and the flux; transposed, w for the divergence travels apart.
+        const int apart = p.scheme == "pipelined" ? 0 : 1;
+        sent.exchanges = substeps * (2 + apart);
+        sent.messages = substeps * ((2 + apart) * up + down);
+        sent.bytes = substeps * part.modes * complex * (up * (3 + 2 + apart) + down * 4);
     }
     auto& sent = traffic[Exchange::reduction];
     sent.exchanges = sent.messages = 1 + (p.forcing == Forcing::flow_rate ? substeps : 0);

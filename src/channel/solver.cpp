@@ -66,7 +66,7 @@ Solver::Solver(const Parameters& parameters, MPI_Comm comm)
     mean_response_.resize(static_cast<std::size_t>(wall_.cells()));
     mean_factor_.resize(static_cast<std::size_t>(wall_.cells()));
     tridiagonal_ = linalg::make_tridiagonal(parameters.scheme,
-                                            {grid_, wall_.cells(), modes_, 3, watch_, traffic_});
+                                            {grid_, wall_.cells(), modes_, 2, 8, watch_, traffic_});
 }
 
 std::size_t Solver::bytes() const {
@@ -110,7 +110,7 @@ linalg::Stage Solver::momentum(const Substep& s) {
     // Once a chunk's right-hand side is made, its old convective terms are free for the factors.
     return {{{&centre_rows_, k2_.data(), {now_.u, now_.v}, old_.u},
              {&face_rows_, k2_.data(), {now_.w}, old_.w}},
-            nullptr,
+            {},
             [this, s](Range modes) { explicit_terms(s, modes); },
             nullptr};
 }
@@ -188,10 +188,7 @@ linalg::Stage Solver::projection(const Velocity& velocity, double time, double d
                                  bool keep_pressure) {
     // The old convective terms are free until the next substep: the potential and its factors.
     return {{{&wall_.pressure(), poisson_shift_.data(), {old_.u}, old_.w}},
-            [this, velocity] {
-                const Planes w[] = {velocity.w};
-                halo_.exchange(w, {});
-            },
+            {velocity.w},
             [=, this](Range modes) { make_divergence(velocity, time, diffusion, modes); },
             [=, this](Range modes) { correct(velocity, time, keep_pressure, modes); }};
 }

@@ -1,39 +1,72 @@
 #include "linalg/pipelined.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "linalg/thomas.hpp"
 
 namespace uzushio::linalg {
 
 using parallel::Exchange;
+using parallel::Planes;
 using parallel::Range;
 using parallel::Section;
 
 namespace {
 
-constexpr int tag_up = 21;
-constexpr int tag_down = 22;
+constexpr int first_tag = 21;
 
-/// Values that a rank hands up for one mode: the factor of each system, re and im of each unknown.
-int values_up(std::span<const System> systems) {
-    int values = 0;
-    for (const auto& system : systems)
-        values += 1 + 2 * static_cast<int>(system.unknowns.size());
-    return values;
+/// Values that a rank hands up for one mode: the factor of each system, re and im of each unknown
+/// and of each carried field. Down go the unknowns alone.
+int values_up(const Stage& stage) {
+    std::size_t values = 2 * stage.carried.size();
+    for (const auto& system : stage.systems)
+        values += 1 + 2 * system.unknowns.size();
+    return static_cast<int>(values);
 }
 
-int values_down(std::span<const System> systems) {
-    return values_up(systems) - static_cast<int>(systems.size());
+int values_down(const Stage& stage) {
+    std::size_t values = 0;
+    for (const auto& system : stage.systems)
+        values += 2 * system.unknowns.size();
+    return static_cast<int>(values);
 }
 
-/// Copies the modes of a chunk between a message and rows of planes, one row after the other.
-template <bool packs, class Pointer> Pointer move(Pointer message, double* row, Range chunk) {
-    if constexpr (packs)
-        std::copy(row + chunk.begin, row + chunk.end, message);
-    else
+/// Visits the rows that a message holds, in their order: those of plane k.
+template <class F> void rows_up(const Stage& stage, int k, F&& row) {
+    for (const auto& field : stage.carried) {
+        row(field.re(k));
+        row(field.im(k));
+    }
+    for (const auto& system : stage.systems) {
+        row(system.factors.re(k));
+        for (const auto& x : system.unknowns) {
+            row(x.re(k));
+            row(x.im(k));
+        }
+    }
+}
+
+template <class F> void rows_down(const Stage& stage, int k, F&& row) {
+    for (const auto& system : stage.systems)
+        for (const auto& x : system.unknowns) {
+            row(x.re(k));
+            row(x.im(k));
+        }
+}
+
+/// Copies the modes of a chunk from rows to a message.
+auto pack(double* message, Range chunk) {
+    return [message, chunk](const double* row) mutable {
+        message = std::copy(row + chunk.begin, row + chunk.end, message);
+    };
+}
+
+auto unpack(const double* message, Range chunk) {
+    return [message, chunk](double* row) mutable {
         std::copy_n(message, chunk.size(), row + chunk.begin);
-    return message + chunk.size();
+        message += chunk.size();
+    };
 }
 
 } // namespace
@@ -43,22 +76,29 @@ Pipelined::Pipelined(const Column& column)
       planes_(parallel::block(column.planes, grid_.pz(), grid_.column().rank()).size()),
       first_(parallel::block(column.planes, grid_.pz(), grid_.column().rank()).begin),
       chunk_(chunk_size(modes_, grid_.pz())), chunks_((modes_ + chunk_ - 1) / chunk_),
-      pivot_(static_cast<std::size_t>(chunk_)), watch_(column.watch), traffic_(column.traffic) {
-    if (grid_.pz() == 1)
-        return;
-    const auto most = static_cast<std::size_t>(3 * column.most_unknowns * modes_);
-    send_ = parallel::AlignedArray<double>(most);
-    receive_ = parallel::AlignedArray<double>(most);
-    sends_.assign(static_cast<std::size_t>(chunks_), MPI_REQUEST_NULL);
-    receives_ = sends_;
+      lanes_(static_cast<std::size_t>(2 * column.stages)), pivot_(static_cast<std::size_t>(chunk_)),
+      watch_(column.watch), traffic_(column.traffic) {
+    for (auto& lane : lanes_) {
+        const int room = grid_.pz() > 1 ? depth * column.values * chunk_ : 0;
+        lane.outgoing = parallel::AlignedArray<double>(static_cast<std::size_t>(room));
+        lane.incoming = parallel::AlignedArray<double>(static_cast<std::size_t>(room));
+        lane.sends.assign(depth, MPI_REQUEST_NULL);
+        lane.receives = lane.sends;
+    }
+}
+
+std::size_t Pipelined::bytes() const {
+    std::size_t sum = pivot_.bytes();
+    for (const auto& lane : lanes_)
+        sum += lane.outgoing.bytes() + lane.incoming.bytes();
+    return sum;
 }
 
 int Pipelined::chunk_size(int modes, int pz) {
     constexpr int cached = 256;
     if (pz == 1)
         return std::min(modes, cached);
-    const int filling = (modes + 8 * pz - 1) / (8 * pz);
-    return std::clamp(filling, std::min(modes, 64), std::min(modes, 1024));
+    return std::clamp(modes / (16 * pz), std::min(modes, 64), cached);
 }
 
 Range Pipelined::chunk(int index) const {
@@ -66,120 +106,120 @@ Range Pipelined::chunk(int index) const {
 }
 
 void Pipelined::solve(std::span<const Stage> stages) {
-    if (grid_.pz() > 1) {
-        for (const auto& stage : stages)
-            solve_together(stage);
-        return;
-    }
-    for (int c = 0; c < chunks_; ++c)
-        for (const auto& stage : stages) {
-            call(stage.before, chunk(c));
-            up(stage.systems, chunk(c));
-            down(stage.systems, chunk(c));
-            call(stage.after, chunk(c));
+    assert(2 * stages.size() <= lanes_.size());
+    const int sweeps = 2 * static_cast<int>(stages.size());
+    const int last = grid_.pz() - 1;
+    const int rank = grid_.column().rank();
+    const auto lane = [&](int sweep) -> Lane& { return lanes_[static_cast<std::size_t>(sweep)]; };
+    const auto stage = [&](int sweep) -> const Stage& {
+        return stages[static_cast<std::size_t>(sweep / 2)];
+    };
+    for (int sweep = 0; sweep < sweeps; ++sweep)
+        open(lane(sweep), stage(sweep), sweep);
+    for (int slot = 0; slot < chunks_ + sweeps * last; ++slot)
+        for (int sweep = 0; sweep < sweeps; ++sweep) {
+            const bool rises = sweep % 2 == 0;
+            const int index = slot - sweep * last - (rises ? rank : last - rank);
+            if (index < 0 || index >= chunks_)
+                continue;
+            if (rises)
+                up(stage(sweep), lane(sweep), index);
+            else
+                down(stage(sweep), lane(sweep), index);
         }
+    for (int sweep = 0; sweep < sweeps; ++sweep)
+        MPI_Waitall(depth, lane(sweep).sends.data(), MPI_STATUSES_IGNORE);
+    watch_.lap(Section::wait);
+}
+
+void Pipelined::open(Lane& lane, const Stage& stage, int sweep) {
+    const bool rises = sweep % 2 == 0;
+    lane.values = rises ? values_up(stage) : values_down(stage);
+    lane.from = rises ? grid_.below() : grid_.above();
+    lane.to = rises ? grid_.above() : grid_.below();
+    lane.tag = first_tag + sweep;
+    for (int index = 0; index < std::min(depth, chunks_); ++index)
+        receive(lane, index);
+}
+
+void Pipelined::receive(Lane& lane, int index) {
+    if (lane.from == MPI_PROC_NULL || index >= chunks_)
+        return;
+    const int place = index % depth;
+    MPI_Irecv(lane.incoming.data() + std::ptrdiff_t{place} * lane.values * chunk_,
+              lane.values * chunk(index).size(), MPI_DOUBLE, lane.from, lane.tag,
+              grid_.column().get(), &lane.receives[static_cast<std::size_t>(place)]);
+}
+
+/// The message of a chunk, or nothing at the end of the column.
+const double* Pipelined::arrived(Lane& lane, int index) {
+    if (lane.from == MPI_PROC_NULL)
+        return nullptr;
+    const int place = index % depth;
+    watch_.lap(Section::tridiagonal);
+    MPI_Wait(&lane.receives[static_cast<std::size_t>(place)], MPI_STATUS_IGNORE);
+    watch_.lap(Section::wait);
+    return lane.incoming.data() + std::ptrdiff_t{place} * lane.values * chunk_;
+}
+
+/// Where to put the message of a chunk, or nothing at the end of the column.
+double* Pipelined::outgoing(Lane& lane, int index) {
+    if (lane.to == MPI_PROC_NULL)
+        return nullptr;
+    const int place = index % depth;
+    MPI_Wait(&lane.sends[static_cast<std::size_t>(place)], MPI_STATUS_IGNORE);
+    return lane.outgoing.data() + std::ptrdiff_t{place} * lane.values * chunk_;
+}
+
+void Pipelined::send(Lane& lane, int index) {
+    const int place = index % depth;
+    const int count = lane.values * chunk(index).size();
+    MPI_Isend(lane.outgoing.data() + std::ptrdiff_t{place} * lane.values * chunk_, count,
+              MPI_DOUBLE, lane.to, lane.tag, grid_.column().get(),
+              &lane.sends[static_cast<std::size_t>(place)]);
+    traffic_.add(Exchange::pipeline, 1, 8LL * count);
 }
 
 void Pipelined::call(const std::function<void(Range)>& work, Range chunk) {
-    if (!work)
-        return;
-    work(chunk);
+    watch_.lap(Section::tridiagonal);
+    if (work)
+        work(chunk);
     watch_.lap(Section::pointwise);
 }
 
-void Pipelined::solve_together(const Stage& stage) {
-    const std::span<const System> systems = stage.systems;
-    if (stage.begin)
-        stage.begin();
-    const auto wait_for_sends = [&] {
-        MPI_Waitall(chunks_, sends_.data(), MPI_STATUSES_IGNORE);
-        watch_.lap(Section::wait);
-    };
-
-    expect(grid_.below(), values_up(systems));
-    for (int c = 0; c < chunks_; ++c) {
-        call(stage.before, chunk(c));
-        if (const double* message = arrived(c))
-            for (const auto& system : systems) {
-                message = move<false>(message, system.factors.re(-1), chunk(c));
-                for (const auto& x : system.unknowns) {
-                    message = move<false>(message, x.re(-1), chunk(c));
-                    message = move<false>(message, x.im(-1), chunk(c));
-                }
-            }
-        up(systems, chunk(c));
-        double* message = send_.data() + std::ptrdiff_t{values_up(systems)} * chunk(c).begin;
-        for (const auto& system : systems) {
-            message = move<true>(message, system.factors.re(planes_ - 1), chunk(c));
-            for (const auto& x : system.unknowns) {
-                message = move<true>(message, x.re(planes_ - 1), chunk(c));
-                message = move<true>(message, x.im(planes_ - 1), chunk(c));
-            }
-        }
-        send(grid_.above(), c, values_up(systems));
+void Pipelined::up(const Stage& stage, Lane& lane, int index) {
+    const auto modes = chunk(index);
+    // What needs nothing from below is done before waiting for it.
+    if (stage.carried.empty())
+        call(stage.before, modes);
+    if (const double* message = arrived(lane, index)) {
+        rows_up(stage, -1, unpack(message, modes));
+        receive(lane, index + depth);
     }
-    wait_for_sends();
-
-    expect(grid_.above(), values_down(systems));
-    for (int c = 0; c < chunks_; ++c) {
-        if (const double* message = arrived(c))
-            for (const auto& system : systems)
-                for (const auto& x : system.unknowns) {
-                    message = move<false>(message, x.re(planes_), chunk(c));
-                    message = move<false>(message, x.im(planes_), chunk(c));
-                }
-        down(systems, chunk(c));
-        double* message = send_.data() + std::ptrdiff_t{values_down(systems)} * chunk(c).begin;
-        for (const auto& system : systems)
-            for (const auto& x : system.unknowns) {
-                message = move<true>(message, x.re(0), chunk(c));
-                message = move<true>(message, x.im(0), chunk(c));
-            }
-        send(grid_.below(), c, values_down(systems));
-        call(stage.after, chunk(c));
-    }
-    wait_for_sends();
-}
-
-void Pipelined::expect(int from, int values_per_mode) {
-    values_expected_ = from == MPI_PROC_NULL ? 0 : values_per_mode;
-    const int tag = from == grid_.below() ? tag_up : tag_down;
-    for (int c = 0; c < chunks_ && values_expected_ > 0; ++c)
-        MPI_Irecv(receive_.data() + std::ptrdiff_t{values_per_mode} * chunk(c).begin,
-                  values_per_mode * chunk(c).size(), MPI_DOUBLE, from, tag, grid_.column().get(),
-                  &receives_[static_cast<std::size_t>(c)]);
-}
-
-const double* Pipelined::arrived(int index) {
-    if (values_expected_ == 0)
-        return nullptr;
-    watch_.lap(Section::tridiagonal);
-    MPI_Wait(&receives_[static_cast<std::size_t>(index)], MPI_STATUS_IGNORE);
-    watch_.lap(Section::wait);
-    return receive_.data() + std::ptrdiff_t{values_expected_} * chunk(index).begin;
-}
-
-void Pipelined::send(int to, int index, int values_per_mode) {
-    if (to != MPI_PROC_NULL) {
-        const int count = values_per_mode * chunk(index).size();
-        MPI_Isend(send_.data() + std::ptrdiff_t{values_per_mode} * chunk(index).begin, count,
-                  MPI_DOUBLE, to, to == grid_.above() ? tag_up : tag_down, grid_.column().get(),
-                  &sends_[static_cast<std::size_t>(index)]);
-        traffic_.add(Exchange::pipeline, 1, 8LL * count);
+    if (!stage.carried.empty())
+        call(stage.before, modes);
+    for (const auto& system : stage.systems)
+        sweep_up(system, modes);
+    if (double* message = outgoing(lane, index)) {
+        rows_up(stage, planes_ - 1, pack(message, modes));
+        send(lane, index);
     }
     watch_.lap(Section::tridiagonal);
 }
 
-void Pipelined::up(std::span<const System> systems, Range chunk) {
-    for (const auto& system : systems)
-        sweep_up(system, chunk);
-    watch_.lap(Section::tridiagonal);
-}
-
-void Pipelined::down(std::span<const System> systems, Range chunk) {
-    for (const auto& system : systems)
-        sweep_down(system, chunk);
-    watch_.lap(Section::tridiagonal);
+void Pipelined::down(const Stage& stage, Lane& lane, int index) {
+    const auto modes = chunk(index);
+    if (const double* message = arrived(lane, index)) {
+        rows_down(stage, planes_, unpack(message, modes));
+        receive(lane, index + depth);
+    }
+    for (const auto& system : stage.systems)
+        sweep_down(system, modes);
+    if (double* message = outgoing(lane, index)) {
+        rows_down(stage, 0, pack(message, modes));
+        send(lane, index);
+    }
+    call(stage.after, modes);
 }
 
 void Pipelined::sweep_up(const System& system, Range chunk) {

@@ -26,6 +26,7 @@ Transposed::Transposed(const Column& column)
               static_cast<std::size_t>(modes_)),
       columns_(static_cast<std::size_t>(2 * (rows_ + 1)) * static_cast<std::size_t>(mine_.size())),
       factors_(static_cast<std::size_t>(rows_ + 1) * chunk_size), pivot_(chunk_size),
+      halo_(grid_, static_cast<std::size_t>(2 * modes_), 1, column.watch, column.traffic),
       watch_(column.watch), traffic_(column.traffic) {
     int offset = 0;
     int ghost_offset = 0;
@@ -51,8 +52,8 @@ void Transposed::solve(std::span<const Stage> stages) {
         watch_.lap(Section::pointwise);
     };
     for (const auto& stage : stages) {
-        if (stage.begin)
-            stage.begin();
+        for (const auto& field : stage.carried)
+            halo_.exchange({&field, 1}, {});
         chunks(stage.before);
         for (const auto& system : stage.systems)
             for (const auto& x : system.unknowns) {

@@ -2,6 +2,7 @@
 
 #include "linalg/tridiagonal.hpp"
 #include "parallel/aligned_array.hpp"
+#include "parallel/halo.hpp"
 
 namespace uzushio::linalg {
 
@@ -12,7 +13,8 @@ class Transposed final : public TridiagonalSolver {
     explicit Transposed(const Column& column);
     void solve(std::span<const Stage> stages) override;
     [[nodiscard]] std::size_t bytes() const override {
-        return blocks_.bytes() + columns_.bytes() + factors_.bytes() + pivot_.bytes();
+        return blocks_.bytes() + columns_.bytes() + factors_.bytes() + pivot_.bytes() +
+               halo_.bytes();
     }
 
   private:
@@ -31,6 +33,7 @@ class Transposed final : public TridiagonalSolver {
     parallel::AlignedArray<double> pivot_;
     std::vector<int> block_counts_, block_offsets_, column_counts_, column_offsets_;
     std::vector<int> ghost_counts_, ghost_offsets_, return_counts_; ///< with the plane above
+    parallel::Halo halo_;
     parallel::Stopwatch& watch_;
     parallel::Traffic& traffic_;
 };

@@ -32,7 +32,8 @@ struct System {
 /// Systems that are solved together, with the work on the modes of a chunk on either side.
 struct Stage {
     std::vector<System> systems;
-    std::function<void()> begin;                 ///< once, with all ranks; not with one rank in z
+    /// Fields whose ghost plane below `before` reads: the neighbour's top plane is put there.
+    std::vector<parallel::Planes> carried;
     std::function<void(parallel::Range)> before; ///< makes the right-hand side
     std::function<void(parallel::Range)> after;  ///< uses the solution and the ghost plane above
 };
@@ -44,8 +45,8 @@ class TridiagonalSolver {
     virtual ~TridiagonalSolver() = default;
 
     /// Go through the stages (collective over the column of ranks). After a stage the ghost plane
-    /// above each unknown holds the solution's next plane. With one rank in z each chunk of modes
-    /// goes through all stages while it is in cache.
+    /// above each unknown holds the solution's next plane. A stage may use what the stages before
+    /// it made of the same modes, and nothing of other modes.
     virtual void solve(std::span<const Stage> stages) = 0;
 
     /// Bytes of the solver's own buffers.
@@ -55,9 +56,10 @@ class TridiagonalSolver {
 /// What a scheme is made with.
 struct Column {
     const parallel::ProcessGrid& grid;
-    int planes;        ///< of the whole column
-    int modes;         ///< of this rank in a plane
-    int most_unknowns; ///< in one call of solve
+    int planes; ///< of the whole column
+    int modes;  ///< of this rank in a plane
+    int stages; ///< at most in one call of solve
+    int values; ///< at most of a stage for one mode: systems, twice the unknowns and the carried
     parallel::Stopwatch& watch;
     parallel::Traffic& traffic;
 };

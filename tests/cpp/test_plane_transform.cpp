@@ -147,7 +147,7 @@ TEST_P(Poisson, TakesTwoAllToAllsAFieldPipelinedAndFourTransposed) {
     const auto& modes = transform.modes();
     const int local = transform.local_modes();
     Field phi(planes.size(), local), factors(planes.size(), local);
-    auto solver = linalg::make_tridiagonal(scheme, {grid, nz, local, 1, watch, traffic});
+    auto solver = linalg::make_tridiagonal(scheme, {grid, nz, local, 1, 3, watch, traffic});
 
     // Given the discrete source of phi = cos(2 x + y) g(z): -k² g + D g with D as in the solver.
     const auto g = [&](int k) {
@@ -192,7 +192,7 @@ TEST_P(Poisson, TakesTwoAllToAllsAFieldPipelinedAndFourTransposed) {
             }
     }
     const linalg::Stage stages[] = {
-        {{{&rows, shift.data(), {phi.view()}, factors.view()}}, nullptr, nullptr, nullptr}};
+        {{{&rows, shift.data(), {phi.view()}, factors.view()}}, {}, nullptr, nullptr}};
     solver->solve(stages);
     for (int first = 0; first < planes.size(); first += batch) {
         const int count = std::min(batch, planes.size() - first);

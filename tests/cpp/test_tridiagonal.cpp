@@ -97,7 +97,7 @@ TEST_P(Scheme, FindsThePlantedSolutionsAndTheGhostPlaneAbove) {
     Field u(mine_.size(), modes()), v(mine_.size(), modes()), w(mine_.size(), modes());
     Field factors(mine_.size(), modes()), factors_w(mine_.size(), modes());
     auto solver =
-        make_tridiagonal(std::get<0>(GetParam()), {grid_, planes, modes(), 3, watch_, traffic_});
+        make_tridiagonal(std::get<0>(GetParam()), {grid_, planes, modes(), 1, 8, watch_, traffic_});
 
     // Given right-hand sides that are made chunk by chunk, as the flow solver does, twice over.
     for (int repeat = 0; repeat < 2; ++repeat) {
@@ -113,7 +113,7 @@ TEST_P(Scheme, FindsThePlantedSolutionsAndTheGhostPlaneAbove) {
         };
         const Stage stages[] = {{{{&rows, shift_.data(), {u.view(), v.view()}, factors.view()},
                                   {&others, shift_.data(), {w.view()}, factors_w.view()}},
-                                 nullptr,
+                                 {},
                                  count(before),
                                  count(after)}};
         solver->solve(stages);
@@ -131,10 +131,10 @@ TEST_P(Scheme, TransposesTwiceAnUnknownOrNotAtAll) {
     const auto rows = some_rows();
     Field x(mine_.size(), modes()), factors(mine_.size(), modes());
     const std::string scheme = std::get<0>(GetParam());
-    auto solver = make_tridiagonal(scheme, {grid_, planes, modes(), 1, watch_, traffic_});
+    auto solver = make_tridiagonal(scheme, {grid_, planes, modes(), 1, 3, watch_, traffic_});
     plant(rows, x.view(), 0);
     const Stage stages[] = {
-        {{{&rows, shift_.data(), {x.view()}, factors.view()}}, nullptr, nullptr, nullptr}};
+        {{{&rows, shift_.data(), {x.view()}, factors.view()}}, {}, nullptr, nullptr}};
     solver->solve(stages);
 
     const auto& transposes = traffic_[parallel::Exchange::transpose_z];
@@ -159,7 +159,7 @@ TEST(TridiagonalSchemes, AnUnknownNameIsAnErrorThatNamesThoseThereAre) {
     parallel::Stopwatch watch;
     parallel::Traffic traffic;
     try {
-        static_cast<void>(make_tridiagonal("cyclic", {grid, planes, 4, 1, watch, traffic}));
+        static_cast<void>(make_tridiagonal("cyclic", {grid, planes, 4, 1, 3, watch, traffic}));
         FAIL() << "took an unknown scheme";
     } catch (const std::invalid_argument& error) {
         EXPECT_NE(std::string(error.what()).find("pipelined"), std::string::npos);
