@@ -188,7 +188,8 @@ void Convection::products(int plane, int count, int k) {
             const Cell cell{row(u_, r),       row(v_, r),       row(w_, r),
                             row(u_above_, r), row(v_above_, r), row(w_above_, r)};
             if (wants_rate_)
-                peak_ = std::max(peak_, fastest(n, per_dx_, per_dy_, 1.0 / height, cell, sum_));
+                peak_ = std::max(
+                    peak_, fastest(n, per_dx_, per_dy_, std::numbers::inv_pi / height, cell, sum_));
             multiply(n, mine, cell, scratch(r - first, 0), pitch_);
         }
         watch_.lap(Section::pointwise);

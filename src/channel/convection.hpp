@@ -33,8 +33,9 @@ class Convection {
     /// n = -div(velocity velocity) for all planes of this rank (collective). The ghost planes of u
     /// and v above and of w below must be up to date.
     void evaluate(const Velocity& velocity, const Velocity& n);
-    /// The same; returns this rank's largest |u|/dx + |v|/dy + |w|/dz, or infinity if a value is
-    /// not finite.
+    /// The same; returns this rank's largest |u|/dx + |v|/dy + |w|/(pi dz), or infinity if a value
+    /// is not finite. Times pi it bounds the frequency of any wave: Fourier modes reach pi/dx,
+    /// differences in z only 1/dz.
     double evaluate_with_rate(const Velocity& velocity, const Velocity& n);
 
     [[nodiscard]] spectral::PlaneTransform& transform() { return transform_; }

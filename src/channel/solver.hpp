@@ -33,7 +33,7 @@ class Solver {
     /// Advance by `cfl` over the fastest rate of convection, or by `longest` if that is less.
     /// Returns the time step taken, or NaN, with the fields as they were, if one is not finite.
     double step(double cfl, double longest);
-    /// Rate of the last step: the largest |u|/dx + |v|/dy + |w|/dz. Local.
+    /// Rate of the last step: the largest |u|/dx + |v|/dy + |w|/(pi dz). Local.
     [[nodiscard]] double fastest_rate() const { return fastest_rate_; }
 
     /// Add profiles of one Fourier mode, wave numbers (kx, ky) with kx >= 0: u and v at all

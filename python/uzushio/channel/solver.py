@@ -130,7 +130,7 @@ class ChannelSolver(Solver):
         u, v, w = (np.abs(self.physical(name)) for name in "uvw")
         heights = np.diff(grid.wall_faces())[slice(*self.core.planes), np.newaxis, np.newaxis]
         with np.errstate(all="ignore"):
-            rate = u * grid.nx / grid.lx + v * grid.ny / grid.ly + w / heights
+            rate = u * grid.nx / grid.lx + v * grid.ny / grid.ly + w / (np.pi * heights)
         rate[~np.isfinite(rate)] = np.inf
         worst = np.unravel_index(np.argmax(rate), rate.shape)
         k, j, i = (int(n) for n in worst)
