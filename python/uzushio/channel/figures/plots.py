@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import StrMethodFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from uzushio.channel.figures.pictures import Slices
 from uzushio.channel.figures.style import (
@@ -102,7 +102,10 @@ def mean_profile(mean: Mean, references: Sequence[Profiles], title: str) -> Figu
     law = LOG_SLOPE * np.log(outer) + LOG_OFFSET
     label = f"$u^+ = {LOG_SLOPE:g}\\,\\ln z^+ + {LOG_OFFSET:g}$"
     axes.plot(outer, law, ":", color=GREY, lw=1.4, label=label)
-    axes.plot(mean.z, mean.u, color=BLUE, label=f"this run, $Re_\\tau = {mean.re_tau:.4g}$")
+    # Straight between the points of the grid and the wall, which a logarithmic axis bends.
+    fine = np.geomspace(0.3, mean.z[-1], 400)
+    profile = np.interp(fine, np.append(0.0, mean.z), np.append(0.0, mean.u))
+    axes.plot(fine, profile, color=BLUE, label=f"this run, $Re_\\tau = {mean.re_tau:.4g}$")
     for one, marker in zip(references, MARKERS, strict=False):
         shown = one.z > 0
         _points(axes, one.z[shown], one.u[shown], marker, BLACK, _name(one))
@@ -127,7 +130,8 @@ def stresses(statistics: xr.Dataset, references: Sequence[Profiles], title: str)
     axes.plot(z, -uw, color=PURPLE, label="$-\\overline{u'w'}^{\\,+}$")
     for one, marker in zip(references, MARKERS, strict=False):
         _points(axes, one.z, one.minus_uw, marker, PURPLE)
-    axes.set(xlim=(0, statistics.attrs["re_tau"]), ylim=(0, None), xlabel="$z^+$")
+    end = max([float(statistics.attrs["re_tau"]), *(one.z[-1] for one in references)])
+    axes.set(xlim=(0, end), ylim=(0, None), xlabel="$z^+$")
     axes.set(ylabel="r.m.s. velocity and shear stress in wall units")
     _legend(axes, references)
     return figure
@@ -190,6 +194,9 @@ def spectra(statistics: xr.Dataset, title: str) -> Figure:
             for component, (name, colour) in enumerate(COMPONENTS.items()):
                 axes.plot(wave, energy[i, component], color=colour, label=f"${name}$")
             axes.set(xscale="log", xlabel=f"$k_{axis}\\,h$")
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+            axes.xaxis.set_minor_formatter(NullFormatter())
         row[0].set_ylabel(f"$E(k_{axis})\\,/\\,u_\\tau^2 h$")
         peak = float(energy[heights].max())
         if peak > 0.0:

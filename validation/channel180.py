@@ -1,0 +1,400 @@
+"""Compare a long run of turbulent channel flow at Re_tau = 180 with published ones.
+
+    make validate                         run or go on, then compare
+    make validate ARGS=--analyse-only     compare with the newest checkpoint, also while it runs
+
+It takes hours on two cores. Ctrl-C stops it after a checkpoint; the next call goes on from there.
+The comparison is written to docs/validation/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import xarray as xr
+from mpi4py import MPI
+
+from uzushio import __version__, checkpoint
+from uzushio.case import load_case
+from uzushio.channel import figures, reference
+from uzushio.channel import statistics as averages
+from uzushio.channel.case import ChannelCase
+from uzushio.channel.figures.plots import half
+from uzushio.checkpoint.manifest import Manifest, read_manifest
+from uzushio.statistics import TimeAverage
+
+ROOT = Path(__file__).resolve().parent.parent
+CASE = Path(__file__).with_suffix(".yaml")
+PAGES = ROOT / "docs" / "validation"
+NAME = CASE.stem
+
+MEAN_GOAL = 0.02  #: largest deviation of the mean profile
+RMS_GOAL = 0.03  #: largest deviation of the peaks of the r.m.s. profiles
+FIRST = 1.0  #: z+ from which the mean profile is compared; below, it is z+ itself
+HEIGHTS = np.array([1, 2, 5, 10, 15, 20, 30, 40, 60, 80, 100, 120, 150, 175])
+#: Profiles: power of u_tau in their unit, and their symmetry about the centre.
+PROFILES = {"u": (1, 1), "u_rms": (1, 1), "v_rms": (1, 1), "w_rms": (1, 1), "uw": (2, -1)}
+BUDGET = [*reference.BUDGET, "budget_residual"]
+
+
+def main() -> int:
+    """Run, go on or only compare; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--ranks", type=int, default=2, help="MPI ranks of the run (2)")
+    parser.add_argument("--analyse-only", action="store_true", help="compare what is there")
+    parser.add_argument("--pages", type=Path, default=PAGES, help="where the comparison goes")
+    parser.add_argument("--folder", type=Path, help="folder of the run (that of the case)")
+    arguments = parser.parse_args()
+    case, pages = cast(ChannelCase, load_case(CASE)), arguments.pages
+    run = (arguments.folder or ROOT / case.output.folder).absolute()
+    if not arguments.analyse_only and (status := advance(case, run, arguments.ranks)):
+        return status
+    result = Result.of(run)
+    case = result.case
+    pages.mkdir(parents=True, exist_ok=True)
+    references = [reference.load(name) for name in reference.NAMES]
+    drawn = figures.draw_statistics(pages, result.statistics, references, title=case.title)
+    pictures = [file.rename(pages / f"{NAME}_{file.name}") for file in drawn]
+    write_profiles(result, pages / f"{NAME}_profiles.csv")
+    text = "\n".join(page(result, references, pictures)) + "\n"
+    (pages / f"{NAME}.md").write_text(text, encoding="utf-8")
+    print(text)
+    return 0
+
+
+def advance(case: ChannelCase, run: Path, ranks: int) -> int:
+    """Start the run, or go on with it, to its end; returns the exit status."""
+    newest = checkpoint.newest(run)
+    if newest and case.time.end and read_manifest(newest).time >= case.time.end * (1 - 1e-9):
+        return 0
+    how = ["--restart", str(run), "--restart-fallback"] if newest else ["--overwrite"]
+    command = [sys.executable, "-m", "uzushio", "run", str(CASE), "--out", str(run), *how]
+    process = subprocess.Popen([*command, "--ranks", str(ranks)], cwd=ROOT)
+    # Ctrl-C reaches the run by itself, SIGTERM only us; either way we wait for its checkpoint.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGTERM))
+    return process.wait()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run has come to."""
+
+    case: ChannelCase
+    manifest: Manifest
+    statistics: xr.Dataset
+    summary: dict[str, Any]
+
+    @classmethod
+    def of(cls, run: Path) -> Result:
+        """Read the case as it was run, its newest checkpoint and the last job's summary."""
+        case = cast(ChannelCase, load_case(run / "case.yaml"))
+        found = checkpoint.open_checkpoint(run, MPI.COMM_SELF, fallback=True)
+        average = TimeAverage()
+        average.restore(*found.averages())
+        if not average.samples:
+            raise SystemExit(
+                f"{found.path} holds no statistics yet: they start at t = "
+                f"{case.statistics.start:g}, it is of t = {found.manifest.time:.3g}."
+            )
+        dataset = averages.dataset(case, average.mean(), average.samples)
+        summary = run / "summary.json"
+        told = json.loads(summary.read_text(encoding="utf-8")) if summary.exists() else {}
+        return cls(case, found.manifest, dataset, told)
+
+    @property
+    def averaged(self) -> float:
+        """Time over which is averaged, in h/u_tau."""
+        return (self.manifest.time - self.case.statistics.start) * self.u_tau
+
+    @property
+    def u_tau(self) -> float:
+        """Friction velocity that was measured."""
+        return float(self.statistics.attrs["u_tau"])
+
+    @property
+    def re_tau(self) -> float:
+        """Friction Reynolds number that was measured."""
+        return float(self.statistics.attrs["re_tau"])
+
+    def profile(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Height, mean over the halves and its uncertainty of one of `PROFILES`, in wall units.
+
+        The halves are two estimates of the same profile. If they are independent, the standard
+        error of their mean is half of their difference.
+        """
+        power, parity = PROFILES[name]
+        z, values = half(self.statistics, name, power, parity)
+        _, error = half(self.statistics, name, power, -parity)
+        if z[0] > 0.0:  # all of them vanish at the wall
+            z, values, error = (np.concatenate([[0.0], a]) for a in (z, values, error))
+        return z, values, np.abs(error)
+
+    def at(self, name: str, heights: np.ndarray) -> np.ndarray:
+        """A profile at other heights; NaN beyond the last."""
+        z, values, _ = self.profile(name)
+        return reference.interpolate(heights, z, values)
+
+    def noise(self, name: str) -> float:
+        """Root mean square of a profile's uncertainty between z+ = `FIRST` and the centre."""
+        z, _, error = self.profile(name)
+        return float(np.sqrt(np.mean(error[z >= FIRST] ** 2)))
+
+
+def mean_deviation(result: Result, one: reference.Profiles) -> tuple[float, float]:
+    """Largest relative deviation of the mean profile from a reference's points, and its height."""
+    shown = one.z >= FIRST
+    deviation = result.at("u", one.z[shown]) / one.u[shown] - 1.0
+    worst = int(np.nanargmax(np.abs(deviation)))
+    return float(deviation[worst]), float(one.z[shown][worst])
+
+
+def peak(z: np.ndarray, values: np.ndarray) -> tuple[float, float]:
+    """The largest value of a smooth profile, and its height."""
+    fine = np.linspace(z[0], z[-1], 20001)
+    curve = reference.interpolate(fine, z, values)
+    return float(curve.max()), float(fine[np.argmax(curve)])
+
+
+def page(
+    result: Result, references: list[reference.Profiles], pictures: list[Path]
+) -> Iterator[str]:
+    """The lines of the comparison."""
+    yield f"# {result.case.title}\n"
+    yield (
+        f"Written by `validation/{NAME}.py` (`make validate`) with Uzushio {__version__} from the "
+        f"state at step {result.manifest.step:,}. The case is `validation/{NAME}.yaml`; the "
+        f"profiles are in [{NAME}_profiles.csv]({NAME}_profiles.csv).\n"
+    )
+    end = result.case.time.end or np.inf
+    if result.manifest.time < end * (1 - 1e-9):
+        yield (
+            f"**Interim figures: the run has reached t = {result.manifest.time:.3g} of {end:g} "
+            "h/u_tau.**\n"
+        )
+    yield "## What was run\n"
+    yield from table(["", ""], what_was_run(result))
+    yield "\n## Against the goals\n"
+    yield (
+        "Profiles are compared in wall units, at equal z+, each scaled with its own friction "
+        f"velocity and viscosity: the Reynolds numbers differ ({result.re_tau:.1f} here, "
+        + ", ".join(f"{one.re_tau:.1f} in {one.label}" for one in references)
+        + "), so that part of a deviation, above all near the centre, is theirs. The two halves "
+        "of the channel are averaged.\n"
+    )
+    goals = ["quantity", "reference", "here", "published", "deviation", "goal", ""]
+    yield from table(goals, against_goals(result, references))
+    yield "\n## Mean velocity\n"
+    yield from table(*mean_table(result, references))
+    yield "\n## Peaks of the fluctuations\n"
+    columns = ["", *(f"{label}, at z+" for label in ["here", *(r.label for r in references)])]
+    yield from table(columns, peaks(result, references))
+    yield "\n## Bulk figures\n"
+    yield from table(["", "here", *(one.label for one in references)], bulk(result, references))
+    yield "\n## How far it has converged\n"
+    yield from table(["", "wall units"], convergence(result))
+    yield (
+        "\nThe uncertainty of a profile is taken as half of the difference between the lower and "
+        "the upper half of the channel, root mean square over the height: the standard error of "
+        "their mean if the two are independent.\n"
+    )
+    yield "## Figures\n"
+    for picture in pictures:
+        yield f"![{picture.stem.removeprefix(NAME + '_').replace('_', ' ')}]({picture.name})\n"
+    yield "## Sources\n"
+    yield from (f"- {one.label}, Re_tau = {one.re_tau}: {one.source}." for one in references)
+
+
+def what_was_run(result: Result) -> Iterator[list[str]]:
+    """Grid, resolution and times."""
+    grid, nu = result.case.grid, result.case.flow.viscosity
+    heights = np.diff(grid.wall_faces()) * result.u_tau / nu
+    dx, dy = (v * result.u_tau / nu for v in (grid.lx / grid.nx, grid.ly / grid.ny))
+    steps, time = result.manifest.step, result.manifest.time
+    dt = time / steps * result.u_tau
+    bulk = float(result.statistics.attrs["bulk_velocity"]) / result.u_tau
+    yield ["box", f"{grid.lx / np.pi:.4g} π h × {grid.ly / np.pi:.4g} π h × 2 h"]
+    yield ["grid", f"{grid.nx} × {grid.ny} × {grid.nz} (x, y, z)"]
+    yield [
+        "resolution",
+        f"Δx+ = {dx:.1f}, Δy+ = {dy:.1f}, Δz+ = {heights.min():.2f} at the wall to "
+        f"{heights.max():.1f} at the centre",
+    ]
+    yield ["products", f"{result.case.numerics.dealiasing} rule for dealiasing"]
+    yield [
+        "driven by",
+        "a constant flow rate"
+        if result.case.flow.reynolds_bulk
+        else f"a constant pressure gradient, nominal Re_tau = {1 / nu:.6g}",
+    ]
+    yield ["time", f"{steps:,} steps to t = {time * result.u_tau:.4g} h/u_tau"]
+    yield ["mean time step", f"{dt:.2e} h/u_tau = {dt * result.re_tau:.3f} ν/u_tau²"]
+    yield [
+        "averaged over",
+        f"{result.averaged:.4g} h/u_tau = {result.averaged * bulk / grid.lx:.0f} "
+        f"passes of the bulk flow through the box, {result.statistics.attrs['samples']:,} samples",
+    ]
+    if result.summary.get("steps_done"):
+        yield [
+            "last job",
+            f"{result.summary['ranks']} MPI ranks, "
+            f"{result.summary['seconds_per_step']:.2f} s a step",
+        ]
+
+
+def against_goals(result: Result, references: Iterable[reference.Profiles]) -> Iterator[list[str]]:
+    """The deviations that have a goal."""
+    for one in references:
+        deviation, z = mean_deviation(result, one)
+        here = float(result.at("u", np.array([z]))[0])
+        yield [
+            f"mean velocity, worst point (z+ = {z:.3g})",
+            one.label,
+            f"{here:.3f}",
+            f"{here / (1 + deviation):.3f}",
+            *verdict(deviation, MEAN_GOAL),
+        ]
+    for c in "uvw":
+        here, _ = peak(*result.profile(f"{c}_rms")[:2])
+        for one in references:
+            published, _ = peak(one.z, getattr(one, f"{c}_rms"))
+            yield [
+                f"peak of {c} r.m.s.",
+                one.label,
+                f"{here:.4f}",
+                f"{published:.4f}",
+                *verdict(here / published - 1.0, RMS_GOAL),
+            ]
+
+
+def verdict(deviation: float, goal: float) -> tuple[str, str, str]:
+    """Deviation, goal, and whether it is met."""
+    return percent(deviation), f"{100 * goal:g} %", "met" if abs(deviation) <= goal else "not met"
+
+
+def mean_table(
+    result: Result, references: Iterable[reference.Profiles]
+) -> tuple[list[str], list[list[str]]]:
+    """Mean velocity at some heights."""
+    columns, names = [result.at("u", HEIGHTS)], ["z+", "here"]
+    for one in references:
+        published = reference.interpolate(HEIGHTS, one.z, one.u)
+        columns += [published, columns[0] / published - 1.0]
+        names += [one.label, "deviation"]
+    rows = []
+    for i, z in enumerate(HEIGHTS):
+        values = [f"{z}"]
+        for name, column in zip(names[1:], columns, strict=True):
+            text = percent(column[i]) if name == "deviation" else f"{column[i]:.3f}"
+            values.append(text if np.isfinite(column[i]) else "–")
+        rows.append(values)
+    return names, rows
+
+
+def peaks(result: Result, references: Iterable[reference.Profiles]) -> Iterator[list[str]]:
+    """Largest fluctuations and shear stress, and where they are."""
+    z, uw, _ = result.profile("uw")
+    own = {f"{c}_rms": result.profile(f"{c}_rms")[:2] for c in "uvw"} | {"minus_uw": (z, -uw)}
+    labels = {"minus_uw": "−⟨u'w'⟩"} | {f"{c}_rms": f"{c} r.m.s." for c in "uvw"}
+    for name, profile in own.items():
+        values = [peak(*profile), *(peak(one.z, getattr(one, name)) for one in references)]
+        yield [labels[name], *(f"{value:.4f}, {at:.1f}" for value, at in values)]
+
+
+def bulk(result: Result, references: list[reference.Profiles]) -> Iterator[list[str]]:
+    """Figures of the whole flow."""
+    u_bulk = float(result.statistics.attrs["bulk_velocity"]) / result.u_tau
+    u_centre = float(result.profile("u")[1][-1])
+    yield ["Re_tau", f"{result.re_tau:.2f}", *(f"{one.re_tau}" for one in references)]
+    yield [
+        "Re_bulk = 2 h U_b/ν",
+        f"{2 * u_bulk * result.re_tau:.0f}",
+        *(f"{2 * one.bulk_velocity * one.re_tau:.0f}" for one in references),
+    ]
+    yield ["U_b/u_tau", f"{u_bulk:.3f}", *(f"{one.bulk_velocity:.3f}" for one in references)]
+    yield ["U_c/u_tau", f"{u_centre:.3f}", *(f"{one.centre_velocity:.3f}" for one in references)]
+    yield [
+        "C_f = 2 (u_tau/U_b)²",
+        f"{2 / u_bulk**2:.3e}",
+        *(f"{one.friction_coefficient:.3e}" for one in references),
+    ]
+    wall = [half(result.statistics, f"vorticity_{c}_rms", 2)[1][0] for c in "xy"]
+    yield [
+        "ω_x, ω_y r.m.s. at the wall",
+        ", ".join(f"{value * result.case.flow.viscosity:.4f}" for value in wall),
+        *(", ".join(f"{v:.4f}" for v in one.wall_vorticity or ()) or "–" for one in references),
+    ]
+
+
+def convergence(result: Result) -> Iterator[list[str]]:
+    """What would vanish if the average were endless."""
+    nu = result.case.flow.viscosity
+    nominal = 1.0 / nu
+    if result.case.flow.reynolds_tau:
+        yield ["measured over nominal Re_tau", f"{result.re_tau / nominal:.5f}"]
+    yield ["total shear stress, largest distance from 1 − z/h", f"{stress_error(result):.4f}"]
+    for name in PROFILES:
+        yield [f"uncertainty of {name}", f"{result.noise(name):.4f}"]
+    _, residual = half(result.statistics, "budget_residual", 4)
+    _, production = half(result.statistics, "production", 4)
+    yield [
+        "energy budget, largest sum of the terms (of the largest production)",
+        f"{np.abs(residual).max() * nu:.5f} ({percent(np.abs(residual / production.max()).max())})",
+    ]
+
+
+def stress_error(result: Result) -> float:
+    """Largest distance of the total shear stress from the straight line that it tends to."""
+    z, u, _ = result.profile("u")
+    faces, uw, _ = result.profile("uw")
+    # The faces between two centres, where the scheme has its viscous stress.
+    viscous = np.diff(u[1:]) / np.diff(z[1:])
+    inner = slice(1, 1 + len(viscous))
+    total = viscous - uw[inner]
+    return float(np.abs(total - (1.0 - faces[inner] / result.re_tau)).max())
+
+
+def write_profiles(result: Result, path: Path) -> None:
+    """Write the profiles at cell centres as a table, in wall units."""
+    z = result.profile("u")[0]
+    columns = {"z": z, "z_over_h": z / result.re_tau}
+    for name in PROFILES:
+        at, values, error = result.profile(name)
+        columns[name] = np.interp(z, at, values)
+        columns[f"{name}_uncertainty"] = np.interp(z, at, error)
+    nu = result.case.flow.viscosity
+    for name in BUDGET:
+        values = half(result.statistics, name, 4)[1] * nu
+        columns[name] = np.concatenate([[np.nan], -values if name == "dissipation" else values])
+    rows = np.array(list(columns.values())).T
+    head = (
+        f"# {result.case.title}; Re_tau = {result.re_tau:.2f}; wall units; z wall-normal, v "
+        "spanwise; halves averaged\n" + ",".join(columns) + "\n"
+    )
+    lines = (",".join(f"{value:.6g}" for value in row) for row in rows)
+    path.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+def percent(value: float) -> str:
+    """A ratio in per cent, with its sign."""
+    return f"{100 * value:+.2f} %"
+
+
+def table(columns: list[str], rows: Iterable[list[str]]) -> Iterator[str]:
+    """A Markdown table."""
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{'---|' * len(columns)}"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
