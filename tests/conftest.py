@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,7 +27,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="session")
-def job_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def job_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The environment of a job: the heat solver is found by its entry point, as a package's is."""
     site = tmp_path_factory.mktemp("site")
     info = site / "heat_solver-1.0.dist-info"
@@ -38,7 +40,10 @@ def job_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         if not name.startswith(("PMIX_", "OMPI_COMM_", "UZUSHIO_"))
     }
     path = [str(site), str(TESTS), *filter(None, [environment.get("PYTHONPATH")])]
-    return environment | {
+    # Killed jobs leave their sockets there; a short name, since those have at most 107 characters.
+    sockets = tempfile.mkdtemp(prefix="uz-")
+    yield environment | {
+        "TMPDIR": sockets,
         "PYTHONPATH": os.pathsep.join(path),
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -46,6 +51,7 @@ def job_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
         "COLUMNS": "200",
     }
+    shutil.rmtree(sockets, ignore_errors=True)
 
 
 def wait(job: subprocess.Popen[str], timeout: float) -> subprocess.CompletedProcess[str]:

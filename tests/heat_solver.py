@@ -12,10 +12,9 @@ import signal
 import time as clock
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import xarray as xr
 from mpi4py import MPI
 
 from uzushio.case import Case, Section
@@ -32,6 +31,9 @@ from uzushio.solver import (
     StoredState,
     Traffic,
 )
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 class Grid(Section):
@@ -109,8 +111,6 @@ class HeatSolver(Solver):
 
     def _fault(self, *kinds: str) -> None:
         fault = self.case.fault
-        if fault.pause:
-            clock.sleep(fault.pause)
         mine = fault.rank in (None, self.comm.rank)
         if fault.kind not in kinds or fault.step != self.step_index or not mine:
             return
@@ -121,6 +121,7 @@ class HeatSolver(Solver):
         raise ValueError(f"a mistake on rank {self.comm.rank}")
 
     def step(self, longest: float = float("inf")) -> None:
+        clock.sleep(self.case.fault.pause)
         self._exchange(axis=0)
         self._exchange(axis=1)
         u, inside = self.u, self.inside
@@ -179,6 +180,8 @@ class HeatSolver(Solver):
         return {"square": Sample(("z",), total)}
 
     def statistics(self, mean: Mapping[str, Sample], samples: int) -> xr.Dataset:
+        import xarray as xr
+
         variables = {name: (one.dims, one.values) for name, one in mean.items()}
         return xr.Dataset(variables, {"z": np.arange(self.shape[0])}, {"samples": samples})
 

@@ -33,8 +33,12 @@ _RANKS = ("PMIX_RANK", "PMI_RANK", "PALS_RANKID")
 #: Said now and then when `mpiexec` has closed its sockets first.
 _LATE = b"PMIX_ERR_UNREACH"
 _RULE = re.compile(r"^-{70,}\s*$")
-#: Blocks of Open MPI's that only repeat that a rank, which has said why, left with an error.
-_REPEATS = re.compile(r'exited with non-zero status|MPI_ABORT was invoked|calling\s+"abort"')
+#: Blocks of Open MPI's that only repeat that a rank, which has said why, left with an error, or
+#: that the signal that was forwarded met a rank before it listened.
+_REPEATS = re.compile(
+    r"exited with non-zero status|MPI_ABORT was invoked|User defined signal 1"
+    r'|calling\s+"abort"'
+)
 
 
 def ranks_around() -> int | None:
@@ -144,6 +148,7 @@ def _pass_on(source: IO[bytes], target: IO[bytes]) -> None:
     """Copy lines, leaving out Open MPI's blocks that only repeat that a rank failed."""
     block: list[bytes] = []
     for line in source:
+        line = line.replace(b"\0", b"")  # Open MPI's text on an abort ends in one
         if block or _RULE.match(line.decode(errors="replace")):
             closes = bool(block) and bool(_RULE.match(line.decode(errors="replace")))
             block.append(line)
@@ -153,7 +158,7 @@ def _pass_on(source: IO[bytes], target: IO[bytes]) -> None:
             block = []
             if not _REPEATS.search(text.decode(errors="replace")):
                 line = text
-        if _LATE not in line:
+        if line.strip() and _LATE not in line:
             target.write(line)
             target.flush()
     target.write(b"".join(block))

@@ -11,7 +11,7 @@ from typing import Any
 
 from uzushio.case import Case
 from uzushio.checkpoint.folder import FOLDER as CHECKPOINTS
-from uzushio.checkpoint.folder import step_of
+from uzushio.checkpoint.folder import run_of
 from uzushio.errors import OutputError
 from uzushio.statistics import FILE as STATISTICS
 
@@ -19,11 +19,6 @@ CASE = "case.yaml"
 SUMMARY = "summary.json"
 FIGURES = "figures"
 _MARKS = (CASE, CHECKPOINTS, SUMMARY, STATISTICS)
-
-
-def run_of(restart: Path) -> Path:
-    """The folder of the run that `--restart` names, itself or by one of its checkpoints."""
-    return restart.absolute().parent.parent if step_of(restart) is not None else restart
 
 
 def continues(folder: Path, restart: Path | None) -> bool:

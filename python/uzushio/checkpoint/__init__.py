@@ -10,7 +10,7 @@ A folder without a manifest is incomplete and is never restarted from. A chunk i
 so that two writers never share one, and any number of ranks can read any box.
 """
 
-from uzushio.checkpoint.folder import complete, newest, set_aside, step_of
+from uzushio.checkpoint.folder import complete, newest, run_of, set_aside, step_of
 from uzushio.checkpoint.manifest import Manifest
 from uzushio.checkpoint.reading import Checkpoint, open_checkpoint
 from uzushio.checkpoint.writing import Snapshot, write
@@ -22,6 +22,7 @@ __all__ = [
     "complete",
     "newest",
     "open_checkpoint",
+    "run_of",
     "set_aside",
     "step_of",
     "write",

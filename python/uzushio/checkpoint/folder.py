@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from pathlib import Path
 
 from uzushio.checkpoint import manifest
@@ -22,6 +23,14 @@ def step_of(path: Path) -> int | None:
     """The step of a checkpoint folder, None if it is not one by name."""
     match = _NAME.fullmatch(path.name)
     return int(match[1]) if match else None
+
+
+def run_of(where: Path) -> Path:
+    """The folder of the run at `where`: the run's, or that of one of its checkpoints."""
+    if step_of(where) is None:
+        return where
+    # A path is kept relative, for messages, where it names all three folders.
+    return (where if len(where.parts) > 2 else where.absolute()).parent.parent
 
 
 def _all(run: Path) -> list[Path]:
@@ -53,7 +62,7 @@ def candidates(where: Path) -> list[Path]:
         CheckpointError: if there is none.
     """
     if step_of(where) is not None:
-        run = where.absolute().parent.parent
+        run = run_of(where)
         older = [path for path in complete(run) if (step_of(path) or 0) < (step_of(where) or 0)]
         if not where.is_dir():
             raise CheckpointError(f"checkpoint {where} does not exist; {_offer(run)}")
@@ -85,6 +94,15 @@ def remove(path: Path) -> None:
     """Remove a checkpoint, its manifest first, so that what is left of it is never used."""
     (path / manifest.NAME).unlink(missing_ok=True)
     shutil.rmtree(path)
+
+
+def discard(path: Path) -> None:
+    """Remove what a failed write left; Zarr's other threads may still be adding to it."""
+    for _ in range(40):
+        shutil.rmtree(path, ignore_errors=True)
+        time.sleep(0.05)
+        if not path.exists():
+            return
 
 
 def prune(run: Path, keep: int) -> None:

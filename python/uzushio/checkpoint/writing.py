@@ -64,7 +64,7 @@ def write(run: Path, snapshot: Snapshot, keep: int, comm: MPI.Comm) -> Path:
                 write_manifest(path, _manifest(path, snapshot))
     except Exception as error:
         if comm.rank == 0:
-            shutil.rmtree(path, ignore_errors=True)
+            folders.discard(path)
         if isinstance(error, OutputError):
             raise OutputError(
                 f"the checkpoint of step {snapshot.step} ({needed:,} bytes) cannot be written into "

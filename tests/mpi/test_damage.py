@@ -1,0 +1,66 @@
+"""A damaged checkpoint ends all ranks with one message, or the run goes back to the one before."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import CASE, Run
+
+
+def flip(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[100] ^= 1
+    file.write_bytes(data)
+
+
+def truncate(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:50])
+
+
+@pytest.fixture(scope="module")
+def stored_run(job_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 4 ranks with checkpoints of steps 10 and 12."""
+    folder = tmp_path_factory.mktemp("stored")
+    (folder / "case.yaml").write_text(CASE)
+    command = [sys.executable, "-m", "uzushio", "run", "case.yaml", "--ranks", "4"]
+    subprocess.run(command, cwd=folder, env=job_environment, check=True, timeout=60)
+    return folder / "run"
+
+
+@pytest.mark.parametrize(
+    ("harm", "file", "sentence"),
+    [
+        (flip, "state/u/c.9.0.0", "state/u/c.9.0.0 (plane 9 of 'u') has a wrong checksum"),
+        (truncate, "state/u/c.4.0.0", "state/u/c.4.0.0 is truncated or altered (50 bytes"),
+        (Path.unlink, "state/u/c.0.0.0", "state/u/c.0.0.0: No such file"),
+        (Path.unlink, "manifest.json", "is incomplete: it has no manifest.json"),
+    ],
+)
+def test_damage_ends_every_rank_with_one_message_and_the_fallback_works(
+    uzushio: Run,
+    case: Path,
+    stored_run: Path,
+    tmp_path: Path,
+    harm: Callable[[Path], None],
+    file: str,
+    sentence: str,
+) -> None:
+    shutil.copytree(stored_run, tmp_path / "run")
+    newest = Path("run/checkpoints/step-00000012")
+    harm(tmp_path / newest / file)
+    restart = ("run", case, "--ranks", 2, "--restart", newest)
+    failed = uzushio(*restart)
+    assert failed.returncode == 1
+    assert failed.stderr.count(sentence) == 1
+    assert len(failed.stderr.strip().splitlines()) == 1
+    assert "With --restart-fallback, step-00000010 is used instead" in failed.stderr
+    done = uzushio(*restart, "--restart-fallback")
+    assert done.returncode == 0, done.stderr
+    assert sentence in done.stdout
+    assert "Restarted from run/checkpoints/step-00000010 (step 10)." in done.stdout
+    assert (tmp_path / newest / "manifest.json").exists()

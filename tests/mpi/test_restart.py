@@ -1,0 +1,96 @@
+"""A run that was restarted is the run that was not, on any number of ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+from conftest import Run
+from heat_solver import exact, initial
+
+SHAPE = (10, 12, 8)
+
+
+def fields(run: Path, step: int) -> dict[str, np.ndarray]:
+    root = zarr.open_group(run / f"checkpoints/step-{step:08d}", mode="r")
+    names = ("state/u", "state/edge", "statistics/square")
+    return {name: np.asarray(root[name]) for name in names}
+
+
+@pytest.mark.parametrize("ranks", [1, 6])
+def test_the_checkpoint_holds_the_solution(
+    uzushio: Run, case: Path, tmp_path: Path, ranks: int
+) -> None:
+    done = uzushio("run", case, "--ranks", ranks)
+    assert done.returncode == 0, done.stderr
+    found = fields(tmp_path / "run", 12)
+    # To round-off of a dozen steps of sums of seven terms.
+    np.testing.assert_allclose(found["state/u"], exact(SHAPE, 0.05, 12), rtol=0, atol=1e-15)
+    assert found["state/edge"].tolist() == list(range(10))
+    squares = [(exact(SHAPE, 0.05, n) ** 2).sum(axis=(1, 2)) for n in (3, 6, 9, 12)]
+    np.testing.assert_allclose(found["statistics/square"], np.mean(squares, axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_restart_on_the_same_ranks_is_the_same_to_the_bit(
+    uzushio: Run, case: Path, tmp_path: Path, ranks: int
+) -> None:
+    assert uzushio("run", case, "--ranks", ranks, "--out", "whole").returncode == 0
+    assert uzushio("run", case, "--ranks", ranks, "--set", "time.steps=7").returncode == 0
+    done = uzushio("run", case, "--ranks", ranks, "--restart", "run")
+    assert done.returncode == 0, done.stderr
+    assert "Restarted from run/checkpoints/step-00000007 (step 7)." in done.stdout
+    whole, restarted = fields(tmp_path / "whole", 12), fields(tmp_path / "run", 12)
+    for name, values in whole.items():
+        assert values.tobytes() == restarted[name].tobytes(), name
+    with xr.open_zarr(tmp_path / "run/statistics.zarr") as statistics:
+        assert statistics.attrs["samples"] == 4
+
+
+@pytest.mark.parametrize(("before", "after"), [(4, 1), (1, 4), (6, 3)])
+def test_restart_on_other_ranks_gives_the_same_fields(
+    uzushio: Run, case: Path, tmp_path: Path, before: int, after: int
+) -> None:
+    assert uzushio("run", case, "--out", "whole").returncode == 0
+    assert uzushio("run", case, "--ranks", before, "--set", "time.steps=7").returncode == 0
+    assert uzushio("run", case, "--ranks", after, "--restart", "run").returncode == 0
+    whole, restarted = fields(tmp_path / "whole", 12), fields(tmp_path / "run", 12)
+    assert np.array_equal(whole["state/u"], restarted["state/u"])
+    np.testing.assert_allclose(
+        whole["statistics/square"], restarted["statistics/square"], rtol=1e-13
+    )
+
+
+def test_going_back_to_an_earlier_checkpoint_sets_later_ones_aside(
+    uzushio: Run, case: Path, tmp_path: Path
+) -> None:
+    assert uzushio("run", case).returncode == 0
+    done = uzushio("run", case, "--restart", "run/checkpoints/step-00000010")
+    assert done.returncode == 0, done.stderr
+    assert "set aside as run/checkpoints/step-00000012.set-aside" in done.stdout
+    there = sorted(path.name for path in (tmp_path / "run/checkpoints").iterdir())
+    assert there == ["step-00000010", "step-00000012", "step-00000012.set-aside"]
+
+
+def test_another_grid_and_another_solver_are_refused_once(
+    uzushio: Run, case: Path, tmp_path: Path
+) -> None:
+    assert uzushio("run", case).returncode == 0
+    done = uzushio("run", case, "--ranks", 2, "--restart", "run", "--set", "grid.nz=11")
+    assert done.returncode == 1
+    assert done.stderr.count("the checkpoint is of a grid (10, 12, 8)") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_the_end_time_is_met_exactly_and_the_initial_field_is_not_sampled(
+    uzushio: Run, case: Path, tmp_path: Path
+) -> None:
+    more = ("--set", "time={end: 0.12, dt: 0.05}", "--set", "statistics={start: 0, every: 1}")
+    assert uzushio("run", case, *more).returncode == 0
+    stored = zarr.open_group(tmp_path / "run/checkpoints/step-00000003", mode="r")
+    decay = sum(2.0 - 2.0 * np.cos(2.0 * np.pi / n) for n in SHAPE)
+    factor = (1 - 0.05 * decay) ** 2 * (1 - (0.12 - 0.1) * decay)
+    np.testing.assert_allclose(np.asarray(stored["state/u"]), factor * initial(SHAPE), atol=1e-15)

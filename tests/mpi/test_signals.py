@@ -1,0 +1,125 @@
+"""Asked to stop, a run finishes its step and writes a checkpoint; killed, it keeps the last one."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Run, wait
+from heat_solver import exact
+from mpi4py import MPI
+
+from uzushio import checkpoint
+
+Start = Callable[..., subprocess.Popen[str]]
+SLOW = ("--set", "time.steps=100000", "--set", "fault.pause=0.05", "--set", "checkpoint.every=null")
+SHAPE = (10, 12, 8)
+
+
+def first_line(job: subprocess.Popen[str]) -> str:
+    assert job.stdout is not None
+    return job.stdout.readline()
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_finishes_the_step_and_writes_a_checkpoint(
+    start: Start, uzushio: Run, case: Path, tmp_path: Path, ranks: int, number: signal.Signals
+) -> None:
+    more = ("--ranks", ranks) if ranks > 1 else ()
+    job = start(sys.executable, "-m", "uzushio", "run", case, *more, *SLOW)
+    assert "step 1" in first_line(job)
+    os.killpg(job.pid, number)  # as Ctrl-C does: the whole group
+    done = wait(job, 20)
+    assert done.returncode == 128 + number, done.stderr
+    assert done.stderr == ""
+    newest = checkpoint.newest(tmp_path / "run")
+    assert newest is not None
+    step = checkpoint.step_of(newest)
+    assert f"Stopped after step {step}, as asked; go on with --restart" in done.stdout
+    stored = checkpoint.open_checkpoint(newest, MPI.COMM_SELF).state()
+    np.testing.assert_allclose(
+        stored.read("u", (0, 0, 0), SHAPE), exact(SHAPE, 0.05, step or 0), rtol=0, atol=1e-13
+    )
+    again = uzushio("run", case, "--restart", "run", "--set", f"time.steps={(step or 0) + 2}")
+    assert again.returncode == 0, again.stderr
+
+
+def test_a_second_signal_ends_the_run_at_once(start: Start, case: Path, tmp_path: Path) -> None:
+    more = ("--ranks", 2, *SLOW, "--set", "fault.pause=3")
+    job = start(sys.executable, "-m", "uzushio", "run", case, *more)
+    assert "step 1" in first_line(job)
+    began = time.monotonic()
+    for _ in range(2):
+        job.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+    done = wait(job, 5)
+    assert done.returncode == 128 + signal.SIGINT
+    assert time.monotonic() - began < 2.5, "it waited for the end of the step"
+    assert checkpoint.newest(tmp_path / "run") is None
+
+
+def family(pid: int) -> list[int]:
+    """A process and all below it."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return [pid]
+    return [pid, *(one for child in children for one in family(int(child)))]
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_killed_at_twenty_random_moments_the_last_checkpoint_is_readable(
+    start: Start, case: Path, tmp_path: Path
+) -> None:
+    """Each round goes on from what the one before left, so that restarting is tested too."""
+    dice, run, before = random.Random(20), tmp_path / "run", 0
+    fast = ("--set", "time.steps=1000000", "--set", "checkpoint.every=1")
+    for _ in range(20):
+        more = ("--restart", "run") if before else ()
+        job = start(sys.executable, "-m", "uzushio", "run", case, "--ranks", 2, *fast, *more)
+        while "Wrote checkpoint" not in (line := first_line(job)):
+            assert line, job.communicate()
+        time.sleep(dice.uniform(0.0, 0.1))
+        pids = family(job.pid)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        job.communicate()
+        while not all(gone(pid) for pid in pids):
+            time.sleep(0.01)
+        found = checkpoint.open_checkpoint(run, MPI.COMM_SELF)
+        step = found.manifest.step
+        assert step > before
+        np.testing.assert_allclose(
+            found.state().read("u", (0, 0, 0), SHAPE), exact(SHAPE, 0.05, step), atol=1e-12
+        )
+        before = step
+
+
+def test_nothing_is_left_when_the_launcher_is_killed(
+    start: Start, case: Path, tmp_path: Path
+) -> None:
+    job = start(sys.executable, "-m", "uzushio", "run", case, "--ranks", 2, *SLOW)
+    first_line(job)
+    pids = family(job.pid)
+    assert len(pids) == 4
+    job.kill()
+    job.wait()
+    deadline = time.monotonic() + 10
+    while not all(gone(pid) for pid in pids):
+        assert time.monotonic() < deadline, "ranks outlived the launcher"
+        time.sleep(0.05)

@@ -1,0 +1,43 @@
+"""The command line's own words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conftest import Run
+
+from uzushio import __version__
+
+
+def test_check_says_what_a_case_needs(uzushio: Run, case: Path, tmp_path: Path) -> None:
+    done = uzushio("check", case, "--ranks", 4)
+    assert done.returncode == 0, done.stderr
+    assert "is valid: a decaying wave" in done.stdout
+    assert "8 x 12 x 10 points on 2 x 2 ranks" in done.stdout
+    # 6 x 5 x 8 values of 8 bytes, twice.
+    assert "memory per rank: 3.8 KiB (2 arrays of the size of a field)" in done.stdout
+    row = next(line for line in done.stdout.splitlines() if "halo" in line)
+    assert row.replace("│", " ").split() == ["halo", "4", "1.4", "KiB"]
+    assert "note: the box is periodic" in done.stdout
+    assert not (tmp_path / "run").exists()
+
+
+def test_check_refuses_a_bad_case_and_ranks_that_do_not_fit(uzushio: Run, case: Path) -> None:
+    bad = uzushio("check", case, "--set", "grid.nz=many")
+    assert bad.returncode == 1
+    assert bad.stderr == (
+        "uzushio: error: --set grid.nz: grid.nz: got 'many', must be an integer\n"
+    )
+    assert uzushio("check", case, "--ranks", 1000).returncode == 1
+
+
+def test_the_version_and_the_help_are_printed(uzushio: Run) -> None:
+    assert uzushio("--version").stdout == f"uzushio {__version__}\n"
+    text = uzushio("run", "--help").stdout
+    for option in ("--ranks", "--set", "--restart", "--restart-fallback", "--out", "--overwrite"):
+        assert option in text
+
+
+def test_quiet_prints_nothing(uzushio: Run, case: Path) -> None:
+    done = uzushio("run", case, "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
