@@ -1,0 +1,134 @@
+"""The channel flow is the same on any number of ranks, and sends what it says it sends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import channel_job
+import numpy as np
+import pytest
+from channel_cases import core, faces
+from conftest import Run
+
+JOB = Path(__file__).with_name("channel_job.py")
+Result = dict[str, np.ndarray]
+
+
+@pytest.fixture
+def flow(mpi_run: Run, tmp_path: Path) -> Callable[..., Result]:
+    def go(
+        py: int, pz: int, scheme: str = "pipelined", forcing: str = "pressure_gradient"
+    ) -> Result:
+        out = tmp_path / f"{py}-{pz}-{scheme}.npz"
+        done = mpi_run(py * pz, [JOB, py, pz, scheme, forcing, out], timeout=90)
+        assert done.returncode == 0, done.stderr
+        with np.load(out) as file:
+            return dict(file)
+
+    return go
+
+
+def expect_same(one: Result, other: Result) -> None:
+    for name, values in one.items():
+        if name.startswith("traffic") or name == "bytes":
+            continue
+        scale = max(1.0, float(abs(values).max()))
+        np.testing.assert_allclose(
+            other[name], values, rtol=0, atol=2e-12 * scale, err_msg=name
+        )
+
+
+@pytest.mark.parametrize(
+    ("py", "pz", "scheme"),
+    [
+        (2, 1, "pipelined"),
+        (1, 2, "pipelined"),
+        (2, 2, "pipelined"),
+        (4, 2, "pipelined"),
+        (3, 2, "pipelined"),
+        (1, 5, "pipelined"),
+        (1, 2, "transpose"),
+        (2, 2, "transpose"),
+        (3, 2, "transpose"),
+    ],
+)
+def test_the_same_fields_samples_and_figures_on_any_ranks(
+    flow: Callable[..., Result], py: int, pz: int, scheme: str
+) -> None:
+    expect_same(flow(1, 1), flow(py, pz, scheme))
+
+
+def test_a_held_flow_rate_is_the_same_on_any_ranks(flow: Callable[..., Result]) -> None:
+    one = flow(1, 1, forcing="flow_rate")
+    assert one["figures"][0] == pytest.approx(0.5, rel=1e-13)
+    expect_same(one, flow(2, 2, forcing="flow_rate"))
+
+
+def estimate(py: int, pz: int, scheme: str, forcing: str) -> core.Estimate:
+    parameters = core.Parameters()
+    parameters.nx, parameters.ny, nz = channel_job.SIZE
+    parameters.lx = parameters.ly = 6.0
+    parameters.viscosity, parameters.drive = 0.02, 0.5
+    parameters.faces = faces(nz).tolist()
+    parameters.py, parameters.pz, parameters.scheme = py, pz, scheme
+    parameters.forcing = getattr(core.Forcing, forcing)
+    return core.estimate(parameters)
+
+
+@pytest.mark.parametrize(
+    ("py", "pz", "scheme", "forcing"),
+    [
+        (1, 1, "pipelined", "pressure_gradient"),
+        (2, 2, "pipelined", "pressure_gradient"),
+        (2, 2, "transpose", "pressure_gradient"),
+        (3, 2, "transpose", "flow_rate"),
+        (2, 4, "pipelined", "flow_rate"),
+    ],
+)
+def test_the_estimate_is_what_is_held_and_sent(
+    flow: Callable[..., Result], py: int, pz: int, scheme: str, forcing: str
+) -> None:
+    ran = flow(py, pz, scheme, forcing)
+    said = estimate(py, pz, scheme, forcing)
+    assert said.bytes == ran["bytes"]
+    for kind, sent in said.traffic.items():
+        assert ran[f"traffic {kind}"].tolist() == list(sent), kind
+
+
+def test_transposed_takes_two_all_to_alls_more_for_each_of_four_solves_a_substep(
+    flow: Callable[..., Result],
+) -> None:
+    pipelined, transposed = flow(2, 2, "pipelined"), flow(2, 2, "transpose")
+    assert pipelined["traffic transpose z"].tolist() == [0, 0, 0]
+    assert transposed["traffic transpose z"][0] == 3 * 4 * 2
+    assert pipelined["traffic transpose xy"].tolist() == transposed["traffic transpose xy"].tolist()
+
+
+def test_what_the_pipeline_hands_on_does_not_grow_with_the_cells_in_z() -> None:
+    def sent(nz: int, scheme: str, kind: str) -> int:
+        parameters = core.Parameters()
+        parameters.nx = parameters.ny = 64
+        parameters.lx = parameters.ly = 6.0
+        parameters.viscosity, parameters.drive = 0.02, 0.5
+        parameters.faces = faces(nz).tolist()
+        parameters.py, parameters.pz, parameters.scheme = 1, 4, scheme
+        return int(core.estimate(parameters).traffic[kind][2])
+
+    assert sent(64, "pipelined", "pipeline z") == sent(256, "pipelined", "pipeline z")
+    transposed = [sent(nz, "transpose", "transpose z") for nz in (64, 256)]
+    assert transposed[1] == pytest.approx(4 * transposed[0], rel=0.05)
+    assert sent(64, "pipelined", "pipeline z") < 0.2 * transposed[0]
+
+
+def test_what_lies_on_the_points_is_what_the_modes_say(flow: Callable[..., Result]) -> None:
+    ran = flow(2, 1)
+    nx, ny, _ = channel_job.SIZE
+    for name in "uvw":
+        modes = np.zeros((channel_job.SIZE[2], ny, nx // 2 + 1), complex)
+        values = ran[name][:, 0] + 1j * ran[name][:, 1]
+        kept = ny // 2
+        modes[:, :kept, : nx // 2] = values[:, :kept]
+        modes[:, -(kept - 1) :, : nx // 2] = values[:, kept:]
+        expected = np.fft.irfft2(modes, s=(ny, nx), norm="forward")
+        np.testing.assert_allclose(ran[f"{name}_points"], expected, rtol=0, atol=1e-12)
