@@ -40,10 +40,14 @@ def job_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[s
         if not name.startswith(("PMIX_", "OMPI_COMM_", "UZUSHIO_"))
     }
     path = [str(site), str(TESTS), *filter(None, [environment.get("PYTHONPATH")])]
-    # Killed jobs leave their sockets there; a short name, since those have at most 107 characters.
+    # Killed jobs leave sockets and memory behind. The names of sockets have to be short.
     sockets = tempfile.mkdtemp(prefix="uz-")
+    memory = (
+        tempfile.mkdtemp(prefix="uz-", dir="/dev/shm") if Path("/dev/shm").is_dir() else sockets
+    )
     yield environment | {
         "TMPDIR": sockets,
+        "OMPI_MCA_btl_sm_backing_directory": memory,
         "PYTHONPATH": os.pathsep.join(path),
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -52,6 +56,7 @@ def job_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[s
         "COLUMNS": "200",
     }
     shutil.rmtree(sockets, ignore_errors=True)
+    shutil.rmtree(memory, ignore_errors=True)
 
 
 def wait(job: subprocess.Popen[str], timeout: float) -> subprocess.CompletedProcess[str]:

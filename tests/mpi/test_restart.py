@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
 import zarr
-from conftest import Run
+from conftest import CASE, Run
 from heat_solver import exact, initial
 
 SHAPE = (10, 12, 8)
@@ -34,33 +36,40 @@ def test_the_checkpoint_holds_the_solution(
     np.testing.assert_allclose(found["statistics/square"], np.mean(squares, axis=0), rtol=1e-12)
 
 
-@pytest.mark.parametrize("ranks", [1, 4])
+@pytest.fixture(scope="module")
+def whole(job_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The uninterrupted run, on 4 ranks."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "case.yaml").write_text(CASE)
+    command = [sys.executable, "-m", "uzushio", "run", "case.yaml", "--ranks", "4"]
+    subprocess.run(command, cwd=folder, env=job_environment, check=True, timeout=60)
+    return folder / "run"
+
+
 def test_restart_on_the_same_ranks_is_the_same_to_the_bit(
-    uzushio: Run, case: Path, tmp_path: Path, ranks: int
+    uzushio: Run, case: Path, whole: Path, tmp_path: Path
 ) -> None:
-    assert uzushio("run", case, "--ranks", ranks, "--out", "whole").returncode == 0
-    assert uzushio("run", case, "--ranks", ranks, "--set", "time.steps=7").returncode == 0
-    done = uzushio("run", case, "--ranks", ranks, "--restart", "run")
+    assert uzushio("run", case, "--ranks", 4, "--set", "time.steps=7").returncode == 0
+    done = uzushio("run", case, "--ranks", 4, "--restart", "run")
     assert done.returncode == 0, done.stderr
     assert "Restarted from run/checkpoints/step-00000007 (step 7)." in done.stdout
-    whole, restarted = fields(tmp_path / "whole", 12), fields(tmp_path / "run", 12)
-    for name, values in whole.items():
+    restarted = fields(tmp_path / "run", 12)
+    for name, values in fields(whole, 12).items():
         assert values.tobytes() == restarted[name].tobytes(), name
     with xr.open_zarr(tmp_path / "run/statistics.zarr") as statistics:
         assert statistics.attrs["samples"] == 4
 
 
-@pytest.mark.parametrize(("before", "after"), [(4, 1), (1, 4), (6, 3)])
+@pytest.mark.parametrize(("before", "after"), [(4, 1), (1, 6)])
 def test_restart_on_other_ranks_gives_the_same_fields(
-    uzushio: Run, case: Path, tmp_path: Path, before: int, after: int
+    uzushio: Run, case: Path, whole: Path, tmp_path: Path, before: int, after: int
 ) -> None:
-    assert uzushio("run", case, "--out", "whole").returncode == 0
     assert uzushio("run", case, "--ranks", before, "--set", "time.steps=7").returncode == 0
     assert uzushio("run", case, "--ranks", after, "--restart", "run").returncode == 0
-    whole, restarted = fields(tmp_path / "whole", 12), fields(tmp_path / "run", 12)
-    assert np.array_equal(whole["state/u"], restarted["state/u"])
+    same, restarted = fields(whole, 12), fields(tmp_path / "run", 12)
+    assert np.array_equal(same["state/u"], restarted["state/u"])
     np.testing.assert_allclose(
-        whole["statistics/square"], restarted["statistics/square"], rtol=1e-13
+        same["statistics/square"], restarted["statistics/square"], rtol=1e-13
     )
 
 
@@ -75,7 +84,7 @@ def test_going_back_to_an_earlier_checkpoint_sets_later_ones_aside(
     assert there == ["step-00000010", "step-00000012", "step-00000012.set-aside"]
 
 
-def test_another_grid_and_another_solver_are_refused_once(
+def test_a_checkpoint_of_another_grid_is_refused_once(
     uzushio: Run, case: Path, tmp_path: Path
 ) -> None:
     assert uzushio("run", case).returncode == 0
