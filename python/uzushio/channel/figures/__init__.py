@@ -41,11 +41,11 @@ def draw(
             write(pictures.near_wall(slices, head), folder / "near_wall.png"),
         ]
         if statistics is not None:
-            near = reference.nearest(float(statistics.attrs["re_tau"]))
-            return files + draw_statistics(folder, statistics, [near] if near else [], title=title)
+            near = _beside(float(statistics.attrs["re_tau"]))
+            return files + draw_statistics(folder, statistics, near, title=title)
         instant = plots.Mean.of_slices(slices)
-        near = reference.nearest(instant.re_tau)
-        figure = plots.mean_profile(instant, [near] if near else [], f"{head} (plane means)")
+        near = _beside(instant.re_tau)
+        figure = plots.mean_profile(instant, near, f"{head} (plane means)")
         return [*files, write(figure, folder / "mean_profile.png")]
 
 
@@ -79,3 +79,9 @@ def draw_statistics(
             "vorticity": plots.vorticity(statistics, references, head),
         }
         return [write(figure, folder / f"{name}.png") for name, figure in figures.items()]
+
+
+def _beside(re_tau: float) -> list[reference.Profiles]:
+    """The nearest reference, and the nearest that has an energy budget if it is another one."""
+    near, other = reference.nearest(re_tau), reference.nearest(re_tau, budget=True)
+    return [one for one in (near, other if other is not near else None) if one is not None]
