@@ -26,7 +26,7 @@ from uzushio.solver import (
     Reading,
     Sample,
     Solver,
-    SolverDiverged,
+    SolverDivergedError,
     State,
     StoredState,
     Traffic,
@@ -133,7 +133,9 @@ class HeatSolver(Solver):
         self.time += dt
         self._fault("raise", "kill", "memory")
         if self.case.fault.kind == "diverge" and self.step_index == self.case.fault.step:
-            raise SolverDiverged(f"step {self.step_index}: NaN at (0, 0, 0), use a smaller dt.")
+            raise SolverDivergedError(
+                f"step {self.step_index}: NaN at (0, 0, 0), use a smaller dt."
+            )
 
     def _exchange(self, axis: int) -> None:
         low, high = self.comm.Shift(axis, 1)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from uzushio.errors import OtherRankError, OutputError, UzushioError
-from uzushio.solver import SolverDiverged
+from uzushio.solver import SolverDivergedError
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Seconds in which the other ranks must fail too for a failure to count as everybody's.
 PATIENCE = 5.0
 
-_EXPECTED = (UzushioError, SolverDiverged)
+_EXPECTED = (UzushioError, SolverDivergedError)
 
 
 @contextmanager

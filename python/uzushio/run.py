@@ -14,7 +14,7 @@ from uzushio.loop import Loop
 from uzushio.monitor import Monitor
 from uzushio.options import Options
 from uzushio.signals import Stop
-from uzushio.solver import Solver, SolverDiverged
+from uzushio.solver import Solver, SolverDivergedError
 from uzushio.statistics import TimeAverage, write_statistics
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def run(case: Case, comm: MPI.Comm, options: Options) -> int:
 
     Raises:
         UzushioError: see `uzushio.errors`.
-        SolverDiverged: the message says which checkpoint is kept.
+        SolverDivergedError: the message says which checkpoint is kept.
     """
     stop = Stop()
     with stop.listening():
@@ -64,9 +64,9 @@ class _Run:
         try:
             with self._monitor:
                 stopped = loop.run(self._write_checkpoint)
-        except SolverDiverged as error:
+        except SolverDivergedError as error:
             kept = f"The last good checkpoint is kept: {self._latest}."
-            raise SolverDiverged(
+            raise SolverDivergedError(
                 f"{error} {kept if self._latest else 'No checkpoint had been written.'}"
             ) from error
         seconds = time.monotonic() - began

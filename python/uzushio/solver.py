@@ -135,7 +135,7 @@ class Estimate:
     notes: tuple[str, ...] = ()
 
 
-class SolverDiverged(RuntimeError):
+class SolverDivergedError(RuntimeError):
     """The solution is no longer finite. Raised on all ranks together by `Solver.step`.
 
     The message gives the step, the place and the likely cause.
@@ -162,7 +162,7 @@ class Solver(ABC):
         """Advance one step of at most `longest` in time (collective).
 
         Raises:
-            SolverDiverged: on every rank, if the fields are no longer finite.
+            SolverDivergedError: on every rank, if the fields are no longer finite.
         """
 
     @abstractmethod

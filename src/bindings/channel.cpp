@@ -193,6 +193,7 @@ void bind_channel(nb::module_& module) {
                  solver.traffic().reset();
                  solver.watch().reset();
              })
+        .def("measure_rate", &Solver::measure_rate)
         .def_prop_ro("fastest_rate", &Solver::fastest_rate)
         .def_prop_ro("pressure_gradient", &Solver::pressure_gradient)
         .def_prop_ro("bytes", &Solver::bytes)
@@ -216,6 +217,8 @@ void bind_channel(nb::module_& module) {
             return channel::triad_rate(communicator(comm), doubles, repeats);
         },
         "comm"_a, "doubles"_a, "repeats"_a, "Bytes a second of STREAM's triad on all ranks.");
+    module.def("import_wisdom", &spectral::import_wisdom, "wisdom"_a,
+               "Plan with these measurements alone from now on; false if they make no sense.");
     module.def("wisdom", &spectral::export_wisdom, "What the FFT planner has measured, as text.");
 }
 

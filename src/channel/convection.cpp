@@ -86,10 +86,9 @@ double fastest(int n, double a, double b, double c, const Cell& cell, double& su
 Convection::Convection(const Parameters& p, const parallel::ProcessGrid& grid, const WallGrid& wall,
                        parallel::Stopwatch& watch, parallel::Traffic& traffic)
     : grid_(grid), wall_(wall), planes_(block(wall.cells(), grid.pz(), grid.column().rank())),
-      transform_(
-          grid, Modes::of(p.nx, p.ny, p.dealiasing),
-          PlaneTransform::batch_for(Modes::of(p.nx, p.ny, p.dealiasing), grid.py(), planes_.size()),
-          slots, watch, traffic),
+      transform_(grid, Modes::of(p.nx, p.ny, p.dealiasing),
+                 PlaneTransform::batch_for(Modes::of(p.nx, p.ny, p.dealiasing), grid.py()), slots,
+                 watch, traffic),
       pitch_((transform_.modes().mx + 7) / 8 * 8), per_dx_(2 * transform_.modes().kx / p.lx),
       per_dy_(2 * transform_.modes().ky / p.ly), watch_(watch), traffic_(traffic) {
     const auto plane = static_cast<std::size_t>(pitch_ * transform_.rows().size());

@@ -35,7 +35,7 @@ std::int64_t memory(const Parameters& p, const spectral::Modes& m, const Part& p
     const bool shared = p.py > 1;
     const bool tall = p.pz > 1;
     const std::int64_t field =
-        parallel::Field::stride(static_cast<int>(part.modes)) * (part.planes + 2) * real;
+        parallel::Fields::size(static_cast<int>(part.planes), static_cast<int>(part.modes)) * real;
     const std::int64_t slot =
         shared ? part.batch * (m.my * part.waves + part.rows * (part.pitch + m.kx)) * complex
                : m.my * part.pitch * complex;
@@ -110,8 +110,7 @@ Estimate estimate(const Parameters& p) {
             part.rows = block(modes.my, p.py, y).size();
             part.waves = block(modes.kx, p.py, y).size();
             part.modes = part.waves * modes.columns_y();
-            part.batch =
-                spectral::PlaneTransform::batch_for(modes, p.py, static_cast<int>(part.planes));
+            part.batch = spectral::PlaneTransform::batch_for(modes, p.py);
             part.pitch = modes.mx / 2 + 1;
             part.columns = block(static_cast<int>(part.modes), p.pz, z).size();
             part.below = z > 0;

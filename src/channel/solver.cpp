@@ -36,7 +36,7 @@ Solver::Solver(const Parameters& parameters, MPI_Comm comm)
       grid_(comm, parameters.py, parameters.pz),
       planes_(block(wall_.cells(), grid_.pz(), grid_.column().rank())),
       convection_(parameters, grid_, wall_, watch_, traffic_),
-      modes_(convection_.transform().local_modes()),
+      modes_(convection_.transform().local_modes()), fields_(10, planes_.size(), modes_),
       halo_(grid_, static_cast<std::size_t>(2 * modes_), 4, watch_, traffic_) {
     const auto& transform = convection_.transform();
     const double two_pi = 2 * std::numbers::pi;
@@ -52,16 +52,13 @@ Solver::Solver(const Parameters& parameters, MPI_Comm comm)
     if (holds_mean())
         poisson_shift_[0] = 1.0;
 
-    storage_.reserve(10);
-    for (int f = 0; f < 10; ++f)
-        storage_.emplace_back(planes_.size(), modes_);
-    const auto velocity = [&](std::size_t f) {
-        return Velocity{storage_[f].view(), storage_[f + 1].view(), storage_[f + 2].view()};
+    const auto velocity = [&](int first) {
+        return Velocity{fields_.view(first), fields_.view(first + 1), fields_.view(first + 2)};
     };
     now_ = velocity(0);
     n_ = velocity(3);
     old_ = velocity(6);
-    p_ = storage_[9].view();
+    p_ = fields_.view(9);
     row_ = parallel::AlignedArray<double>(static_cast<std::size_t>(2 * modes_));
     mean_response_.resize(static_cast<std::size_t>(wall_.cells()));
     mean_factor_.resize(static_cast<std::size_t>(wall_.cells()));
@@ -70,15 +67,14 @@ Solver::Solver(const Parameters& parameters, MPI_Comm comm)
 }
 
 std::size_t Solver::bytes() const {
-    std::size_t fields = 0;
-    for (const auto& field : storage_)
-        fields += field.bytes();
-    return fields + row_.bytes() + halo_.bytes() + convection_.bytes() + tridiagonal_->bytes();
+    return fields_.bytes() + row_.bytes() + halo_.bytes() + convection_.bytes() +
+           tridiagonal_->bytes();
 }
 
 double Solver::step(double cfl, double longest) {
     double dt = 0;
-    pressure_gradient_ = 0;
+    pressure_gradient_ =
+        parameters_.forcing == Forcing::pressure_gradient ? parameters_.drive : 0.0;
     for (std::size_t stage = 0; stage < runge_kutta.size(); ++stage) {
         if (stage > 0) {
             convection_.evaluate(now_, n_);
@@ -177,11 +173,9 @@ void Solver::explicit_terms(const Substep& s, Range modes) {
     component(re, now_.w, n_.w, old_.w, wall_.at_faces(), across(re));
     component(im, now_.w, n_.w, old_.w, wall_.at_faces(), across(im));
 
-    if (m0 == 0 && holds_mean() && parameters_.forcing == Forcing::pressure_gradient) {
+    if (m0 == 0 && holds_mean() && parameters_.forcing == Forcing::pressure_gradient)
         for (int k = 0; k < planes_.size(); ++k)
             now_.u.re(k)[0] += push * parameters_.drive;
-        pressure_gradient_ = parameters_.drive;
-    }
 }
 
 linalg::Stage Solver::projection(const Velocity& velocity, double time, double diffusion,
@@ -403,6 +397,13 @@ void Solver::settle() {
 }
 
 void Solver::refresh() { exchange_ghosts(); }
+
+double Solver::measure_rate() {
+    // The new convective terms are scratch between steps.
+    double rate = convection_.evaluate_with_rate(now_, n_);
+    MPI_Allreduce(MPI_IN_PLACE, &rate, 1, MPI_DOUBLE, MPI_MAX, grid_.all().get());
+    return rate;
+}
 
 void Solver::use_wisdom(const std::string& wisdom) {
     if (spectral::import_wisdom(wisdom))

@@ -35,6 +35,8 @@ class Solver {
     double step(double cfl, double longest);
     /// Rate of the last step: the largest |u|/dx + |v|/dy + |w|/(pi dz). Local.
     [[nodiscard]] double fastest_rate() const { return fastest_rate_; }
+    /// The same of the present fields, infinity if one is not finite.
+    [[nodiscard]] double measure_rate();
 
     /// Add profiles of one Fourier mode, wave numbers (kx, ky) with kx >= 0: u and v at all
     /// centres, w at the upper faces. The mode (-kx, -ky) of a real field is understood.
@@ -111,8 +113,8 @@ class Solver {
     parallel::Traffic traffic_;
     Convection convection_;
     int modes_;
+    parallel::Fields fields_;                          ///< all ten
     std::vector<double> kx_, ky_, k2_, poisson_shift_; ///< of each mode of a plane
-    std::vector<parallel::Field> storage_;             ///< the ten fields
     Velocity now_, n_, old_; ///< velocity; convective terms of this substep and of the one before
     parallel::Planes p_;
     parallel::AlignedArray<double> row_; ///< a chunk of the row below, before it changed

@@ -19,17 +19,23 @@ struct Planes {
     [[nodiscard]] double* im(int k) const { return base + k * stride + modes; }
 };
 
-/// One scalar field of this rank: `planes` planes of `modes` complex modes, one ghost layer on
-/// either side, zero at first.
-class Field {
+/// Some scalar fields of this rank in one piece of memory: `planes` planes of `modes` complex modes
+/// each, with one ghost layer on either side; zero at first.
+class Fields {
   public:
-    Field(int planes, int modes)
+    Fields(int count, int planes, int modes)
         : stride_(stride(modes)), modes_(modes), planes_(planes),
-          data_(static_cast<std::size_t>(stride_) * static_cast<std::size_t>(planes + 2)) {}
+          data_(static_cast<std::size_t>(count * size(planes, modes))) {}
 
-    [[nodiscard]] Planes view() { return {data_.data() + stride_, stride_, modes_, planes_}; }
+    [[nodiscard]] Planes view(int index = 0) {
+        return {data_.data() + index * size(planes_, modes_) + stride_, stride_, modes_, planes_};
+    }
     [[nodiscard]] std::size_t bytes() const { return data_.bytes(); }
 
+    /// Doubles of one field.
+    [[nodiscard]] static std::ptrdiff_t size(int planes, int modes) {
+        return stride(modes) * (planes + 2);
+    }
     /// Doubles from one plane to the next: whole cache lines, and never a multiple of 4 KiB, where
     /// the rows of a column would compete for the same cache sets.
     [[nodiscard]] static std::ptrdiff_t stride(int modes) {

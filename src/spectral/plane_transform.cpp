@@ -52,12 +52,12 @@ std::size_t PlaneTransform::bytes() const {
     return sum;
 }
 
-int PlaneTransform::batch_for(const Modes& modes, int py, int planes) {
+int PlaneTransform::batch_for(const Modes& modes, int py) {
     if (py == 1)
         return 1;
     constexpr double target = 128 * 1024;
     const double message = 16.0 * modes.kx * modes.my / py / py;
-    return std::clamp(static_cast<int>(target / message), 1, std::min(planes, 8));
+    return std::clamp(static_cast<int>(target / message), 1, 8);
 }
 
 void PlaneTransform::replan() {

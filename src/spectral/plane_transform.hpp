@@ -59,7 +59,7 @@ class PlaneTransform {
     [[nodiscard]] const Complex* column(int slot, int plane, int j) const;
 
     /// Batch size that makes messages large enough to fill a link, for Py ranks.
-    [[nodiscard]] static int batch_for(const Modes& modes, int py, int planes);
+    [[nodiscard]] static int batch_for(const Modes& modes, int py);
 
   private:
     struct Slot {

@@ -15,7 +15,7 @@ namespace uzushio::spectral {
 namespace {
 
 using parallel::Exchange;
-using parallel::Field;
+using parallel::Fields;
 using parallel::Planes;
 
 int ranks() {
@@ -70,7 +70,7 @@ class Transform : public testing::TestWithParam<Dealiasing> {
 };
 
 TEST_P(Transform, WavesBecomeTheirAmplitudes) {
-    Field field(planes, transform_.local_modes());
+    Fields field(1, planes, transform_.local_modes());
     forward(field.view());
     const auto& modes = transform_.modes();
     for (int k = 0; k < planes; ++k)
@@ -94,7 +94,7 @@ TEST_P(Transform, WavesBecomeTheirAmplitudes) {
 }
 
 TEST_P(Transform, ThereAndBackIsTheSameField) {
-    Field field(planes, transform_.local_modes());
+    Fields field(1, planes, transform_.local_modes());
     forward(field.view());
     parallel::AlignedArray<double> row(static_cast<std::size_t>(transform_.modes().mx) + 2);
     for (int first = 0; first < planes; first += transform_.batch()) {
@@ -146,7 +146,7 @@ TEST_P(Poisson, TakesTwoAllToAllsAFieldPipelinedAndFourTransposed) {
                              traffic);
     const auto& modes = transform.modes();
     const int local = transform.local_modes();
-    Field phi(planes.size(), local), factors(planes.size(), local);
+    Fields phi(1, planes.size(), local), factors(1, planes.size(), local);
     auto solver = linalg::make_tridiagonal(scheme, {grid, nz, local, 1, 3, watch, traffic});
 
     // Given the discrete source of phi = cos(2 x + y) g(z): -k² g + D g with D as in the solver.

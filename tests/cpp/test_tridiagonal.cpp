@@ -13,7 +13,7 @@
 namespace uzushio::linalg {
 namespace {
 
-using parallel::Field;
+using parallel::Fields;
 using parallel::Planes;
 using parallel::Range;
 
@@ -94,8 +94,8 @@ TEST_P(Scheme, FindsThePlantedSolutionsAndTheGhostPlaneAbove) {
     Rows others = rows;
     for (auto& diagonal : others.diagonal)
         diagonal += 1.0;
-    Field u(mine_.size(), modes()), v(mine_.size(), modes()), w(mine_.size(), modes());
-    Field factors(mine_.size(), modes()), factors_w(mine_.size(), modes());
+    Fields u(1, mine_.size(), modes()), v(1, mine_.size(), modes()), w(1, mine_.size(), modes());
+    Fields factors(1, mine_.size(), modes()), factors_w(1, mine_.size(), modes());
     auto solver =
         make_tridiagonal(std::get<0>(GetParam()), {grid_, planes, modes(), 1, 8, watch_, traffic_});
 
@@ -129,7 +129,7 @@ TEST_P(Scheme, FindsThePlantedSolutionsAndTheGhostPlaneAbove) {
 
 TEST_P(Scheme, TransposesTwiceAnUnknownOrNotAtAll) {
     const auto rows = some_rows();
-    Field x(mine_.size(), modes()), factors(mine_.size(), modes());
+    Fields x(1, mine_.size(), modes()), factors(1, mine_.size(), modes());
     const std::string scheme = std::get<0>(GetParam());
     auto solver = make_tridiagonal(scheme, {grid_, planes, modes(), 1, 3, watch_, traffic_});
     plant(rows, x.view(), 0);

@@ -34,9 +34,7 @@ def expect_same(one: Result, other: Result) -> None:
         if name.startswith("traffic") or name == "bytes":
             continue
         scale = max(1.0, float(abs(values).max()))
-        np.testing.assert_allclose(
-            other[name], values, rtol=0, atol=2e-12 * scale, err_msg=name
-        )
+        np.testing.assert_allclose(other[name], values, rtol=0, atol=2e-12 * scale, err_msg=name)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from uzushio.case import Case, Length, Section, Statistics
 from uzushio.errors import CaseError
 
-#: Largest CFL number for which the three-substep Runge–Kutta scheme is stable for the shortest wave.
+#: Largest CFL number for which three-substep Runge–Kutta is stable for the shortest wave.
 STABLE_CFL = float(np.sqrt(3.0) / np.pi)
 
 Positive = Annotated[float, Field(gt=0.0)]
@@ -38,7 +38,9 @@ class Grid(Section):
         if self.faces is None:
             return self
         if len(self.faces) != self.nz + 1:
-            raise ValueError(f"faces has {len(self.faces)} positions, must have nz + 1 = {self.nz + 1}")
+            raise ValueError(
+                f"faces has {len(self.faces)} positions, must have nz + 1 = {self.nz + 1}"
+            )
         if self.faces[0] != 0.0 or self.faces[-1] != 2.0:
             raise ValueError("faces must begin with 0 and end with 2")
         for k, height in enumerate(np.diff(self.faces)):
@@ -54,7 +56,9 @@ class Grid(Section):
         if self.faces is not None:
             return np.asarray(self.faces)
         s = np.linspace(-1.0, 1.0, self.nz + 1)
-        faces = 1.0 + (np.tanh(self.stretching * s) / np.tanh(self.stretching) if self.stretching else s)
+        faces = 1.0 + (
+            np.tanh(self.stretching * s) / np.tanh(self.stretching) if self.stretching else s
+        )
         faces[0], faces[-1] = 0.0, 2.0
         return faces
 
@@ -95,11 +99,11 @@ class Flow(Section):
     def expected_u_tau(self) -> float:
         """Friction velocity of the turbulent flow, by Dean's law where it is not given."""
         if self.reynolds_bulk:
-            return 0.09 * (2.0 * self.reynolds_bulk) ** 0.88 / self.reynolds_bulk
+            return float(0.09 * (2.0 * self.reynolds_bulk) ** 0.88 / self.reynolds_bulk)
         return float(np.sqrt(self.drive))
 
 
-class InitialField(str, Enum):
+class InitialField(StrEnum):
     """Kinds of initial field."""
 
     laminar = "laminar"
@@ -189,12 +193,13 @@ def decompose(case: ChannelCase, ranks: int) -> tuple[int, int]:
         if given.py * given.pz != ranks:
             raise CaseError(
                 f"decomposition.py x pz = {given.py} x {given.pz} = {given.py * given.pz} does not "
-                f"have the {ranks} ranks of the job; start {given.py * given.pz} ranks or leave it out."
+                f"have the {ranks} ranks of the job; start {given.py * given.pz} ranks, or leave "
+                "it out."
             )
         if given.py > widest or given.pz > case.grid.nz:
             raise CaseError(
-                f"decomposition {given.py} x {given.pz} is too fine for the grid: py can be at most "
-                f"{widest} (modes in x) and pz at most {case.grid.nz} (cells in z)."
+                f"decomposition {given.py} x {given.pz} is too fine for the grid: py can be at "
+                f"most {widest} (modes in x) and pz at most {case.grid.nz} (cells in z)."
             )
         return given.py, given.pz
     fits = [
@@ -204,8 +209,8 @@ def decompose(case: ChannelCase, ranks: int) -> tuple[int, int]:
     ]
     if not fits:
         raise CaseError(
-            f"{ranks} ranks do not fit the grid: they must be py x pz with py <= {widest} (modes in "
-            f"x) and pz <= {case.grid.nz} (cells in z); choose another number of ranks."
+            f"{ranks} ranks do not fit the grid: they must be py x pz with py <= {widest} (modes "
+            f"in x) and pz <= {case.grid.nz} (cells in z); choose another number of ranks."
         )
     roomy = [fit for fit in fits if case.grid.nz // fit[1] >= FEWEST_PLANES]
     return roomy[0] if roomy else fits[-1]

@@ -61,7 +61,7 @@ def reichardt(case: ChannelCase, z: np.ndarray) -> np.ndarray:
     u_tau = case.flow.expected_u_tau
     plus = np.minimum(z, 2.0 - z) * u_tau / case.flow.viscosity
     wall = 1.0 - np.exp(-plus / 11.0) - plus / 11.0 * np.exp(-plus / 3.0)
-    return u_tau * (np.log1p(KAPPA * plus) / KAPPA + 7.8 * wall)
+    return np.asarray(u_tau * (np.log1p(KAPPA * plus) / KAPPA + 7.8 * wall))
 
 
 def _waves(
@@ -82,6 +82,8 @@ def _waves(
             amplitudes = rng.normal(size=(3, len(orders))) + 1j * rng.normal(size=(3, len(orders)))
             if kx == 0 and ky <= 0:
                 continue
-            amplitudes *= size / np.hypot(1.0 + 2.0 * kx, ky) / np.sqrt(most_y) / orders[:, 0] ** 0.5
+            amplitudes *= (
+                size / np.hypot(1.0 + 2.0 * kx, ky) / np.sqrt(most_y) / orders[:, 0] ** 0.5
+            )
             u, v, w = amplitudes[0] @ along, amplitudes[1] @ along, 0.5 * amplitudes[2] @ across
             yield Mode(kx, ky, u, v, w)

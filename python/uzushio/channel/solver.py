@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from uzushio import _core
+import uzushio._core as _core
+from uzushio import fft_plans
 from uzushio.case import Case
 from uzushio.channel import initial
 from uzushio.channel import statistics as averages
@@ -22,7 +23,7 @@ from uzushio.solver import (
     Reading,
     Sample,
     Solver,
-    SolverDiverged,
+    SolverDivergedError,
     State,
     StoredState,
     Traffic,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from mpi4py import MPI
 
-core = _core.channel
+core: Any = _core.channel
 
 COMPONENTS = ("u", "v", "w", "p")
 DEALIASING = {
@@ -40,11 +41,11 @@ DEALIASING = {
     "2/3": core.Dealiasing.two_thirds,
     "none": core.Dealiasing.none,
 }
-#: A step at this many times the stable CFL number has already diverged.
-HOPELESS = 1000.0
+#: A fixed time step at this many times the stable CFL number only amplifies.
+RUNAWAY = 3.0
 
 
-def core_parameters(case: ChannelCase, py: int, pz: int) -> core.Parameters:
+def core_parameters(case: ChannelCase, py: int, pz: int) -> Any:
     """Translate a case into what the compiled solver takes."""
     parameters = core.Parameters()
     parameters.nx, parameters.ny = case.grid.nx, case.grid.ny
@@ -102,10 +103,13 @@ class ChannelSolver(Solver):
         self._cfl = self.case.time.cfl
         self._longest = self.case.time.dt or float("inf")
         self._drive = self.case.flow.drive
+        self._steered: dict[str, float] = {}
+        self._recall_plans()
         self.core = core.Solver(
             core_parameters(self.case, *decompose(self.case, comm.size)), comm.handle
         )
-        self._physical: core.Physical | None = None
+        self._keep_plans()
+        self._physical: Any = None
         for mode in initial.modes(self.case):
             self.core.add_mode(mode.kx, mode.ky, mode.u, mode.v, mode.w)
         self.core.settle()
@@ -113,13 +117,25 @@ class ChannelSolver(Solver):
         self.centres = 0.5 * (faces[1:] + faces[:-1])
         self._cells = averages.spectra_cells(self.case)
 
+    def _recall_plans(self) -> None:
+        """Plan the transforms as earlier runs on this machine did (collective)."""
+        known = self.comm.bcast(fft_plans.recall() if self.comm.rank == 0 else "")
+        if known:
+            core.import_wisdom(known)
+
+    def _keep_plans(self) -> None:
+        wisdom = core.wisdom()
+        if self.comm.rank == 0 and wisdom != fft_plans.recall():
+            fft_plans.keep(wisdom)
+
     def step(self, longest: float = float("inf")) -> None:
         """Advance one step of at most `longest` (collective)."""
         cfl = float("inf") if self._cfl is None else self._cfl
         last_cfl = self.dt * self.core.fastest_rate
         dt = self.core.step(cfl, min(self._longest, longest))
-        if not np.isfinite(dt) or dt * self.core.fastest_rate > HOPELESS * STABLE_CFL:
-            raise SolverDiverged(self._post_mortem(last_cfl))
+        if not np.isfinite(dt) or dt * self.core.fastest_rate > RUNAWAY * STABLE_CFL:
+            now = dt * self.core.fastest_rate
+            raise SolverDivergedError(self._post_mortem(now if np.isfinite(now) else last_cfl))
         self.dt = dt
         self.time += dt
         self.step_index += 1
@@ -141,8 +157,8 @@ class ChannelSolver(Solver):
         place += f"{self.centres[k]:.4g} (cell {i}, {j}, {k})"
         if last_cfl > STABLE_CFL:
             cause = (
-                f"the time step is too long: the CFL number of the step before was {last_cfl:.3g}, "
-                f"stable is up to {STABLE_CFL:.2f}; lower time.dt or give time.cfl instead"
+                f"the time step is too long: the CFL number was {last_cfl:.3g}, stable is up to "
+                f"{STABLE_CFL:.2f}; lower time.dt or give time.cfl instead"
             )
         elif self.step_index == 0:
             cause = "the initial field or the checkpoint is bad, or initial.amplitude is too large"
@@ -164,7 +180,7 @@ class ChannelSolver(Solver):
             "wall shear": Reading(self.core.wall_shear(), format=".4f"),
         }
 
-    def _output(self) -> core.Physical:
+    def _output(self) -> Any:
         if self._physical is None:
             self._physical = core.Physical(self.core)
         return self._physical
@@ -199,18 +215,20 @@ class ChannelSolver(Solver):
         }
 
     def state(self) -> State:
-        """The Fourier modes (z, re/im, y, x) and what decides the next step (collective)."""
-        shape = (self.case.grid.nz, 2, 2 * self.core.modes_y - 1, self.core.modes_x)
-        start = (self.core.planes[0], 0, 0, self.core.waves[0])
+        """The Fourier modes (z, re/im, y, x) and what decides the next step (collective).
+
+        Raises:
+            SolverDivergedError: on every rank, so that nobody keeps a state that is lost.
+        """
+        cfl = self.dt * self.core.measure_rate() if self.dt > 0.0 else 0.0
+        if not cfl <= RUNAWAY * STABLE_CFL:
+            raise SolverDivergedError(self._post_mortem(cfl))
         return State(
-            {
-                name: DistributedArray(shape, start, self.core.spectral(name))
-                for name in COMPONENTS
-            },
+            self._arrays(),
             {
                 "step": self.step_index,
                 "time": self.time,
-                "drive": self._drive,
+                "steered": self._steered,
                 "faces": self.case.grid.wall_faces().tolist(),
                 "box": [self.case.grid.lx, self.case.grid.ly],
                 # The same FFT plans round alike: a restart repeats the run bit for bit.
@@ -218,23 +236,33 @@ class ChannelSolver(Solver):
             },
         )
 
+    def _arrays(self) -> dict[str, DistributedArray]:
+        shape = (self.case.grid.nz, 2, 2 * self.core.modes_y - 1, self.core.modes_x)
+        start = (self.core.planes[0], 0, 0, self.core.waves[0])
+        return {
+            name: DistributedArray(shape, start, self.core.spectral(name)) for name in COMPONENTS
+        }
+
     def restore(self, stored: StoredState) -> None:
         """Go on from a checkpoint of the same grid (collective)."""
         attributes = stored.attributes
-        mine = self.state()
+        mine = self._arrays()
         grid = self.case.grid
         same = list(attributes.get("box", [])) == [grid.lx, grid.ly]
         same = same and list(attributes.get("faces", [])) == grid.wall_faces().tolist()
-        for name, array in mine.arrays.items():
+        for name, array in mine.items():
             same = same and stored.shapes.get(name) == array.shape
         if not same:
             raise CaseError(
                 "The checkpoint is of another grid: keep the sections grid and numerics.dealiasing "
                 "of the run that wrote it, or start without --restart."
             )
-        for name, array in mine.arrays.items():
+        for name, array in mine.items():
             array.data[...] = stored.read(name, array.start, array.data.shape)
         self.step_index, self.time = int(attributes["step"]), float(attributes["time"])
+        for name, value in attributes["steered"].items():
+            if name in self.parameters():
+                self.steer(name, value)
         self.core.use_wisdom(attributes["wisdom"])
         self.core.refresh()
 
@@ -250,6 +278,7 @@ class ChannelSolver(Solver):
         return steerable
 
     def _steer(self, name: str, value: float) -> None:
+        self._steered[name] = value
         if name == "cfl":
             self._cfl = value
         elif name == "dt":

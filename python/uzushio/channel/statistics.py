@@ -58,13 +58,14 @@ def dataset(case: ChannelCase, mean: Mapping[str, Sample], count: int) -> xr.Dat
 
     def slope(profile: np.ndarray) -> np.ndarray:
         """Derivative at faces of a profile at centres that vanishes on the walls."""
-        return np.diff(profile, prepend=0.0, append=0.0) / np.diff(z, prepend=0.0, append=2.0)
+        jumps = np.diff(profile, prepend=0.0, append=0.0)
+        return np.asarray(jumps / np.diff(z, prepend=0.0, append=2.0))
 
     def at_centres(profile: np.ndarray) -> np.ndarray:
-        return 0.5 * (profile[1:] + profile[:-1])
+        return np.asarray(0.5 * (profile[1:] + profile[:-1]))
 
     def divergence(flux: np.ndarray) -> np.ndarray:
-        return np.diff(flux) / height
+        return np.asarray(np.diff(flux) / height)
 
     def beside(profile: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The values below and above each face; the walls are beyond the ends."""
@@ -74,21 +75,30 @@ def dataset(case: ChannelCase, mean: Mapping[str, Sample], count: int) -> xr.Dat
     uu, vv, ww = m["uu"] - u**2, m["vv"] - v**2, m["ww"]
     pp = m["pp"] - m["p"] ** 2
     uw = 0.5 * (m["ulo_w"] + m["uup_w"])
-    vw = 0.5 * (m["vlo_w"] + m["vup_w"])
     u_below, u_above = beside(u)
     v_below, v_above = beside(v)
     uuw = m["ulo_uup_w"] - u_below * m["uup_w"] - u_above * m["ulo_w"]
     vvw = m["vlo_vup_w"] - v_below * m["vup_w"] - v_above * m["vlo_w"]
 
-    # Each term as the discrete equations have it, so that the budget closes but for sampling.
+    # Each term as the discrete equations have it, so that the budget closes but for sampling: of
+    # what happens on a face, a cell gets the part that its own value multiplies.
     du, dv = slope(u), slope(v)
-    production = -at_centres(uw * du + vw * dv)
-    gradients = m["dudz2"] - du**2 + m["dvdz2"] - dv**2 + m["grad_w"]
-    dissipation = nu * (m["grad_uv"] + at_centres(gradients) + m["dwdz2"])
+    distance = np.diff(z, prepend=-z[0], append=4.0 - z[-1])
+    jump_u, jump_v = np.diff(u, prepend=0.0, append=0.0), np.diff(v, prepend=0.0, append=0.0)
+    work_above = m["ulo_w"] * jump_u + m["vlo_w"] * jump_v
+    work_below = m["uup_w"] * jump_u + m["vup_w"] * jump_v
+    production = -0.5 * (work_above[1:] + work_below[:-1]) / height
+    across = distance * (m["dudz2"] - du**2 + m["dvdz2"] - dv**2)
+    dissipation = nu * (
+        m["grad_uv"]
+        + 0.5 * (across[1:] + across[:-1]) / height
+        + at_centres(m["grad_w"])
+        + m["dwdz2"]
+    )
     tke = 0.5 * (uu + vv + at_centres(ww))
     turbulent = -divergence(0.5 * (uuw + vvw)) - 0.5 * at_centres(_faces_slope(m["www"], z))
     pressure = -divergence(m["pw"])
-    diffusion = nu * divergence(slope(tke))
+    diffusion = nu * divergence(_inside(slope(tke)))  # the energy has no slope at a wall
 
     shear = 0.5 * nu * (du[0] - du[-1])
     u_tau = float(np.sqrt(max(shear, 0.0)))
@@ -156,3 +166,8 @@ def _faces_slope(profile: np.ndarray, z: np.ndarray) -> np.ndarray:
     """Derivative at faces of a flux of w-energy at centres; the walls have none."""
     inner = np.diff(profile) / np.diff(z)
     return np.concatenate([[0.0], inner, [0.0]])
+
+
+def _inside(flux: np.ndarray) -> np.ndarray:
+    """A flux at faces without its values on the walls."""
+    return np.concatenate([[0.0], flux[1:-1], [0.0]])

@@ -1,0 +1,185 @@
+"""A step of the channel flow beside the floor that the machine sets, measured in the same run.
+
+The floor is the time of the same Fourier transforms alone through FFTW, on planes that stay in
+cache, plus the time to move the bytes that the scheme must move at least at the rate of STREAM's
+triad. Step, transforms and triad alternate; each is the least of its repetitions.
+
+    python bench/channel.py [--json FILE] [--size 128] [--repeats 15]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from uzushio.launch import find_mpiexec, prepare_environment
+
+GOAL = 1.5  # times the floor
+FIELDS_GOAL = 14.0  # arrays of the size of a field
+MIB = 2.0**20
+#: Ranks in y and z, and the scheme of the solves along z.
+JOBS = [(1, 1, "pipelined"), (1, 2, "pipelined"), (1, 2, "transpose"), (2, 1, "pipelined")]
+
+
+def resident() -> float:
+    """Bytes of memory that this process holds now (Linux)."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096.0
+
+
+def measure(py: int, pz: int, scheme: str, n: int, repeats: int) -> dict[str, Any] | None:
+    """Time steps and their floor on the ranks of this job; the result is on rank 0."""
+    from time import perf_counter
+
+    from mpi4py import MPI
+
+    from uzushio.channel.case import ChannelCase
+    from uzushio.channel.solver import ChannelSolver, core
+
+    comm = MPI.COMM_WORLD
+    case = ChannelCase.model_validate(
+        {
+            "solver": "channel",
+            "grid": {"nx": n, "ny": n, "nz": n, "lx": "4 pi", "ly": "4/3 pi"},
+            "flow": {"reynolds_tau": 180},
+            "numerics": {"scheme": scheme},
+            "decomposition": {"py": py, "pz": pz},
+            "time": {"steps": 1, "cfl": 0.5},
+        }
+    )
+    before = resident()
+    solver = ChannelSolver(case, comm)
+    solver.step()
+    held = resident() - before
+    for _ in range(3):
+        solver.step()
+    grown = comm.allreduce(resident() - before - held, op=MPI.MAX)
+    steps, transforms, triads = [], [], []
+    best: dict[str, float] = {}
+    for repeat in range(repeats):
+        solver.core.reset_counters()
+        comm.Barrier()
+        start = perf_counter()
+        solver.step()
+        comm.Barrier()
+        steps.append(perf_counter() - start)
+        if steps[-1] == min(steps):
+            best = solver.core.timings()
+        if repeat % 3 == 0:
+            transforms.append(core.fft_seconds(solver.core, 1))
+            triads.append(core.triad_rate(comm.handle, 2**22, 2))
+    moved = comm.allreduce(core.least_bytes(solver.core))
+    worst = {name: comm.allreduce(value, op=MPI.MAX) for name, value in best.items()}
+    if comm.rank != 0:
+        return None
+    return {
+        "step": min(steps),
+        "sections": worst,
+        "fft": min(transforms),
+        "triad": max(triads),
+        "moved": moved,
+        "fields": solver.core.bytes * comm.size / (8.0 * n**3),
+        "measured_fields": held * comm.size / (8.0 * n**3),
+        "grown": grown,
+    }
+
+
+def run(job: tuple[int, int, str], n: int, repeats: int) -> dict[str, Any]:
+    """Measure one decomposition in an MPI job of its own."""
+    py, pz, scheme = job
+    worker = [sys.executable, __file__, "--worker", str(py), str(pz), scheme, str(n), str(repeats)]
+    command = [str(find_mpiexec()), "-n", str(py * pz), *worker]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    result["bytes"] = result["moved"] / result["triad"]
+    result["floor"] = result["fft"] + result["bytes"]
+    return result
+
+
+def table(results: dict[str, dict[str, Any]], n: int) -> Table:
+    """Lay the measurements out for people, in milliseconds."""
+    columns = list(results)
+    shown = Table(f"{n}³, 3/2 rule, ms a step", *(f"{name}" for name in columns))
+
+    def row(label: str, value: Any) -> None:
+        shown.add_row(label, *(value(results[name]) for name in columns))
+
+    for section in next(iter(results.values()))["sections"]:
+        row(section, lambda r, s=section: f"{1e3 * r['sections'][s]:.1f}")
+    row(
+        "the rest",
+        lambda r: f"{1e3 * max(0.0, r['step'] - sum(r['sections'].values())):.1f}",
+    )
+    row("step", lambda r: f"{1e3 * r['step']:.1f}")
+    row("floor: FFTW alone", lambda r: f"{1e3 * r['fft']:.1f}")
+    row(
+        "floor: least bytes at triad rate",
+        lambda r: f"{1e3 * r['bytes']:.1f} ({r['triad'] / 1e9:.0f} GB/s)",
+    )
+    row("step over floor", lambda r: f"{r['step'] / r['floor']:.2f}")
+    row("arrays of a field's size", lambda r: f"{r['fields']:.1f}")
+    row("… as resident memory grew", lambda r: f"{r['measured_fields']:.1f}")
+    row("growth after the first step", lambda r: f"{r['grown'] / MIB:.2f} MiB")
+    return shown
+
+
+def records(results: dict[str, dict[str, Any]], n: int) -> list[dict[str, Any]]:
+    """State the figures with their goals."""
+
+    def record(
+        metric: str, value: float, unit: str, goal: float | None = None, of: str | None = None
+    ) -> dict[str, Any]:
+        met = None if goal is None else bool(value <= goal)
+        return dict(metric=metric, value=value, unit=unit, goal=goal, met=met, of=of)
+
+    rows = []
+    for name in list(results)[:2]:
+        result = results[name]
+        ratio = result["step"] / result["floor"]
+        rows.append(record(f"step at {n}³, {name}", ratio, "×", GOAL, "FFTW alone + bytes/triad"))
+        rows.append(record(f"memory, {name}", result["fields"], "fields", FIELDS_GOAL))
+        rows.append(record(f"growth after first step, {name}", result["grown"] / MIB, "MiB", 1.0))
+    one, two, transposed, plane = results.values()
+    rows.append(record("two ranks over one", two["step"] / one["step"], "×", None, "one rank"))
+    rows.append(
+        record("pipelined", two["step"] / transposed["step"], "×", 1.0, "transpose, 2 ranks in z")
+    )
+    rows.append(record("2 ranks in y", plane["step"] / two["step"], "×", None, "2 ranks in z"))
+    return rows
+
+
+def main() -> None:
+    """Measure, print the table and write the records."""
+    if sys.argv[1:2] == ["--worker"]:
+        py, pz, scheme, n, repeats = sys.argv[2:7]
+        found = measure(int(py), int(pz), scheme, int(n), int(repeats))
+        if found is not None:
+            print(json.dumps(found))
+        return
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", type=Path, help="where to write the records")
+    parser.add_argument("--size", type=int, default=128, help="points in each direction")
+    parser.add_argument("--repeats", type=int, default=15, help="steps to time")
+    options = parser.parse_args()
+    prepare_environment()
+    results: dict[str, dict[str, Any]] = {}
+    for job in JOBS:
+        py, pz, scheme = job
+        ranks = "1 rank" if py * pz == 1 else f"{py}×{pz} ranks, {scheme}"
+        results[ranks] = run(job, options.size, options.repeats)
+    Console(width=None if sys.stdout.isatty() else 120).print(table(results, options.size))
+    if options.json:
+        options.json.write_text(json.dumps(records(results, options.size), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""`uzushio run` with the channel: what it writes, how it restarts, what it says when it fails."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+from conftest import Run
+
+CASE = """\
+solver: channel
+title: a small channel
+grid: {nx: 16, ny: 16, nz: 18, lx: pi, ly: pi/2}
+flow: {reynolds_tau: 100}
+time: {steps: 12, cfl: 0.4}
+statistics: {start: 0.0, every: 3, spectra_at: [0.1, 1.0]}
+checkpoint: {every: 5, keep: 2}
+output: {folder: run}
+"""
+
+
+@pytest.fixture
+def channel(tmp_path: Path) -> Path:
+    path = tmp_path / "channel.yaml"
+    path.write_text(CASE)
+    return path
+
+
+def state(run: Path, step: int) -> dict[str, np.ndarray]:
+    root = zarr.open_group(run / f"checkpoints/step-{step:08d}", mode="r")
+    arrays = {f"state/{name}": np.asarray(root[f"state/{name}"]) for name in "uvwp"}
+    statistics = {
+        f"statistics/{name}": np.asarray(root[f"statistics/{name}"]) for name in ("uu", "ww")
+    }
+    return arrays | statistics
+
+
+def test_a_run_writes_pictures_statistics_and_a_summary_and_names_them(
+    uzushio: Run, channel: Path, tmp_path: Path
+) -> None:
+    done = uzushio("run", channel, "--ranks", 2, timeout=120)
+    assert done.returncode == 0, done.stderr
+    for name in ("cross_section", "near_wall", "mean_profile", "rms", "budget", "spectra"):
+        picture = tmp_path / f"run/figures/{name}.png"
+        assert picture.read_bytes().startswith(b"\x89PNG"), name
+        assert picture.name in done.stdout
+    with xr.open_zarr(tmp_path / "run/statistics.zarr") as found:
+        assert found.attrs["samples"] == 4
+        assert found.u.shape == (18,)
+        assert found.spectrum_x.dims == ("height", "component", "kx")
+        # Spectra are the variance, mode by mode: their sums over kx and over ky agree.
+        np.testing.assert_allclose(
+            found.spectrum_x.sum("kx").values, found.spectrum_y.sum("ky").values, rtol=1e-12
+        )
+    summary = json.loads((tmp_path / "run/summary.json").read_text())
+    assert "bulk_velocity" in json.dumps(summary)
+
+
+@pytest.mark.parametrize(("ranks", "grid"), [(1, None), (4, (2, 2))])
+def test_a_restart_on_the_same_ranks_repeats_the_run_bit_for_bit(
+    uzushio: Run, channel: Path, tmp_path: Path, ranks: int, grid: tuple[int, int] | None
+) -> None:
+    more = [] if grid is None else ["--set", f"decomposition={{py: {grid[0]}, pz: {grid[1]}}}"]
+    first = [*more, "--ranks", ranks]
+    uninterrupted = uzushio("run", channel, *first, "--set", "checkpoint.keep=3", timeout=120)
+    assert uninterrupted.returncode == 0, uninterrupted.stderr
+    done = uzushio(
+        "run", channel, *first, "--restart", "run/checkpoints/step-00000005", "--out", "again",
+        timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    whole, restarted = state(tmp_path / "run", 12), state(tmp_path / "again", 12)
+    for name, values in whole.items():
+        assert values.tobytes() == restarted[name].tobytes(), name
+
+
+def test_a_restart_on_other_ranks_gives_the_same_fields(
+    uzushio: Run, channel: Path, tmp_path: Path
+) -> None:
+    assert uzushio("run", channel, "--out", "whole", timeout=120).returncode == 0
+    half = uzushio("run", channel, "--ranks", 3, "--set", "time.steps=7", timeout=120)
+    assert half.returncode == 0, half.stderr
+    done = uzushio(
+        "run", channel, "--ranks", 4, "--set", "decomposition={py: 2, pz: 2}", "--restart", "run",
+        timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    whole, restarted = state(tmp_path / "whole", 12), state(tmp_path / "run", 12)
+    for name, values in whole.items():
+        scale = abs(values).max()
+        np.testing.assert_allclose(
+            restarted[name], values, rtol=0, atol=1e-11 * scale, err_msg=name
+        )
+
+
+def test_a_flow_that_blows_up_says_when_where_and_why_and_keeps_the_last_checkpoint(
+    uzushio: Run, channel: Path, tmp_path: Path
+) -> None:
+    assert uzushio("run", channel, "--set", "time.steps=5", timeout=120).returncode == 0
+    done = uzushio(
+        "run", channel, "--ranks", 2, "--restart", "run",
+        "--set", "time={steps: 4000, cfl: null, dt: 0.05}", "--set", "checkpoint.every=100000",
+        timeout=120,
+    )  # fmt: skip
+    assert done.returncode not in (0, 124)
+    said = re.sub(r"\s+", " ", done.stderr)
+    assert re.search(r"in step \d+, at time", said), done.stderr
+    assert re.search(r"x = [\d.]+, y = [\d.]+, z = [\d.]+ \(cell \d+, \d+, \d+\)", said)
+    assert "time step is too long" in said
+    assert "step-00000005" in said  # the good checkpoint, by name
+    assert said.count("Likely cause") == 1  # one message, not one a rank
+    kept = sorted(path.name for path in (tmp_path / "run/checkpoints").iterdir())
+    assert kept == ["step-00000005"]
+    assert np.isfinite(state(tmp_path / "run", 5)["state/u"]).all()
+
+
+@pytest.mark.parametrize(
+    ("override", "ranks", "complaint"),
+    [
+        ("decomposition={py: 2, pz: 2}", 2, "does not have the 2 ranks"),
+        ("grid={nx: 4, ny: 8, nz: 2, lx: 1, ly: 1}", 3, "3 ranks do not fit the grid"),
+        ("grid.nx=17", 1, "grid.nx: got 17, must be a multiple of 2"),
+        ("grid.nz=-4", 1, "grid.nz: got -4"),
+        ("grid={nx: 8, ny: 8, nz: 3, lx: 1, ly: 1, faces: [0, 1, 1, 2]}", 1, "cell 1 between"),
+        ("time.cfl=2", 1, "must be at most 0.55"),
+        ("grid.nxx=8", 1, "did you mean 'nx'"),
+        ("numerics.scheme=pipeline", 1, "pipelined"),
+    ],
+)
+def test_bad_input_gets_one_message_and_a_failing_exit(
+    uzushio: Run, channel: Path, override: str, ranks: int, complaint: str
+) -> None:
+    done = uzushio("run", channel, "--ranks", ranks, "--set", override, timeout=120)
+    assert done.returncode not in (0, 124)
+    said = re.sub(r"\s+", " ", done.stderr)
+    assert complaint in said, done.stderr
+    assert said.count(complaint) == 1
+    assert "Traceback" not in said
+
+
+def test_a_checkpoint_of_another_grid_is_refused(uzushio: Run, channel: Path) -> None:
+    assert uzushio("run", channel, "--set", "time.steps=2", timeout=120).returncode == 0
+    done = uzushio(
+        "run", channel, "--restart", "run", "--set", "grid.nz=20", "--out", "new", timeout=120
+    )
+    assert done.returncode != 0
+    assert "another grid" in done.stderr
+
+
+def test_check_says_the_memory_that_the_run_then_holds(
+    uzushio: Run, channel: Path, tmp_path: Path
+) -> None:
+    done = uzushio("check", channel, "--ranks", 2)
+    assert done.returncode == 0, done.stderr
+    assert "memory per rank" in done.stdout
+    assert "pipeline z" in done.stdout
+    said = float(re.search(r"memory per rank: ([\d.]+) KiB", done.stdout)[1])  # type: ignore[index]
+    assert uzushio("run", channel, "--ranks", 2, "--set", "time.steps=2").returncode == 0
+    text = (tmp_path / "run/summary.json").read_text()
+    held = int(re.search(r'"bytes_per_rank": (\d+)', text)[1])  # type: ignore[index]
+    assert said == pytest.approx(held / 1024, rel=0.01)
+
+
+MEASURE = """\
+import re, resource, sys
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from channel_cases import core, faces, make
+import numpy as np
+
+def status(key):
+    return int(re.search(key + r":\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
+
+make((16, 16, 16), viscosity=0.01).step(0.4, 1.0)  # MPI and FFTW take their own memory
+before = status("VmRSS")
+solver = make((96, 96, 96), viscosity=0.01, drive=1.0)
+solver.step(0.4, 0.01)
+first = status("VmHWM")
+for _ in range(4):
+    solver.step(0.4, 0.01)
+print(first - before, status("VmHWM") - first, solver.bytes)
+"""
+
+
+def test_the_memory_is_what_is_said_and_does_not_grow(mpi_run: Run, tmp_path: Path) -> None:
+    script = tmp_path / "measure.py"
+    script.write_text(MEASURE.format(tests=str(Path(__file__).resolve().parents[1])))
+    done = mpi_run(1, script)
+    assert done.returncode == 0, done.stderr
+    peak, growth, said = (int(word) for word in done.stdout.split())
+    field = 8 * 96**3
+    assert said < 14 * field
+    assert peak == pytest.approx(said, rel=0.1)
+    assert growth < 0.02 * field
