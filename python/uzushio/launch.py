@@ -74,6 +74,8 @@ def wants_job(ranks: int | None) -> bool:
 def prepare_environment() -> None:
     """Set what MPI and OpenMP read when they start, unless the user has set it."""
     os.environ.setdefault("OMPI_MCA_osc", "^ucx")
+    # Where there is no such fabric, ofi looks for one a second long at every start.
+    os.environ.setdefault("OMPI_MCA_btl", "^ofi")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if os.geteuid() == 0:
         os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
