@@ -36,9 +36,8 @@ std::int64_t memory(const Parameters& p, const spectral::Modes& m, const Part& p
     const bool tall = p.pz > 1;
     const std::int64_t field =
         parallel::Fields::size(static_cast<int>(part.planes), static_cast<int>(part.modes)) * real;
-    const std::int64_t slot =
-        shared ? part.batch * (m.my * part.waves + part.rows * (part.pitch + m.kx)) * complex
-               : m.my * part.pitch * complex;
+    const std::int64_t slot = shared ? part.batch * (m.my * part.waves + part.rows * m.kx) * complex
+                                     : m.my * part.pitch * complex;
     const std::int64_t row = (m.mx + 7) / 8 * 8;
     const std::int64_t convection =
         (6 * part.rows + 28) * row * real + (tall ? 8 : 4) * part.modes * real;
@@ -50,8 +49,8 @@ std::int64_t memory(const Parameters& p, const spectral::Modes& m, const Part& p
     else
         solve = 2 * (part.planes + 1) * part.modes + 2 * (p.nz() + 1) * part.columns +
                 (p.nz() + 2) * 256 + 8 * part.modes;
-    return fields * field + 2 * part.modes * real + (velocities + products) * slot + convection +
-           halo + solve * real;
+    return fields * field + 2 * part.modes * real + (velocities + products) * slot +
+           (m.mx / 2 + 1) * complex + convection + halo + solve * real;
 }
 
 Traffic one_step(const Parameters& p, const spectral::Modes& m, const Part& part) {
@@ -111,7 +110,7 @@ Estimate estimate(const Parameters& p) {
             part.waves = block(modes.kx, p.py, y).size();
             part.modes = part.waves * modes.columns_y();
             part.batch = spectral::PlaneTransform::batch_for(modes, p.py);
-            part.pitch = modes.mx / 2 + 1;
+            part.pitch = spectral::PlaneTransform::padded(static_cast<int>(part.waves));
             part.columns = block(static_cast<int>(part.modes), p.pz, z).size();
             part.below = z > 0;
             part.above = z + 1 < p.pz;

@@ -30,25 +30,24 @@ PlaneTransform::PlaneTransform(const parallel::ProcessGrid& grid, const Modes& m
     const auto y_size = static_cast<std::size_t>(modes_.my) *
                         (shared() ? batches * static_cast<std::size_t>(waves_.size())
                                   : static_cast<std::size_t>(pitch()));
-    const auto rows = static_cast<std::size_t>(rows_.size());
+    row_ = parallel::AlignedArray<Complex>(static_cast<std::size_t>(modes_.mx / 2 + 1));
     for (auto& slot : slots_) {
         slot.y = parallel::AlignedArray<Complex>(y_size);
-        if (shared()) {
-            slot.x =
-                parallel::AlignedArray<Complex>(rows * batches * static_cast<std::size_t>(pitch()));
-            slot.message = parallel::AlignedArray<Complex>(rows * batches *
-                                                           static_cast<std::size_t>(modes_.kx));
-        }
+        if (shared())
+            slot.x = parallel::AlignedArray<Complex>(static_cast<std::size_t>(rows_.size()) *
+                                                     batches * static_cast<std::size_t>(modes_.kx));
     }
+    for (int r = 0; r < plane_.size(); ++r)
+        blocks_.push_back(block(modes_.kx, plane_.size(), r));
     for (int count = 1; shared() && count <= batch_; ++count)
         layouts_.push_back(layout(count));
     replan();
 }
 
 std::size_t PlaneTransform::bytes() const {
-    std::size_t sum = 0;
+    std::size_t sum = row_.bytes();
     for (const auto& slot : slots_)
-        sum += slot.x.bytes() + slot.y.bytes() + slot.message.bytes();
+        sum += slot.x.bytes() + slot.y.bytes();
     return sum;
 }
 
@@ -57,7 +56,8 @@ int PlaneTransform::batch_for(const Modes& modes, int py) {
         return 1;
     constexpr double target = 128 * 1024;
     const double message = 16.0 * modes.kx * modes.my / py / py;
-    return std::clamp(static_cast<int>(target / message), 1, 8);
+    // Odd, so that the rows of a batch are not a power of two apart.
+    return std::clamp(static_cast<int>(target / message), 1, 8) | 1;
 }
 
 void PlaneTransform::replan() {
@@ -107,10 +107,15 @@ void PlaneTransform::plan_columns(int waves, std::vector<Plan>& backward,
                                  std::to_string(modes_.my) + " points");
 }
 
-Complex* PlaneTransform::x_row(Slot& slot, int count, int plane, int row) {
-    if (!shared())
-        return slot.y.data() + row * pitch();
-    return slot.x.data() + (std::ptrdiff_t{row} * count + plane) * pitch();
+template <class F> void PlaneTransform::parts(Slot& slot, int count, int plane, int row, F&& part) {
+    if (!shared()) {
+        part(slot.y.data() + row * pitch(), waves_);
+        return;
+    }
+    const std::ptrdiff_t line = std::ptrdiff_t{row} * count + plane;
+    const std::ptrdiff_t lines = std::ptrdiff_t{rows_.size()} * count;
+    for (const auto waves : blocks_)
+        part(slot.x.data() + lines * waves.begin + line * waves.size(), waves);
 }
 
 PlaneTransform::Layout PlaneTransform::layout(int count) const {
@@ -119,7 +124,8 @@ PlaneTransform::Layout PlaneTransform::layout(int count) const {
     int y = 0;
     for (int r = 0; r < plane_.size(); ++r) {
         const int doubles = 2 * count;
-        all.x_counts.push_back(doubles * rows_.size() * block(modes_.kx, plane_.size(), r).size());
+        all.x_counts.push_back(doubles * rows_.size() *
+                               blocks_[static_cast<std::size_t>(r)].size());
         all.y_counts.push_back(doubles * waves_.size() * block(modes_.my, plane_.size(), r).size());
         all.x_offsets.push_back(x);
         all.y_offsets.push_back(y);
@@ -155,8 +161,6 @@ void PlaneTransform::begin_inverse(int index, const parallel::Planes& field, int
                 pair[2 * i + 1] = im[i];
             }
         }
-        if (!shared())
-            std::fill_n(out, static_cast<std::size_t>(pitch()) - width, Complex{});
     }
     watch_.lap(Section::pointwise);
     fftw_complex* y = fftw_cast(slot.y.data());
@@ -166,7 +170,7 @@ void PlaneTransform::begin_inverse(int index, const parallel::Planes& field, int
         return;
     const auto& lay = layouts_[static_cast<std::size_t>(count - 1)];
     MPI_Ialltoallv(slot.y.data(), lay.y_counts.data(), lay.y_offsets.data(), MPI_DOUBLE,
-                   slot.message.data(), lay.x_counts.data(), lay.x_offsets.data(), MPI_DOUBLE,
+                   slot.x.data(), lay.x_counts.data(), lay.x_offsets.data(), MPI_DOUBLE,
                    plane_.get(), &slot.request);
     const auto own = static_cast<std::size_t>(plane_.rank());
     traffic_.add(Exchange::transpose_xy, plane_.size() - 1,
@@ -177,31 +181,26 @@ void PlaneTransform::begin_inverse(int index, const parallel::Planes& field, int
 void PlaneTransform::end_inverse(int index) {
     if (!shared())
         return;
-    auto& slot = slots_[static_cast<std::size_t>(index)];
-    MPI_Wait(&slot.request, MPI_STATUS_IGNORE);
-    const int lines = rows_.size() * slot.count;
-    const Complex* from = slot.message.data();
-    for (int r = 0; r < plane_.size(); ++r) {
-        const auto waves = block(modes_.kx, plane_.size(), r);
-        Complex* to = slot.x.data() + waves.begin;
-        for (int line = 0; line < lines; ++line, from += waves.size(), to += pitch())
-            std::copy_n(from, waves.size(), to);
-    }
-    Complex* pad = slot.x.data() + modes_.kx;
-    for (int line = 0; line < lines; ++line, pad += pitch())
-        std::fill_n(pad, pitch() - modes_.kx, Complex{});
+    MPI_Wait(&slots_[static_cast<std::size_t>(index)].request, MPI_STATUS_IGNORE);
     watch_.lap(Section::transpose);
 }
 
 void PlaneTransform::to_physical(int index, int plane, int row, double* values) {
     auto& slot = slots_[static_cast<std::size_t>(index)];
-    fftw_execute_dft_c2r(to_physical_.get(), fftw_cast(x_row(slot, slot.count, plane, row)),
-                         values);
+    parts(slot, slot.count, plane, row, [&](const Complex* part, Range waves) {
+        std::copy_n(part, waves.size(), row_.data() + waves.begin);
+    });
+    // The transform leaves its input in disorder.
+    std::fill(row_.data() + modes_.kx, row_.data() + row_.size(), Complex{});
+    fftw_execute_dft_c2r(to_physical_.get(), fftw_cast(row_.data()), values);
 }
 
 void PlaneTransform::to_spectral(int index, int count, int plane, int row, double* values) {
+    fftw_execute_dft_r2c(to_spectral_.get(), values, fftw_cast(row_.data()));
     auto& slot = slots_[static_cast<std::size_t>(index)];
-    fftw_execute_dft_r2c(to_spectral_.get(), values, fftw_cast(x_row(slot, count, plane, row)));
+    parts(slot, count, plane, row, [&](Complex* part, Range waves) {
+        std::copy_n(row_.data() + waves.begin, waves.size(), part);
+    });
 }
 
 void PlaneTransform::begin_forward(int index, int count) {
@@ -209,16 +208,8 @@ void PlaneTransform::begin_forward(int index, int count) {
     slot.count = count;
     if (!shared())
         return;
-    const int lines = rows_.size() * count;
-    Complex* to = slot.message.data();
-    for (int r = 0; r < plane_.size(); ++r) {
-        const auto waves = block(modes_.kx, plane_.size(), r);
-        const Complex* from = slot.x.data() + waves.begin;
-        for (int line = 0; line < lines; ++line, from += pitch(), to += waves.size())
-            std::copy_n(from, waves.size(), to);
-    }
     const auto& lay = layouts_[static_cast<std::size_t>(count - 1)];
-    MPI_Ialltoallv(slot.message.data(), lay.x_counts.data(), lay.x_offsets.data(), MPI_DOUBLE,
+    MPI_Ialltoallv(slot.x.data(), lay.x_counts.data(), lay.x_offsets.data(), MPI_DOUBLE,
                    slot.y.data(), lay.y_counts.data(), lay.y_offsets.data(), MPI_DOUBLE,
                    plane_.get(), &slot.request);
     const auto own = static_cast<std::size_t>(plane_.rank());

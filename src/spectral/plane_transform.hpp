@@ -60,12 +60,16 @@ class PlaneTransform {
 
     /// Batch size that makes messages large enough to fill a link, for Py ranks.
     [[nodiscard]] static int batch_for(const Modes& modes, int py);
+    /// Room for `waves` elements in a row of a plane that is not shared.
+    [[nodiscard]] static constexpr int padded(int waves) {
+        return waves % 32 == 0 ? waves + 4 : waves;
+    }
 
   private:
     struct Slot {
         parallel::AlignedArray<Complex> y; ///< [my][batch][waves]; with one rank [my][pitch]
-        parallel::AlignedArray<Complex> x; ///< [rows][batch][pitch], unused with one rank
-        parallel::AlignedArray<Complex> message;
+        /// The other side of the all-to-all, [rank][rows][batch][its waves]; unused with one rank.
+        parallel::AlignedArray<Complex> x;
         MPI_Request request = MPI_REQUEST_NULL;
         int count = 0;
     };
@@ -76,12 +80,15 @@ class PlaneTransform {
     };
 
     [[nodiscard]] bool shared() const { return plane_.size() > 1; }
-    [[nodiscard]] std::ptrdiff_t pitch() const { return modes_.mx / 2 + 1; }
+    /// Elements between rows of `y` with one rank: off the powers of two, at which the elements of
+    /// a column would compete for the same cache sets.
+    [[nodiscard]] std::ptrdiff_t pitch() const { return padded(waves_.size()); }
     /// Elements between rows of a slot's `y` for a batch of `count` planes.
     [[nodiscard]] std::ptrdiff_t y_stride(int count) const {
         return shared() ? std::ptrdiff_t{count} * waves_.size() : pitch();
     }
-    Complex* x_row(Slot& slot, int count, int plane, int row);
+    /// Visits the parts of a row of `x`, mode by mode of x: a pointer and the modes it holds.
+    template <class F> void parts(Slot& slot, int count, int plane, int row, F&& part);
     void plan_columns(int waves, std::vector<Plan>& backward, std::vector<Plan>& forward);
     [[nodiscard]] Layout layout(int count) const;
 
@@ -92,11 +99,13 @@ class PlaneTransform {
     parallel::Range rows_;
     parallel::Range waves_;
     std::vector<Slot> slots_;
+    parallel::AlignedArray<Complex> row_; ///< one row with all its modes, zeros behind the kept
     Plan to_physical_;
     Plan to_spectral_;
     std::vector<Plan> backward_; ///< along y, for batches of 1 … batch planes
     std::vector<Plan> forward_;
-    std::vector<Layout> layouts_; ///< likewise
+    std::vector<parallel::Range> blocks_; ///< waves() of each rank that shares the planes
+    std::vector<Layout> layouts_;         ///< likewise
     parallel::Stopwatch& watch_;
     parallel::Traffic& traffic_;
 };
