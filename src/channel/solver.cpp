@@ -268,6 +268,7 @@ void Solver::hold_flow_rate(const Substep& s) {
         response += 0.5 * wall_.height(static_cast<int>(k)) * g[k];
     }
     const double gradient = (parameters_.drive - bulk_velocity()) / response;
+    traffic_.add(Exchange::reduction, 1, sizeof(double));
     if (holds_mean())
         for (int k = 0; k < planes_.size(); ++k)
             now_.u.re(k)[0] += gradient * g[static_cast<std::size_t>(planes_.begin + k)];
@@ -276,7 +277,6 @@ void Solver::hold_flow_rate(const Substep& s) {
 
 double Solver::sum(double local) {
     MPI_Allreduce(MPI_IN_PLACE, &local, 1, MPI_DOUBLE, MPI_SUM, grid_.all().get());
-    traffic_.add(Exchange::reduction, 1, sizeof(double));
     return local;
 }
 

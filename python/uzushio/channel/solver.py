@@ -113,6 +113,8 @@ class ChannelSolver(Solver):
         for mode in initial.modes(self.case):
             self.core.add_mode(mode.kx, mode.ky, mode.u, mode.v, mode.w)
         self.core.settle()
+        self.core.reset_counters()
+        self._first_step = 0
         faces = self.case.grid.wall_faces()
         self.centres = 0.5 * (faces[1:] + faces[:-1])
         self._cells = averages.spectra_cells(self.case)
@@ -260,6 +262,7 @@ class ChannelSolver(Solver):
         for name, array in mine.items():
             array.data[...] = stored.read(name, array.start, array.data.shape)
         self.step_index, self.time = int(attributes["step"]), float(attributes["time"])
+        self._first_step = self.step_index
         for name, value in attributes["steered"].items():
             if name in self.parameters():
                 self.steer(name, value)
@@ -341,16 +344,24 @@ class ChannelSolver(Solver):
         return np.asarray(self.comm.allreduce(mean))
 
     def summary(self) -> Mapping[str, Any]:
-        """Final figures, and the time and traffic of this job's steps (collective)."""
+        """Final figures, and what a step of this job cost its busiest rank (collective)."""
+        steps = max(1, self.step_index - self._first_step)
+        seconds, traffic = self.core.timings(), self.core.traffic()
         return {
             "bulk_velocity": self.core.bulk_velocity(),
             "wall_shear": self.core.wall_shear(),
             "kinetic_energy": self.core.kinetic_energy(),
             "divergence": self.core.divergence(),
-            "seconds": {k: max(self.comm.allgather(v)) for k, v in self.core.timings().items()},
-            "traffic": {
-                kind: dict(zip(("exchanges", "messages", "bytes"), sent, strict=True))
-                for kind, sent in self.core.traffic().items()
+            "seconds_per_step": {
+                section: max(self.comm.allgather(spent)) / steps
+                for section, spent in seconds.items()
+            },
+            "sent_per_step": {
+                kind: {
+                    unit: max(self.comm.allgather(count)) / steps
+                    for unit, count in zip(("exchanges", "messages", "bytes"), sent, strict=True)
+                }
+                for kind, sent in traffic.items()
             },
             "bytes_per_rank": max(self.comm.allgather(self.core.bytes)),
         }
