@@ -17,6 +17,9 @@ from uzushio.errors import LaunchError, UzushioError
 from uzushio.options import Options
 from uzushio.registry import solver_class
 from uzushio.solver import Estimate
+from uzushio.staging.plan import load_plan
+from uzushio.staging.plan_rates import assess
+from uzushio.staging.plan_report import print_report, to_json
 
 app = typer.Typer(
     add_completion=False,
@@ -157,6 +160,23 @@ def _traffic_table(estimate: Estimate) -> Table:
     for kind, traffic in estimate.traffic.items():
         table.add_row(kind, f"{traffic.messages:,}", _bytes(traffic.bytes))
     return table
+
+
+@app.command()
+def plan(
+    file: Annotated[Path, typer.Argument(metavar="PLAN.yaml", help="The plan to read.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in SI units.")] = False,
+) -> None:
+    """Say whether staged steps reach their readers in time, and what holds them up."""
+    try:
+        planned = load_plan(file)
+        assessment = assess(planned)
+    except UzushioError as error:
+        _fail(error)
+    if as_json:
+        print(to_json(assessment))
+    else:
+        print_report(planned, assessment, Console(highlight=False))
 
 
 def _bytes(number: float) -> str:

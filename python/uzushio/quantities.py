@@ -1,0 +1,75 @@
+"""Sizes, rates and times with a unit: "30 GB", "256 MiB", "12.5 GB/s", "100 Gbit/s", "10 s".
+
+A plain number is in bytes, bytes per second or seconds. GB is 10⁹ bytes, GiB is 2³⁰.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+_SIZES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15}
+_SIZES |= {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
+_RATES = {f"{unit}/s": factor for unit, factor in _SIZES.items()}
+# "Gb/s" is left out: whoever writes it may mean either.
+_RATES |= {"kbit/s": 1e3 / 8, "Mbit/s": 1e6 / 8, "Gbit/s": 1e9 / 8, "Tbit/s": 1e12 / 8}
+_TIMES = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+_QUANTITY = re.compile(r"\s*(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>\S*)\s*")
+
+
+def _parser(units: dict[str, float], example: str) -> Callable[[object], object]:
+    """Make a function that turns text into SI; other values it returns as they are."""
+
+    def parse(value: object) -> object:
+        if isinstance(value, bool):  # pydantic would take `yes` for 1
+            raise ValueError(f'must be a number with a unit such as "{example}"')
+        if not isinstance(value, str):
+            return value
+        found = _QUANTITY.fullmatch(value)
+        if found is None:
+            raise ValueError(f'must be a number with a unit such as "{example}"')
+        unit = found["unit"]
+        if unit and unit not in units:
+            raise ValueError(f"the unit '{unit}' is not known (allowed: {', '.join(units)})")
+        result = float(found["number"]) * units.get(unit, 1.0)
+        if not math.isfinite(result):
+            raise ValueError("must be finite")
+        return result
+
+    return parse
+
+
+parse_size = _parser(_SIZES, "30 GB")
+parse_rate = _parser(_RATES, "12.5 GB/s")
+parse_time = _parser(_TIMES, "10 s")
+
+#: A positive number of bytes.
+Size = Annotated[float, BeforeValidator(parse_size), Field(gt=0.0, allow_inf_nan=False)]
+#: A positive number of bytes per second.
+Rate = Annotated[float, BeforeValidator(parse_rate), Field(gt=0.0, allow_inf_nan=False)]
+#: A positive number of seconds.
+Seconds = Annotated[float, BeforeValidator(parse_time), Field(gt=0.0, allow_inf_nan=False)]
+
+
+def show_size(size: float) -> str:
+    """Write bytes with the decimal unit that suits them and four figures."""
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if round(size, 1) < 1000:
+            return f"{size:.4g} {unit}"
+        size /= 1000
+    return f"{size:.4g} PB"
+
+
+def show_rate(rate: float) -> str:
+    """Write bytes per second as `show_size` writes bytes."""
+    return f"{show_size(rate)}/s"
+
+
+def show_time(seconds: float) -> str:
+    """Write seconds with four figures."""
+    return f"{seconds:.4g} s"

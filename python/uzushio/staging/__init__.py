@@ -1,0 +1,1 @@
+"""Staging: from a running solver to whoever wants to look."""
