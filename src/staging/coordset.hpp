@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace uzushio::staging {
+
+/// Vertex i along an axis lies at `origin + i * spacing`, i being its global index. Axes: z, y, x.
+struct UniformCoords {
+    std::array<double, 3> origin{};
+    std::array<double, 3> spacing{1, 1, 1};
+
+    bool operator==(const UniformCoords&) const = default;
+};
+
+/// Coordinates of the vertices `start[a]`, `start[a] + 1`, ... along each axis (z, y, x), for the
+/// whole index space of the topology.
+struct RectilinearCoords {
+    std::array<std::int64_t, 3> start{};
+    std::array<std::vector<double>, 3> values;
+
+    bool operator==(const RectilinearCoords&) const = default;
+};
+
+/// Curvilinear: the vertices' coordinates are themselves a vertex field of the topology, whose
+/// components are x, y, z. They are asked for, and redistributed, as any field is.
+struct ExplicitCoords {
+    std::string field;
+
+    bool operator==(const ExplicitCoords&) const = default;
+};
+
+/// Where the vertices of a topology are (Conduit Blueprint's coordset).
+struct Coordset {
+    std::string name;
+    std::variant<UniformCoords, RectilinearCoords, ExplicitCoords> coords;
+
+    bool operator==(const Coordset&) const = default;
+};
+
+} // namespace uzushio::staging

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace uzushio::staging {
+
+/// Type of one value of a field. The numbers travel on the wire: never change one.
+enum class ScalarType : std::uint8_t { float32 = 1, float64 = 2, int32 = 3, int64 = 4, uint8 = 5 };
+
+[[nodiscard]] constexpr bool is_scalar_type(std::uint8_t code) { return code >= 1 && code <= 5; }
+
+/// Bytes of one value.
+[[nodiscard]] constexpr std::int64_t size_of(ScalarType type) {
+    switch (type) {
+    case ScalarType::float32:
+    case ScalarType::int32:
+        return 4;
+    case ScalarType::float64:
+    case ScalarType::int64:
+        return 8;
+    case ScalarType::uint8:
+        return 1;
+    }
+    return 0;
+}
+
+/// Conduit's and NumPy's name of the type.
+[[nodiscard]] constexpr std::string_view name_of(ScalarType type) {
+    switch (type) {
+    case ScalarType::float32:
+        return "float32";
+    case ScalarType::float64:
+        return "float64";
+    case ScalarType::int32:
+        return "int32";
+    case ScalarType::int64:
+        return "int64";
+    case ScalarType::uint8:
+        return "uint8";
+    }
+    return "unknown";
+}
+
+template <class T> struct ScalarTypeOf;
+template <> struct ScalarTypeOf<float> {
+    static constexpr ScalarType value = ScalarType::float32;
+};
+template <> struct ScalarTypeOf<double> {
+    static constexpr ScalarType value = ScalarType::float64;
+};
+template <> struct ScalarTypeOf<std::int32_t> {
+    static constexpr ScalarType value = ScalarType::int32;
+};
+template <> struct ScalarTypeOf<std::int64_t> {
+    static constexpr ScalarType value = ScalarType::int64;
+};
+template <> struct ScalarTypeOf<std::uint8_t> {
+    static constexpr ScalarType value = ScalarType::uint8;
+};
+
+/// The ScalarType of a C++ type; does not compile for one that staging does not carry.
+template <class T> inline constexpr ScalarType scalar_type_of = ScalarTypeOf<T>::value;
+
+} // namespace uzushio::staging
