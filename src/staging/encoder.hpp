@@ -1,0 +1,54 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace uzushio::staging {
+
+/// Appends values to bytes: integers little-endian, reals as the bits of IEEE doubles, texts and
+/// lists behind a 32-bit count. Has the same members as Decoder, so that one function describes
+/// both directions.
+class Encoder {
+  public:
+    static constexpr bool decodes = false;
+
+    template <std::integral T> void number(const T& value) {
+        const auto bits = static_cast<std::make_unsigned_t<T>>(value);
+        for (std::size_t i = 0; i < sizeof(T); ++i)
+            bytes_.push_back(static_cast<std::byte>((bits >> (8 * i)) & 0xFFu));
+    }
+    void real(const double& value) { number(std::bit_cast<std::uint64_t>(value)); }
+    /// One of an enumeration's values `first`, ..., `last`.
+    template <class Enum> void choice(const Enum& value, Enum, Enum, const char*) {
+        number(static_cast<std::underlying_type_t<Enum>>(value));
+    }
+    void text(const std::string& value, const char*) {
+        number(static_cast<std::uint32_t>(value.size()));
+        for (const char c : value)
+            bytes_.push_back(static_cast<std::byte>(c));
+    }
+    template <std::size_t n> void raw(const std::array<std::byte, n>& value) {
+        bytes_.insert(bytes_.end(), value.begin(), value.end());
+    }
+    template <class T, class Each>
+    void list(const std::vector<T>& items, std::size_t, const char*, Each each) {
+        number(static_cast<std::uint32_t>(items.size()));
+        for (const T& item : items)
+            each(item);
+    }
+
+    [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
+    [[nodiscard]] std::vector<std::byte> take() { return std::move(bytes_); }
+
+  private:
+    std::vector<std::byte> bytes_;
+};
+
+} // namespace uzushio::staging

@@ -1,0 +1,398 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "staging/box_set.hpp"
+#include "staging/copy.hpp"
+#include "staging/message_codec.hpp"
+#include "staging/model_error.hpp"
+#include "staging/planner.hpp"
+#include "staging/run_cursor.hpp"
+#include "staging/select.hpp"
+#include "staging/share.hpp"
+
+namespace uzushio::staging {
+namespace {
+
+using Random = std::mt19937_64;
+
+std::int64_t draw(Random& random, std::int64_t least, std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
+}
+
+/// Cut a box at random places into `parts` boxes.
+std::vector<Box> cut(Random& random, const Box& box, int parts) {
+    std::vector<Box> boxes{box};
+    for (int attempt = 0; static_cast<int>(boxes.size()) < parts && attempt < 10 * parts;
+         ++attempt) {
+        const auto which = static_cast<std::size_t>(draw(random, 0, std::ssize(boxes) - 1));
+        const auto axis = static_cast<std::size_t>(draw(random, 0, 2));
+        Box upper = boxes[which];
+        if (upper.count[axis] < 2)
+            continue;
+        const std::int64_t size = draw(random, 1, upper.count[axis] - 1);
+        boxes[which].count[axis] = size;
+        upper.start[axis] += size;
+        upper.count[axis] -= size;
+        boxes.push_back(upper);
+    }
+    return boxes;
+}
+
+/// A step, and the memory of each of its ranks.
+struct World {
+    StepInfo step;
+    std::vector<std::vector<std::byte>> segments;
+};
+
+/// What component c of a value at these global indices must be, from whichever block.
+std::int64_t truth(const Extent& at, std::int64_t c) {
+    return (((at[0] + 100) * 1000 + at[1] + 100) * 1000 + at[2] + 100) * 10 + c;
+}
+
+void put(ScalarType type, std::int64_t value, std::byte* to) {
+    const auto store = [to](auto v) { std::memcpy(to, &v, sizeof v); };
+    switch (type) {
+    case ScalarType::float32:
+        return store(static_cast<float>(value % 16'000'000));
+    case ScalarType::float64:
+        return store(static_cast<double>(value));
+    case ScalarType::int32:
+        return store(static_cast<std::int32_t>(value % 2'000'000'000));
+    case ScalarType::int64:
+        return store(value);
+    case ScalarType::uint8:
+        return store(static_cast<std::uint8_t>(value % 251));
+    }
+}
+
+std::byte* at(const ArrayView& v, const Extent& i, std::int64_t c) {
+    return v.data + i[0] * v.layout.strides[0] + i[1] * v.layout.strides[1] +
+           i[2] * v.layout.strides[2] + c * v.layout.component_stride;
+}
+
+template <class Each> void for_each_index(const Box& box, Each each) {
+    for (std::int64_t z = box.start[0]; z < box.end(0); ++z)
+        for (std::int64_t y = box.start[1]; y < box.end(1); ++y)
+            for (std::int64_t x = box.start[2]; x < box.end(2); ++x)
+                each(Extent{z, y, x});
+}
+
+/// Ghost values are wrong on purpose (every bit of the owned ones inverted) if `spoil_ghosts`.
+void fill(World& world, bool spoil_ghosts) {
+    for (const Block& block : world.step.blocks)
+        for (const StoredArray& array : block.arrays) {
+            const Field& field = world.step.fields[array.field];
+            const Box stored = stored_box(world.step, block, array);
+            const ArrayView view{world.segments[block.rank].data() + array.offset, stored.count,
+                                 array.layout, field.components, size_of(field.type)};
+            const Box owned = block.owned(field.association);
+            for_each_index(stored, [&](const Extent& i) {
+                const bool ghost = !owned.contains({i, {1, 1, 1}});
+                for (std::int64_t c = 0; c < field.components; ++c) {
+                    std::byte* value =
+                        at(view,
+                           {i[0] - stored.start[0], i[1] - stored.start[1], i[2] - stored.start[2]},
+                           c);
+                    put(field.type, truth(i, c), value);
+                    if (ghost && spoil_ghosts)
+                        for (std::int64_t b = 0; b < view.scalar_bytes; ++b)
+                            value[b] = ~value[b];
+                }
+            });
+        }
+}
+
+/// Random blocks on random ranks; fields of both associations that not every block need have.
+World random_world(Random& random, bool complete, bool spoil_ghosts) {
+    World world;
+    StepInfo& step = world.step;
+    const Box domain{{draw(random, -5, 5), draw(random, -5, 5), draw(random, -5, 5)},
+                     {draw(random, 1, 10), draw(random, 1, 10), draw(random, 1, 10)}};
+    step.coordsets = {{"coords", UniformCoords{}}};
+    step.topologies = {{"mesh", 0, 3, domain}};
+    for (std::uint8_t type = 1; type <= 5; ++type)
+        step.fields.push_back({"f" + std::to_string(type),
+                               0,
+                               draw(random, 0, 1) == 0 ? Association::vertex : Association::element,
+                               ScalarType{type},
+                               static_cast<std::uint32_t>(draw(random, 1, 3)),
+                               {}});
+    const auto ranks = static_cast<std::uint32_t>(draw(random, 1, 5));
+    std::vector<std::uint64_t> used(ranks, 0);
+    for (const Box& box : cut(random, domain, static_cast<int>(draw(random, 1, 20)))) {
+        Block block = Block::with_elements(box);
+        block.id = step.blocks.size();
+        block.rank = static_cast<std::uint32_t>(draw(random, 0, ranks - 1));
+        for (std::uint32_t f = 0; f < step.fields.size(); ++f) {
+            if (!complete && draw(random, 0, 3) == 0)
+                continue;
+            StoredArray array;
+            array.field = f;
+            for (std::size_t a = 0; a < 3; ++a) {
+                array.ghosts.lower[a] = static_cast<std::uint16_t>(draw(random, 0, 2));
+                array.ghosts.upper[a] = static_cast<std::uint16_t>(draw(random, 0, 2));
+            }
+            const Field& field = step.fields[f];
+            const Extent count = stored_box(step, block, array).count;
+            Extent padded = count;
+            padded[2] += draw(random, 0, 2);
+            padded[1] += draw(random, 0, 1);
+            array.layout = draw(random, 0, 1) == 0
+                               ? interleaved(padded, field.components, size_of(field.type))
+                               : planar(padded, size_of(field.type));
+            array.offset = used[block.rank];
+            block.arrays.push_back(array);
+            used[block.rank] += stored_bytes(step, block, array) + 8;
+        }
+        step.blocks.push_back(block);
+    }
+    validate(step);
+    for (const auto bytes : used)
+        world.segments.emplace_back(bytes);
+    fill(world, spoil_ghosts);
+    return world;
+}
+
+/// How often the pieces and the missing boxes of a plan name each index of its box.
+std::vector<int> times_covered(const Plan& plan) {
+    std::vector<int> times(static_cast<std::size_t>(plan.box.volume()), 0);
+    const Extent& n = plan.box.count;
+    const auto count = [&](const Box& box) {
+        for_each_index(box, [&](const Extent& i) {
+            ++times[static_cast<std::size_t>((i[0] * n[1] + i[1]) * n[2] + i[2])];
+        });
+    };
+    for (const Piece& piece : plan.pieces)
+        count(piece.target);
+    for (const Box& box : plan.missing)
+        count(relative_to(box, plan.box.start));
+    return times;
+}
+
+/// Do what an engine does: requests over the wire, runs out of the segment, runs into the target.
+void pull(const World& world, const Piece& piece, const ArrayView& to) {
+    const auto message = encode(request_of(world.step, piece, 0, 0));
+    const auto frame = decode_frame(std::span(message).first<Frame::size>());
+    const auto request =
+        std::get<PieceRequest>(decode(frame, std::span(message).subspan(Frame::size)));
+    const auto from = select(world.step, piece.rank, request, world.segments[piece.rank]);
+    RunCursor out(from, request.order);
+    RunCursor in(to.sub(piece.target), request.order);
+    ASSERT_EQ(out.left(), in.left());
+    while (out.left() > 0) {
+        auto run = out.next(37);
+        while (!run.empty()) {
+            const auto room = in.next(std::ssize(run));
+            std::copy_n(run.begin(), room.size(), room.begin());
+            run = run.subspan(room.size());
+        }
+    }
+}
+
+TEST(StagingPlan, EachReaderReceivesWhatWasSent) {
+    Random random(3);
+    for (int round = 0; round < 150; ++round) {
+        const World world = random_world(random, true, true);
+        const Topology& topology = world.step.topologies[0];
+        const std::int64_t readers = draw(random, 1, 5);
+        for (std::uint32_t f = 0; f < world.step.fields.size(); ++f) {
+            const Field& field = world.step.fields[f];
+            const Planner planner(world.step, f);
+            const Box whole = field.association == Association::vertex
+                                  ? vertices_of(topology.elements)
+                                  : topology.elements;
+            for (std::int64_t reader = 0; reader < readers; ++reader) {
+                const Plan plan = planner.plan(share(whole, readers, reader));
+                ASSERT_TRUE(plan.missing.empty());
+                std::vector<std::byte> memory(static_cast<std::size_t>(
+                    plan.box.volume() * field.components * size_of(field.type)));
+                const ArrayView to = packed_view(memory.data(), plan.box.count, field.components,
+                                                 size_of(field.type));
+                for (const Piece& piece : plan.pieces) {
+                    ASSERT_FALSE(piece.ghost) << "every value has an owner";
+                    ASSERT_EQ(piece.source.count, piece.target.count);
+                    pull(world, piece, to);
+                }
+                std::vector<std::byte> expected(8);
+                for_each_index({{}, plan.box.count}, [&](const Extent& i) {
+                    for (std::int64_t c = 0; c < field.components; ++c) {
+                        put(field.type,
+                            truth({i[0] + plan.box.start[0], i[1] + plan.box.start[1],
+                                   i[2] + plan.box.start[2]},
+                                  c),
+                            expected.data());
+                        ASSERT_EQ(std::memcmp(at(to, i, c), expected.data(),
+                                              static_cast<std::size_t>(size_of(field.type))),
+                                  0)
+                            << "round " << round << ", field " << f;
+                    }
+                });
+            }
+        }
+    }
+}
+
+TEST(StagingPlan, EveryIndexIsInOnePieceOrMissingWhateverTheBlocks) {
+    Random random(4);
+    for (int round = 0; round < 400; ++round) {
+        World world = random_world(random, false, false);
+        // Blocks may even overlap: a second layout on top of the first.
+        if (round % 2 == 1) {
+            const World second = random_world(random, false, false);
+            for (Block block : second.step.blocks) {
+                block.id += 1000;
+                world.step.blocks.push_back(block);
+            }
+        }
+        const Planner planner(world.step, 0);
+        const Box box{{draw(random, -8, 8), draw(random, -8, 8), draw(random, -8, 8)},
+                      {draw(random, 0, 12), draw(random, 0, 12), draw(random, 0, 12)}};
+        const Plan plan = planner.plan(box);
+        const auto times = times_covered(plan);
+        ASSERT_EQ(times, std::vector<int>(times.size(), 1)) << "round " << round;
+
+        // Missing is what no block stores, a ghost only what none owns.
+        const auto holds = [&](const Extent& i, bool stored) {
+            return std::any_of(
+                world.step.blocks.begin(), world.step.blocks.end(), [&](const Block& block) {
+                    return std::any_of(
+                        block.arrays.begin(), block.arrays.end(), [&](const StoredArray& array) {
+                            const Box owned = block.owned(world.step.fields[0].association);
+                            return array.field == 0 && (stored ? grow(owned, array.ghosts) : owned)
+                                                           .contains({i, {1, 1, 1}});
+                        });
+                });
+        };
+        for (const Box& gap : plan.missing)
+            for_each_index(gap, [&](const Extent& i) { ASSERT_FALSE(holds(i, true)); });
+        for (const Piece& piece : plan.pieces)
+            for_each_index(piece.target, [&](Extent i) {
+                for (std::size_t a = 0; a < 3; ++a)
+                    i[a] += box.start[a];
+                ASSERT_EQ(holds(i, false), !piece.ghost);
+            });
+    }
+}
+
+TEST(StagingPlan, GhostLayersFillWhatNoBlockOwns) {
+    // Given a block with ghosts beside a gap of two elements, one of which its ghosts reach.
+    StepInfo step;
+    step.coordsets = {{"coords", UniformCoords{}}};
+    step.topologies = {{"mesh", 0, 1, {{0, 0, 0}, {1, 1, 10}}}};
+    step.fields = {{"p", 0, Association::element, ScalarType::float64, 1, {}}};
+    Block block = Block::with_elements({{0, 0, 0}, {1, 1, 8}}, 1);
+    StoredArray array;
+    array.ghosts.upper[2] = 1;
+    array.layout = interleaved({1, 1, 9}, 1, 8);
+    block.arrays = {array};
+    step.blocks = {block};
+    validate(step);
+
+    const Plan plan = Planner(step, 0).plan({{0, 0, 0}, {1, 1, 10}});
+
+    ASSERT_EQ(plan.pieces.size(), 2u);
+    EXPECT_EQ(plan.pieces[0].source, (Box{{0, 0, 0}, {1, 1, 8}}));
+    EXPECT_TRUE(plan.pieces[1].ghost);
+    EXPECT_EQ(plan.pieces[1].source, (Box{{0, 0, 8}, {1, 1, 1}}));
+    EXPECT_EQ(plan.missing, (std::vector<Box>{{{0, 0, 9}, {1, 1, 1}}}));
+}
+
+TEST(StagingPlan, AWholeBlockComesFromItsRankAloneWithGhostsIfWanted) {
+    Random random(5);
+    const World world = random_world(random, true, false);
+    const Planner planner(world.step, 1);
+    for (std::uint32_t b = 0; b < world.step.blocks.size(); ++b) {
+        const Block& block = world.step.blocks[b];
+        const Plan owned = planner.plan_block(world.step, b);
+        ASSERT_EQ(owned.pieces.size(), 1u);
+        EXPECT_EQ(owned.box, block.owned(world.step.fields[1].association));
+        EXPECT_EQ(owned.pieces[0].block, b);
+        EXPECT_EQ(owned.pieces[0].target, (Box{{}, owned.box.count}));
+        const Plan all = planner.plan_block(world.step, b, true);
+        EXPECT_EQ(all.box, stored_box(world.step, block, block.arrays[1]));
+        EXPECT_EQ(all.pieces[0].source, (Box{{}, all.box.count}));
+    }
+    EXPECT_THROW((void)planner.plan_block(world.step, 1000), ModelError);
+    EXPECT_THROW(Planner(world.step, 99), ModelError);
+    EXPECT_THROW((void)planner.plan({{0, 0, 0}, {-1, 1, 1}}), ModelError);
+}
+
+/// n x n x n blocks of 8 elements a side that share vertices, 4 to a rank, in random order.
+StepInfo grid_of_blocks(Random& random, std::int64_t n, std::uint16_t ghosts) {
+    StepInfo step;
+    step.coordsets = {{"coords", UniformCoords{}}};
+    step.topologies = {{"mesh", 0, 3, {{0, 0, 0}, {8 * n, 8 * n, 8 * n}}}};
+    step.fields = {{"u", 0, Association::vertex, ScalarType::float64, 1, {}}};
+    for_each_index({{}, {n, n, n}}, [&](const Extent& i) {
+        Block block = Block::with_elements({{8 * i[0], 8 * i[1], 8 * i[2]}, {8, 8, 8}});
+        block.id = step.blocks.size();
+        block.rank = static_cast<std::uint32_t>(block.id / 4);
+        StoredArray array;
+        array.ghosts = {{ghosts, ghosts, ghosts}, {ghosts, ghosts, ghosts}};
+        array.layout = interleaved(grow(block.vertices, array.ghosts).count, 1, 8);
+        block.arrays = {array};
+        step.blocks.push_back(block);
+    });
+    std::shuffle(step.blocks.begin(), step.blocks.end(), random);
+    return step;
+}
+
+TEST(StagingPlan, WorkGrowsHardlyFasterThanTheNumberOfBlocks) {
+    Random random(6);
+    std::map<std::int64_t, double> each;
+    for (const std::int64_t n : {8, 16, 32}) {
+        const StepInfo step = grid_of_blocks(random, n, 1);
+        const Plan plan = Planner(step, 0).plan(vertices_of(step.topologies[0].elements));
+        EXPECT_TRUE(plan.missing.empty());
+        std::int64_t volume = 0;
+        for (const Piece& piece : plan.pieces)
+            volume += piece.target.volume();
+        EXPECT_EQ(volume, plan.box.volume());
+        const auto blocks = static_cast<double>(step.blocks.size());
+        EXPECT_LT(static_cast<double>(plan.pieces.size()), 2 * blocks) << "few pieces a block";
+        each[n] = static_cast<double>(plan.comparisons) / blocks;
+    }
+    // 64 times the blocks: pairwise work would take 64 times as much for each, a tree a little
+    // more.
+    EXPECT_LT(each[32], 2.5 * each[8]);
+    EXPECT_LT(each[32], 400);
+}
+
+TEST(StagingPlan, ASmallBoxCostsLittleHoweverManyBlocksThereAre) {
+    Random random(7);
+    const StepInfo step = grid_of_blocks(random, 32, 0);
+    const Planner planner(step, 0);
+    const Plan plan = planner.plan({{100, 100, 100}, {16, 16, 16}});
+    EXPECT_TRUE(plan.missing.empty());
+    EXPECT_LE(plan.pieces.size(), 2u * 27);
+    EXPECT_LT(plan.comparisons, step.blocks.size() / 4);
+}
+
+TEST(StagingPlan, FindsTheFewBlocksThatAreMissingAmongThousands) {
+    Random random(8);
+    StepInfo step = grid_of_blocks(random, 16, 0);
+    step.fields[0].association = Association::element;
+    for (Block& block : step.blocks)
+        block.arrays[0].layout = interleaved(block.elements.count, 1, 8);
+    const std::vector<Box> lost{step.blocks[3].elements, step.blocks[2000].elements};
+    step.blocks[3].arrays.clear();
+    step.blocks[2000].arrays.clear();
+    const Plan plan = Planner(step, 0).plan(step.topologies[0].elements);
+    std::int64_t volume = 0;
+    for (const Box& box : plan.missing) {
+        volume += box.volume();
+        EXPECT_TRUE(lost[0].contains(box) || lost[1].contains(box));
+    }
+    EXPECT_EQ(volume, lost[0].volume() + lost[1].volume());
+    EXPECT_LE(plan.missing.size(), 4u) << "gaps are whole boxes, not crumbs";
+    EXPECT_LT(plan.comparisons, 400 * step.blocks.size());
+}
+
+} // namespace
+} // namespace uzushio::staging
