@@ -1,0 +1,37 @@
+#include "staging/queue.hpp"
+
+#include <utility>
+
+#include "staging/queue_state.hpp"
+
+namespace uzushio::staging {
+
+Queue::Queue(const QueueOptions& options) : state_(std::make_shared<QueueState>(options)) {}
+
+Queue::~Queue() { state_->close(); }
+
+std::optional<std::uint64_t> Queue::publish(std::shared_ptr<void> payload, std::size_t bytes) {
+    if (!state_->reserve(bytes))
+        return std::nullopt;
+    return state_->commit(std::move(payload), bytes);
+}
+
+bool Queue::reserve(std::size_t bytes) { return state_->reserve(bytes); }
+
+std::uint64_t Queue::commit(std::shared_ptr<void> payload, std::size_t bytes) {
+    return state_->commit(std::move(payload), bytes);
+}
+
+void Queue::cancel(std::size_t bytes) { state_->cancel(bytes); }
+
+void Queue::close() { state_->close(); }
+
+bool Queue::drain(std::chrono::nanoseconds limit) { return state_->drain(limit); }
+
+QueueReader Queue::attach() { return {state_, state_->attach()}; }
+
+std::size_t Queue::readers() const { return state_->readers(); }
+
+QueueCounters Queue::counters() const { return state_->counters(); }
+
+} // namespace uzushio::staging

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace uzushio::staging {
+
+/// What to do with a new step when the queue is full.
+enum class QueuePolicy : std::uint8_t {
+    block,       ///< wait for the readers, up to a time limit
+    drop_newest, ///< refuse the new step
+    drop_oldest, ///< give up the oldest steps that no reader has in its hands
+    latest_only, ///< as drop_oldest; and a reader never gets a step when there is a newer one
+};
+
+/// What follows when `block` has waited in vain.
+enum class OnTimeout : std::uint8_t {
+    drop, ///< refuse the new step, count it, and wait no more for readers that do not move
+    fail, ///< throw QueueTimeout
+};
+
+struct QueueOptions {
+    std::size_t depth = 2; ///< steps kept at most, those in readers' hands included; at least 1
+    std::size_t bytes = std::numeric_limits<std::size_t>::max(); ///< of these steps together
+    QueuePolicy policy = QueuePolicy::latest_only;
+    std::chrono::nanoseconds time_limit = std::chrono::seconds(10); ///< of `block`
+    OnTimeout on_timeout = OnTimeout::drop;
+    /// Keep the newest step until the next one comes even if all readers are done with it, or there
+    /// is none: whoever attaches has something to see at once.
+    bool keep_newest = true;
+};
+
+} // namespace uzushio::staging

@@ -1,0 +1,523 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "staging/queue.hpp"
+
+namespace uzushio::staging {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+/// Far beyond what any wait here takes, also on a loaded machine: reached only by a fault.
+constexpr auto long_enough = 60s;
+
+QueueOptions options(QueuePolicy policy, std::size_t depth) {
+    QueueOptions options;
+    options.policy = policy;
+    options.depth = depth;
+    options.time_limit = long_enough;
+    return options;
+}
+
+std::shared_ptr<void> step(int number) { return std::make_shared<int>(number); }
+int number_of(const Delivery& delivery) { return *static_cast<int*>(delivery.payload.get()); }
+
+/// Numbers of all steps that are there now, released at once.
+std::vector<int> take_all(QueueReader& reader) {
+    std::vector<int> numbers;
+    while (const Delivery delivery = reader.next(0s)) {
+        numbers.push_back(number_of(delivery));
+        EXPECT_TRUE(reader.release(delivery.sequence));
+    }
+    return numbers;
+}
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+TEST(StagingQueue, HandsOutStepsInOrderAndLetsGoOfThemOnRelease) {
+    Queue queue(options(QueuePolicy::block, 3));
+    QueueReader reader = queue.attach();
+    std::vector<std::weak_ptr<void>> payloads;
+    for (int i = 0; i < 3; ++i) {
+        auto payload = step(i);
+        payloads.push_back(payload);
+        EXPECT_EQ(queue.publish(std::move(payload), 100), static_cast<std::uint64_t>(i));
+    }
+    EXPECT_EQ(queue.counters().bytes, 300u);
+    for (int i = 0; i < 3; ++i) {
+        auto delivery = reader.next(0s);
+        ASSERT_TRUE(delivery);
+        EXPECT_EQ(number_of(delivery), i);
+        EXPECT_EQ(delivery.bytes, 100u);
+        delivery.payload.reset();
+        EXPECT_FALSE(payloads[static_cast<std::size_t>(i)].expired());
+        EXPECT_TRUE(reader.release(delivery.sequence));
+        EXPECT_FALSE(reader.release(delivery.sequence)) << "twice";
+        EXPECT_EQ(payloads[static_cast<std::size_t>(i)].expired(), i < 2) << "the newest is kept";
+    }
+    EXPECT_EQ(reader.next(0s).arrival, Arrival::timeout);
+    const auto counters = queue.counters();
+    EXPECT_EQ(counters.published, 3u);
+    EXPECT_EQ(counters.delivered, 3u);
+    EXPECT_EQ(counters.dropped, 0u);
+    EXPECT_EQ(counters.peak_bytes, 300u);
+}
+
+TEST(StagingQueue, WithoutReadersTheSolverNeverWaitsAndNothingIsDropped) {
+    for (const auto policy : {QueuePolicy::block, QueuePolicy::drop_newest,
+                              QueuePolicy::drop_oldest, QueuePolicy::latest_only}) {
+        Queue queue(options(policy, 1));
+        for (int i = 0; i < 100; ++i)
+            EXPECT_TRUE(queue.publish(step(i), 10));
+        const auto counters = queue.counters();
+        EXPECT_EQ(counters.published, 100u);
+        EXPECT_EQ(counters.dropped, 0u);
+        EXPECT_EQ(counters.seconds_waited, 0);
+        EXPECT_EQ(counters.peak_bytes, 10u);
+        EXPECT_EQ(counters.steps, 1u) << "the newest, for who comes";
+    }
+}
+
+TEST(StagingQueue, ALateReaderStartsAtTheNewestStep) {
+    Queue queue(options(QueuePolicy::drop_oldest, 4));
+    QueueReader early = queue.attach();
+    for (int i = 0; i < 4; ++i)
+        queue.publish(step(i), 1);
+    QueueReader late = queue.attach();
+    queue.publish(step(4), 1);
+    EXPECT_EQ(take_all(late), (std::vector<int>{3, 4}));
+    EXPECT_EQ(take_all(early), (std::vector<int>{1, 2, 3, 4}));
+    EXPECT_EQ(late.missed(), 0u);
+    EXPECT_EQ(early.missed(), 1u);
+}
+
+TEST(StagingQueue, KeepsNothingForLateReadersIfToldSo) {
+    auto no_keep = options(QueuePolicy::block, 2);
+    no_keep.keep_newest = false;
+    Queue queue(no_keep);
+    std::weak_ptr<void> seen;
+    {
+        auto payload = step(0);
+        seen = payload;
+        queue.publish(std::move(payload), 1);
+    }
+    EXPECT_TRUE(seen.expired());
+    QueueReader slow = queue.attach();
+    queue.publish(step(1), 1);
+    ASSERT_TRUE(slow.next(0s)); // holds step 1
+    QueueReader fast = queue.attach();
+    queue.publish(step(2), 1);
+    EXPECT_EQ(take_all(fast), (std::vector<int>{1, 2}));
+    EXPECT_EQ(take_all(slow), (std::vector<int>{2})); // and nobody holds step 2
+    QueueReader late = queue.attach();
+    EXPECT_TRUE(take_all(late).empty()) << "step 1 is still held, but it is not the newest";
+}
+
+TEST(StagingQueue, DropNewestRefusesUntilThereIsRoom) {
+    Queue queue(options(QueuePolicy::drop_newest, 2));
+    QueueReader reader = queue.attach();
+    EXPECT_TRUE(queue.publish(step(0), 1));
+    EXPECT_TRUE(queue.publish(step(1), 1));
+    EXPECT_FALSE(queue.publish(step(2), 1));
+    EXPECT_EQ(take_all(reader), (std::vector<int>{0, 1}));
+    EXPECT_TRUE(queue.publish(step(3), 1));
+    EXPECT_EQ(take_all(reader), (std::vector<int>{3}));
+    EXPECT_EQ(queue.counters().dropped, 1u);
+    EXPECT_EQ(reader.missed(), 1u);
+}
+
+TEST(StagingQueue, DropOldestGivesUpTheOldestThatNobodyHolds) {
+    Queue queue(options(QueuePolicy::drop_oldest, 3));
+    QueueReader reader = queue.attach();
+    queue.publish(step(0), 1);
+    const Delivery held = reader.next(0s);
+    for (int i = 1; i < 6; ++i)
+        EXPECT_TRUE(queue.publish(step(i), 1));
+    EXPECT_EQ(number_of(held), 0) << "what is in a reader's hands stays";
+    EXPECT_EQ(take_all(reader), (std::vector<int>{4, 5}));
+    EXPECT_TRUE(reader.release(held.sequence));
+    EXPECT_EQ(queue.counters().dropped, 3u);
+    EXPECT_EQ(reader.missed(), 3u);
+}
+
+TEST(StagingQueue, DropOldestRefusesTheNewOneIfReadersHoldAll) {
+    Queue queue(options(QueuePolicy::drop_oldest, 1));
+    QueueReader reader = queue.attach();
+    queue.publish(step(0), 1);
+    const Delivery held = reader.next(0s);
+    EXPECT_FALSE(queue.publish(step(1), 1));
+    EXPECT_TRUE(reader.release(held.sequence));
+    EXPECT_TRUE(queue.publish(step(2), 1));
+    EXPECT_EQ(take_all(reader), (std::vector<int>{2}));
+    EXPECT_EQ(queue.counters().dropped, 1u);
+}
+
+TEST(StagingQueue, LatestOnlyShowsEachReaderTheNewestStepAlone) {
+    Queue queue(options(QueuePolicy::latest_only, 3));
+    QueueReader slow = queue.attach();
+    QueueReader fast = queue.attach();
+    queue.publish(step(0), 1);
+    const Delivery held = slow.next(0s);
+    EXPECT_EQ(take_all(fast), (std::vector<int>{0}));
+    for (int i = 1; i < 8; ++i) {
+        EXPECT_TRUE(queue.publish(step(i), 1));
+        if (i % 2 == 0) {
+            EXPECT_EQ(take_all(fast), (std::vector<int>{i}));
+        }
+    }
+    EXPECT_TRUE(slow.release(held.sequence));
+    EXPECT_EQ(take_all(slow), (std::vector<int>{7}));
+    EXPECT_EQ(slow.missed(), 6u);
+    EXPECT_EQ(fast.missed(), 3u);
+    EXPECT_EQ(queue.counters().dropped, 6u) << "steps, each counted once";
+}
+
+TEST(StagingQueue, BytesAreALimitOfTheirOwn) {
+    auto few_bytes = options(QueuePolicy::drop_oldest, 100);
+    few_bytes.bytes = 1000;
+    Queue queue(few_bytes);
+    QueueReader reader = queue.attach();
+    for (int i = 0; i < 10; ++i)
+        EXPECT_TRUE(queue.publish(step(i), 400));
+    EXPECT_EQ(queue.counters().bytes, 800u);
+    EXPECT_TRUE(queue.publish(step(10), 1000));
+    EXPECT_EQ(take_all(reader), (std::vector<int>{10}));
+    EXPECT_EQ(queue.counters().peak_bytes, 1000u);
+    EXPECT_THROW(queue.publish(step(11), 1001), std::invalid_argument) << "never fits";
+}
+
+TEST(StagingQueue, BlockWaitsForARelease) {
+    Queue queue(options(QueuePolicy::block, 1));
+    QueueReader reader = queue.attach();
+    queue.publish(step(0), 1);
+    std::thread slow([&] {
+        const Delivery delivery = reader.next(long_enough);
+        std::this_thread::sleep_for(50ms);
+        reader.release(delivery.sequence);
+    });
+    const auto start = Clock::now();
+    EXPECT_TRUE(queue.publish(step(1), 1));
+    EXPECT_GE(seconds_since(start), 0.04);
+    EXPECT_LT(seconds_since(start), 50);
+    slow.join();
+    const auto counters = queue.counters();
+    EXPECT_GE(counters.seconds_waited, 0.04);
+    EXPECT_EQ(counters.dropped, 0u);
+    EXPECT_EQ(counters.peak_bytes, 1u);
+}
+
+TEST(StagingQueue, BlockDropsAfterItsTimeLimitAndThenWaitsNoMoreForAReaderThatIsStopped) {
+    auto limited = options(QueuePolicy::block, 1);
+    limited.time_limit = 100ms;
+    Queue queue(limited);
+    QueueReader stopped = queue.attach();
+    queue.publish(step(0), 1);
+    const Delivery held = stopped.next(0s);
+
+    auto start = Clock::now();
+    EXPECT_FALSE(queue.publish(step(1), 1));
+    EXPECT_GE(seconds_since(start), 0.1);
+    EXPECT_TRUE(stopped.stalled());
+    const double waited = queue.counters().seconds_waited;
+    EXPECT_GE(waited, 0.1);
+
+    start = Clock::now();
+    for (int i = 2; i < 52; ++i)
+        EXPECT_FALSE(queue.publish(step(i), 1));
+    EXPECT_LT(queue.counters().seconds_waited - waited, 2.0) << "not 50 times 0.1 s";
+    EXPECT_EQ(queue.counters().dropped, 51u);
+
+    // When it goes on, all is as before.
+    EXPECT_TRUE(stopped.release(held.sequence));
+    EXPECT_FALSE(stopped.stalled());
+    EXPECT_TRUE(queue.publish(step(52), 1));
+    EXPECT_EQ(take_all(stopped), (std::vector<int>{52}));
+}
+
+TEST(StagingQueue, AStoppedReaderCostsTheOthersNothingOnceTheLimitHasPassed) {
+    auto limited = options(QueuePolicy::block, 2);
+    limited.time_limit = 50ms;
+    Queue queue(limited);
+    QueueReader stopped = queue.attach();
+    QueueReader alive = queue.attach();
+    queue.publish(step(0), 1);
+    const Delivery held = stopped.next(0s);
+    EXPECT_EQ(take_all(alive), (std::vector<int>{0}));
+    queue.publish(step(1), 1);
+    EXPECT_EQ(take_all(alive), (std::vector<int>{1}));
+    // Both places are taken: step 0 is held, and step 1 due to the stopped reader.
+    for (int i = 2; i < 30; ++i) {
+        EXPECT_TRUE(queue.publish(step(i), 1));
+        EXPECT_EQ(take_all(alive), (std::vector<int>{i}));
+    }
+    EXPECT_EQ(alive.missed(), 0u);
+    EXPECT_GE(stopped.missed(), 28u);
+    EXPECT_LT(queue.counters().seconds_waited, 1.4) << "one wait, not one a step";
+}
+
+TEST(StagingQueue, BlockFailsAfterItsTimeLimitIfToldSo) {
+    auto failing = options(QueuePolicy::block, 1);
+    failing.time_limit = 20ms;
+    failing.on_timeout = OnTimeout::fail;
+    Queue queue(failing);
+    QueueReader reader = queue.attach();
+    queue.publish(step(0), 1);
+    EXPECT_THROW(queue.publish(step(1), 1), QueueTimeout);
+    EXPECT_EQ(take_all(reader), (std::vector<int>{0})) << "what was there is not lost";
+    EXPECT_TRUE(queue.publish(step(2), 1));
+    EXPECT_EQ(reader.missed(), 1u);
+    EXPECT_EQ(queue.counters().dropped, 1u);
+}
+
+TEST(StagingQueue, AReaderThatDisappearsFreesWhatItHeldAndWakesTheSolver) {
+    Queue queue(options(QueuePolicy::block, 2));
+    auto reader = std::make_unique<QueueReader>(queue.attach());
+    queue.publish(step(0), 1);
+    queue.publish(step(1), 1);
+    ASSERT_TRUE(reader->next(0s));
+    std::thread end([&] {
+        std::this_thread::sleep_for(20ms);
+        reader.reset();
+    });
+    EXPECT_TRUE(queue.publish(step(2), 1));
+    EXPECT_TRUE(queue.publish(step(3), 1));
+    end.join();
+    EXPECT_EQ(queue.readers(), 0u);
+    EXPECT_EQ(queue.counters().dropped, 0u) << "nobody is left to miss a step";
+    EXPECT_TRUE(queue.drain(0s));
+}
+
+TEST(StagingQueue, DetachWakesAReaderThatWaits) {
+    Queue queue(options(QueuePolicy::block, 1));
+    QueueReader reader = queue.attach();
+    std::thread other([&] {
+        std::this_thread::sleep_for(20ms);
+        reader.detach();
+    });
+    EXPECT_EQ(reader.next(long_enough).arrival, Arrival::detached);
+    other.join();
+    EXPECT_EQ(reader.next(0s).arrival, Arrival::detached);
+    EXPECT_FALSE(reader.release(0));
+}
+
+TEST(StagingQueue, AReadersWaitEndsAtItsLimit) {
+    Queue queue(options(QueuePolicy::block, 1));
+    QueueReader reader = queue.attach();
+    const auto start = Clock::now();
+    EXPECT_EQ(reader.next(30ms).arrival, Arrival::timeout);
+    EXPECT_GE(seconds_since(start), 0.03);
+    std::thread solver([&] {
+        std::this_thread::sleep_for(20ms);
+        queue.publish(step(0), 1);
+    });
+    EXPECT_TRUE(reader.next(std::chrono::nanoseconds::max())) << "for ever does not overflow";
+    solver.join();
+}
+
+TEST(StagingQueue, CloseLetsReadersFinishAndStopsWriters) {
+    Queue queue(options(QueuePolicy::block, 2));
+    QueueReader reader = queue.attach();
+    queue.publish(step(0), 1);
+    queue.close();
+    EXPECT_THROW(queue.publish(step(1), 1), std::logic_error);
+    EXPECT_FALSE(queue.drain(1ms));
+    const Delivery last = reader.next(0s);
+    EXPECT_EQ(number_of(last), 0);
+    EXPECT_EQ(reader.next(long_enough).arrival, Arrival::ended);
+    reader.release(last.sequence);
+    EXPECT_TRUE(queue.drain(0s));
+}
+
+TEST(StagingQueue, CloseWakesAWriterThatWaits) {
+    Queue queue(options(QueuePolicy::block, 1));
+    QueueReader reader = queue.attach();
+    queue.publish(step(0), 1);
+    std::thread other([&] {
+        std::this_thread::sleep_for(20ms);
+        queue.close();
+    });
+    EXPECT_FALSE(queue.publish(step(1), 1));
+    other.join();
+}
+
+TEST(StagingQueue, ReadersMayOutliveTheQueue) {
+    auto queue = std::make_unique<Queue>(options(QueuePolicy::block, 1));
+    QueueReader reader = queue->attach();
+    queue->publish(step(5), 1);
+    queue.reset();
+    EXPECT_EQ(take_all(reader), (std::vector<int>{5}));
+    EXPECT_EQ(reader.next(long_enough).arrival, Arrival::ended);
+}
+
+TEST(StagingQueue, RoomIsReservedBeforeTheStepIsWritten) {
+    Queue queue(options(QueuePolicy::drop_newest, 1));
+    QueueReader reader = queue.attach();
+    ASSERT_TRUE(queue.reserve(8));
+    EXPECT_EQ(queue.counters().bytes, 8u);
+    EXPECT_FALSE(queue.reserve(8)) << "the only place is taken";
+    EXPECT_EQ(reader.next(0s).arrival, Arrival::timeout) << "and nothing to see yet";
+    EXPECT_EQ(queue.commit(step(0), 8), 0u);
+    EXPECT_EQ(take_all(reader), (std::vector<int>{0}));
+    ASSERT_TRUE(queue.reserve(8));
+    queue.cancel(8);
+    const auto counters = queue.counters();
+    EXPECT_EQ(counters.bytes, 0u);
+    EXPECT_EQ(counters.published, 2u) << "the one refused, and the one committed";
+}
+
+TEST(StagingQueue, APayloadMayUseTheQueueWhenItGoes) {
+    Queue queue(options(QueuePolicy::latest_only, 2));
+    int gone = 0;
+    for (int i = 0; i < 5; ++i)
+        queue.publish(std::shared_ptr<void>(nullptr,
+                                            [&](void*) {
+                                                (void)queue.counters(); // would lock up if locked
+                                                ++gone;
+                                            }),
+                      1);
+    EXPECT_EQ(gone, 4);
+    queue.publish(step(5), 1); // the last of them goes while the queue is there
+    EXPECT_EQ(gone, 5);
+}
+
+TEST(StagingQueue, RefusesOptionsThatAllowNothing) {
+    EXPECT_THROW(Queue(options(QueuePolicy::block, 0)), std::invalid_argument);
+    auto no_bytes = options(QueuePolicy::block, 1);
+    no_bytes.bytes = 0;
+    EXPECT_THROW(Queue{no_bytes}, std::invalid_argument);
+    auto negative = options(QueuePolicy::block, 1);
+    negative.time_limit = -1s;
+    EXPECT_THROW(Queue{negative}, std::invalid_argument);
+}
+
+/// What a reader saw over its life.
+struct Life {
+    std::uint64_t delivered = 0, missed = 0, first = 0, last = 0;
+    bool in_order = true;
+    Arrival end = Arrival::timeout;
+};
+
+Life live(QueueReader reader, std::chrono::microseconds pace, std::atomic<int>& torn) {
+    Life life;
+    for (;;) {
+        const Delivery delivery = reader.next(long_enough);
+        if (!delivery) {
+            life.end = delivery.arrival;
+            life.missed = reader.missed();
+            EXPECT_EQ(reader.delivered(), life.delivered);
+            return life;
+        }
+        if (life.delivered == 0)
+            life.first = delivery.sequence;
+        else if (delivery.sequence <= life.last)
+            life.in_order = false;
+        life.last = delivery.sequence;
+        ++life.delivered;
+        const auto& numbers = *static_cast<std::vector<std::uint64_t>*>(delivery.payload.get());
+        if (pace > 0us)
+            std::this_thread::sleep_for(pace);
+        for (const auto number : numbers)
+            torn += number != numbers.front() ? 1 : 0;
+        reader.release(delivery.sequence);
+    }
+}
+
+void run_many(QueuePolicy policy) {
+    // Given a solver that reuses a few buffers, and readers of different speed from the start on.
+    constexpr int steps = 300, count = 4;
+    // A buffer goes back to the pool when the queue lets go of it, and is then written anew.
+    std::mutex mutex;
+    std::vector<std::unique_ptr<std::vector<std::uint64_t>>> pool;
+    Queue queue(options(policy, 6));
+    std::atomic<int> torn{0};
+    std::vector<QueueReader> readers;
+    for (int r = 0; r < count; ++r)
+        readers.push_back(queue.attach());
+    std::vector<Life> lives(count);
+    std::vector<std::thread> threads;
+    for (std::size_t r = 0; r < count; ++r)
+        threads.emplace_back([&, r, reader = std::move(readers[r])]() mutable {
+            lives[r] = live(std::move(reader), std::chrono::microseconds(200 * r), torn);
+        });
+    // And others that come and go, some without releasing anything.
+    std::atomic<bool> running{true};
+    std::atomic<int> visits{0};
+    threads.emplace_back([&] {
+        std::mt19937 random(7);
+        while (running) {
+            QueueReader guest = queue.attach();
+            for (auto n = random() % 3; n > 0; --n) {
+                const Delivery delivery = guest.next(1ms);
+                if (delivery && random() % 2 == 0)
+                    guest.release(delivery.sequence);
+            }
+            ++visits;
+        }
+    });
+    for (std::uint64_t i = 0; i < steps; ++i) {
+        if (i % 4 == 0)
+            std::this_thread::sleep_for(100us); // a solver computes between steps
+        std::unique_ptr<std::vector<std::uint64_t>> buffer;
+        {
+            const std::lock_guard lock(mutex);
+            if (!pool.empty()) {
+                buffer = std::move(pool.back());
+                pool.pop_back();
+            }
+        }
+        if (!buffer)
+            buffer = std::make_unique<std::vector<std::uint64_t>>(512);
+        for (auto& number : *buffer)
+            number = i;
+        auto* memory = buffer.release();
+        queue.publish(std::shared_ptr<void>(memory,
+                                            [&](void* p) {
+                                                const std::lock_guard lock(mutex);
+                                                pool.emplace_back(
+                                                    static_cast<std::vector<std::uint64_t>*>(p));
+                                            }),
+                      memory->size() * 8);
+    }
+    running = false;
+    queue.close();
+    for (auto& thread : threads)
+        thread.join();
+
+    EXPECT_EQ(torn, 0);
+    EXPECT_GT(visits, 0);
+    EXPECT_TRUE(queue.drain(0s)) << "nobody holds anything any more";
+    const auto counters = queue.counters();
+    EXPECT_EQ(counters.published, static_cast<std::uint64_t>(steps));
+    EXPECT_LE(counters.peak_bytes, 6u * 512 * 8);
+    for (const Life& life : lives) {
+        EXPECT_TRUE(life.in_order);
+        EXPECT_EQ(life.end, Arrival::ended);
+        EXPECT_EQ(life.delivered + life.missed, static_cast<std::uint64_t>(steps));
+        if (policy == QueuePolicy::block) {
+            EXPECT_EQ(life.missed, 0u);
+        }
+    }
+    if (policy == QueuePolicy::block) {
+        EXPECT_EQ(counters.dropped, 0u);
+    }
+}
+
+TEST(StagingQueueThreads, BlockLosesNothing) { run_many(QueuePolicy::block); }
+TEST(StagingQueueThreads, DropNewestAccountsForEveryStep) { run_many(QueuePolicy::drop_newest); }
+TEST(StagingQueueThreads, DropOldestAccountsForEveryStep) { run_many(QueuePolicy::drop_oldest); }
+TEST(StagingQueueThreads, LatestOnlyAccountsForEveryStep) { run_many(QueuePolicy::latest_only); }
+
+} // namespace
+} // namespace uzushio::staging
