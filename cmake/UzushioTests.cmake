@@ -37,3 +37,8 @@ foreach(source IN LISTS tests)
         set_tests_properties(${name}.${n} PROPERTIES PROCESSORS ${n} TIMEOUT 120)
     endforeach()
 endforeach()
+
+option(UZUSHIO_FUZZ "Offer the fuzzer's target fuzz_decode (clang)" OFF)
+if(UZUSHIO_FUZZ)
+    include(UzushioFuzz)
+endif()

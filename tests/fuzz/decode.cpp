@@ -1,0 +1,75 @@
+// What a hostile peer can send: any bytes must be decoded, or refused with DecodeError, and nothing
+// else.
+//
+// libFuzzer calls the function below (CMake option UZUSHIO_FUZZ, clang); the ordinary tests call it
+// with the files of corpus/. The first byte is the message's type, and the rest its body, without
+// the frame, whose checksum would keep the fuzzer out; then all is tried as a frame too.
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <vector>
+
+#include "staging/decode_error.hpp"
+#include "staging/message_codec.hpp"
+#include "staging/select.hpp"
+#include "staging/step_info.hpp"
+
+namespace {
+
+using namespace uzushio::staging;
+
+void require(bool holds, const char* what) {
+    if (holds)
+        return;
+    std::fprintf(stderr, "fuzz: %s\n", what);
+    std::abort();
+}
+
+std::span<const std::byte> body_of(const std::vector<std::byte>& message) {
+    return std::span(message).subspan(Frame::size);
+}
+
+/// Whatever was decoded can be sent on, and comes out as the same bytes. (Not: equal, since NaNs
+/// are not.)
+void try_body(std::uint16_t type, std::span<const std::byte> body, const Limits& limits) {
+    const Message message = decode_body(type, body, limits);
+    const auto bytes = encode(message);
+    const Frame frame = decode_frame(std::span(bytes).first<Frame::size>());
+    const auto again = encode(decode(frame, body_of(bytes)));
+    require(frame.type == type, "a message changes its type");
+    require(bytes == again, "a message changes when it is sent on");
+    require(body_of(bytes).size() == body.size(), "a message changes its length");
+
+    if (const auto* announce = std::get_if<Announce>(&message)) {
+        // A decoded step must be safe to use with a segment that is too small for it.
+        const std::vector<std::byte> segment(64);
+        for (const Block& block : announce->step.blocks)
+            for (const StoredArray& array : block.arrays)
+                try {
+                    const auto view = view_of(announce->step, block, array, segment);
+                    require(view.bytes() <= 64, "a view reaches out of its segment");
+                } catch (const std::invalid_argument&) {
+                }
+    }
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::span all(reinterpret_cast<const std::byte*>(data), size);
+    if (size == 0)
+        return 0;
+    for (const Limits& limits : {Limits{}, Limits::handshake()})
+        try {
+            try_body(data[0], all.subspan(1), limits);
+        } catch (const DecodeError&) {
+        }
+    if (size >= Frame::size)
+        try {
+            (void)decode(decode_frame(all.first<Frame::size>()), all.subspan(Frame::size));
+        } catch (const DecodeError&) {
+        }
+    return 0;
+}
