@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 namespace uzushio::channel {
 
@@ -268,7 +269,10 @@ class Sampler {
 } // namespace
 
 Samples sample(Solver& solver, const std::vector<int>& cells) {
-    return Sampler(solver, cells).take();
+    const auto counters = std::pair(solver.traffic(), solver.watch()); // of steps alone
+    auto samples = Sampler(solver, cells).take();
+    std::tie(solver.traffic(), solver.watch()) = counters;
+    return samples;
 }
 
 } // namespace uzushio::channel

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <numbers>
+#include <tuple>
 
 namespace uzushio::channel {
 
@@ -113,6 +115,7 @@ linalg::Stage Solver::momentum(const Substep& s) {
 
 linalg::Stage Solver::projection(const Velocity& velocity, double time, double diffusion,
                                  bool keep_pressure) {
+    assert(time > 0);
     // The old convective terms are free until the next substep: the potential and its factors.
     return {{{&wall_.pressure(), poisson_shift_.data(), {old_.u}, old_.w}},
             {velocity.w},
@@ -201,9 +204,11 @@ void Solver::settle() {
 void Solver::refresh() { exchange_ghosts(); }
 
 double Solver::measure_rate() {
+    const auto counters = std::pair(traffic_, watch_); // of steps alone
     // The new convective terms are scratch between steps.
     double rate = convection_.evaluate_with_rate(now_, n_);
     MPI_Allreduce(MPI_IN_PLACE, &rate, 1, MPI_DOUBLE, MPI_MAX, grid_.all().get());
+    std::tie(traffic_, watch_) = counters;
     return rate;
 }
 

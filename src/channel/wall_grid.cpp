@@ -1,5 +1,8 @@
 #include "channel/wall_grid.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -31,6 +34,14 @@ void check(const Parameters& p) {
         fail("a process grid of " + std::to_string(p.py) + " x " + std::to_string(p.pz) +
              " is too fine: it needs py <= " + std::to_string(modes.kx) +
              " (modes in x) and pz <= " + std::to_string(p.nz()) + " (cells in z)");
+    // MPI counts in int: the whole columns and planes of an all-to-all must not pass it.
+    const auto share = [](std::int64_t n, int parts) { return (n + parts - 1) / parts; };
+    const std::int64_t local = share(modes.kx, p.py) * modes.columns_y();
+    const std::int64_t doubles =
+        2 * std::max((share(p.nz(), p.pz) + 1) * local, 9 * share(modes.my, p.py) * modes.kx);
+    if ((p.py > 1 || p.pz > 1) && doubles > std::numeric_limits<int>::max())
+        fail("a rank would hold more than the 2^31 values of a field that MPI can count; "
+             "use more ranks");
 }
 
 WallGrid::WallGrid(std::span<const double> faces) : faces_(faces.begin(), faces.end()) {

@@ -39,7 +39,7 @@ struct Stage {
 };
 
 /// Solves tridiagonal systems along z for each mode of planes that Pz ranks hold in blocks. The
-/// arithmetic, and so the result to the last bit, does not depend on the number of ranks.
+/// order of operations does not depend on the number of ranks.
 class TridiagonalSolver {
   public:
     virtual ~TridiagonalSolver() = default;

@@ -42,6 +42,8 @@ class Communicator {
 
   private:
     explicit Communicator(MPI_Comm comm) : comm_(comm) {
+        // Whatever the caller's communicator does: nobody looks at return codes in here.
+        MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
         MPI_Comm_rank(comm, &rank_);
         MPI_Comm_size(comm, &size_);
     }

@@ -102,7 +102,10 @@ void PlaneTransform::plan_columns(int waves, std::vector<Plan>& backward,
     }
     to_physical_.reset(fftw_plan_dft_c2r_1d(modes_.mx, y, row.data(), planner));
     to_spectral_.reset(fftw_plan_dft_r2c_1d(modes_.mx, row.data(), y, planner));
-    if (!to_physical_ || !to_spectral_)
+    const auto missing = [](const std::vector<Plan>& plans) {
+        return std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return !plan; });
+    };
+    if (!to_physical_ || !to_spectral_ || missing(backward) || missing(forward))
         throw std::runtime_error("FFTW made no plan for " + std::to_string(modes_.mx) + " x " +
                                  std::to_string(modes_.my) + " points");
 }

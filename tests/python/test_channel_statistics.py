@@ -117,6 +117,31 @@ def test_energy_is_lost_as_fast_as_it_is_dissipated_and_gained_as_it_is_produced
     assert rate == pytest.approx(budget, rel=1e-3)
 
 
+def test_the_energy_budget_closes_in_each_cell_as_the_grid_is_refined() -> None:
+    """What the terms leave over is the local rate of change of the energy."""
+    residuals = []
+    for nz in (22, 66):
+        case = CASE.model_copy(
+            update={
+                "grid": CASE.grid.model_copy(update={"nz": nz}),
+                "time": CASE.time.model_copy(update={"cfl": None, "dt": 1e-6}),
+            }
+        )
+        solver = ChannelSolver(case, MPI.COMM_SELF)
+        states = []
+        for _ in range(3):
+            solver.step()
+            states.append(solver.statistics(solver.sample(), 1))
+        rate = (states[2].tke.values - states[0].tke.values) / 2e-6
+        peak = float(abs(states[1].production).max())
+        residuals.append(abs(rate - states[1].budget_residual.values).max() / peak)
+        for term in ("turbulent_transport", "pressure_transport", "viscous_diffusion"):
+            # Each term is large enough that its sign or a factor would be seen.
+            assert abs(states[1][term].values).max() > 0.05 * peak
+    assert residuals[1] < 0.01
+    assert residuals[1] < 0.5 * residuals[0]
+
+
 def test_steering_changes_the_drive_within_its_limits(solver: ChannelSolver) -> None:
     assert set(solver.parameters()) == {"pressure_gradient", "cfl"}
     with pytest.raises(ValueError, match="outside"):

@@ -9,13 +9,12 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from uzushio.case import Case, Length, Section, Statistics
-from uzushio.errors import CaseError
 
 #: Largest CFL number for which three-substep Runge–Kutta is stable for the shortest wave.
 STABLE_CFL = float(np.sqrt(3.0) / np.pi)
 
 Positive = Annotated[float, Field(gt=0.0)]
-EvenCount = Annotated[int, Field(ge=4, multiple_of=2)]
+EvenCount = Annotated[int, Field(ge=4, le=2**20, multiple_of=2)]
 
 
 class Grid(Section):
@@ -23,7 +22,7 @@ class Grid(Section):
 
     nx: EvenCount = Field(description="points in x, streamwise")
     ny: EvenCount = Field(description="points in y, spanwise")
-    nz: Annotated[int, Field(ge=2)] = Field(description="cells in z, wall-normal")
+    nz: Annotated[int, Field(ge=2, le=2**20)] = Field(description="cells in z, wall-normal")
     lx: Length = Field(description="streamwise length over h")
     ly: Length = Field(description="spanwise length over h")
     stretching: Annotated[float, Field(ge=0.0, le=5.0)] = Field(
@@ -120,7 +119,7 @@ class Initial(Section):
         "large waves that become turbulence within about two h/u_tau",
     )
     amplitude: Positive = Field(1.0, description="of the waves, times their usual size")
-    seed: int = Field(0, description="of the random phases")
+    seed: Annotated[int, Field(ge=0)] = Field(0, description="of the random phases")
 
 
 class Numerics(Section):
@@ -149,7 +148,7 @@ class ChannelStatistics(Statistics):
     """When averages are sampled, and where spectra are taken."""
 
     spectra_at: list[Annotated[float, Field(gt=0.0, lt=2.0)]] = Field(
-        [0.03, 0.1, 0.5, 1.0], description="heights z/h of the spectra"
+        [0.03, 0.1, 0.5, 1.0], min_length=1, description="heights z/h of the spectra"
     )
 
 
@@ -171,46 +170,3 @@ class ChannelCase(Case):
                 "(sqrt(3)/pi: Fourier modes move faster than their grid)"
             )
         return self
-
-
-#: Fewest planes a rank should hold before another rank joins it in a plane.
-FEWEST_PLANES = 8
-
-
-def decompose(case: ChannelCase, ranks: int) -> tuple[int, int]:
-    """Choose Py × Pz for a number of ranks.
-
-    As few ranks as possible share a plane, because only they need all-to-alls, while each rank
-    keeps enough planes for the sweeps along z.
-
-    Raises:
-        CaseError: if the ranks given in the case, or any, do not fit the grid.
-    """
-    given = case.decomposition
-    kept = (case.grid.nx - 1) // 3 + 1 if case.numerics.dealiasing == "2/3" else case.grid.nx // 2
-    widest = min(kept, case.grid.ny)
-    if given.py is not None and given.pz is not None:
-        if given.py * given.pz != ranks:
-            raise CaseError(
-                f"decomposition.py x pz = {given.py} x {given.pz} = {given.py * given.pz} does not "
-                f"have the {ranks} ranks of the job; start {given.py * given.pz} ranks, or leave "
-                "it out."
-            )
-        if given.py > widest or given.pz > case.grid.nz:
-            raise CaseError(
-                f"decomposition {given.py} x {given.pz} is too fine for the grid: py can be at "
-                f"most {widest} (modes in x) and pz at most {case.grid.nz} (cells in z)."
-            )
-        return given.py, given.pz
-    fits = [
-        (py, ranks // py)
-        for py in range(1, min(ranks, widest) + 1)
-        if ranks % py == 0 and ranks // py <= case.grid.nz
-    ]
-    if not fits:
-        raise CaseError(
-            f"{ranks} ranks do not fit the grid: they must be py x pz with py <= {widest} (modes "
-            f"in x) and pz <= {case.grid.nz} (cells in z); choose another number of ranks."
-        )
-    roomy = [fit for fit in fits if case.grid.nz // fit[1] >= FEWEST_PLANES]
-    return roomy[0] if roomy else fits[-1]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-import uzushio._core as _core
 from uzushio import fft_plans
 from uzushio.case import Case
 from uzushio.channel import initial
 from uzushio.channel import statistics as averages
-from uzushio.channel.case import STABLE_CFL, ChannelCase, decompose
+from uzushio.channel.case import STABLE_CFL, ChannelCase
+from uzushio.channel.decomposition import MOST_ARRAYS, arrays, core, core_parameters, decompose
 from uzushio.errors import CaseError
 from uzushio.solver import (
     DistributedArray,
@@ -33,32 +33,9 @@ if TYPE_CHECKING:
     import xarray as xr
     from mpi4py import MPI
 
-core: Any = _core.channel
-
 COMPONENTS = ("u", "v", "w", "p")
-DEALIASING = {
-    "3/2": core.Dealiasing.three_halves,
-    "2/3": core.Dealiasing.two_thirds,
-    "none": core.Dealiasing.none,
-}
 #: A fixed time step at this many times the stable CFL number only amplifies.
 RUNAWAY = 3.0
-
-
-def core_parameters(case: ChannelCase, py: int, pz: int) -> Any:
-    """Translate a case into what the compiled solver takes."""
-    parameters = core.Parameters()
-    parameters.nx, parameters.ny = case.grid.nx, case.grid.ny
-    parameters.lx, parameters.ly = case.grid.lx, case.grid.ly
-    parameters.faces = case.grid.wall_faces().tolist()
-    parameters.viscosity = case.flow.viscosity
-    rate = case.flow.reynolds_bulk is not None
-    parameters.forcing = core.Forcing.flow_rate if rate else core.Forcing.pressure_gradient
-    parameters.drive = case.flow.drive
-    parameters.dealiasing = DEALIASING[case.numerics.dealiasing]
-    parameters.scheme = case.numerics.scheme
-    parameters.py, parameters.pz = py, pz
-    return parameters
 
 
 class ChannelSolver(Solver):
@@ -76,12 +53,13 @@ class ChannelSolver(Solver):
         faces = grid.wall_faces()
         plus = case.flow.expected_u_tau / case.flow.viscosity
         heights = np.diff(faces)
-        field = grid.nx * grid.ny * grid.nz * 8 / ranks
+        held = arrays(case, needs.bytes, ranks)
+        crowded = [f"more than {MOST_ARRAYS:.0f} arrays: a rank has few planes or rows"]
         return Estimate(
             grid=f"{grid.nx} x {grid.ny} x {grid.nz} points in {grid.lx:.4g} x {grid.ly:.4g} x 2, "
             f"on {py} x {pz} ranks in y and z",
             memory_per_rank=needs.bytes,
-            field_arrays=needs.bytes / field,
+            field_arrays=held,
             traffic={
                 kind: Traffic(messages, sent)
                 for kind, (_, messages, sent) in needs.traffic.items()
@@ -91,6 +69,7 @@ class ChannelSolver(Solver):
                 f"resolution in wall units if u_tau = {case.flow.expected_u_tau:.3g}: "
                 f"dx+ = {grid.lx / grid.nx * plus:.1f}, dy+ = {grid.ly / grid.ny * plus:.1f}, "
                 f"dz+ = {heights.min() * plus:.2f} to {heights.max() * plus:.1f}",
+                *(crowded if held > MOST_ARRAYS else []),
             ),
         )
 
@@ -275,9 +254,11 @@ class ChannelSolver(Solver):
         drive = "bulk_velocity" if rate else "pressure_gradient"
         steerable = {drive: Parameter(self._drive, 0.0, 100.0 * self.case.flow.drive, "1", "drive")}
         if self._cfl is not None:
-            steerable["cfl"] = Parameter(self._cfl, 0.0, STABLE_CFL, "1", "CFL number of a step")
+            steerable["cfl"] = Parameter(self._cfl, 1e-3, STABLE_CFL, "1", "CFL number of a step")
         else:
-            steerable["dt"] = Parameter(self._longest, 0.0, 100 * self._longest, "h/U", "time step")
+            steerable["dt"] = Parameter(
+                self._longest, 1e-3 * self._longest, 100 * self._longest, "h/U", "time step"
+            )
         return steerable
 
     def _steer(self, name: str, value: float) -> None:
@@ -301,7 +282,8 @@ class ChannelSolver(Solver):
     def figures(self, folder: Path, statistics: xr.Dataset | None) -> list[Path]:
         """Draw the cross-section, the plane near the wall and the profiles (collective)."""
         u = self.physical("u")
-        plus = self.case.flow.expected_u_tau / self.case.flow.viscosity
+        u_tau = float(np.sqrt(max(self.core.wall_shear(), 0.0))) or self.case.flow.expected_u_tau
+        plus = u_tau / self.case.flow.viscosity
         near_wall = int(np.argmin(np.abs(self.centres * plus - 15.0)))
         start = (self.core.planes[0], self._output().rows[0])
         pieces = self.comm.gather((start, u[:, :, 0], self._rows_of_plane(u, near_wall)))
@@ -325,7 +307,7 @@ class ChannelSolver(Solver):
             wall_parallel=wall,
             mean=mean,
             wall_parallel_z=float(self.centres[near_wall]),
-            u_tau=self.case.flow.expected_u_tau,
+            u_tau=u_tau,
             viscosity=self.case.flow.viscosity,
         )
         return figures.draw(

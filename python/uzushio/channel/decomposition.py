@@ -1,0 +1,85 @@
+"""How the channel is laid out on ranks, and what the compiled solver is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import uzushio._core as _core
+from uzushio.channel.case import ChannelCase
+from uzushio.errors import CaseError
+
+core: Any = _core.channel
+
+DEALIASING = {
+    "3/2": core.Dealiasing.three_halves,
+    "2/3": core.Dealiasing.two_thirds,
+    "none": core.Dealiasing.none,
+}
+#: Arrays of a field's size that a rank should not exceed.
+MOST_ARRAYS = 14.0
+
+
+def core_parameters(case: ChannelCase, py: int, pz: int) -> Any:
+    """Translate a case on a Py × Pz grid of ranks into what the compiled solver takes."""
+    result = core.Parameters()
+    result.nx, result.ny = case.grid.nx, case.grid.ny
+    result.lx, result.ly = case.grid.lx, case.grid.ly
+    result.faces = case.grid.wall_faces().tolist()
+    result.viscosity = case.flow.viscosity
+    rate = case.flow.reynolds_bulk is not None
+    result.forcing = core.Forcing.flow_rate if rate else core.Forcing.pressure_gradient
+    result.drive = case.flow.drive
+    result.dealiasing = DEALIASING[case.numerics.dealiasing]
+    result.scheme = case.numerics.scheme
+    result.py, result.pz = py, pz
+    return result
+
+
+def arrays(case: ChannelCase, held: int, ranks: int) -> float:
+    """Bytes of a rank in arrays of the size of its part of a field."""
+    return held * ranks / (8.0 * case.grid.nx * case.grid.ny * case.grid.nz)
+
+
+def decompose(case: ChannelCase, ranks: int) -> tuple[int, int]:
+    """Choose Py × Pz for a number of ranks, unless the case gives it.
+
+    The grid that sends least, of those whose busiest rank holds at most `MOST_ARRAYS`; if there is
+    none, the one that holds least.
+
+    Raises:
+        CaseError: if the ranks given in the case, or any, do not fit the grid.
+    """
+    given = case.decomposition
+    kept = (case.grid.nx - 1) // 3 + 1 if case.numerics.dealiasing == "2/3" else case.grid.nx // 2
+    widest = min(kept, case.grid.ny)
+    if given.py is not None and given.pz is not None:
+        if given.py * given.pz != ranks:
+            raise CaseError(
+                f"decomposition.py x pz = {given.py} x {given.pz} = {given.py * given.pz} does not "
+                f"have the {ranks} ranks of the job; start {given.py * given.pz} ranks, or leave "
+                "it out."
+            )
+        if given.py > widest or given.pz > case.grid.nz:
+            raise CaseError(
+                f"decomposition {given.py} x {given.pz} is too fine for the grid: py can be at "
+                f"most {widest} (modes in x) and pz at most {case.grid.nz} (cells in z)."
+            )
+        return given.py, given.pz
+    fits = [
+        (py, ranks // py)
+        for py in range(1, min(ranks, widest) + 1)
+        if ranks % py == 0 and ranks // py <= case.grid.nz
+    ]
+    if not fits:
+        raise CaseError(
+            f"{ranks} ranks do not fit the grid: they must be py x pz with py <= {widest} (modes "
+            f"in x) and pz <= {case.grid.nz} (cells in z); choose another number of ranks."
+        )
+
+    def cost(fit: tuple[int, int]) -> tuple[float, int]:
+        needs = core.estimate(core_parameters(case, *fit))
+        sent = sum(size for _, _, size in needs.traffic.values())
+        held = arrays(case, needs.bytes, ranks)
+        return max(held, MOST_ARRAYS), sent
+
+    return fits[0] if len(fits) == 1 else min(fits, key=cost)
