@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import uzushio._core as _core
@@ -43,8 +44,8 @@ def arrays(case: ChannelCase, held: int, ranks: int) -> float:
 def decompose(case: ChannelCase, ranks: int) -> tuple[int, int]:
     """Choose Py × Pz for a number of ranks, unless the case gives it.
 
-    The grid that sends least, of those whose busiest rank holds at most `MOST_ARRAYS`; if there is
-    none, the one that holds least.
+    The grid that sends least, of those whose busiest rank holds at most `MOST_ARRAYS`, or, where
+    the parts are small, at most a fifth more than it must.
 
     Raises:
         CaseError: if the ranks given in the case, or any, do not fit the grid.
@@ -76,10 +77,17 @@ def decompose(case: ChannelCase, ranks: int) -> tuple[int, int]:
             f"in x) and pz <= {case.grid.nz} (cells in z); choose another number of ranks."
         )
 
-    def cost(fit: tuple[int, int]) -> tuple[float, int]:
-        needs = core.estimate(core_parameters(case, *fit))
-        sent = sum(size for _, _, size in needs.traffic.values())
-        held = arrays(case, needs.bytes, ranks)
-        return max(held, MOST_ARRAYS), sent
-
-    return fits[0] if len(fits) == 1 else min(fits, key=cost)
+    if len(fits) == 1:
+        return fits[0]
+    needs = {}
+    for fit in fits:
+        with contextlib.suppress(ValueError):  # more values on a rank than MPI can count
+            needs[fit] = core.estimate(core_parameters(case, *fit))
+    if not needs:
+        raise CaseError(f"the grid is too large for {ranks} ranks; use more of them.")
+    held = {fit: arrays(case, need.bytes, ranks) for fit, need in needs.items()}
+    most = max(MOST_ARRAYS, 1.2 * min(held.values()))
+    return min(
+        (fit for fit in needs if held[fit] <= most),
+        key=lambda fit: sum(sent for _, _, sent in needs[fit].traffic.values()),
+    )

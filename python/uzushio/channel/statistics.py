@@ -80,8 +80,8 @@ def dataset(case: ChannelCase, mean: Mapping[str, Sample], count: int) -> xr.Dat
     uuw = m["ulo_uup_w"] - u_below * m["uup_w"] - u_above * m["ulo_w"]
     vvw = m["vlo_vup_w"] - v_below * m["vup_w"] - v_above * m["vlo_w"]
 
-    # Each term as the discrete equations have it, so that the budget closes but for sampling and second order: of
-    # what happens on a face, a cell gets the part that its own value multiplies.
+    # Each term as the discrete equations have it, so that the budget closes but for sampling and
+    # the order of the grid: of what happens on a face, a cell gets what its own value multiplies.
     du, dv = slope(u), slope(v)
     distance = np.diff(z, prepend=-z[0], append=4.0 - z[-1])
     jump_u, jump_v = np.diff(u, prepend=0.0, append=0.0), np.diff(v, prepend=0.0, append=0.0)
