@@ -44,8 +44,9 @@ def arrays(case: ChannelCase, held: int, ranks: int) -> float:
 def decompose(case: ChannelCase, ranks: int) -> tuple[int, int]:
     """Choose Py × Pz for a number of ranks, unless the case gives it.
 
-    The grid that sends least, of those whose busiest rank holds at most `MOST_ARRAYS`, or, where
-    the parts are small, at most a fifth more than it must.
+    As few ranks as possible share a plane, because only they need all-to-alls, among the grids
+    whose busiest rank holds at most `MOST_ARRAYS`, or, where the parts are small, a fifth more than
+    it must.
 
     Raises:
         CaseError: if the ranks given in the case, or any, do not fit the grid.
@@ -87,7 +88,4 @@ def decompose(case: ChannelCase, ranks: int) -> tuple[int, int]:
         raise CaseError(f"the grid is too large for {ranks} ranks; use more of them.")
     held = {fit: arrays(case, need.bytes, ranks) for fit, need in needs.items()}
     most = max(MOST_ARRAYS, 1.2 * min(held.values()))
-    return min(
-        (fit for fit in needs if held[fit] <= most),
-        key=lambda fit: sum(sent for _, _, sent in needs[fit].traffic.values()),
-    )
+    return next(fit for fit in needs if held[fit] <= most)
