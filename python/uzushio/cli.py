@@ -97,7 +97,7 @@ def run(
     Ctrl-C, SIGTERM and SIGUSR1 finish the step, write a checkpoint and stop; a second one stops at
     once. Inside your own mpiexec send SIGUSR1 to it: on the other two it kills its ranks.
     """
-    options = Options(restart, restart_fallback, out, overwrite, quiet)
+    options = Options(restart, restart_fallback, out, overwrite, quiet, case)
     try:
         if launch.wants_job(ranks) and ranks is not None:
             raise SystemExit(launch.run_job(ranks, sys.argv[1:]))

@@ -16,6 +16,7 @@ class Options:
         out: folder of the run instead of the case's.
         overwrite: remove the run that the folder holds.
         quiet: print nothing but errors.
+        case_file: the file that the case was read from.
     """
 
     restart: Path | None = None
@@ -23,3 +24,4 @@ class Options:
     out: Path | None = None
     overwrite: bool = False
     quiet: bool = False
+    case_file: Path | None = None

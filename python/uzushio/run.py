@@ -51,7 +51,9 @@ class _Run:
         self._latest: Path | None = None
         with collective(self._comm):
             if comm.rank == 0:
-                run_folder.check(self._folder, options.restart, options.overwrite)
+                run_folder.check(
+                    self._folder, options.restart, options.overwrite, options.case_file
+                )
         self._solver: Solver = registry.solver_class(case.solver)(case, comm)
 
     def execute(self) -> int:
@@ -97,9 +99,12 @@ class _Run:
     def _claim(self) -> None:
         """Take the folder, and put checkpoints aside that the restart leaves behind."""
         aside: list[Path] = []
+        options = self._options
         with collective(self._comm):
             if self._comm.rank == 0:
-                run_folder.claim(self._folder, self._case, self._options.restart)
+                run_folder.claim(
+                    self._folder, self._case, options.restart, options.overwrite, options.case_file
+                )
                 aside = checkpoint.set_aside(self._folder, self._solver.step_index)
         for path in aside:
             self._say(f"A later checkpoint was set aside as {path}.")

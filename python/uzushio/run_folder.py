@@ -1,4 +1,8 @@
-"""The folder of a run: what it holds, and that no run writes over another."""
+"""The folder of a run: what it holds, and that no run writes over another, or over other files.
+
+A run puts a small file of its own, `MARK`, into its folder. What a run writes is removed or
+replaced only where that mark says that a run wrote it.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from uzushio import __version__
 from uzushio.case import Case
 from uzushio.checkpoint.folder import FOLDER as CHECKPOINTS
 from uzushio.checkpoint.folder import run_of
 from uzushio.errors import OutputError
 from uzushio.statistics import FILE as STATISTICS
 
+MARK = ".uzushio-run"
 CASE = "case.yaml"
 SUMMARY = "summary.json"
 FIGURES = "figures"
-_MARKS = (CASE, CHECKPOINTS, SUMMARY, STATISTICS)
+_WRITTEN = (CASE, CHECKPOINTS, SUMMARY, STATISTICS, FIGURES)
 
 
 def continues(folder: Path, restart: Path | None) -> bool:
@@ -26,39 +32,74 @@ def continues(folder: Path, restart: Path | None) -> bool:
     return restart is not None and run_of(restart).resolve() == folder.resolve()
 
 
-def check(folder: Path, restart: Path | None, overwrite: bool) -> None:
-    """Raise `OutputError` if the folder holds another run, or cannot hold one."""
+def check(
+    folder: Path, restart: Path | None, overwrite: bool, case_file: Path | None = None
+) -> None:
+    """Raise `OutputError` if the folder holds a run, or files of others, or cannot hold a run.
+
+    Args:
+        folder: where the run is to write.
+        restart: what the run is restarted from.
+        overwrite: whether a run that the folder holds is to be removed.
+        case_file: the file that the case was read from, which is not to be replaced.
+    """
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder} is a file; choose another folder with --out.")
-    if overwrite and continues(folder, restart):
+    ours, goes_on = (folder / MARK).exists(), continues(folder, restart)
+    if overwrite and goes_on:
         raise OutputError(
             f"--overwrite would remove the run in {folder} that --restart needs; leave it out to "
             "go on in that folder, or choose another folder with --out."
         )
-    if overwrite or continues(folder, restart):
+    if not (ours and goes_on) and _same(folder / CASE, case_file):
+        raise OutputError(
+            f"{case_file} would be replaced by the run's own copy of the case; choose another "
+            "folder with --out, or give the case file another name."
+        )
+    found = [name for name in _WRITTEN if (folder / name).exists()]
+    if goes_on or not found or (ours and overwrite):
         return
-    found = [mark for mark in _MARKS if (folder / mark).exists()]
-    if found:
+    if ours:
         raise OutputError(
             f"{folder} holds another run ({', '.join(found)}); go on with it (--restart {folder}), "
             "choose another folder (--out DIR), or remove that run (--overwrite)."
         )
+    raise OutputError(
+        f"{folder} holds {', '.join(found)}, and no {MARK} that says that a run wrote it; choose "
+        "another folder with --out, or move it away."
+    )
 
 
-def claim(folder: Path, case: Case, restart: Path | None) -> None:
-    """Make the folder this run's: remove an earlier run, and note the case.
+def claim(
+    folder: Path,
+    case: Case,
+    restart: Path | None,
+    overwrite: bool = False,
+    case_file: Path | None = None,
+) -> None:
+    """Make the folder this run's: remove an earlier run if asked to, and note the case.
 
-    Only what a run writes is removed; other files in the folder stay.
+    Only what a run writes is removed, and only where `MARK` is; other files in the folder stay.
+
+    Raises:
+        OutputError: as `check`, of which the arguments are.
     """
-    if not continues(folder, restart):
-        for mark in (*_MARKS, FIGURES):
-            path = folder / mark
+    check(folder, restart, overwrite, case_file)
+    if not continues(folder, restart) and (folder / MARK).exists():
+        for name in _WRITTEN:
+            path = folder / name
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
+    replace(folder / MARK, json.dumps({"uzushio": __version__}) + "\n")
     replace(folder / CASE, case.to_yaml())
+
+
+def _same(one: Path, other: Path | None) -> bool:
+    """Whether both paths name one file that exists."""
+    return other is not None and one.exists() and other.exists() and one.samefile(other)
 
 
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> Path:

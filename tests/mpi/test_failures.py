@@ -96,6 +96,14 @@ def test_another_run_in_the_folder_is_left_alone(uzushio: Run, case: Path, tmp_p
     assert uzushio("run", case, "--ranks", 2, "--overwrite").returncode == 0
 
 
+def test_the_users_own_case_file_is_never_replaced(uzushio: Run, case: Path) -> None:
+    before = case.read_text()
+    done = uzushio("run", case, "--out", ".", "--overwrite")
+    assert done.returncode == 1
+    assert "would be replaced" in done.stderr
+    assert case.read_text() == before
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system that holds one checkpoint of `BIG` and a part of a second one."""

@@ -47,8 +47,29 @@ def test_a_restarted_run_goes_on_in_its_own_folder(tmp_path: Path, inner: str) -
 def test_overwrite_removes_the_run_and_nothing_else(tmp_path: Path) -> None:
     folder = a_run(tmp_path / "a")
     run_folder.check(folder, None, overwrite=True)
-    run_folder.claim(folder, CASE, None)
-    assert sorted(path.name for path in folder.iterdir()) == ["case.yaml", "notes.txt"]
+    run_folder.claim(folder, CASE, None, overwrite=True)
+    there = sorted(path.name for path in folder.iterdir())
+    assert there == [".uzushio-run", "case.yaml", "notes.txt"]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize(
+    "name", ["figures/a.png", "checkpoints/a", "statistics.zarr/a", "summary.json", "case.yaml"]
+)
+def test_files_that_no_run_wrote_are_left_alone(tmp_path: Path, name: str, overwrite: bool) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(OutputError, match=r"and no \.uzushio-run that says that a run wrote it"):
+        run_folder.claim(tmp_path, CASE, None, overwrite)
+    assert (tmp_path / name).read_text() == "mine"
+    assert not (tmp_path / ".uzushio-run").exists()
+
+
+def test_the_case_file_that_is_read_is_not_replaced(tmp_path: Path) -> None:
+    file = a_run(tmp_path / "a") / "case.yaml"
+    with pytest.raises(OutputError, match="would be replaced"):
+        run_folder.claim(tmp_path / "a", CASE, None, True, file)
+    run_folder.claim(tmp_path / "a", CASE, tmp_path / "a", False, file)
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
