@@ -1,13 +1,14 @@
 #include "staging/share.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
 
 namespace uzushio::staging {
 namespace {
 
-/// Numbers of cuts along z, y, x whose product is `parts`, with the least surface between parts;
-/// all in one go, since `parts` has few divisors.
+/// Numbers of parts along z, y, x whose product is `parts`, with the least surface between them.
+/// Tries all: there are few.
 Extent cuts(const Extent& count, std::int64_t parts) {
     Extent best{parts, 1, 1};
     double least = std::numeric_limits<double>::infinity();
@@ -36,6 +37,7 @@ Extent cuts(const Extent& count, std::int64_t parts) {
 } // namespace
 
 Box share(const Box& box, std::int64_t parts, std::int64_t index) {
+    assert(parts >= 1 && index >= 0 && index < parts);
     const Extent number = cuts(box.count, parts);
     const Extent place{index / (number[1] * number[2]), index / number[2] % number[1],
                        index % number[2]};
@@ -56,8 +58,7 @@ std::vector<std::vector<std::uint32_t>> share_blocks(const StepInfo& step, std::
         const Block& block = step.blocks[b];
         if (block.topology != topology)
             continue;
-        const auto volume =
-            std::max({block.elements.volume(), block.vertices.volume(), std::int64_t{1}});
+        const auto volume = std::max(block.vertices.volume(), std::int64_t{1});
         blocks.push_back(static_cast<std::uint32_t>(b));
         until.push_back(until.back() + static_cast<double>(volume));
     }

@@ -14,8 +14,7 @@ namespace uzushio::staging {
 [[nodiscard]] Box share(const Box& box, std::int64_t parts, std::int64_t index);
 
 /// Which blocks of a topology each of `readers` takes if they take whole ones: runs of the table
-/// with about equal numbers of elements (or of vertices, where there are no elements), each block
-/// once.
+/// with about equal numbers of vertices, each block once.
 [[nodiscard]] std::vector<std::vector<std::uint32_t>>
 share_blocks(const StepInfo& step, std::uint32_t topology, std::uint32_t readers);
 
