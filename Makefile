@@ -13,8 +13,11 @@ help:  ## print this
 build:  ## set up, and build and install the package into .venv
 	@tools/setup
 
+# A run that ARGS sends elsewhere, or that goes on, removes nothing.
+FRESH = $(if $(findstring --restart,$(ARGS))$(findstring out,$(ARGS)),,--overwrite)
+
 demo: build  ## run a turbulent channel on RANKS (2) ranks, about two minutes
-	$(ENV) uzushio run examples/cases/channel.yaml --ranks $(RANKS) $(ARGS)
+	$(ENV) uzushio run examples/cases/channel.yaml --ranks $(RANKS) $(FRESH) $(ARGS)
 
 test:  ## every test; ARGS go to pytest
 	@tools/setup --tests

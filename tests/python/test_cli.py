@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
-from conftest import Run
+import pytest
+from conftest import TESTS, Run
 
 from uzushio import __version__
 
@@ -41,3 +43,15 @@ def test_the_version_and_the_help_are_printed(uzushio: Run) -> None:
 def test_quiet_prints_nothing(uzushio: Run, case: Path) -> None:
     done = uzushio("run", case, "--quiet")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fresh"),
+    [("--set time.steps=3", True), ("--restart runs/channel", False), ("--out elsewhere", False)],
+)
+def test_the_demo_can_be_repeated_and_removes_nothing_elsewhere(
+    arguments: str, fresh: bool
+) -> None:
+    command = ["make", "-n", "demo", f"ARGS={arguments}"]
+    shown = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, check=True)
+    assert ("--overwrite" in shown.stdout) == fresh
