@@ -116,6 +116,7 @@ def _run_here(
     comm = MPI.COMM_WORLD
 
     def work() -> int:
+        launch.check_size(comm.size, MPI.Get_library_version())
         if ranks not in (None, comm.size):
             raise LaunchError(
                 f"--ranks {ranks} was given, but the MPI job has {comm.size}; leave --ranks out."

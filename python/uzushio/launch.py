@@ -71,6 +71,27 @@ def wants_job(ranks: int | None) -> bool:
     return ranks is not None and around is None
 
 
+def check_size(size: int, library: str) -> None:
+    """Compare the ranks that the launcher started with those that MPI knows.
+
+    A launcher that does not fit the MPI library starts jobs of one rank each, all in one folder.
+
+    Args:
+        size: number of ranks that MPI knows.
+        library: what `MPI.Get_library_version()` says.
+
+    Raises:
+        LaunchError: if they differ.
+    """
+    around = ranks_around()
+    if around and around != size:
+        raise LaunchError(
+            f"the launcher started {around} ranks, but MPI knows of {size}: the launcher is not "
+            f"that of this MPI library ({library.splitlines()[0].strip()}); use the mpiexec of "
+            "that library (srun: --mpi=pmix), or build mpi4py with the launcher's MPI."
+        )
+
+
 def prepare_environment() -> None:
     """Set what MPI and OpenMP read when they start, unless the user has set it."""
     os.environ.setdefault("OMPI_MCA_osc", "^ucx")

@@ -48,6 +48,14 @@ def test_a_job_is_started_outside_of_one_only(monkeypatch: pytest.MonkeyPatch) -
         launch.wants_job(3)
 
 
+def test_a_launcher_of_another_mpi_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    launch.check_size(1, "An MPI v1")
+    monkeypatch.setenv("PMI_SIZE", "4")
+    launch.check_size(4, "An MPI v1")
+    with pytest.raises(LaunchError, match=r"started 4 ranks, but MPI knows of 1: .*\(An MPI v1\)"):
+        launch.check_size(1, "An MPI v1\nmore")
+
+
 def test_more_ranks_than_cores_are_not_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch.os, "sched_getaffinity", lambda _: {0, 1})
     mpiexec = launch.find_mpiexec()
