@@ -13,6 +13,7 @@ from uzushio.errors import CheckpointError
 from uzushio.loop import Loop
 from uzushio.monitor import Monitor
 from uzushio.options import Options
+from uzushio.run_lock import RunLock, check_free
 from uzushio.signals import Stop
 from uzushio.solver import Solver, SolverDivergedError
 from uzushio.statistics import TimeAverage, write_statistics
@@ -33,15 +34,21 @@ def run(case: Case, comm: MPI.Comm, options: Options) -> int:
         SolverDivergedError: the message says which checkpoint is kept.
     """
     stop = Stop()
-    with stop.listening():
-        return _Run(case, comm, options, stop).execute()
+    lock = RunLock()
+    try:
+        with stop.listening():
+            return _Run(case, comm, options, stop, lock).execute()
+    finally:
+        lock.release()
 
 
 class _Run:
     """The parts of one run and the order in which they work."""
 
-    def __init__(self, case: Case, comm: MPI.Comm, options: Options, stop: Stop) -> None:
-        self._case, self._options, self._stop = case, options, stop
+    def __init__(
+        self, case: Case, comm: MPI.Comm, options: Options, stop: Stop, lock: RunLock
+    ) -> None:
+        self._case, self._options, self._stop, self._lock = case, options, stop, lock
         self._folder = options.out or case.output.folder
         self._comm = comm.Dup()
         self._speaks = comm.rank == 0 and not options.quiet
@@ -51,6 +58,7 @@ class _Run:
         self._latest: Path | None = None
         with collective(self._comm):
             if comm.rank == 0:
+                check_free(self._folder)
                 run_folder.check(
                     self._folder, options.restart, options.overwrite, options.case_file
                 )
@@ -102,6 +110,11 @@ class _Run:
         options = self._options
         with collective(self._comm):
             if self._comm.rank == 0:
+                run_folder.check(
+                    self._folder, options.restart, options.overwrite, options.case_file
+                )
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._lock.take(self._folder)
                 run_folder.claim(
                     self._folder, self._case, options.restart, options.overwrite, options.case_file
                 )

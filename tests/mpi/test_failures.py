@@ -6,7 +6,8 @@ import os
 import resource
 import signal
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,20 @@ def test_contradicting_numbers_of_ranks_are_refused(mpi_run: Run, case: Path) ->
     done = mpi_run(2, ["-m", "uzushio", "run", str(case), "--ranks", "3"])
     assert done.returncode != 0
     assert "--ranks 3 was given inside an MPI job of 2 ranks" in done.stderr
+
+
+def test_a_launcher_that_mpi_does_not_know_is_refused(
+    uzushio: Run, case: Path, tmp_path: Path, job_environment: dict[str, str]
+) -> None:
+    job_environment["PMI_SIZE"] = "4"
+    try:
+        done = uzushio("run", case)
+    finally:
+        del job_environment["PMI_SIZE"]
+    assert done.returncode == 1
+    assert "the launcher started 4 ranks, but MPI knows of 1" in done.stderr
+    assert len(lines(done.stderr)) == 1
+    assert not (tmp_path / "run").exists()
 
 
 def test_it_runs_inside_the_users_own_mpiexec(mpi_run: Run, case: Path, tmp_path: Path) -> None:
@@ -102,6 +117,30 @@ def test_the_users_own_case_file_is_never_replaced(uzushio: Run, case: Path) -> 
     assert done.returncode == 1
     assert "would be replaced" in done.stderr
     assert case.read_text() == before
+
+
+@pytest.mark.parametrize("more", [(), ("--overwrite",), ("--restart", "run")])
+def test_a_second_job_in_the_folder_is_refused(
+    start: Callable[..., subprocess.Popen[str]],
+    uzushio: Run,
+    case: Path,
+    tmp_path: Path,
+    more: tuple[str, ...],
+) -> None:
+    slow = ("--set", "time.steps=100000", "--set", "fault.pause=0.05")
+    job = start(sys.executable, "-m", "uzushio", "run", case, *slow)
+    assert job.stdout is not None
+    while "Wrote checkpoint" not in (line := job.stdout.readline()):
+        assert line, job.communicate()
+    done = uzushio("run", case, *more)
+    assert done.returncode == 1
+    assert f"process {job.pid}, since" in done.stderr
+    assert len(lines(done.stderr)) == 1
+    assert newest(tmp_path / "run") is not None
+    job.kill()  # what it leaves stops nobody
+    job.communicate()
+    again = uzushio("run", case, *(more or ("--overwrite",)))
+    assert again.returncode == 0, again.stderr
 
 
 @pytest.fixture

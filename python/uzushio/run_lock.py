@@ -1,0 +1,88 @@
+"""One job at a time in the folder of a run."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import socket
+import time
+from pathlib import Path
+from typing import IO
+
+from uzushio.errors import OutputError
+
+FILE = ".lock"
+#: Seconds to try for, as one who only looks at the lock holds it for a moment.
+_PATIENCE = 1.0
+#: What a file system without locks answers.
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+
+
+class RunLock:
+    """Holds the lock of a run's folder, from `take` to `release`.
+
+    The lock belongs to the open file: the kernel releases it when the process ends, however it
+    ends, so that what a killed run leaves behind stops nobody. The file itself stays. On a file
+    system without locks, runs go on without.
+    """
+
+    def __init__(self) -> None:
+        self._file: IO[str] | None = None
+
+    def take(self, folder: Path) -> None:
+        """Lock the folder, which must exist; raises `OutputError` naming the holder."""
+        file = (folder / FILE).open("a+", encoding="utf-8")
+        deadline = time.monotonic() + _PATIENCE
+        while not _locked(file, fcntl.LOCK_EX):
+            if time.monotonic() > deadline:
+                holder = _holder(file)
+                file.close()
+                raise _in_use(folder, holder)
+            time.sleep(0.05)
+        file.truncate(0)
+        file.write(f"{socket.gethostname()}, process {os.getpid()}, since {time.strftime('%F %T')}")
+        file.flush()
+        self._file = file
+
+    def release(self) -> None:
+        """Let others have the folder."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def check_free(folder: Path) -> None:
+    """Raise `OutputError` if another job holds the folder now."""
+    with (
+        contextlib.suppress(FileNotFoundError, NotADirectoryError),
+        (folder / FILE).open(encoding="utf-8") as file,
+    ):
+        if not _locked(file, fcntl.LOCK_SH):
+            raise _in_use(folder, _holder(file))
+
+
+def _locked(file: IO[str], kind: int) -> bool:
+    """Take the lock if it is free, or if there are no locks here."""
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return True
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        raise
+    return True
+
+
+def _holder(file: IO[str]) -> str:
+    file.seek(0)
+    return file.read().strip() or "another process"
+
+
+def _in_use(folder: Path, holder: str) -> OutputError:
+    return OutputError(
+        f"{folder} is in use by a run ({holder}); wait for its end, stop it, or choose another "
+        "folder with --out."
+    )
