@@ -48,7 +48,7 @@ class Decomposition(Section):
 
 
 class Fault(Section):
-    kind: Literal["none", "diverge", "raise", "kill", "memory", "set-up"] = "none"
+    kind: Literal["none", "diverge", "diverge-at-end", "raise", "kill", "memory", "set-up"] = "none"
     step: int = 0
     rank: int | None = None
     pause: float = 0.0
@@ -153,6 +153,8 @@ class HeatSolver(Solver):
         return {"u": Field(self.state().arrays["u"], axes, "K")}
 
     def state(self) -> State:
+        if self.case.fault.kind == "diverge-at-end" and self.step_index == self.case.time.steps:
+            raise SolverDivergedError(f"step {self.step_index}: NaN in the state to be stored.")
         # A second array with another shape and type, which some ranks have no part of.
         planes = np.arange(self.start[0], self.start[0] + self.extent[0])
         edge = (planes if self.comm.coords[1] == 0 else planes[:0]).astype(np.complex64)

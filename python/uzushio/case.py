@@ -7,12 +7,12 @@ solver's units.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from uzushio import registry, yaml_file
 from uzushio.case_errors import explain
@@ -35,7 +35,7 @@ class Time(Section):
     """How far and how fast: stops at whichever of `steps` and `end` comes first."""
 
     steps: Count | None = Field(None, description="number of the last step, counted from 0")
-    end: float | None = Field(None, description="time at which to stop")
+    end: Positive | None = Field(None, description="time at which to stop")
     cfl: Positive | None = Field(None, description="CFL number that sets each time step")
     dt: Positive | None = Field(None, description="fixed time step")
 
@@ -69,6 +69,15 @@ class Output(Section):
     folder: Path = Field(Path("run"), description="folder of the run")
     monitor_every: Positive = Field(5.0, description="seconds between progress lines")
 
+    @field_validator("folder")
+    @classmethod
+    def _home(cls, folder: Path) -> Path:
+        """A leading ~ is the user's home folder, as in a shell."""
+        try:
+            return folder.expanduser()
+        except RuntimeError as error:
+            raise ValueError(f"has no home folder to put in for ~ ({error})") from error
+
 
 class Case(Section):
     """What every case file holds; a solver's case adds its own sections."""
@@ -84,9 +93,31 @@ class Case(Section):
         """Identify the case: equal for cases with equal values."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
 
+    def averaged_values(self) -> dict[str, Any]:
+        """The values that decide what is averaged: averages go on only where all are equal."""
+        return self.model_dump(mode="json", exclude=_NOT_AVERAGED)
+
     def to_yaml(self) -> str:
         """Write the case with all defaults filled in, as a case file that loads to the same."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+#: How long, how and where a run goes, and from what it began, of which averages keep nothing.
+_NOT_AVERAGED = {"title", "time", "checkpoint", "output", "decomposition", "initial"}
+
+
+def differences(
+    one: Mapping[str, Any], other: Mapping[str, Any], above: tuple[str, ...] = ()
+) -> list[str]:
+    """The keys, as "section.key", whose values differ."""
+    found = []
+    for key in sorted({*one, *other}):
+        a, b, path = one.get(key), other.get(key), (*above, key)
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            found += differences(a, b, path)
+        elif a != b:
+            found.append(".".join(path))
+    return found
 
 
 def load_case(path: Path | str, overrides: list[str] | None = None) -> Case:

@@ -83,6 +83,10 @@ def run(
             "--restart-fallback", help="If that checkpoint is damaged, restart from the one before."
         ),
     ] = False,
+    reset_statistics: Annotated[
+        bool,
+        typer.Option("--reset-statistics", help="Begin the averages over time anew at a restart."),
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the run instead of output.folder.")
     ] = None,
@@ -97,7 +101,15 @@ def run(
     Ctrl-C, SIGTERM and SIGUSR1 finish the step, write a checkpoint and stop; a second one stops at
     once. Inside your own mpiexec send SIGUSR1 to it: on the other two it kills its ranks.
     """
-    options = Options(restart, restart_fallback, out, overwrite, quiet, case)
+    options = Options(
+        restart=restart,
+        fallback=restart_fallback,
+        out=out,
+        overwrite=overwrite,
+        quiet=quiet,
+        reset_statistics=reset_statistics,
+        case_file=case,
+    )
     try:
         if launch.wants_job(ranks) and ranks is not None:
             raise SystemExit(launch.run_job(ranks, sys.argv[1:]))

@@ -15,6 +15,7 @@ class Options:
         fallback: restart from the checkpoint before if that one is damaged.
         out: folder of the run instead of the case's.
         overwrite: remove the run that the folder holds.
+        reset_statistics: begin the averages anew at a restart.
         quiet: print nothing but errors.
         case_file: the file that the case was read from.
     """
@@ -24,4 +25,5 @@ class Options:
     out: Path | None = None
     overwrite: bool = False
     quiet: bool = False
+    reset_statistics: bool = False
     case_file: Path | None = None

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uzushio import __version__, checkpoint, registry, run_folder
-from uzushio.case import Case
+from uzushio.case import Case, differences, load_case
 from uzushio.collective import collective
-from uzushio.errors import CheckpointError
+from uzushio.errors import CaseError, CheckpointError
 from uzushio.loop import Loop
 from uzushio.monitor import Monitor
 from uzushio.options import Options
@@ -21,6 +21,10 @@ from uzushio.statistics import TimeAverage, write_statistics
 if TYPE_CHECKING:
     import xarray as xr
     from mpi4py import MPI
+
+
+#: Among a checkpoint's notes on its averages: the case's values that decide what is averaged.
+AVERAGED = "averaged"
 
 
 def run(case: Case, comm: MPI.Comm, options: Options) -> int:
@@ -40,6 +44,20 @@ def run(case: Case, comm: MPI.Comm, options: Options) -> int:
             return _Run(case, comm, options, stop, lock).execute()
     finally:
         lock.release()
+
+
+def _averaged(found: checkpoint.Checkpoint) -> dict[str, Any] | None:
+    """The case whose averages a checkpoint holds; None if it is not known.
+
+    Checkpoints that do not say so lie beside the case file of the run that wrote them.
+    """
+    stored = found.manifest.statistics.get(AVERAGED)
+    if stored is not None:
+        return dict(stored)
+    try:
+        return load_case(checkpoint.run_of(found.path) / run_folder.CASE).averaged_values()
+    except CaseError:
+        return None
 
 
 class _Run:
@@ -74,13 +92,13 @@ class _Run:
         try:
             with self._monitor:
                 stopped = loop.run(self._write_checkpoint)
+            seconds = time.monotonic() - began
+            self._final_checkpoint(first)
         except SolverDivergedError as error:
             kept = f"The last good checkpoint is kept: {self._latest}."
             raise SolverDivergedError(
                 f"{error} {kept if self._latest else 'No checkpoint had been written.'}"
             ) from error
-        seconds = time.monotonic() - began
-        self._final_checkpoint(first)
         if stopped:
             self._say(f"Stopped after step {self._solver.step_index}, as asked; {self._go_on()}.")
             return 128 + stopped
@@ -100,9 +118,24 @@ class _Run:
         self._solver.restore(found.state())
         with collective(self._comm):
             if self._comm.rank == 0:
-                self._average.restore(*found.averages())
+                self._restore_averages(found)
         self._restored = self._latest = found.path
         self._say(f"Restarted from {found.path} (step {found.manifest.step}).")
+
+    def _restore_averages(self, found: checkpoint.Checkpoint) -> None:
+        """Go on with the averages of the run before, unless they are of another flow (rank 0)."""
+        if not found.manifest.statistics.get("samples"):
+            return
+        if self._options.reset_statistics:
+            why = "as asked"
+        else:
+            before = _averaged(found)
+            changed = [] if before is None else differences(before, self._case.averaged_values())
+            if before is not None and not changed:
+                self._average.restore(*found.averages())
+                return
+            why = f"{', '.join(changed)} changed" if changed else "their case is not known"
+        self._say_always(f"Averages of the run before are dropped: {why}.")
 
     def _claim(self) -> None:
         """Take the folder, and put checkpoints aside that the restart leaves behind."""
@@ -132,7 +165,7 @@ class _Run:
             time=self._solver.time,
             state=self._solver.state(),
             averages=arrays,
-            notes=notes,
+            notes=notes | {AVERAGED: self._case.averaged_values()},
         )
         keep = self._case.checkpoint.keep
         self._latest = checkpoint.write(self._folder, snapshot, keep, self._comm)

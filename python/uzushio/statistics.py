@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uzushio.errors import CheckpointError
 from uzushio.solver import Sample
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class TimeAverage:
             raise ValueError(f"samples changed from {list(self._mean)} to {list(sample)}")
         for name, one in sample.items():
             mean = self._mean[name].values
+            if np.shape(one.values) != mean.shape:
+                raise ValueError(f"the sample '{name}' changed its shape from {mean.shape}")
             mean += (one.values - mean) / self.samples
 
     def mean(self) -> Mapping[str, Sample]:
@@ -55,9 +58,22 @@ class TimeAverage:
         return arrays, {"samples": self.samples, "dims": dims}
 
     def restore(self, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> None:
-        """Go on from what `stored` returned."""
-        self.samples = int(notes["samples"])
-        dims = notes["dims"]
+        """Go on from what `stored` returned; raises `CheckpointError` if it is not that."""
+        samples, dims = notes.get("samples"), notes.get("dims")
+        if not isinstance(samples, int) or not isinstance(dims, Mapping):
+            raise CheckpointError("the checkpoint's averages have no number of samples or no axes.")
+        if dims.keys() != arrays.keys() or (samples > 0) != bool(dims):
+            raise CheckpointError(
+                f"the checkpoint's averages are {sorted(arrays)} of {samples} samples, its "
+                f"manifest lists {sorted(dims)}."
+            )
+        for name, values in arrays.items():
+            if values.ndim != len(dims[name]):
+                raise CheckpointError(
+                    f"the checkpoint's average '{name}' has the shape {values.shape}, its manifest "
+                    f"lists the axes {list(dims[name])}."
+                )
+        self.samples = samples
         self._mean = {
             name: Sample(tuple(dims[name]), np.array(values)) for name, values in arrays.items()
         }

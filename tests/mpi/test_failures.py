@@ -79,6 +79,17 @@ def test_a_diverged_solution_keeps_the_last_good_checkpoint(
     assert newest(tmp_path / "run") == tmp_path / "run/checkpoints/step-00000005"
 
 
+def test_a_state_that_diverged_at_the_end_keeps_the_last_good_checkpoint(
+    uzushio: Run, case: Path
+) -> None:
+    done = uzushio("run", case, "--set", "fault={kind: diverge-at-end}")
+    assert done.returncode == 1
+    assert lines(done.stderr) == [
+        "uzushio: error: step 12: NaN in the state to be stored. "
+        "The last good checkpoint is kept: run/checkpoints/step-00000010."
+    ]
+
+
 def test_a_mistake_on_one_rank_ends_all(uzushio: Run, case: Path) -> None:
     fault = ("--set", "fault={kind: raise, step: 3, rank: 2}")
     done = uzushio("run", case, "--ranks", 3, *fault, timeout=30)

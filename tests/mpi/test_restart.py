@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,8 @@ import xarray as xr
 import zarr
 from conftest import CASE, Run
 from heat_solver import exact, initial
+
+from uzushio.checkpoint.manifest import read_manifest, write_manifest
 
 SHAPE = (10, 12, 8)
 
@@ -92,6 +96,41 @@ def test_a_checkpoint_of_another_grid_is_refused_once(
     assert done.returncode == 1
     assert done.stderr.count("the checkpoint is of a grid (10, 12, 8)") == 1
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (("--set", "fault.pause=0.001"), "dropped: fault.pause changed."),
+        (("--reset-statistics",), "dropped: as asked."),
+    ],
+)
+def test_averages_of_another_flow_are_dropped(
+    uzushio: Run, case: Path, tmp_path: Path, more: tuple[str, ...], sentence: str
+) -> None:
+    assert uzushio("run", case, "--set", "time.steps=7").returncode == 0
+    done = uzushio("run", case, "--restart", "run", *more)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(f"Averages of the run before are {sentence}") == 1
+    with xr.open_zarr(tmp_path / "run/statistics.zarr") as statistics:
+        assert statistics.attrs["samples"] == 2
+
+
+def test_a_checkpoint_without_their_case_goes_by_the_case_beside_it(
+    uzushio: Run, case: Path, tmp_path: Path
+) -> None:
+    assert uzushio("run", case, "--set", "time.steps=7").returncode == 0
+    stored = tmp_path / "run/checkpoints/step-00000007"
+    manifest = read_manifest(stored)
+    old = {name: value for name, value in manifest.statistics.items() if name != "averaged"}
+    write_manifest(stored, replace(manifest, statistics=old))
+    shutil.copytree(stored, tmp_path / "alone/checkpoints/step-00000007")
+    for folder, samples in (("run", 4), ("alone", 2)):
+        done = uzushio("run", case, "--restart", folder, "--out", folder)
+        assert done.returncode == 0, done.stderr
+        assert ("their case is not known" in done.stdout) == (folder == "alone")
+        with xr.open_zarr(tmp_path / folder / "statistics.zarr") as statistics:
+            assert statistics.attrs["samples"] == samples
 
 
 def test_the_end_time_is_met_exactly_and_the_initial_field_is_not_sampled(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from uzushio import registry
-from uzushio.case import Case, Length, Section, load_case
+from uzushio.case import Case, Length, Section, differences, load_case
 from uzushio.errors import CaseError
 
 
@@ -162,3 +162,21 @@ def test_any_time_step_survives_an_override(
     registry.register("toy", f"{__name__}:ToySolver")
     folder = tmp_path_factory.mktemp("case")
     assert load(folder, MINIMAL, f"time.dt={value!r}").time.dt == value
+
+
+def test_averages_go_on_only_where_the_flow_is_the_same(tmp_path: Path) -> None:
+    one = load(tmp_path, MINIMAL)
+    longer = load(tmp_path, MINIMAL, "time.steps=20", "title=b", "output.folder=b")
+    other = load(tmp_path, MINIMAL, "grid.nx=9", "initial={kind: wavy}", "statistics.every=3")
+    assert differences(one.averaged_values(), longer.averaged_values()) == []
+    changed = differences(one.averaged_values(), other.averaged_values())
+    assert changed == ["grid.nx", "statistics.every"]
+
+
+def test_the_end_time_is_positive_and_the_folder_may_be_at_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "time.end" in mistakes(tmp_path, MINIMAL, "time.end=0")
+    assert "time.end" in mistakes(tmp_path, MINIMAL, "time.end=-1")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert load(tmp_path, MINIMAL, "output.folder=~/runs").output.folder == tmp_path / "runs"

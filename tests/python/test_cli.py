@@ -36,7 +36,15 @@ def test_check_refuses_a_bad_case_and_ranks_that_do_not_fit(uzushio: Run, case: 
 def test_the_version_and_the_help_are_printed(uzushio: Run) -> None:
     assert uzushio("--version").stdout == f"uzushio {__version__}\n"
     text = uzushio("run", "--help").stdout
-    for option in ("--ranks", "--set", "--restart", "--restart-fallback", "--out", "--overwrite"):
+    for option in (
+        "--ranks",
+        "--set",
+        "--restart",
+        "--restart-fallback",
+        "--reset-statistics",
+        "--out",
+        "--overwrite",
+    ):
         assert option in text
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from uzushio.errors import CheckpointError
 from uzushio.solver import Sample
 from uzushio.statistics import TimeAverage, write_statistics
 
@@ -66,6 +67,31 @@ def test_samples_that_change_their_names_are_a_mistake() -> None:
     average.add(sample(1.0))
     with pytest.raises(ValueError, match="samples changed"):
         average.add({"v": Sample((), np.array(0.0))})
+
+
+def test_samples_that_change_their_shape_are_a_mistake() -> None:
+    average = TimeAverage()
+    average.add(sample(1.0, 2.0))
+    with pytest.raises(ValueError, match="changed its shape"):
+        average.add(sample(1.0))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "notes"),
+    [
+        ({}, {}),
+        ({}, {"samples": 2, "dims": {}}),
+        ({"u": np.zeros(2)}, {"samples": 2, "dims": {"v": ["z"]}}),
+        ({"u": np.zeros(2)}, {"samples": 2, "dims": {"u": ["z", "x"]}}),
+    ],
+)
+def test_what_is_restored_is_checked(
+    arrays: dict[str, np.ndarray], notes: dict[str, object]
+) -> None:
+    average = TimeAverage()
+    with pytest.raises(CheckpointError, match="the checkpoint's average"):
+        average.restore(arrays, notes)
+    assert average.samples == 0
 
 
 def test_the_file_opens_with_xarray_and_replaces_an_older_one(tmp_path: Path) -> None:
