@@ -17,8 +17,15 @@ from pathlib import Path
 
 
 def cache_file() -> Path:
-    """The file for this processor, in XDG_CACHE_HOME or ~/.cache."""
-    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    """The file for this processor, in XDG_CACHE_HOME or ~/.cache.
+
+    Raises:
+        OSError: if the user has no home folder, as one that no password file knows.
+    """
+    try:
+        folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError as error:
+        raise FileNotFoundError(str(error)) from error
     model = platform.processor() + platform.machine()
     with contextlib.suppress(OSError):
         first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0].splitlines()
@@ -37,8 +44,8 @@ def recall() -> str:
 
 def keep(wisdom: str) -> None:
     """Store `wisdom` in place of what is there; a folder that cannot be written is no error."""
-    path = cache_file()
     with contextlib.suppress(OSError):
+        path = cache_file()
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
             file.write(wisdom)

@@ -1,0 +1,26 @@
+"""What the FFT planner measured is remembered where that is possible."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from uzushio import fft_plans
+
+
+def test_what_is_kept_is_recalled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert fft_plans.recall() == ""
+    fft_plans.keep("wise")
+    assert fft_plans.recall() == "wise"
+
+
+def test_a_user_without_a_home_has_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(fft_plans.Path, "home", home)
+    fft_plans.keep("wise")
+    assert fft_plans.recall() == ""
