@@ -138,6 +138,7 @@ def run_job(ranks: int, arguments: list[str]) -> int:
     job = subprocess.Popen(
         command(find_mpiexec(), ranks, arguments),
         stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,  # `mpiexec` ends the ranks when nobody reads its output
         stderr=subprocess.PIPE,
         start_new_session=True,
         preexec_fn=_die_with_parent(),
@@ -149,11 +150,16 @@ def run_job(ranks: int, arguments: list[str]) -> int:
 
     for number in stop_signals():
         signal.signal(number, forward)
-    assert job.stderr is not None
-    pump = threading.Thread(target=_pass_on, args=(job.stderr, sys.stderr.buffer), daemon=True)
-    pump.start()
+    assert job.stdout is not None and job.stderr is not None
+    pumps = [
+        threading.Thread(target=_copy, args=(job.stdout.fileno(), 1), daemon=True),
+        threading.Thread(target=_pass_on, args=(job.stderr, sys.stderr.buffer), daemon=True),
+    ]
+    for pump in pumps:
+        pump.start()
     status = job.wait()
-    pump.join(timeout=5.0)
+    for pump in pumps:
+        pump.join(timeout=5.0)
     if received and (status in (0, STOPPED) or len(received) > 1):
         return 128 + received[0]
     return status if status >= 0 else 128 - status
@@ -165,6 +171,17 @@ def _die_with_parent() -> Callable[[], None] | None:
         return None
     prctl, set_death_signal = ctypes.CDLL(None).prctl, 1
     return lambda: prctl(set_death_signal, signal.SIGTERM)
+
+
+def _copy(source: int, target: int) -> None:
+    """Copy one open file to another as it comes; read on when nobody takes it any more."""
+    heard = True
+    while text := os.read(source, 65536):
+        try:
+            while heard and text:
+                text = text[os.write(target, text) :]
+        except OSError:
+            heard = False
 
 
 def _pass_on(source: IO[bytes], target: IO[bytes]) -> None:

@@ -7,7 +7,8 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -18,6 +19,38 @@ from uzushio.solver import Reading
 
 #: Seconds between updates of the bar on a terminal.
 REFRESH = 0.5
+
+
+def tell(text: str) -> None:
+    """Print a line, if there is still somebody to read it."""
+    with _heard_or_not():
+        print(text, flush=True)
+
+
+@contextmanager
+def _heard_or_not() -> Iterator[None]:
+    """Let a run go on when nobody reads its output any more (`| head`, a terminal that is closed).
+
+    The standard output then leads nowhere, so that what is printed later does no harm either.
+    """
+    try:
+        yield
+    except OSError:
+        _silence()
+
+
+def _silence() -> None:
+    # Whatever is no real file (as under a test runner) raises a kind of OSError here.
+    with suppress(OSError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Go on in silence; Rich would end the program."""
+        _silence()
 
 
 class Monitor:
@@ -40,7 +73,7 @@ class Monitor:
     def __enter__(self) -> Monitor:
         """Show the bar if there is a terminal to show it on."""
         if self._columns:
-            console = Console(force_terminal=True, width=self._columns)
+            console = _Console(force_terminal=True, width=self._columns)
             self._bar = Progress(
                 BarColumn(bar_width=20),
                 TextColumn(
@@ -52,13 +85,15 @@ class Monitor:
                 auto_refresh=False,
             )
             self._bar.add_task("", total=1.0)
-            self._bar.start()
+            with _heard_or_not():
+                self._bar.start()
         return self
 
     def __exit__(self, *_exception: object) -> None:
         """Leave the last state of the bar on the terminal."""
         if self._bar is not None:
-            self._bar.stop()
+            with _heard_or_not():
+                self._bar.stop()
             self._bar = None
 
     def due(self) -> bool:
@@ -84,16 +119,18 @@ class Monitor:
         text = self._line(step, moment, fraction, readings)
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=fraction, description=text)
-            self._bar.refresh()
+            with _heard_or_not():
+                self._bar.refresh()
         else:
-            print(f"{fraction:4.0%} {text}", flush=True)
+            tell(f"{fraction:4.0%} {text}")
 
     def say(self, text: str) -> None:
         """Print a line above the bar."""
         if self._bar is not None:
-            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            with _heard_or_not():
+                self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
         elif self._speaks:
-            print(text, flush=True)
+            tell(text)
 
     def _line(
         self, step: int, moment: float, fraction: float, readings: Mapping[str, Reading]

@@ -11,7 +11,7 @@ from uzushio.case import Case, differences, load_case
 from uzushio.collective import collective
 from uzushio.errors import CaseError, CheckpointError
 from uzushio.loop import Loop
-from uzushio.monitor import Monitor
+from uzushio.monitor import Monitor, tell
 from uzushio.options import Options
 from uzushio.run_lock import RunLock, check_free
 from uzushio.signals import Stop
@@ -223,9 +223,9 @@ class _Run:
 
     def _say(self, text: str) -> None:
         if self._speaks:
-            print(text, flush=True)
+            tell(text)
 
     def _say_always(self, text: str) -> None:
         """Print what a user must know even with --quiet."""
         if self._comm.rank == 0:
-            print(f"uzushio: warning: {text}", flush=True)
+            tell(f"uzushio: warning: {text}")

@@ -154,6 +154,24 @@ def test_a_second_job_in_the_folder_is_refused(
     assert again.returncode == 0, again.stderr
 
 
+@pytest.mark.parametrize("more", [(), ("--ranks", 2)])
+def test_nobody_reading_does_not_end_the_run(
+    start: Callable[..., subprocess.Popen[str]],
+    case: Path,
+    tmp_path: Path,
+    more: tuple[object, ...],
+) -> None:
+    slow = ("--set", "output.monitor_every=0.01", "--set", "fault.pause=0.05")
+    job = start(sys.executable, "-m", "uzushio", "run", case, *slow, *more)
+    assert job.stdout is not None and job.stderr is not None
+    assert "step 1" in job.stdout.readline()
+    job.stdout.close()
+    errors = job.stderr.read()
+    assert job.wait(30) == 0, errors
+    assert errors == ""
+    assert (tmp_path / "run/summary.json").exists()
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system that holds one checkpoint of `BIG` and a part of a second one."""

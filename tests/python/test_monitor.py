@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
+
 import pytest
 
 from uzushio import launch, monitor
@@ -46,6 +50,29 @@ def test_a_silent_rank_prints_nothing(capsys: pytest.CaptureFixture[str]) -> Non
         shown.show(1, 0.0, 0.5, READINGS)
         shown.say("hello")
     assert capsys.readouterr().out == ""
+
+
+class Closed(io.StringIO):
+    """A terminal that is gone."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._number = number
+
+    def write(self, text: str) -> int:
+        raise OSError(self._number, os.strerror(self._number))
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EPIPE])
+@pytest.mark.parametrize("columns", ["0", "120"])
+def test_output_that_cannot_be_written_is_no_error(
+    monkeypatch: pytest.MonkeyPatch, number: int, columns: str
+) -> None:
+    monkeypatch.setenv(launch.TERMINAL, columns)
+    monkeypatch.setattr("sys.stdout", Closed(number))
+    with Monitor(5.0, speaks=True) as shown:
+        shown.show(1, 0.5, 0.5, READINGS)
+        shown.say("hello")
 
 
 def test_a_terminal_gets_a_bar(
