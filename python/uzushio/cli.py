@@ -16,6 +16,7 @@ from uzushio.collective import guarded
 from uzushio.errors import LaunchError, UzushioError
 from uzushio.options import Options
 from uzushio.registry import solver_class
+from uzushio.signals import leave_at_once
 from uzushio.solver import Estimate
 from uzushio.staging.plan import load_plan
 from uzushio.staging.plan_rates import assess
@@ -101,6 +102,7 @@ def run(
     Ctrl-C, SIGTERM and SIGUSR1 finish the step, write a checkpoint and stop; a second one stops at
     once. Inside your own mpiexec send SIGUSR1 to it: on the other two it kills its ranks.
     """
+    leave_at_once()
     options = Options(
         restart=restart,
         fallback=restart_fallback,

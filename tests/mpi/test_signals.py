@@ -53,6 +53,37 @@ def test_a_signal_finishes_the_step_and_writes_a_checkpoint(
     assert again.returncode == 0, again.stderr
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_before_the_run_ends_it_with_one_sentence(
+    start: Start, tmp_path: Path, ranks: int, number: signal.Signals
+) -> None:
+    case = tmp_path / "case.yaml"
+    os.mkfifo(case)  # which nobody fills: the ranks wait for their case
+    more = ("--ranks", ranks) if ranks > 1 else ()
+    job = start(sys.executable, "-m", "uzushio", "run", case, *more)
+    deadline = time.monotonic() + 20
+    # Opened for reading by the ranks, it can be opened for writing without waiting.
+    while (writer := opened(case)) is None:
+        assert time.monotonic() < deadline, job.poll()
+        time.sleep(0.05)
+    time.sleep(0.5)
+    os.killpg(job.pid, number)
+    done = wait(job, 20)
+    os.close(writer)
+    assert done.returncode == 128 + number, done.stderr
+    assert done.stdout == "Stopped before the first step; nothing was written.\n"
+    assert done.stderr == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["case.yaml"]
+
+
+def opened(fifo: Path) -> int | None:
+    try:
+        return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
+
+
 def test_a_second_signal_ends_the_run_at_once(start: Start, case: Path, tmp_path: Path) -> None:
     more = ("--ranks", 2, *SLOW, "--set", "fault.pause=3")
     job = start(sys.executable, "-m", "uzushio", "run", case, *more)
