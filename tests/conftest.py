@@ -11,7 +11,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# How long an example takes is no property of the code on a machine that does other work too.
+hypothesis.settings.register_profile("uzushio", deadline=None)
+hypothesis.settings.load_profile("uzushio")
 
 TESTS = Path(__file__).parent
 CASE = """\
