@@ -215,3 +215,36 @@ def test_a_limit_of_file_size_is_told(uzushio: Run, case: Path, tmp_path: Path) 
     assert "File too large; raise the limit" in done.stderr
     assert newest(tmp_path / "run") is None
     assert list((tmp_path / "run/checkpoints").iterdir()) == []
+
+
+NO_MEMORY = """
+import numpy as np
+from pathlib import Path
+from mpi4py import MPI
+from uzushio import checkpoint
+from uzushio.checkpoint import gather
+from uzushio.solver import DistributedArray, State
+
+comm = MPI.COMM_WORLD
+values = np.zeros((6, 4, 4))[:, ::2]
+
+def nothing(*_):
+    raise MemoryError("no memory for a test")
+
+if comm.rank == 1:
+    gather.Gatherer._buffer = nothing
+array = DistributedArray((6, 4, 4), (0, 2 * comm.rank, 0), values)
+try:
+    checkpoint.write(
+        Path("run"), checkpoint.Snapshot("toy", "", 1, 1.0, State({"u": array}, {})), 2, comm
+    )
+except (MemoryError, RuntimeError) as error:
+    print(f"rank {comm.rank}: {type(error).__name__}", flush=True)
+"""
+
+
+def test_a_sender_without_memory_leaves_no_writer_waiting(mpi_run: Run, tmp_path: Path) -> None:
+    done = mpi_run(2, ["-c", NO_MEMORY], timeout=30)
+    assert done.returncode == 0, done.stderr
+    assert sorted(lines(done.stdout)) == ["rank 0: OtherRankError", "rank 1: MemoryError"]
+    assert newest(tmp_path / "run") is None

@@ -58,6 +58,23 @@ class Gatherer:
         self._comm = comm
         self._scratch: dict[str, np.ndarray] = {}
 
+    def reserve(self, array: DistributedArray, boxes: list[Box]) -> None:
+        """Take the memory that `planes` needs, so that no rank runs out of it halfway."""
+        mine = boxes[self._comm.rank]
+        group = self._group(mine, boxes) if mine.size else []
+        if len(group) < 2:
+            return
+        count = min(self._planes_at_once(array), mine.extent[0])
+        if self._comm.rank == group[0]:
+            self._buffer("whole", (count, *array.shape[1:]), array.data.dtype)
+        largest = max(boxes[rank].size // mine.extent[0] for rank in group)
+        self._buffer("piece", (count, largest), array.data.dtype)
+
+    @staticmethod
+    def _group(mine: Box, boxes: list[Box]) -> list[int]:
+        """The ranks that share planes, the writer first."""
+        return [rank for rank, box in enumerate(boxes) if box.size and box.planes == mine.planes]
+
     def planes(self, array: DistributedArray, boxes: list[Box]) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (index of the first plane, whole planes) on the writer, nothing elsewhere.
 
@@ -67,7 +84,7 @@ class Gatherer:
         mine = boxes[self._comm.rank]
         if not mine.size:
             return
-        group = [rank for rank, box in enumerate(boxes) if box.size and box.planes == mine.planes]
+        group = self._group(mine, boxes)
         count = self._planes_at_once(array)
         for first in range(0, mine.extent[0], count):
             part = slice(first, min(first + count, mine.extent[0]))

@@ -57,8 +57,12 @@ def write(run: Path, snapshot: Snapshot, keep: int, comm: MPI.Comm) -> Path:
             with collective(comm):
                 if comm.rank == 0:
                     _create(path, snapshot, needed)
+            gatherer = Gatherer(comm)
             with collective(comm):
-                _write_arrays(path / "state", arrays, boxes, comm)
+                for name, array in arrays.items():
+                    gatherer.reserve(array, boxes[name])
+            with collective(comm):
+                _write_arrays(path / "state", arrays, boxes, gatherer)
         with collective(comm):
             if comm.rank == 0:
                 write_manifest(path, _manifest(path, snapshot))
@@ -121,7 +125,7 @@ def _write_arrays(
     state: Path,
     arrays: Mapping[str, DistributedArray],
     boxes: Mapping[str, list[Box]],
-    comm: MPI.Comm,
+    gatherer: Gatherer,
 ) -> None:
     """Write this rank's planes, or send them to the rank that does, and wait for the disk.
 
@@ -129,7 +133,6 @@ def _write_arrays(
     """
     failure: Exception | None = None
     written: list[Path] = []
-    gatherer = Gatherer(comm)
     for name, array in arrays.items():
         target: zarr.Array[Any] | None = None
         for first, planes in gatherer.planes(array, boxes[name]):
