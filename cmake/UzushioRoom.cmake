@@ -1,10 +1,10 @@
 # uzushio_room(<name> DEPENDS <target>...)
 #
-# Make src/<name>/ the library uzushio::<name>: static, or header-only while it holds no .cpp file.
+# Make src/<name>/, with its folders, the library uzushio::<name>: static, or header-only while it holds no .cpp file.
 # Every room made so is linked into the extension and the tests. Headers are included from src/ ("parallel/block.hpp").
 function(uzushio_room name)
     cmake_parse_arguments(PARSE_ARGV 1 room "" "" DEPENDS)
-    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cpp")
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cpp")
 
     if(sources)
         set(scope PUBLIC)

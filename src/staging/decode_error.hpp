@@ -1,14 +1,14 @@
 #pragma once
 
-#include <stdexcept>
+#include "staging/staging_error.hpp"
 
 namespace uzushio::staging {
 
 /// Bytes that are not a message, or one that is larger than allowed. The text is a whole sentence;
 /// the connection that they came from can only be closed.
-class DecodeError : public std::runtime_error {
+class DecodeError : public StagingError {
   public:
-    using std::runtime_error::runtime_error;
+    using StagingError::StagingError;
 };
 
 } // namespace uzushio::staging

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -62,6 +63,13 @@ class Decoder {
         items.reserve(size);
         for (std::size_t i = 0; i < size; ++i)
             each(items.emplace_back());
+    }
+    template <std::integral T> void optional_number(std::optional<T>& value, const char* what) {
+        enum class Given : std::uint8_t { no, yes } given{};
+        choice(given, Given::no, Given::yes, what);
+        value.reset();
+        if (given == Given::yes)
+            number(value.emplace());
     }
     /// Throw if bytes are left.
     void finish() const;

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -42,6 +43,12 @@ class Encoder {
         number(static_cast<std::uint32_t>(items.size()));
         for (const T& item : items)
             each(item);
+    }
+
+    template <std::integral T> void optional_number(const std::optional<T>& value, const char*) {
+        number(static_cast<std::uint8_t>(value.has_value()));
+        if (value)
+            number(*value);
     }
 
     [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }

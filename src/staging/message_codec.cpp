@@ -21,8 +21,10 @@ concept Is = std::same_as<std::remove_const_t<T>, Object>;
 template <class Wire> void parts(Wire& wire, Is<Hello> auto& m) {
     wire.number(m.version);
     wire.choice(m.role, Role::writer, Role::relay, "role");
+    wire.choice(m.channel, Channel::control, Channel::data, "channel");
     wire.number(m.rank);
     wire.number(m.ranks);
+    wire.number(m.target);
     wire.text(m.stream, "name");
 }
 
@@ -31,11 +33,20 @@ template <class Wire> void parts(Wire& wire, Is<Challenge> auto& m) { wire.raw(m
 template <class Wire> void parts(Wire& wire, Is<Response> auto& m) { wire.raw(m.code); }
 
 template <class Wire> void parts(Wire& wire, Is<Endpoints> auto& m) {
-    wire.list(m.addresses, 4, "addresses", [&](auto& text) { wire.text(text, "address"); });
+    wire.list(m.ranks, 8, "endpoints", [&](auto& endpoint) {
+        wire.text(endpoint.address, "address");
+        wire.text(endpoint.node, "node");
+    });
 }
 
 template <class Wire> void parts(Wire& wire, Is<Announce> auto& m) {
     wire.number(m.sequence);
+    wire.list(m.places, 32, "places", [&](auto& place) {
+        wire.number(place.process);
+        wire.number(place.handle);
+        wire.number(place.bytes);
+        wire.number(place.token);
+    });
     if constexpr (Wire::decodes)
         decode(wire, m.step);
     else
@@ -60,12 +71,14 @@ template <class Wire> void parts(Wire& wire, Is<PieceData> auto& m) {
     wire.number(m.request);
     wire.number(m.offset);
     wire.number(m.bytes);
-    wire.number(m.checksum);
+    wire.optional_number(m.checksum, "kind of checksum");
 }
 
 template <class Wire> void parts(Wire& wire, Is<Release> auto& m) { wire.number(m.sequence); }
 
 template <class Wire> void parts(Wire&, Is<Detach> auto&) {}
+
+template <class Wire> void parts(Wire&, Is<Next> auto&) {}
 
 template <class Wire> void parts(Wire& wire, Is<End> auto& m) { wire.number(m.steps); }
 

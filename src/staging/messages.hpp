@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -19,13 +20,21 @@ inline constexpr std::uint32_t protocol_version = 1;
 
 enum class Role : std::uint8_t { writer = 1, reader = 2, relay = 3 };
 
+/// What a connection is for.
+enum class Channel : std::uint8_t {
+    control = 1, ///< Next, Announce, Release, Detach, End: a reader has one, to the writer's rank 0
+    data = 2,    ///< PieceRequest, PieceData: any number, between any rank of either side
+};
+
 /// The first message of either side.
 struct Hello {
     std::uint32_t version = protocol_version;
     Role role = Role::reader;
-    std::uint32_t rank = 0;
-    std::uint32_t ranks = 1;
-    std::string stream; ///< name that the writer opened, and that the reader wants
+    Channel channel = Channel::control;
+    std::uint32_t rank = 0;   ///< of who says this
+    std::uint32_t ranks = 1;  ///< of who says this
+    std::uint32_t target = 0; ///< rank of the writer that is spoken to, also through relays
+    std::string stream; ///< name that the writer opened, and that the reader wants; empty: any
     bool operator==(const Hello&) const = default;
 };
 
@@ -43,16 +52,39 @@ struct Response {
     bool operator==(const Response&) const = default;
 };
 
-/// Where each rank of the writer listens, in order of rank.
+/// Where a rank of the writer can be reached.
+struct Endpoint {
+    std::string address; ///< "host:port"
+    std::string node;    ///< same text: same machine, its memory can be shared; empty: never
+    bool operator==(const Endpoint&) const = default;
+};
+
+/// Where the ranks of the writer can be reached, in order of rank.
 struct Endpoints {
-    std::vector<std::string> addresses;
+    std::vector<Endpoint> ranks;
     bool operator==(const Endpoints&) const = default;
+};
+
+/// How a reader reaches a rank's segment of a step without asking the rank. What the numbers mean
+/// is the engine's matter; all are zero where there is no such way.
+struct SegmentPlace {
+    std::uint64_t process = 0;
+    std::uint64_t handle = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t token = 0; ///< found in the memory too, if it is the right one
+    bool operator==(const SegmentPlace&) const = default;
+};
+
+/// I am ready for a step. Answered, once there is one, with Announce, or with End.
+struct Next {
+    bool operator==(const Next&) const = default;
 };
 
 /// There is a new step, and these are its blocks. `sequence` counts what the writer published, from
 /// 0; the index in `step` is the solver's.
 struct Announce {
     std::uint64_t sequence = 0;
+    std::vector<SegmentPlace> places; ///< in order of rank; or none
     StepInfo step;
     bool operator==(const Announce&) const = default;
 };
@@ -76,7 +108,7 @@ struct PieceData {
     std::uint64_t request = 0;
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
-    std::uint32_t checksum = 0; ///< CRC32C of these bytes
+    std::optional<std::uint32_t> checksum; ///< CRC32C of these bytes
     bool operator==(const PieceData&) const = default;
 };
 
@@ -93,7 +125,7 @@ struct Detach {
 
 /// The writer has closed the stream: no step follows those announced.
 struct End {
-    std::uint64_t steps = 0; ///< published in all
+    std::uint64_t steps = 0; ///< that this reader got
     bool operator==(const End&) const = default;
 };
 
@@ -116,6 +148,6 @@ struct Error {
 
 /// The type of a message on the wire is its place in this list, from 1 on: append only.
 using Message = std::variant<Hello, Challenge, Response, Endpoints, Announce, PieceRequest,
-                             PieceData, Release, Detach, End, Error>;
+                             PieceData, Release, Detach, End, Error, Next>;
 
 } // namespace uzushio::staging

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <stdexcept>
+#include "staging/staging_error.hpp"
 
 namespace uzushio::staging {
 
 /// A step, or a request for a part of one, that contradicts itself. The text is a whole sentence.
-class ModelError : public std::invalid_argument {
+class ModelError : public StagingError {
   public:
-    using std::invalid_argument::invalid_argument;
+    using StagingError::StagingError;
 };
 
 } // namespace uzushio::staging

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -47,6 +48,14 @@ class Queue {
     /// Wait until readers have released all that was published for them, no longer than `limit`.
     /// Returns whether they have.
     bool drain(std::chrono::nanoseconds limit);
+
+    /// Wait until so many readers are attached, no longer than `limit`. Returns whether they are.
+    bool wait_for_readers(std::size_t readers, std::chrono::nanoseconds limit);
+
+    /// Call `tell` whenever readers have something to look for: after a step was published, and
+    /// after `close`; on the thread that did it. For services that sleep in something else than
+    /// QueueReader::next. Empty: no more; then no call is under way when this returns.
+    void on_news(std::function<void()> tell);
 
     [[nodiscard]] QueueReader attach();
     [[nodiscard]] std::size_t readers() const;

@@ -248,6 +248,7 @@ std::uint64_t QueueState::attach() {
     // An older one may still be in slow hands: only the newest of all is worth a start.
     if (!entries_.empty() && entries_.back().sequence + 1 == next_sequence_)
         entries_.back().due.insert(id);
+    room_.notify_all();
     return id;
 }
 
@@ -273,11 +274,32 @@ void QueueState::forget(std::uint64_t reader) {
     readers_.erase(reader);
 }
 
-std::size_t QueueState::readers() const {
-    const Lock lock(mutex_);
+std::size_t QueueState::attached() const {
     return static_cast<std::size_t>(
         std::count_if(readers_.begin(), readers_.end(),
                       [](const auto& reader) { return reader.second.attached; }));
+}
+
+std::size_t QueueState::readers() const {
+    const Lock lock(mutex_);
+    return attached();
+}
+
+bool QueueState::wait_for_readers(std::size_t readers, std::chrono::nanoseconds limit) {
+    const auto deadline = after(limit);
+    Lock lock(mutex_);
+    return room_.wait_until(lock, deadline, [&] { return attached() >= readers; });
+}
+
+void QueueState::on_news(std::function<void()> tell) {
+    const Lock lock(telling_);
+    tell_ = std::move(tell);
+}
+
+void QueueState::tell() const {
+    const Lock lock(telling_);
+    if (tell_)
+        tell_();
 }
 
 Delivery QueueState::next(std::uint64_t id, std::chrono::nanoseconds limit) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -28,6 +29,10 @@ class QueueState {
     void close();
     bool drain(std::chrono::nanoseconds limit);
     QueueCounters counters() const;
+
+    bool wait_for_readers(std::size_t readers, std::chrono::nanoseconds limit);
+    void on_news(std::function<void()> tell);
+    void tell() const; ///< what `on_news` was given
 
     std::uint64_t attach();
     void detach(std::uint64_t reader);
@@ -64,6 +69,7 @@ class QueueState {
     enum class Sparing { newest, none };
     enum class Whose { anyone, stalled };
 
+    std::size_t attached() const;
     bool fits(std::size_t bytes) const;
     bool make_room(Lock& lock, std::size_t bytes, Garbage& garbage);
     bool wait_for_room(Lock& lock, std::size_t bytes, Garbage& garbage);
@@ -80,7 +86,7 @@ class QueueState {
 
     const QueueOptions options_;
     mutable std::mutex mutex_;
-    std::condition_variable room_; ///< something was released
+    std::condition_variable room_; ///< something was released, or someone came
     std::condition_variable news_; ///< something was published
     std::deque<Entry> entries_;    ///< oldest first
     std::map<std::uint64_t, Reader> readers_;
@@ -89,6 +95,8 @@ class QueueState {
     std::uint64_t next_reader_ = 0;
     bool closed_ = false;
     QueueCounters counters_;
+    mutable std::mutex telling_; ///< apart, since what is told may ask the queue
+    std::function<void()> tell_;
 };
 
 } // namespace uzushio::staging

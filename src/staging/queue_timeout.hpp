@@ -1,13 +1,13 @@
 #pragma once
 
-#include <stdexcept>
+#include "staging/staging_error.hpp"
 
 namespace uzushio::staging {
 
 /// No reader made room in time, and the queue was told to fail then.
-class QueueTimeout : public std::runtime_error {
+class QueueTimeout : public StagingError {
   public:
-    using std::runtime_error::runtime_error;
+    using StagingError::StagingError;
 };
 
 } // namespace uzushio::staging

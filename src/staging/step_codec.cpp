@@ -91,14 +91,7 @@ template <class Wire> void pass_array(Wire& wire, auto& array) {
     wire.number(array.offset);
     pass(wire, array.layout.strides);
     wire.number(array.layout.component_stride);
-    enum class Summed : std::uint8_t { no = 0, yes = 1 };
-    auto summed = array.checksum.has_value() ? Summed::yes : Summed::no;
-    wire.choice(summed, Summed::no, Summed::yes, "kind of checksum");
-    if (summed == Summed::yes) {
-        if constexpr (Wire::decodes)
-            array.checksum.emplace();
-        wire.number(*array.checksum);
-    }
+    wire.optional_number(array.checksum, "kind of checksum");
 }
 
 template <class Wire> void pass_block(Wire& wire, auto& block) {

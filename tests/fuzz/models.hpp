@@ -146,12 +146,17 @@ template <std::size_t n> std::array<std::byte, n> noise(Random& random) {
     return bytes;
 }
 
-/// A message of the type, 1 to 11.
+/// A message of the type, its place in Message from 1 on.
 inline Message message(Random& random, std::size_t type) {
     const auto u32 = [&] { return static_cast<std::uint32_t>(random()); };
     switch (type) {
     case 1:
-        return Hello{u32(), Role{static_cast<std::uint8_t>(draw(random, 1, 3))}, u32(), u32(),
+        return Hello{u32(),
+                     Role{static_cast<std::uint8_t>(draw(random, 1, 3))},
+                     Channel{static_cast<std::uint8_t>(draw(random, 1, 2))},
+                     u32(),
+                     u32(),
+                     u32(),
                      text(random)};
     case 2:
         return Challenge{noise<32>(random)};
@@ -160,11 +165,15 @@ inline Message message(Random& random, std::size_t type) {
     case 4: {
         Endpoints endpoints;
         for (std::int64_t n = draw(random, 0, 5); n > 0; --n)
-            endpoints.addresses.push_back(text(random, 30));
+            endpoints.ranks.push_back({text(random, 30), text(random, 30)});
         return endpoints;
     }
-    case 5:
-        return Announce{random(), step(random)};
+    case 5: {
+        Announce announce{random(), {}, step(random)};
+        for (std::int64_t n = draw(random, 0, 3); n > 0; --n)
+            announce.places.push_back({random(), random(), random(), random()});
+        return announce;
+    }
     case 6: {
         PieceRequest request{random(), random(), u32(), u32(), {}, u32(), u32(), Order::planar};
         for (std::size_t a = 0; a < 3; ++a) {
@@ -174,13 +183,16 @@ inline Message message(Random& random, std::size_t type) {
         return request;
     }
     case 7:
-        return PieceData{random(), random(), random(), u32()};
+        return PieceData{random(), random(), random(),
+                         draw(random, 0, 1) ? std::optional(u32()) : std::nullopt};
     case 8:
         return Release{random()};
     case 9:
         return Detach{};
     case 10:
         return End{random()};
+    case 12:
+        return Next{};
     default:
         return Error{ErrorCode{static_cast<std::uint16_t>(draw(random, 1, 7))}, text(random, 60)};
     }

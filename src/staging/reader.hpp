@@ -1,0 +1,70 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "staging/array_view.hpp"
+#include "staging/delivery.hpp"
+#include "staging/reader_options.hpp"
+#include "staging/step_info.hpp"
+
+namespace uzushio::staging {
+
+class Source;
+
+/// The reading side of a stream: N ranks that see the same steps, and of each take what they need.
+///
+/// `next`, `release` and `detach` are collective over the reader's ranks; `read` and `view` are
+/// not, but for a reader inside the solver's process (engine `inproc`), where `read` is. Faults
+/// throw StagingError.
+class Reader {
+  public:
+    /// Attach to the stream that `contact` leads to: a contact file, "host:port", "mpi:NAME" inside
+    /// one MPI launch with the writer, or the folder of stored steps. Waits for a writer that is
+    /// not there yet. MPI_COMM_NULL: this process alone.
+    Reader(const std::string& contact, MPI_Comm comm, const ReaderOptions& options = {});
+    /// From a source of one's own.
+    Reader(std::unique_ptr<Source> source, MPI_Comm comm, const ReaderOptions& options = {});
+    Reader(Reader&&) noexcept;
+    ~Reader(); ///< detaches
+
+    /// Go on to the next step, and release the one before. `step`: it is there; `timeout`: none
+    /// came in time; `ended`: the writer has closed.
+    [[nodiscard]] Arrival next(std::chrono::nanoseconds limit);
+
+    /// The step that `next` brought, the same on all ranks. Throws StagingError if there is none.
+    [[nodiscard]] const StepInfo& step() const;
+    [[nodiscard]] std::uint64_t sequence() const;
+
+    /// Any box of a field, whichever ranks and blocks hold it. `to` has the box's counts, any
+    /// strides, and the field's components. Returns the boxes (global indices) that no block holds,
+    /// where `to` is left as it was.
+    std::vector<Box> read(std::string_view field, const Box& box, const ArrayView& to);
+    /// The values of one block (its place in `step().blocks`): those that it owns, or ghost layers
+    /// too. `to` as above.
+    void read_block(std::string_view field, std::uint32_t block, bool with_ghosts,
+                    const ArrayView& to);
+    /// A block's values with ghost layers where the writer put them, without a copy; nothing if
+    /// this engine cannot, or the block lies on another node. Valid until the step is released.
+    [[nodiscard]] std::optional<ConstArrayView> view(std::string_view field, std::uint32_t block);
+    /// Whether a block's values are those that were published. Throws if they came without
+    /// checksum.
+    [[nodiscard]] bool verify(std::string_view field, std::uint32_t block);
+
+    /// Done with the step: its memory is the writer's again.
+    void release();
+    void detach();
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+} // namespace uzushio::staging

@@ -1,0 +1,53 @@
+#include "staging/reader_session.hpp"
+
+#include <string>
+
+#include "staging/message_codec.hpp"
+
+namespace uzushio::staging {
+
+ReaderSession::ReaderSession(Queue& queue) : reader_(queue.attach()) {}
+
+std::optional<Error> ReaderSession::receive(const Message& message) {
+    if (std::holds_alternative<Next>(message)) {
+        waiting_ = true;
+        return {};
+    }
+    if (const auto* release = std::get_if<Release>(&message)) {
+        if (reader_.release(release->sequence))
+            return {};
+        finished_ = true;
+        return Error{ErrorCode::protocol, "Step " + std::to_string(release->sequence) +
+                                              " was released, but this reader does not have it."};
+    }
+    finished_ = true;
+    if (std::holds_alternative<Detach>(message)) {
+        reader_.detach();
+        return {};
+    }
+    return Error{ErrorCode::protocol,
+                 "A reader that has attached may only ask for the next step, release or detach."};
+}
+
+std::shared_ptr<const std::vector<std::byte>> ReaderSession::poll() {
+    if (!waiting_ || finished_)
+        return nullptr;
+    const Delivery delivery = reader_.next(std::chrono::nanoseconds(0));
+    switch (delivery.arrival) {
+    case Arrival::step:
+        waiting_ = false;
+        ++steps_;
+        return std::static_pointer_cast<const Announcement>(delivery.payload);
+    case Arrival::ended:
+        finished_ = true;
+        return std::make_shared<const std::vector<std::byte>>(encode(End{steps_}));
+    case Arrival::timeout:
+        return nullptr;
+    case Arrival::detached:
+        finished_ = true;
+        return nullptr;
+    }
+    return nullptr;
+}
+
+} // namespace uzushio::staging

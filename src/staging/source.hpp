@@ -1,0 +1,53 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "staging/array_view.hpp"
+#include "staging/delivery.hpp"
+#include "staging/messages.hpp"
+
+namespace uzushio::staging {
+
+/// A piece that a reader wants, and where to.
+struct Fetch {
+    std::uint32_t rank = 0;
+    PieceRequest request;
+    ArrayView to; ///< of the shape of the request's source, all requested components
+};
+
+/// What a wait for a step brought: the bytes of a whole Announce message if there is one.
+struct Announced {
+    Arrival arrival = Arrival::timeout;
+    std::shared_ptr<const std::vector<std::byte>> message;
+};
+
+/// Where a reader's rank gets steps from: what differs between engines. Throws PeerGone, PeerSilent
+/// and other StagingErrors; the Reader sees to it that all ranks do.
+class Source {
+  public:
+    virtual ~Source() = default; ///< detaches
+
+    /// Wait for the next step. Called on the team's rank 0 alone.
+    [[nodiscard]] virtual Announced next(std::chrono::nanoseconds limit) = 0;
+    /// All ranks now have this step, as rank 0 got it, until `end`.
+    virtual void begin([[maybe_unused]] const Announce& step) {}
+    /// Bring pieces of it. Also called where nothing is wanted, if other ranks may want something.
+    virtual void fetch(const Announce& step, std::span<const Fetch> wanted,
+                       std::chrono::nanoseconds limit) = 0;
+    /// The memory of a writer's rank, if it can be looked at where it is; else nothing. Valid until
+    /// `end`.
+    [[nodiscard]] virtual std::span<const std::byte> segment([[maybe_unused]] const Announce& step,
+                                                             [[maybe_unused]] std::uint32_t rank) {
+        return {};
+    }
+    /// This rank is done with the step.
+    virtual void end([[maybe_unused]] const Announce& step) {}
+    /// All ranks are done with it. Called on the team's rank 0 alone.
+    virtual void release(std::uint64_t sequence) = 0;
+};
+
+} // namespace uzushio::staging
