@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,15 +40,18 @@ class Team {
     gather(std::span<const std::byte> bytes) const;
 
     /// What went wrong on this rank, if anything: if on any, all throw StagingError with the text
-    /// of the first one.
+    /// of the first one. One collective where all is well.
     void agree(const std::optional<std::string>& error) const;
-    /// Do something that may throw on some ranks, so that all throw (StagingError) or none does.
+    /// The same for what was thrown, null if nothing was. PeerGone, PeerSilent and QueueTimeout
+    /// stay what they are on all ranks; anything else becomes a StagingError.
+    void agree(const std::exception_ptr& error) const;
+    /// Do something that may throw on some ranks, so that all throw (as `agree`) or none does.
     template <class Work> void together(Work&& work) const {
-        std::optional<std::string> error;
+        std::exception_ptr error;
         try {
             work();
-        } catch (const std::exception& e) {
-            error = e.what();
+        } catch (...) {
+            error = std::current_exception();
         }
         agree(error);
     }

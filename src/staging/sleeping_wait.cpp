@@ -1,0 +1,35 @@
+#include "staging/sleeping_wait.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace uzushio::staging {
+namespace {
+
+constexpr int most_yields = 50;
+constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(1);
+
+} // namespace
+
+void Pauses::pause() {
+    if (yields_ < most_yields) {
+        ++yields_;
+        std::this_thread::yield();
+        return;
+    }
+    std::this_thread::sleep_for(sleep_);
+    sleep_ = std::min(longest_sleep, sleep_ + sleep_ / 2);
+}
+
+void wait_asleep(std::span<MPI_Request> requests) {
+    Pauses pauses;
+    for (;;) {
+        int done = 0;
+        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+        if (done != 0)
+            return;
+        pauses.pause();
+    }
+}
+
+} // namespace uzushio::staging
