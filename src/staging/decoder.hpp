@@ -48,6 +48,13 @@ class Decoder {
             unknown(what, static_cast<long long>(code));
         value = static_cast<Enum>(code);
     }
+    void flag(bool& value, const char* what) {
+        std::uint8_t code = 0;
+        number(code);
+        if (code > 1)
+            unknown(what, code);
+        value = code == 1;
+    }
     void text(std::string& value, const char* what);
     template <std::size_t n> void raw(std::array<std::byte, n>& value) {
         need(n);

@@ -35,6 +35,7 @@ class Encoder {
         for (const char c : value)
             bytes_.push_back(static_cast<std::byte>(c));
     }
+    void flag(const bool& value, const char*) { number(static_cast<std::uint8_t>(value)); }
     template <std::size_t n> void raw(const std::array<std::byte, n>& value) {
         bytes_.insert(bytes_.end(), value.begin(), value.end());
     }

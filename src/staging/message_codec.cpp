@@ -65,6 +65,7 @@ template <class Wire> void parts(Wire& wire, Is<PieceRequest> auto& m) {
     wire.number(m.first_component);
     wire.number(m.components);
     wire.choice(m.order, Order::interleaved, Order::planar, "order");
+    wire.flag(m.checksum, "kind of checksum");
 }
 
 template <class Wire> void parts(Wire& wire, Is<PieceData> auto& m) {

@@ -99,6 +99,7 @@ struct PieceRequest {
     std::uint32_t first_component = 0;
     std::uint32_t components = 1;
     Order order = Order::interleaved;
+    bool checksum = false; ///< of each part, to be sent with it
     bool operator==(const PieceRequest&) const = default;
 };
 

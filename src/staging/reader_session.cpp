@@ -39,8 +39,7 @@ std::shared_ptr<const std::vector<std::byte>> ReaderSession::poll() {
         ++steps_;
         return std::static_pointer_cast<const Announcement>(delivery.payload);
     case Arrival::ended:
-        finished_ = true;
-        return std::make_shared<const std::vector<std::byte>>(encode(End{steps_}));
+        return end();
     case Arrival::timeout:
         return nullptr;
     case Arrival::detached:
@@ -48,6 +47,13 @@ std::shared_ptr<const std::vector<std::byte>> ReaderSession::poll() {
         return nullptr;
     }
     return nullptr;
+}
+
+std::shared_ptr<const std::vector<std::byte>> ReaderSession::end() {
+    if (finished_)
+        return nullptr;
+    finished_ = true;
+    return std::make_shared<const std::vector<std::byte>>(encode(End{steps_}));
 }
 
 } // namespace uzushio::staging

@@ -29,6 +29,9 @@ class ReaderSession {
     /// whenever the queue has news (Queue::on_news).
     [[nodiscard]] std::shared_ptr<const std::vector<std::byte>> poll();
 
+    /// The same when the service stops, whether the reader asks or not: End, unless it was sent.
+    [[nodiscard]] std::shared_ptr<const std::vector<std::byte>> end();
+
     /// Nothing more will be sent: End was, or the reader has left.
     [[nodiscard]] bool finished() const { return finished_; }
 

@@ -47,7 +47,8 @@ PieceRequest request_of(const StepInfo& step, const Piece& piece, std::uint64_t 
             piece.source,
             0,
             step.fields[array.field].components,
-            natural_order(array.layout)};
+            natural_order(array.layout),
+            false};
 }
 
 } // namespace uzushio::staging

@@ -175,7 +175,9 @@ inline Message message(Random& random, std::size_t type) {
         return announce;
     }
     case 6: {
-        PieceRequest request{random(), random(), u32(), u32(), {}, u32(), u32(), Order::planar};
+        PieceRequest request{random(), random(), u32(),         u32(), {},
+                             u32(),    u32(),    Order::planar, false};
+        request.checksum = draw(random, 0, 1) == 1;
         for (std::size_t a = 0; a < 3; ++a) {
             request.source.start[a] = static_cast<std::int64_t>(random());
             request.source.count[a] = static_cast<std::int64_t>(random());
