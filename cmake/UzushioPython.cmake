@@ -31,4 +31,4 @@ list(REMOVE_DUPLICATES rpath)
 list(REMOVE_ITEM rpath "" ${CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES})
 set_target_properties(_core PROPERTIES INSTALL_RPATH "${rpath}")
 
-install(TARGETS _core LIBRARY DESTINATION uzushio COMPONENT python)
+install(TARGETS _core LIBRARY DESTINATION uzushio COMPONENT python EXCLUDE_FROM_ALL)

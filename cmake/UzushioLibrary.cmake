@@ -1,0 +1,87 @@
+# libuzushio: staging for other codes. The C interface (include/uzushio/uzushio.h), on which the Fortran module
+# stands, and the C++ classes Writer and Reader with what they need.
+#
+# Installed twice from one build: into the Python package (uzushio/include, uzushio/lib), where `uzushio config`
+# finds it, and by a plain `cmake --install` for a site (include, lib). Either is a prefix for find_package(uzushio).
+target_include_directories(uzushio_capi PUBLIC "${PROJECT_SOURCE_DIR}/include")
+target_compile_definitions(uzushio_capi PRIVATE UZUSHIO_VERSION="${PROJECT_VERSION}")
+
+if(NOT EXISTS "${PROJECT_SOURCE_DIR}/src/staging/writer.cpp")
+    return() # until the Writer is there
+endif()
+
+# The objects, since nothing in C refers to the C++ classes.
+add_library(uzushio SHARED $<TARGET_OBJECTS:uzushio_capi> $<TARGET_OBJECTS:uzushio_staging>)
+add_library(uzushio::uzushio ALIAS uzushio)
+target_link_libraries(uzushio PRIVATE uzushio::capi uzushio::staging)
+set(exports "${PROJECT_SOURCE_DIR}/src/capi/exports.map")
+target_link_options(uzushio PRIVATE "LINKER:--version-script=${exports}" "LINKER:--no-undefined")
+set_target_properties(
+    uzushio
+    PROPERTIES LINKER_LANGUAGE CXX
+               SOVERSION ${PROJECT_VERSION_MAJOR}
+               LINK_DEPENDS "${exports}")
+
+# MPI is in the environment that the package is installed into, or where the site has it.
+if(UZUSHIO_MPI STREQUAL "site")
+    foreach(library IN LISTS MPI_CXX_LIBRARIES)
+        cmake_path(GET library PARENT_PATH directory)
+        list(APPEND library_rpath "${directory}")
+    endforeach()
+    list(REMOVE_DUPLICATES library_rpath)
+    list(REMOVE_ITEM library_rpath "" ${CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES})
+else()
+    set(library_rpath "$ORIGIN/../../../..") # <environment>/lib/pythonX.Y/site-packages/uzushio/lib
+endif()
+set_target_properties(uzushio PROPERTIES INSTALL_RPATH "${library_rpath}")
+
+# Headers that staging/writer.hpp and staging/reader.hpp take in, and those of their errors.
+set(cpp_headers
+    array_view attribute block box coordset decode_error delivery engine_options field ghosts layout model_error
+    queue_counters queue_options queue_timeout reader reader_options scalar_type staging_error step_info stored_array
+    topology writer)
+list(TRANSFORM cpp_headers PREPEND "${PROJECT_SOURCE_DIR}/src/staging/")
+list(TRANSFORM cpp_headers APPEND ".hpp")
+
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+write_basic_package_version_file(
+    "${PROJECT_BINARY_DIR}/uzushioConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+
+# A wheel holds no links: what `-luzushio` finds there is a linker script.
+file(WRITE "${PROJECT_BINARY_DIR}/libuzushio.so.script"
+     "INPUT(libuzushio.so.${PROJECT_VERSION_MAJOR})\n")
+
+function(install_library prefix libdir component)
+    if(component STREQUAL "python")
+        install(TARGETS uzushio LIBRARY DESTINATION "${prefix}${libdir}" NAMELINK_SKIP COMPONENT python EXCLUDE_FROM_ALL)
+        install(FILES "${PROJECT_BINARY_DIR}/libuzushio.so.script" RENAME libuzushio.so
+                DESTINATION "${prefix}${libdir}" COMPONENT python EXCLUDE_FROM_ALL)
+        set(only COMPONENT python EXCLUDE_FROM_ALL)
+    else()
+        install(TARGETS uzushio LIBRARY DESTINATION "${prefix}${libdir}" COMPONENT ${component})
+        set(only COMPONENT ${component})
+    endif()
+    install(FILES "${PROJECT_SOURCE_DIR}/include/uzushio/uzushio.h"
+                  "${PROJECT_SOURCE_DIR}/include/uzushio/uzushio.f90"
+            DESTINATION "${prefix}include/uzushio" ${only})
+    install(FILES ${cpp_headers} DESTINATION "${prefix}include/uzushio/cpp/staging" ${only})
+
+    set(destination "${prefix}${libdir}/cmake/uzushio")
+    configure_package_config_file(
+        "${PROJECT_SOURCE_DIR}/cmake/uzushioConfig.cmake.in"
+        "${PROJECT_BINARY_DIR}/${component}/uzushioConfig.cmake"
+        INSTALL_DESTINATION "${libdir}/cmake/uzushio"
+        PATH_VARS libdir
+        NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+    install(FILES "${PROJECT_BINARY_DIR}/${component}/uzushioConfig.cmake"
+                  "${PROJECT_BINARY_DIR}/uzushioConfigVersion.cmake"
+            DESTINATION "${destination}" ${only})
+
+    set(UZUSHIO_LIBDIR "${libdir}")
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/uzushio.pc.in" "${PROJECT_BINARY_DIR}/${component}/uzushio.pc" @ONLY)
+    install(FILES "${PROJECT_BINARY_DIR}/${component}/uzushio.pc" DESTINATION "${prefix}${libdir}/pkgconfig" ${only})
+endfunction()
+
+install_library("" "${CMAKE_INSTALL_LIBDIR}" site)
+install_library("uzushio/" lib python)

@@ -1,0 +1,274 @@
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "capi/arguments.hpp"
+#include "capi/status.hpp"
+#include "staging/choose_options.hpp"
+#include "staging/team.hpp"
+#include "staging/writer.hpp"
+#include "uzushio/uzushio.h"
+
+using namespace uzushio;
+using namespace uzushio::capi;
+
+/// A Writer, and what of its fields a strided array is checked against.
+struct uz_writer {
+    struct Values {
+        staging::ScalarType type;
+        std::uint32_t components;
+    };
+    staging::Writer writer;
+    std::map<std::string, Values, std::less<>> fields;
+};
+
+namespace {
+
+/// MPI must be there before any communicator can be looked at.
+void require_mpi() {
+    int initialized = 0;
+    int finalized = 0;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    if (initialized == 0 || finalized != 0)
+        refuse("uz_open must be called between MPI_Init and MPI_Finalize, or with MPI_COMM_NULL.");
+}
+
+std::unique_ptr<uz_writer> open(const char* name, MPI_Comm comm, const char* file,
+                                uz_writer** writer) {
+    if (comm != MPI_COMM_NULL)
+        require_mpi();
+    const staging::Team team(comm);
+    std::string stream;
+    try {
+        team.together([&] {
+            stream = text_of(name, "name");
+            given(writer, "writer");
+        });
+    } catch (const staging::StagingError& error) {
+        refuse(error.what()); // on all ranks, those included whose own arguments are fine
+    }
+    const auto options = staging::choose_options(file != nullptr ? file : "", team);
+    return std::unique_ptr<uz_writer>(
+        new uz_writer{staging::Writer(std::move(stream), comm, options), {}});
+}
+
+uz_status opened(const char* name, MPI_Comm comm, const char* file, uz_writer** writer) {
+    if (writer != nullptr)
+        *writer = nullptr;
+    return guarded([&] { *writer = open(name, comm, file, writer).release(); });
+}
+
+/// Do something with the writer behind a handle.
+template <class Work> uz_status with(uz_writer* writer, Work&& work) noexcept {
+    return guarded([&] { work(*given(writer, "writer")); });
+}
+
+template <class Value>
+uz_status attribute(uz_writer* writer, const char* name, const Value& value) {
+    return with(writer, [&](uz_writer& w) {
+        w.writer.attribute(text_of(name, "name"),
+                           std::variant<std::int64_t, double, std::string>(value));
+    });
+}
+
+std::string kind_of(staging::ScalarType type, std::int64_t components) {
+    return std::to_string(components) + (components == 1 ? " component" : " components") + " of " +
+           std::string(staging::name_of(type));
+}
+
+/// The array with sane strides where they do not matter.
+staging::ConstArrayView checked(const uz_writer& w, const std::string& field,
+                                const uz_array& array) {
+    auto view = view_of(array);
+    const auto known = w.fields.find(field);
+    const auto type = type_of(array.type);
+    // A field that is not there is the writer's to complain about.
+    if (known != w.fields.end() &&
+        (known->second.type != type || known->second.components != array.components))
+        refuse("Field '" + field + "' has " +
+               kind_of(known->second.type, known->second.components) +
+               ", but the array that was put has " + kind_of(type, array.components) + ".");
+    const auto natural = staging::interleaved(
+        {std::max<std::int64_t>(1, view.count[0]), std::max<std::int64_t>(1, view.count[1]),
+         std::max<std::int64_t>(1, view.count[2])},
+        std::max<std::int64_t>(1, view.components), view.scalar_bytes);
+    for (std::size_t a = 0; a < 3; ++a)
+        if (view.count[a] == 1)
+            view.layout.strides[a] = natural.strides[a];
+    if (view.components == 1)
+        view.layout.component_stride = view.scalar_bytes;
+    return view;
+}
+
+} // namespace
+
+extern "C" {
+
+const char* uz_version(void) { return UZUSHIO_VERSION; }
+
+const char* uz_error_message(void) { return last_message(); }
+
+uz_status uz_open(const char* name, MPI_Comm comm, const char* file, uz_writer** writer) {
+    return opened(name, comm, file, writer);
+}
+
+uz_status uz_open_fortran(const char* name, const MPI_Fint* comm, const char* file,
+                          uz_writer** writer) {
+    if (comm == nullptr)
+        return opened(name, MPI_COMM_NULL, file, writer);
+    if (writer != nullptr)
+        *writer = nullptr;
+    const uz_status status = guarded(require_mpi);
+    return status != UZ_OK ? status : opened(name, MPI_Comm_f2c(*comm), file, writer);
+}
+
+uz_status uz_attribute_int(uz_writer* writer, const char* name, int64_t value) {
+    return attribute(writer, name, value);
+}
+
+uz_status uz_attribute_double(uz_writer* writer, const char* name, double value) {
+    return attribute(writer, name, value);
+}
+
+uz_status uz_attribute_text(uz_writer* writer, const char* name, const char* value) {
+    return with(writer, [&](uz_writer& w) {
+        w.writer.attribute(text_of(name, "name"), std::string(given(value, "value")));
+    });
+}
+
+uz_status uz_uniform_mesh(uz_writer* writer, const char* name, int dimension, uz_box elements,
+                          const double* origin, const double* spacing) {
+    return with(writer, [&](uz_writer& w) {
+        w.writer.uniform_mesh(text_of(name, "name"), box_of(elements), three(origin, "origin"),
+                              three(spacing, "spacing"), dimension_of(dimension));
+    });
+}
+
+uz_status uz_rectilinear_mesh(uz_writer* writer, const char* name, int dimension, uz_box elements,
+                              const double* z, const double* y, const double* x) {
+    return with(writer, [&](uz_writer& w) {
+        const auto box = box_of(elements);
+        const auto axes = dimension_of(dimension);
+        w.writer.rectilinear_mesh(text_of(name, "name"), box, coordinates_of(box, axes, {z, y, x}),
+                                  axes);
+    });
+}
+
+uz_status uz_curvilinear_mesh(uz_writer* writer, const char* name, int dimension, uz_box elements,
+                              const char* coordinates, uz_type type) {
+    return with(writer, [&](uz_writer& w) {
+        const std::string field = text_of(coordinates, "coordinates");
+        const auto scalar = type_of(type);
+        if (type != UZ_FLOAT32 && type != UZ_FLOAT64)
+            refuse("Coordinates must be UZ_FLOAT32 or UZ_FLOAT64.");
+        w.writer.curvilinear_mesh(text_of(name, "name"), box_of(elements), field, scalar,
+                                  dimension_of(dimension));
+        w.fields.insert_or_assign(field, uz_writer::Values{scalar, 3});
+    });
+}
+
+uz_status uz_field(uz_writer* writer, const char* name, const char* mesh,
+                   uz_association association, uz_type type, int components, const char* units) {
+    return with(writer, [&](uz_writer& w) {
+        const std::string field = text_of(name, "name");
+        if (components < 1 || components > 65536)
+            refuse("Field '" + field + "' cannot have " + std::to_string(components) +
+                   " components; 1 to 65536 are allowed.");
+        std::vector<staging::Attribute> attributes;
+        if (units != nullptr)
+            attributes.push_back({"units", std::string(units)});
+        const auto number = static_cast<std::uint32_t>(components);
+        w.writer.field(field, text_of(mesh, "mesh"), association_of(association), type_of(type),
+                       number, std::move(attributes));
+        w.fields.insert_or_assign(field, uz_writer::Values{type_of(type), number});
+    });
+}
+
+uz_status uz_block(uz_writer* writer, uint64_t id, const char* mesh, uz_box owned,
+                   uz_association association) {
+    return with(writer, [&](uz_writer& w) {
+        w.writer.block(id, text_of(mesh, "mesh"), box_of(owned), association_of(association));
+    });
+}
+
+uz_status uz_remove_block(uz_writer* writer, uint64_t id) {
+    return with(writer, [&](uz_writer& w) { w.writer.remove_block(id); });
+}
+
+uz_status uz_begin_step(uz_writer* writer, int64_t index, double time) {
+    return with(writer, [&](uz_writer& w) { w.writer.begin_step(index, time); });
+}
+
+uz_status uz_put(uz_writer* writer, const char* field, uint64_t block, const void* values,
+                 const uz_ghosts* ghosts) {
+    return with(writer, [&](uz_writer& w) {
+        w.writer.put(text_of(field, "field"), block, given(values, "values"), ghosts_of(ghosts));
+    });
+}
+
+uz_status uz_put_array(uz_writer* writer, const char* field, uint64_t block, const uz_array* array,
+                       const uz_ghosts* ghosts) {
+    return with(writer, [&](uz_writer& w) {
+        const std::string name = text_of(field, "field");
+        const auto view = checked(w, name, *given(array, "array"));
+        const bool empty = staging::Box{{}, view.count}.empty();
+        if (!empty)
+            given(array->data, "array->data");
+        w.writer.put(name, block, view, ghosts_of(ghosts));
+    });
+}
+
+uz_status uz_buffer(uz_writer* writer, const char* field, uint64_t block, const uz_ghosts* ghosts,
+                    void** memory, int64_t* count) {
+    if (memory != nullptr)
+        *memory = nullptr;
+    return with(writer, [&](uz_writer& w) {
+        given(memory, "memory");
+        const auto view = w.writer.buffer(text_of(field, "field"), block, ghosts_of(ghosts));
+        *memory = view.data;
+        if (count != nullptr) {
+            std::copy(view.count.begin(), view.count.end(), count);
+            count[3] = view.components;
+        }
+    });
+}
+
+uz_status uz_end_step(uz_writer* writer, int64_t* sequence) {
+    return with(writer, [&](uz_writer& w) {
+        const std::optional<std::uint64_t> taken = w.writer.end_step();
+        if (sequence != nullptr)
+            *sequence = taken ? static_cast<std::int64_t>(*taken) : -1;
+    });
+}
+
+uz_status uz_get_counters(const uz_writer* writer, uz_counters* counters) {
+    return guarded([&] {
+        const auto now = given(writer, "writer")->writer.counters();
+        *given(counters, "counters") = {now.published,      now.delivered,  now.dropped,
+                                        now.seconds_waited, now.peak_bytes, now.bytes,
+                                        now.steps};
+    });
+}
+
+uz_status uz_close(uz_writer** writer) {
+    return guarded([&] {
+        const std::unique_ptr<uz_writer> closing(std::exchange(*given(writer, "writer"), nullptr));
+        if (closing)
+            closing->writer.close();
+    });
+}
+
+void uz_abandon(uz_writer** writer) {
+    if (writer != nullptr)
+        delete std::exchange(*writer, nullptr);
+}
+
+} // extern "C"

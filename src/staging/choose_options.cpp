@@ -1,0 +1,49 @@
+#include "staging/choose_options.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <span>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "staging/staging_error.hpp"
+
+namespace uzushio::staging {
+namespace {
+
+std::string from_rank_0(const Team& team, const std::string& text) {
+    const auto bytes = std::as_bytes(std::span(text));
+    const auto all = team.broadcast({bytes.begin(), bytes.end()});
+    return {reinterpret_cast<const char*>(all.data()), all.size()};
+}
+
+} // namespace
+
+EngineOptions choose_options(const std::filesystem::path& file, const Team& team) {
+    std::string where;
+    std::string yaml;
+    team.together([&] {
+        if (team.rank() != 0)
+            return;
+        const char* instead = std::getenv("UZUSHIO_STAGING");
+        const bool named = instead != nullptr && *instead != '\0';
+        const std::filesystem::path chosen = named ? instead : file;
+        if (chosen.empty())
+            return;
+        where = chosen.string() + (named ? " (named by UZUSHIO_STAGING)" : "");
+        std::ifstream stream(chosen, std::ios::binary);
+        std::stringstream text;
+        // An empty file is a file of defaults.
+        if (!std::filesystem::is_regular_file(chosen) || !stream ||
+            (stream.peek() != std::ifstream::traits_type::eof() && !(text << stream.rdbuf())))
+            throw StagingError("The staging options cannot be read from " + where +
+                               ": there is no such file, or it may not be read.");
+        yaml = text.str();
+    });
+    where = from_rank_0(team, where);
+    yaml = from_rank_0(team, yaml);
+    return where.empty() ? EngineOptions{} : parse_options(yaml, where);
+}
+
+} // namespace uzushio::staging
