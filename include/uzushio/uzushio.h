@@ -190,10 +190,11 @@ UZ_API uz_status uz_put_array(uz_writer* writer, const char* field, uint64_t blo
 
 /* Memory to write a block's values of this step into, instead of uz_put: in uz_put's order. Where
  * the engine can, readers then get it without a copy. Valid until uz_end_step; the library's. Its
- * contents are undefined. count: if not NULL, four numbers are put there: values along z, y, x, and
- * components. */
+ * contents are undefined.
+ * type: what the memory is taken for; must be the field's.
+ * count: if not NULL, four numbers are put there: values along z, y, x, and components. */
 UZ_API uz_status uz_buffer(uz_writer* writer, const char* field, uint64_t block,
-                           const uz_ghosts* ghosts, void** memory, int64_t* count);
+                           const uz_ghosts* ghosts, uz_type type, void** memory, int64_t* count);
 
 /* Publish the step. Collective. All arrays are the solver's again when this returns.
  * sequence: if not NULL, the step's number in the stream, counted from 0, or -1 if the queue's

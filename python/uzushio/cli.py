@@ -13,6 +13,7 @@ from rich.table import Table
 from uzushio import __version__, launch
 from uzushio.case import load_case
 from uzushio.collective import guarded
+from uzushio.compiler_flags import Installation
 from uzushio.errors import LaunchError, UzushioError
 from uzushio.options import Options
 from uzushio.registry import solver_class
@@ -192,6 +193,43 @@ def plan(
         print(to_json(assessment))
     else:
         print_report(planned, assessment, Console(highlight=False))
+
+
+@app.command()
+def config(
+    cflags: Annotated[bool, typer.Option("--cflags", help="Flags to compile C.")] = False,
+    cxxflags: Annotated[bool, typer.Option("--cxxflags", help="Flags to compile C++.")] = False,
+    fortran_source: Annotated[
+        bool, typer.Option("--fortran-source", help="File of the module to compile with Fortran.")
+    ] = False,
+    libs: Annotated[bool, typer.Option("--libs", help="Flags to link any of these.")] = False,
+    prefix: Annotated[
+        bool, typer.Option("--prefix", help="Folder for CMake's CMAKE_PREFIX_PATH.")
+    ] = False,
+) -> None:
+    """Print what mpicc, mpicxx or mpifort need to instrument a code, on one line.
+
+    mpicc $(uzushio config --cflags) solver.c $(uzushio config --libs)
+    """
+    try:
+        here = Installation.of_package()
+    except UzushioError as error:
+        _fail(error)
+    words = [
+        *(here.cflags if cflags else []),
+        *(here.cxxflags if cxxflags else []),
+        *([str(here.fortran_source)] if fortran_source else []),
+        *(here.libs if libs else []),
+        *([str(here.prefix)] if prefix else []),
+    ]
+    if not words:
+        _fail(
+            UzushioError(
+                "config needs to be told what to print: --cflags, --cxxflags, --fortran-source, "
+                "--libs or --prefix."
+            )
+        )
+    print(*words)
 
 
 def _bytes(number: float) -> str:

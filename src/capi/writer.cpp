@@ -183,7 +183,7 @@ uz_status uz_field(uz_writer* writer, const char* name, const char* mesh,
             refuse("Field '" + field + "' cannot have " + std::to_string(components) +
                    " components; 1 to 65536 are allowed.");
         std::vector<staging::Attribute> attributes;
-        if (units != nullptr)
+        if (units != nullptr && *units != '\0')
             attributes.push_back({"units", std::string(units)});
         const auto number = static_cast<std::uint32_t>(components);
         w.writer.field(field, text_of(mesh, "mesh"), association_of(association), type_of(type),
@@ -227,12 +227,18 @@ uz_status uz_put_array(uz_writer* writer, const char* field, uint64_t block, con
 }
 
 uz_status uz_buffer(uz_writer* writer, const char* field, uint64_t block, const uz_ghosts* ghosts,
-                    void** memory, int64_t* count) {
+                    uz_type type, void** memory, int64_t* count) {
     if (memory != nullptr)
         *memory = nullptr;
     return with(writer, [&](uz_writer& w) {
         given(memory, "memory");
-        const auto view = w.writer.buffer(text_of(field, "field"), block, ghosts_of(ghosts));
+        const std::string name = text_of(field, "field");
+        const auto known = w.fields.find(name);
+        if (known != w.fields.end() && known->second.type != type_of(type))
+            refuse(
+                "Field '" + name + "' is of " + std::string(staging::name_of(known->second.type)) +
+                ", but memory was asked for " + std::string(staging::name_of(type_of(type))) + ".");
+        const auto view = w.writer.buffer(name, block, ghosts_of(ghosts));
         *memory = view.data;
         if (count != nullptr) {
             std::copy(view.count.begin(), view.count.end(), count);
