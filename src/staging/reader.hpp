@@ -21,9 +21,14 @@ class Source;
 
 /// The reading side of a stream: N ranks that see the same steps, and of each take what they need.
 ///
-/// `next`, `release` and `detach` are collective over the reader's ranks; `read` and `view` are
-/// not, but for a reader inside the solver's process (engine `inproc`), where `read` is. Faults
-/// throw StagingError.
+/// Attaching, `next`, `release` and `detach` are collective over the reader's ranks, and their
+/// faults throw StagingError on all of them; the rest is each rank's own.
+///
+/// A reader that a writer of engine `inproc` hands to its work stands at the step that the solver
+/// publishes. It has no other: `next` throws, `release` and `detach` do nothing, and it must not be
+/// used after the work. Its `read` and `read_block` are collective over the solver's ranks (a rank
+/// that wants nothing reads an empty box); `view` is not, and shows this rank's blocks alone. Such
+/// steps carry no checksums.
 class Reader {
   public:
     /// Attach to the stream that `contact` leads to: a contact file, "host:port", "mpi:NAME" inside
@@ -33,10 +38,11 @@ class Reader {
     /// From a source of one's own.
     Reader(std::unique_ptr<Source> source, MPI_Comm comm, const ReaderOptions& options = {});
     Reader(Reader&&) noexcept;
-    ~Reader(); ///< detaches
+    ~Reader(); ///< detaches, without waiting for the other ranks
 
     /// Go on to the next step, and release the one before. `step`: it is there; `timeout`: none
-    /// came in time; `ended`: the writer has closed.
+    /// came in time; `ended`: the writer has closed; `detached`: this reader has left.
+    /// A step that contradicts itself ends in an error, and detaches.
     [[nodiscard]] Arrival next(std::chrono::nanoseconds limit);
 
     /// The step that `next` brought, the same on all ranks. Throws StagingError if there is none.
@@ -58,8 +64,9 @@ class Reader {
     /// checksum.
     [[nodiscard]] bool verify(std::string_view field, std::uint32_t block);
 
-    /// Done with the step: its memory is the writer's again.
+    /// Done with the step: its memory is the writer's again. Nothing if there is none.
     void release();
+    /// Leave; also done with the step. Nothing if it has left already.
     void detach();
 
   private:

@@ -3,8 +3,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "staging/array_view.hpp"
 #include "staging/delivery.hpp"
@@ -35,6 +38,15 @@ class Source {
     [[nodiscard]] virtual Announced next(std::chrono::nanoseconds limit) = 0;
     /// All ranks now have this step, as rank 0 got it, until `end`.
     virtual void begin([[maybe_unused]] const Announce& step) {}
+    /// The step that all ranks stand at without `next`, inside the solver's own; else null.
+    [[nodiscard]] virtual std::shared_ptr<const Announce> here() const { return nullptr; }
+
+    /// Called in every read before values move, with what went wrong on this rank so far. Throws
+    /// that; where reads are collective, all ranks throw if any has an error.
+    virtual void check(const std::exception_ptr& error) {
+        if (error)
+            std::rethrow_exception(error);
+    }
     /// Bring pieces of it. Also called where nothing is wanted, if other ranks may want something.
     virtual void fetch(const Announce& step, std::span<const Fetch> wanted,
                        std::chrono::nanoseconds limit) = 0;
@@ -43,6 +55,16 @@ class Source {
     [[nodiscard]] virtual std::span<const std::byte> segment([[maybe_unused]] const Announce& step,
                                                              [[maybe_unused]] std::uint32_t rank) {
         return {};
+    }
+    /// An array that can be looked at where it is: by default, if its rank's segment can. Throws
+    /// ModelError if it does not lie wholly in there.
+    [[nodiscard]] virtual std::optional<ConstArrayView>
+    view(const Announce& step, std::uint32_t block, std::uint32_t array) {
+        const Block& holder = step.step.blocks[block];
+        const auto memory = segment(step, holder.rank);
+        if (memory.data() == nullptr)
+            return std::nullopt;
+        return view_of(step.step, holder, holder.arrays[array], memory);
     }
     /// This rank is done with the step.
     virtual void end([[maybe_unused]] const Announce& step) {}

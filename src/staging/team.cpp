@@ -105,6 +105,16 @@ std::uint64_t Team::max(std::uint64_t value) const {
     return size() == 1 ? value : reduce_to_all(comm(), value, MPI_UINT64_T, MPI_MAX);
 }
 
+void Team::max(std::span<std::uint64_t> values) const {
+    if (size() == 1)
+        return;
+    const std::vector<std::uint64_t> own(values.begin(), values.end());
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Iallreduce(own.data(), values.data(), static_cast<int>(own.size()), MPI_UINT64_T, MPI_MAX,
+                   comm(), &request);
+    wait_asleep(request);
+}
+
 std::uint64_t Team::sum_before(std::uint64_t value) const {
     if (size() == 1)
         return 0;

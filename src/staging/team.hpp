@@ -30,6 +30,8 @@ class Team {
 
     void barrier() const;
     [[nodiscard]] std::uint64_t max(std::uint64_t value) const;
+    /// The largest of each, in place: several questions for the price of one.
+    void max(std::span<std::uint64_t> values) const;
     [[nodiscard]] bool any(bool value) const { return max(value ? 1 : 0) != 0; }
     /// Sum over the ranks before this one.
     [[nodiscard]] std::uint64_t sum_before(std::uint64_t value) const;

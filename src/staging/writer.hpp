@@ -28,8 +28,9 @@ class WriterEngine;
 /// The writing side of a stream: a solver's ranks describe meshes, fields and blocks once, then put
 /// values for each step. What is described stays until it is described anew.
 ///
-/// `open`, `begin_step`, `end_step` and `close` are collective; the rest is each rank's own. Faults
-/// throw StagingError, on all ranks from collective members.
+/// Opening, `end_step` and `close` are collective: faults throw StagingError on all ranks,
+/// whichever rank's they are. The rest is each rank's own, and throws StagingError where it is
+/// misused.
 class Writer {
   public:
     /// Open the stream `name`. MPI_COMM_NULL: this process alone.
@@ -46,7 +47,8 @@ class Writer {
     /// counts axes in use from x.
     void uniform_mesh(std::string name, const Box& elements, std::array<double, 3> origin,
                       std::array<double, 3> spacing, std::uint8_t dimension = 3);
-    /// `coordinates`: of all vertices along z, y, x; of the whole mesh, on every rank the same.
+    /// `coordinates`: of all vertices along z, y, x; of the whole mesh, on every rank the same. May
+    /// be empty along axes that are not in use.
     void rectilinear_mesh(std::string name, const Box& elements,
                           std::array<std::vector<double>, 3> coordinates,
                           std::uint8_t dimension = 3);
@@ -65,6 +67,7 @@ class Writer {
     /// It is this rank's no more.
     void remove_block(std::uint64_t id);
 
+    /// On all ranks, with the same index; but no rank waits for another here.
     void begin_step(std::int64_t index, double time);
     /// Values of a field on a block, ghost layers included, counts as the block's box grown by
     /// them. They are read in `end_step`: leave them alone until then. Any strides.
@@ -78,16 +81,19 @@ class Writer {
     /// until `end_step`.
     [[nodiscard]] ArrayView buffer(std::string_view field, std::uint64_t block,
                                    const Ghosts& ghosts = {});
-    /// Returns the step's sequence number, or nothing if the queue's policy dropped it.
+    /// Publish what was put; blocks without values are not in the step. Returns its sequence
+    /// number, or nothing if the queue's policy dropped it. After an error the step is over too,
+    /// and the next one may begin.
     std::optional<std::uint64_t> end_step();
 
-    /// Give readers what is left, then end the stream.
+    /// Give readers what is left, then end the stream. Nothing if it is closed already.
     void close();
 
     [[nodiscard]] QueueCounters counters() const;
     [[nodiscard]] const std::string& name() const;
 
-    /// Engine `inproc`: run `work` inside every `end_step`, on the solver's own arrays.
+    /// Engine `inproc`: run `work` inside every `end_step`, on the solver's own arrays. All ranks
+    /// give the same work in the same order. What it throws, `end_step` throws on all ranks.
     void on_step(std::function<void(Reader&)> work);
 
   private:

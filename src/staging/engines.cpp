@@ -1,0 +1,82 @@
+#include "staging/engines.hpp"
+
+#include <string_view>
+
+#include "staging/inproc/engine.hpp"
+#include "staging/staging_error.hpp"
+
+namespace uzushio::staging {
+namespace {
+
+struct EngineEntry {
+    std::string_view name;
+    std::unique_ptr<WriterEngine> (*make)(const std::string& name, const Team& team,
+                                          const EngineOptions& options);
+};
+
+/// Every engine that writes, by name.
+const std::vector<EngineEntry>& writers() {
+    static const std::vector<EngineEntry> entries{
+        {"inproc",
+         [](const std::string&, const Team& team,
+            const EngineOptions&) -> std::unique_ptr<WriterEngine> {
+             return std::make_unique<inproc::InprocEngine>(team);
+         }},
+    };
+    return entries;
+}
+
+struct ContactEntry {
+    bool (*leads)(const std::string& contact); ///< whether the contact is one of this kind
+    std::unique_ptr<Source> (*attach)(const std::string& contact, const Team& team,
+                                      const ReaderOptions& options);
+};
+
+/// Every way to a writer: the first that knows the form of the contact is taken.
+const std::vector<ContactEntry>& readers() {
+    static const std::vector<ContactEntry> entries{};
+    return entries;
+}
+
+} // namespace
+
+std::vector<std::string> engine_names() {
+    std::vector<std::string> names;
+    for (const auto& entry : writers())
+        names.emplace_back(entry.name);
+    return names;
+}
+
+std::unique_ptr<WriterEngine> make_engine(const std::string& name, const Team& team,
+                                          const EngineOptions& options) {
+    const EngineEntry* found = nullptr;
+    team.together([&] {
+        std::string names;
+        for (const auto& entry : writers()) {
+            if (entry.name == options.engine)
+                found = &entry;
+            names += (names.empty() ? "" : ", ") + std::string(entry.name);
+        }
+        if (found == nullptr)
+            throw StagingError("There is no staging engine \"" + options.engine +
+                               "\": choose one of " + names + ".");
+    });
+    return found->make(name, team, options);
+}
+
+std::unique_ptr<Source> attach(const std::string& contact, const Team& team,
+                               const ReaderOptions& options) {
+    const ContactEntry* found = nullptr;
+    team.together([&] {
+        for (const auto& entry : readers())
+            if (found == nullptr && entry.leads(contact))
+                found = &entry;
+        if (found == nullptr)
+            throw StagingError("No engine of this build reads from \"" + contact +
+                               "\": give a contact file, host:port, mpi:NAME or the folder of "
+                               "stored steps.");
+    });
+    return found->attach(contact, team, options);
+}
+
+} // namespace uzushio::staging

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "staging/buffer_pool.hpp"
+#include "staging/source.hpp"
+#include "staging/team.hpp"
+
+namespace uzushio::staging::inproc {
+
+/// Brings pieces from the ranks of a team that have them to those that want them. Any size: values
+/// travel in parts that both sides cut alike, packed only where they do not lie together.
+class Exchange {
+  public:
+    using Select = std::function<ConstArrayView(const PieceRequest&)>;
+
+    /// `team` must outlive the exchange.
+    explicit Exchange(const Team& team) : team_(team) {}
+
+    /// Collective; waits asleep. `select` finds what another rank asks this one for. No rank asks
+    /// itself.
+    void run(std::span<const Fetch> wanted, const Select& select);
+
+  private:
+    const Team& team_;
+    BufferPool pool_;
+};
+
+} // namespace uzushio::staging::inproc

@@ -1,0 +1,190 @@
+#include "staging/writer.hpp"
+
+#include <utility>
+
+#include "staging/buffer_pool.hpp"
+#include "staging/description.hpp"
+#include "staging/engines.hpp"
+#include "staging/staging_error.hpp"
+#include "staging/team.hpp"
+#include "staging/writer_engine.hpp"
+
+namespace uzushio::staging {
+namespace {
+
+void require(bool holds, const std::string& sentence) {
+    if (!holds)
+        throw StagingError(sentence);
+}
+
+} // namespace
+
+struct Writer::State {
+    State(std::string stream, MPI_Comm comm)
+        : name(std::move(stream)), team(comm),
+          description(static_cast<std::uint32_t>(team.rank())) {}
+
+    void require_open_step(const char* member) const {
+        require(!closed, "The stream \"" + name + "\" is closed.");
+        require(step_open, std::string(member) + " belongs between begin_step and end_step.");
+    }
+
+    /// All ranks throw if something went wrong on one, or they are at different steps: one
+    /// collective for both.
+    void agree_on_step(const std::exception_ptr& error) const {
+        const auto bits = static_cast<std::uint64_t>(index);
+        std::array<std::uint64_t, 3> most{error ? 1u : 0u, bits, ~bits};
+        team.max(most);
+        if (most[0] != 0)
+            team.agree(error);
+        require(most[1] == ~most[2],
+                "Ranks publish steps " + std::to_string(static_cast<std::int64_t>(most[1])) +
+                    " and " + std::to_string(static_cast<std::int64_t>(~most[2])) +
+                    " as one: all must publish the same step.");
+    }
+
+    std::string name;
+    Team team;
+    std::unique_ptr<WriterEngine> engine; ///< uses the team
+    Description description;
+    BufferPool pool;
+    bool step_open = false;
+    bool closed = false;
+    std::int64_t index = 0;
+    double time = 0;
+};
+
+Writer::Writer(std::string name, MPI_Comm comm, const EngineOptions& options)
+    : state_(std::make_unique<State>(std::move(name), comm)) {
+    state_->team.together([&] { require(!state_->name.empty(), "A stream needs a name."); });
+    state_->engine = make_engine(state_->name, state_->team, options);
+}
+
+Writer::Writer(std::string name, MPI_Comm comm, std::unique_ptr<WriterEngine> engine)
+    : state_(std::make_unique<State>(std::move(name), comm)) {
+    state_->engine = std::move(engine);
+}
+
+Writer::Writer(Writer&&) noexcept = default;
+Writer::~Writer() = default;
+
+void Writer::attribute(std::string name, std::variant<std::int64_t, double, std::string> value) {
+    state_->description.attribute(std::move(name), std::move(value));
+}
+
+void Writer::uniform_mesh(std::string name, const Box& elements, std::array<double, 3> origin,
+                          std::array<double, 3> spacing, std::uint8_t dimension) {
+    state_->description.mesh(std::move(name), elements, dimension, UniformCoords{origin, spacing});
+}
+
+void Writer::rectilinear_mesh(std::string name, const Box& elements,
+                              std::array<std::vector<double>, 3> coordinates,
+                              std::uint8_t dimension) {
+    for (std::size_t axis = 0; axis + dimension < 3; ++axis)
+        if (coordinates[axis].empty())
+            coordinates[axis] = {0.0};
+    state_->description.mesh(std::move(name), elements, dimension,
+                             RectilinearCoords{elements.start, std::move(coordinates)});
+}
+
+void Writer::curvilinear_mesh(std::string name, const Box& elements, std::string field,
+                              ScalarType type, std::uint8_t dimension) {
+    state_->description.mesh(name, elements, dimension, ExplicitCoords{field});
+    state_->description.field(std::move(field), name, Association::vertex, type, 3, {});
+}
+
+void Writer::field(std::string name, std::string_view mesh, Association association,
+                   ScalarType type, std::uint32_t components, std::vector<Attribute> attributes) {
+    state_->description.field(std::move(name), mesh, association, type, components,
+                              std::move(attributes));
+}
+
+void Writer::block(std::uint64_t id, std::string_view mesh, const Box& owned,
+                   Association association) {
+    state_->description.block(id, mesh, owned, association);
+}
+
+void Writer::remove_block(std::uint64_t id) { state_->description.remove_block(id); }
+
+void Writer::begin_step(std::int64_t index, double time) {
+    State& state = *state_;
+    require(!state.closed, "The stream \"" + state.name + "\" is closed: no step can begin.");
+    require(!state.step_open, "Step " + std::to_string(state.index) +
+                                  " is open: end_step is missing before begin_step.");
+    state.step_open = true;
+    state.index = index;
+    state.time = time;
+}
+
+void Writer::put(std::string_view field, std::uint64_t block, const ConstArrayView& values,
+                 const Ghosts& ghosts) {
+    state_->require_open_step("put");
+    state_->description.put(field, block, values, ghosts);
+}
+
+void Writer::put(std::string_view field, std::uint64_t block, const void* values,
+                 const Ghosts& ghosts) {
+    state_->require_open_step("put");
+    ConstArrayView view = state_->description.shape(field, block, ghosts);
+    view.data = static_cast<const std::byte*>(values);
+    state_->description.put(field, block, view, ghosts);
+}
+
+ArrayView Writer::buffer(std::string_view field, std::uint64_t block, const Ghosts& ghosts) {
+    State& state = *state_;
+    state.require_open_step("buffer");
+    ConstArrayView values = state.description.shape(field, block, ghosts);
+    state.description.require_free(field, block);
+    const auto bytes = static_cast<std::size_t>(values.bytes());
+    std::span<std::byte> memory = state.engine->buffer(bytes);
+    if (memory.size() < bytes)
+        memory = state.pool.take(bytes);
+    values.data = memory.data();
+    state.description.put(field, block, values, ghosts);
+    return {memory.data(), values.count, values.layout, values.components, values.scalar_bytes};
+}
+
+std::optional<std::uint64_t> Writer::end_step() {
+    State& state = *state_;
+    LocalStep step;
+    std::exception_ptr error;
+    try {
+        state.require_open_step("end_step");
+        step = state.description.step(state.index, state.time);
+    } catch (...) {
+        error = std::current_exception();
+    }
+    state.step_open = false;
+    struct Over { // also when the engine throws
+        State& state;
+        ~Over() {
+            state.description.clear();
+            state.pool.end_step();
+        }
+    } over{state};
+    // Before the engine: it need not cope with a rank that has nothing to publish.
+    state.agree_on_step(error);
+    return state.engine->publish(std::move(step));
+}
+
+void Writer::close() {
+    State& state = *state_;
+    if (state.closed)
+        return;
+    state.team.together([&] {
+        require(!state.step_open, "Step " + std::to_string(state.index) +
+                                      " is open: end_step is missing before close.");
+    });
+    state.closed = true;
+    state.engine->close();
+}
+
+QueueCounters Writer::counters() const { return state_->engine->counters(); }
+
+const std::string& Writer::name() const { return state_->name; }
+
+void Writer::on_step(std::function<void(Reader&)> work) {
+    state_->engine->on_step(std::move(work));
+}
+
+} // namespace uzushio::staging
