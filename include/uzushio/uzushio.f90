@@ -1020,7 +1020,7 @@ contains
         integer, intent(out), optional :: stat
         character(*), intent(inout), optional :: errmsg
         integer(c_int64_t) :: count(4)
-        integer(c_int64_t), allocatable :: all(:)
+        integer(c_int64_t) :: axes(4)
         integer(c_int) :: status
 
         n = 0
@@ -1033,15 +1033,14 @@ contains
             call finish(status, stat, errmsg)
             return
         end if
-        all = count(3:1:-1)
-        if (count(4) > 1) all = [count(4), all]
-        if (rank > size(all)) all = [all, 1_c_int64_t]
-        if (product(all) /= product(all(:rank))) then
+        axes = [count(3:1:-1), 1_c_int64_t]
+        if (count(4) > 1) axes = [count(4), count(3:1:-1)]
+        if (product(axes) /= product(axes(:rank))) then
             memory = c_null_ptr
             call fail("The array pointer has fewer axes than the mesh, or none for the components.", stat, errmsg)
             return
         end if
-        n = all(:rank)
+        n = axes(:rank)
         call finish(status, stat, errmsg)
     end subroutine buffer
 

@@ -156,8 +156,8 @@ UZ_API uz_status uz_rectilinear_mesh(uz_writer* writer, const char* name, int di
 UZ_API uz_status uz_curvilinear_mesh(uz_writer* writer, const char* name, int dimension,
                                      uz_box elements, const char* coordinates, uz_type type);
 
-/* A field on a mesh. components: 1 to 65536. units: as in "m/s", kept as the attribute "units"; may
- * be NULL. */
+/* A field on a mesh. components: 1 to 65536. units: as in "m/s", kept as the attribute
+ * "units"; NULL or "": none. */
 UZ_API uz_status uz_field(uz_writer* writer, const char* name, const char* mesh,
                           uz_association association, uz_type type, int components,
                           const char* units);
