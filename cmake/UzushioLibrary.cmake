@@ -6,10 +6,6 @@
 target_include_directories(uzushio_capi PUBLIC "${PROJECT_SOURCE_DIR}/include")
 target_compile_definitions(uzushio_capi PRIVATE UZUSHIO_VERSION="${PROJECT_VERSION}")
 
-if(NOT EXISTS "${PROJECT_SOURCE_DIR}/src/staging/writer.cpp")
-    return() # until the Writer is there
-endif()
-
 # The objects, since nothing in C refers to the C++ classes.
 add_library(uzushio SHARED $<TARGET_OBJECTS:uzushio_capi> $<TARGET_OBJECTS:uzushio_staging>)
 add_library(uzushio::uzushio ALIAS uzushio)
@@ -37,7 +33,7 @@ set_target_properties(uzushio PROPERTIES INSTALL_RPATH "${library_rpath}")
 
 # Headers that staging/writer.hpp and staging/reader.hpp take in, and those of their errors.
 set(cpp_headers
-    array_view attribute block box coordset decode_error delivery engine_options field ghosts layout model_error
+    array_view attribute block box choose_options coordset decode_error delivery engine_options field ghosts layout model_error
     queue_counters queue_options queue_timeout reader reader_options scalar_type staging_error step_info stored_array
     topology writer)
 list(TRANSFORM cpp_headers PREPEND "${PROJECT_SOURCE_DIR}/src/staging/")

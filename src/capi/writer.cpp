@@ -55,7 +55,7 @@ std::unique_ptr<uz_writer> open(const char* name, MPI_Comm comm, const char* fil
     } catch (const staging::StagingError& error) {
         refuse(error.what()); // on all ranks, those included whose own arguments are fine
     }
-    const auto options = staging::choose_options(file != nullptr ? file : "", team);
+    const auto options = staging::choose_options(file != nullptr ? file : "", comm);
     return std::unique_ptr<uz_writer>(
         new uz_writer{staging::Writer(std::move(stream), comm, options), {}});
 }

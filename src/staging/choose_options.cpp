@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "staging/staging_error.hpp"
+#include "staging/team.hpp"
 
 namespace uzushio::staging {
 namespace {
@@ -20,7 +21,8 @@ std::string from_rank_0(const Team& team, const std::string& text) {
 
 } // namespace
 
-EngineOptions choose_options(const std::filesystem::path& file, const Team& team) {
+EngineOptions choose_options(const std::filesystem::path& file, MPI_Comm comm) {
+    const Team team(comm);
     std::string where;
     std::string yaml;
     team.together([&] {

@@ -3,8 +3,9 @@
  *
  *     dT/dt = kappa (d2T/dx2 + d2T/dy2),  0 <= x, y < 1
  *
- * Finite volumes, forward Euler. The initial mode is an eigenvector of the scheme, so that its exact solution is
- * known: T = 1 + g^n sin(2 pi x) sin(2 pi y) after n steps. The program fails unless it has that, and all of its heat.
+ * Finite volumes, forward Euler. The initial mode is an eigenvector of the scheme, so that its
+ * exact solution is known: T = 1 + g^n sin(2 pi x) sin(2 pi y) after n steps. The program fails
+ * unless it has that, and all of its heat.
  *
  *     mpiexec -n 2 ./heat [nx ny steps every]
  */
@@ -23,11 +24,11 @@ typedef struct Part {
     double *T, *next; /* (ny + 2) * (nx + 2) */
 } Part;
 
-static size_t at(const Part *p, int j, int i) {
+static size_t at(const Part* p, int j, int i) {
     return (size_t)(j + 1) * (size_t)(p->nx + 2) + (size_t)(i + 1);
 }
 
-static void share(int n, int parts, int part, int *first, int *count) {
+static void share(int n, int parts, int part, int* first, int* count) {
     *first = (int)((long long)n * part / parts);
     *count = (int)((long long)n * (part + 1) / parts) - *first;
 }
@@ -53,37 +54,38 @@ static Part divide(int ny, int nx) {
     return p;
 }
 
-static void exchange_halo(Part *p) {
+static void exchange_halo(Part* p) {
     MPI_Datatype column;
     MPI_Type_vector(p->ny, 1, p->nx + 2, MPI_DOUBLE, &column);
     MPI_Type_commit(&column);
-    double *T = p->T;
-    MPI_Sendrecv(&T[at(p, p->ny - 1, 0)], p->nx, MPI_DOUBLE, p->above, 0, &T[at(p, -1, 0)], p->nx, MPI_DOUBLE,
-                 p->below, 0, p->comm, MPI_STATUS_IGNORE);
-    MPI_Sendrecv(&T[at(p, 0, 0)], p->nx, MPI_DOUBLE, p->below, 1, &T[at(p, p->ny, 0)], p->nx, MPI_DOUBLE,
-                 p->above, 1, p->comm, MPI_STATUS_IGNORE);
-    MPI_Sendrecv(&T[at(p, 0, p->nx - 1)], 1, column, p->right, 2, &T[at(p, 0, -1)], 1, column, p->left, 2, p->comm,
-                 MPI_STATUS_IGNORE);
-    MPI_Sendrecv(&T[at(p, 0, 0)], 1, column, p->left, 3, &T[at(p, 0, p->nx)], 1, column, p->right, 3, p->comm,
-                 MPI_STATUS_IGNORE);
+    double* T = p->T;
+    MPI_Sendrecv(&T[at(p, p->ny - 1, 0)], p->nx, MPI_DOUBLE, p->above, 0, &T[at(p, -1, 0)], p->nx,
+                 MPI_DOUBLE, p->below, 0, p->comm, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&T[at(p, 0, 0)], p->nx, MPI_DOUBLE, p->below, 1, &T[at(p, p->ny, 0)], p->nx,
+                 MPI_DOUBLE, p->above, 1, p->comm, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&T[at(p, 0, p->nx - 1)], 1, column, p->right, 2, &T[at(p, 0, -1)], 1, column,
+                 p->left, 2, p->comm, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&T[at(p, 0, 0)], 1, column, p->left, 3, &T[at(p, 0, p->nx)], 1, column, p->right,
+                 3, p->comm, MPI_STATUS_IGNORE);
     MPI_Type_free(&column);
 }
 
 /* cy, cx: kappa dt / h^2. */
-static void advance(Part *p, double cy, double cx) {
-    const double *T = p->T;
+static void advance(Part* p, double cy, double cx) {
+    const double* T = p->T;
     exchange_halo(p);
     for (int j = 0; j < p->ny; ++j)
         for (int i = 0; i < p->nx; ++i)
             p->next[at(p, j, i)] =
-                T[at(p, j, i)] + cy * (T[at(p, j + 1, i)] - 2 * T[at(p, j, i)] + T[at(p, j - 1, i)]) +
+                T[at(p, j, i)] +
+                cy * (T[at(p, j + 1, i)] - 2 * T[at(p, j, i)] + T[at(p, j - 1, i)]) +
                 cx * (T[at(p, j, i + 1)] - 2 * T[at(p, j, i)] + T[at(p, j, i - 1)]);
-    double *was = p->T;
+    double* was = p->T;
     p->T = p->next;
     p->next = was;
 }
 
-static double mode(const Part *p, int j, int i, int ny, int nx) {
+static double mode(const Part* p, int j, int i, int ny, int nx) {
     const double pi = acos(-1.0);
     return sin(2 * pi * (p->j0 + j + 0.5) / ny) * sin(2 * pi * (p->i0 + i + 0.5) / nx);
 }
@@ -96,7 +98,7 @@ static void must(uz_status status) {
     }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     const int nx = argc > 1 ? atoi(argv[1]) : 256, ny = argc > 2 ? atoi(argv[2]) : 192;
     const int steps = argc > 3 ? atoi(argv[3]) : 2000, every = argc > 4 ? atoi(argv[4]) : 20;
@@ -111,7 +113,7 @@ int main(int argc, char **argv) {
             p.T[at(&p, j, i)] = 1 + mode(&p, j, i, ny, nx);
 
     /* ---- Uzushio: what there is. Axes are z, y, x. ---- */
-    uz_writer *writer;
+    uz_writer* writer;
     const uz_box plate = {{0, 0, 0}, {1, ny, nx}}, mine = {{0, p.j0, p.i0}, {1, p.ny, p.nx}};
     const double origin[3] = {0, 0, 0}, spacing[3] = {1, hy, hx};
     const uz_ghosts ghosts = {{0, 1, 1}, {0, 1, 1}};
@@ -146,7 +148,8 @@ int main(int argc, char **argv) {
     MPI_Allreduce(&local[1], &heat, 1, MPI_DOUBLE, MPI_SUM, p.comm);
     const int good = error < 1e-11 && fabs(heat - 1) < 1e-11;
     if (p.rank == 0)
-        printf("heat: %s; largest error %.1e, heat gained %.1e\n", good ? "as it must be" : "WRONG", error, heat - 1);
+        printf("heat: %s; largest error %.1e, heat gained %.1e\n", good ? "as it must be" : "WRONG",
+               error, heat - 1);
     free(p.T);
     free(p.next);
     MPI_Comm_free(&p.comm);

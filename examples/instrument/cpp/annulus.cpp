@@ -1,13 +1,15 @@
-// A dye carried round by a fluid in rigid rotation, in an annulus of three zones that have grids of their own and are
-// dealt out among any number of ranks; instrumented for Uzushio with its C++ classes.
+// A dye carried round by a fluid in rigid rotation, in an annulus of three zones that have grids of
+// their own and are dealt out among any number of ranks; instrumented for Uzushio with its C++
+// classes.
 //
 //     dc/dt + omega dc/dtheta = 0,  1 <= r <= 2
 //
-// Finite volumes in polar coordinates, Lax and Wendroff's scheme. A wave around the ring is an eigenvector of it, so
-// that the exact solution is known: c = 1 + Re(g^n f(r) exp(i m theta)) after n steps. The program fails unless it has
-// that, and all of its dye.
+// Finite volumes in polar coordinates, Lax and Wendroff's scheme. A wave around the ring is an
+// eigenvector of it, so that the exact solution is known: c = 1 + Re(g^n f(r) exp(i m theta)) after
+// n steps. The program fails unless it has that, and all of its dye.
 //
-//     mpiexec -n 2 ./annulus [cells_along_r cells_around steps every]       cells_around: a multiple of 6
+//     mpiexec -n 2 ./annulus [cells_along_r cells_around steps every]       cells_around: a
+//     multiple of 6
 #include <mpi.h>
 
 #include <cmath>
@@ -30,14 +32,19 @@ constexpr double pi = std::numbers::pi;
 constexpr double inner = 1, outer = 2;
 constexpr int waves = 2;
 
-/// A third of the ring, of which each has a different number of cells; with a ghost cell at either end.
+/// A third of the ring, of which each has a different number of cells; with a ghost cell at either
+/// end.
 struct Zone {
     int number, owner;
     int nr, first, n; ///< cells along r; first cell around, and how many
     std::vector<double> c, next;
 
-    [[nodiscard]] std::string name(const std::string& of) const { return "zone" + std::to_string(number) + "/" + of; }
-    [[nodiscard]] std::size_t at(int j, int i) const { return static_cast<std::size_t>(j * (n + 2) + i + 1); }
+    [[nodiscard]] std::string name(const std::string& of) const {
+        return "zone" + std::to_string(number) + "/" + of;
+    }
+    [[nodiscard]] std::size_t at(int j, int i) const {
+        return static_cast<std::size_t>(j * (n + 2) + i + 1);
+    }
 };
 
 struct Ring {
@@ -77,14 +84,16 @@ void hand_over(const Ring& ring, const Zone& from, int i, Zone& to, int ghost, i
         if (!ring.mine(to))
             MPI_Send(column.data(), ring.nr, MPI_DOUBLE, to.owner, tag, MPI_COMM_WORLD);
     } else if (ring.mine(to)) {
-        MPI_Recv(column.data(), ring.nr, MPI_DOUBLE, from.owner, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(column.data(), ring.nr, MPI_DOUBLE, from.owner, tag, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     }
     if (ring.mine(to))
         for (int j = 0; j < ring.nr; ++j)
             to.c[to.at(j, ghost)] = column[static_cast<std::size_t>(j)];
 }
 
-// One interface after the other, in the same order on all ranks: no rank waits for one that waits for it.
+// One interface after the other, in the same order on all ranks: no rank waits for one that waits
+// for it.
 void exchange(Ring& ring) {
     for (std::size_t z = 0; z < ring.zones.size(); ++z) {
         Zone& zone = ring.zones[z];
@@ -142,8 +151,8 @@ bool verify(const Ring& ring, std::complex<double> factor) {
     MPI_Allreduce(&local[1], &dye, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     const bool good = error < 1e-11 && std::abs(dye) < 1e-11;
     if (ring.rank == 0)
-        std::cout << "annulus: " << (good ? "as it must be" : "WRONG") << "; largest error " << error
-                  << ", dye gained " << dye << std::endl;
+        std::cout << "annulus: " << (good ? "as it must be" : "WRONG") << "; largest error "
+                  << error << ", dye gained " << dye << std::endl;
     return good;
 }
 
@@ -151,7 +160,8 @@ bool run(int nr, int around, int steps, int every) {
     Ring ring = make_ring(nr, around);
     const double courant = 0.4, omega = 1, dt = courant * ring.dtheta() / omega;
     const double phase = waves * ring.dtheta();
-    const std::complex<double> g{1 - courant * courant * (1 - std::cos(phase)), -courant * std::sin(phase)};
+    const std::complex<double> g{1 - courant * courant * (1 - std::cos(phase)),
+                                 -courant * std::sin(phase)};
     for (Zone& zone : ring.zones)
         for (int j = 0; ring.mine(zone) && j < zone.nr; ++j)
             for (int i = 0; i < zone.n; ++i)
@@ -159,13 +169,15 @@ bool run(int nr, int around, int steps, int every) {
 
     // ---- Uzushio: what there is. Axes are z, y, x: here a single layer, along r, around. ----
     staging::Writer writer("annulus", MPI_COMM_WORLD,
-                           staging::choose_options("staging.yaml", staging::Team(MPI_COMM_WORLD)));
+                           staging::choose_options("staging.yaml", MPI_COMM_WORLD));
     writer.attribute("omega", omega);
     std::vector<std::vector<double>> coordinates;
     for (const Zone& zone : ring.zones) {
         const staging::Box cells{{0, 0, 0}, {1, zone.nr, zone.n}};
-        writer.curvilinear_mesh(zone.name("mesh"), cells, zone.name("xyz"), staging::ScalarType::float64, 2);
-        writer.field(zone.name("c"), zone.name("mesh"), staging::Association::element, staging::ScalarType::float64);
+        writer.curvilinear_mesh(zone.name("mesh"), cells, zone.name("xyz"),
+                                staging::ScalarType::float64, 2);
+        writer.field(zone.name("c"), zone.name("mesh"), staging::Association::element,
+                     staging::ScalarType::float64);
         if (ring.mine(zone))
             writer.block(static_cast<std::uint64_t>(zone.number), zone.name("mesh"), cells);
         coordinates.push_back(vertices(ring, zone));
@@ -196,7 +208,9 @@ bool run(int nr, int around, int steps, int every) {
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
-    const auto number = [&](int i, int otherwise) { return argc > i ? std::atoi(argv[i]) : otherwise; };
+    const auto number = [&](int i, int otherwise) {
+        return argc > i ? std::atoi(argv[i]) : otherwise;
+    };
     bool good = false;
     try {
         good = run(number(1, 64), number(2, 720), number(3, 2000), number(4, 20));
