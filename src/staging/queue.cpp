@@ -39,6 +39,8 @@ bool Queue::wait_for_readers(std::size_t readers, std::chrono::nanoseconds limit
 
 void Queue::on_news(std::function<void()> tell) { state_->on_news(std::move(tell)); }
 
+std::vector<std::uint64_t> Queue::sequences() const { return state_->sequences(); }
+
 QueueReader Queue::attach() { return {state_, state_->attach()}; }
 
 std::size_t Queue::readers() const { return state_->readers(); }

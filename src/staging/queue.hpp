@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "staging/queue_counters.hpp"
 #include "staging/queue_options.hpp"
@@ -56,6 +57,10 @@ class Queue {
     /// after `close`; on the thread that did it. For services that sleep in something else than
     /// QueueReader::next. Empty: no more; then no call is under way when this returns.
     void on_news(std::function<void()> tell);
+
+    /// Sequence numbers of the steps that are there, which readers may have or get. Others never
+    /// come back.
+    [[nodiscard]] std::vector<std::uint64_t> sequences() const;
 
     [[nodiscard]] QueueReader attach();
     [[nodiscard]] std::size_t readers() const;

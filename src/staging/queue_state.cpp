@@ -99,6 +99,15 @@ bool QueueState::drain(std::chrono::nanoseconds limit) {
     });
 }
 
+std::vector<std::uint64_t> QueueState::sequences() const {
+    const Lock lock(mutex_);
+    std::vector<std::uint64_t> numbers;
+    numbers.reserve(entries_.size());
+    for (const Entry& entry : entries_)
+        numbers.push_back(entry.sequence);
+    return numbers;
+}
+
 QueueCounters QueueState::counters() const {
     const Lock lock(mutex_);
     QueueCounters now = counters_;

@@ -32,6 +32,7 @@ class QueueState {
 
     bool wait_for_readers(std::size_t readers, std::chrono::nanoseconds limit);
     void on_news(std::function<void()> tell);
+    std::vector<std::uint64_t> sequences() const;
     void tell() const; ///< what `on_news` was given
 
     std::uint64_t attach();

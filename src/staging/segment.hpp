@@ -17,6 +17,9 @@ class Segment {
     [[nodiscard]] virtual std::span<std::byte> bytes() = 0;
     /// How a reader reaches it without asking the rank; zeros if it cannot.
     [[nodiscard]] virtual SegmentPlace place() const { return {}; }
+    /// It is about to be filled with another step: whoever still looks at the one before, though it
+    /// is theirs no more, must be able to tell. Changes what `place` says.
+    virtual void renew() {}
 };
 
 /// Makes a segment of at least so many bytes, aligned to 64; throws StagingError if it cannot.

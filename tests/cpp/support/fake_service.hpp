@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "staging/held_steps.hpp"
+#include "staging/queue.hpp"
+#include "staging/service.hpp"
+#include "staging/slots/slot_engine.hpp"
+
+namespace uzushio::staging::test {
+
+/// What an engine gave to its service. There is no thread and no connection: the test itself looks
+/// at the queue and at the steps, as a service would.
+struct Served {
+    const HeldSteps* held = nullptr;
+    Queue* queue = nullptr;
+    Endpoints opened;
+    bool closed = false;
+    std::chrono::nanoseconds close_limit{};
+    bool gone = false;
+};
+
+class FakeService : public Service {
+  public:
+    FakeService(int rank, std::shared_ptr<Served> served, const HeldSteps& held, Queue* queue)
+        : rank_(rank), served_(std::move(served)) {
+        served_->held = &held;
+        served_->queue = queue;
+    }
+    ~FakeService() override { served_->gone = true; }
+
+    [[nodiscard]] Endpoint endpoint() const override {
+        return {"rank:" + std::to_string(rank_), "here"};
+    }
+    void open(const Endpoints& all) override { served_->opened = all; }
+    void close(std::chrono::nanoseconds limit) override {
+        served_->closed = true;
+        served_->close_limit = limit;
+    }
+
+  private:
+    int rank_;
+    std::shared_ptr<Served> served_;
+};
+
+[[nodiscard]] inline slots::MakeService fake_service(int rank, std::shared_ptr<Served> served) {
+    return [rank, served = std::move(served)](const HeldSteps& held, Queue* queue) {
+        return std::make_unique<FakeService>(rank, served, held, queue);
+    };
+}
+
+} // namespace uzushio::staging::test
