@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "staging/shm/mapper.hpp"
 #include "staging/shm/node_name.hpp"
 #include "staging/shm/segment_map.hpp"
 #include "staging/shm/shared_segment.hpp"
@@ -175,6 +176,20 @@ TEST(StagingShm, MappingsGoWithTheSegmentOrWhenNobodyWantsThemForLong) {
         map.turn();
     EXPECT_EQ(map.size(), 0u);
     EXPECT_FALSE(map.map(other->place()).empty()) << "it can be mapped again";
+}
+
+TEST(StagingShm, AReaderThatWasGivenUpNoticesAtTheEndOfTheStep) {
+    const auto segment = make_shared_segment(some);
+    Mapper mapper;
+    EXPECT_EQ(mapper.node(), node_name());
+    EXPECT_FALSE(mapper.map(segment->place()).empty());
+    EXPECT_FALSE(mapper.map(segment->place()).empty());
+    EXPECT_NO_THROW(mapper.end());
+    EXPECT_FALSE(mapper.map(segment->place()).empty());
+    segment->renew();
+    EXPECT_THROW(mapper.end(), PeerGone);
+    EXPECT_FALSE(mapper.map(segment->place()).empty());
+    EXPECT_NO_THROW(mapper.end()) << "the next step is whole";
 }
 
 TEST(StagingShm, MemoryThatIsNotThereIsAnErrorThatSaysHowMuchWasWanted) {
