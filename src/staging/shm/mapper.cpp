@@ -23,7 +23,7 @@ std::span<const std::byte> Mapper::map(const SegmentPlace& place) {
 void Mapper::end() {
     const auto seen = std::exchange(seen_, {});
     const bool whole = std::all_of(seen.begin(), seen.end(),
-                                   [&](const SegmentPlace& place) { return map_.intact(place); });
+                                   [&](const auto& item) { return map_.intact(item.second); });
     map_.turn();
     if (!whole)
         throw PeerGone("The writer took a step back before this reader was done with it, because "
