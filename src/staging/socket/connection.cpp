@@ -1,0 +1,285 @@
+#include "staging/socket/connection.hpp"
+
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <asio/redirect_error.hpp>
+#include <asio/use_awaitable.hpp>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "staging/decode_error.hpp"
+#include "staging/message_codec.hpp"
+#include "staging/socket/address.hpp"
+#include "staging/socket/runs.hpp"
+#include "staging/staging_error.hpp"
+
+namespace uzushio::staging::socket {
+namespace {
+
+/// Large enough for many requests, small enough that what comes with a message's frame, and is
+/// copied once more, is nothing beside a part of a piece.
+constexpr std::size_t input_bytes = 16384;
+
+[[noreturn]] void cut(int error) {
+    throw PeerGone("The connection was cut (" + std::generic_category().message(error) + ").");
+}
+
+[[noreturn]] void closed() { throw PeerGone("The connection was closed by the other side."); }
+
+/// A peer whose machine is gone sends nothing, and would be waited for without end.
+void set_options(int socket) {
+    const auto set = [&](int level, int name, int value) {
+        (void)::setsockopt(socket, level, name, &value, sizeof value);
+    };
+    set(IPPROTO_TCP, TCP_NODELAY, 1);
+    set(SOL_SOCKET, SO_KEEPALIVE, 1);
+    set(IPPROTO_TCP, TCP_KEEPIDLE, 20);
+    set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
+    set(IPPROTO_TCP, TCP_KEEPCNT, 4);
+    set(IPPROTO_TCP, TCP_USER_TIMEOUT, 60'000);
+    (void)::fcntl(socket, F_SETFD, FD_CLOEXEC);
+}
+
+std::string name_of(const asio::ip::tcp::socket& socket) {
+    asio::error_code fault;
+    const auto end = socket.remote_endpoint(fault);
+    return fault ? "unknown" : to_text(Address{end.address().to_string(), end.port()});
+}
+
+} // namespace
+
+Deadline after(std::chrono::nanoseconds limit) {
+    constexpr std::chrono::nanoseconds year = std::chrono::hours(24 * 365);
+    return limit >= year ? never : Clock::now() + std::max(limit, std::chrono::nanoseconds(0));
+}
+
+Message Incoming::message(const Limits& limits) const {
+    return decode(frame, std::span(bytes).subspan(Frame::size), limits);
+}
+
+Connection::Connection(asio::ip::tcp::socket socket)
+    : socket_(std::move(socket)), reading_(socket_.get_executor()),
+      writing_(socket_.get_executor()), peer_(name_of(socket_)) {
+    asio::error_code fault;
+    socket_.native_non_blocking(true, fault);
+    set_options(socket_.native_handle());
+}
+
+// ---- waiting ----------------------------------------------------------------------------------
+
+void Connection::watch(Watch& watch, Deadline deadline) {
+    watch.deadline = deadline;
+    watch.expired = false;
+    if (deadline < watch.armed)
+        arm(watch);
+}
+
+void Connection::arm(Watch& watch) {
+    watch.armed = watch.deadline;
+    watch.timer.expires_at(watch.deadline);
+    // `watch` is a member: it lives as long as the connection, which the weak pointer knows.
+    watch.timer.async_wait([weak = weak_from_this(), &watch](const asio::error_code& aborted) {
+        const auto self = weak.lock();
+        if (aborted || !self)
+            return;
+        watch.armed = never;
+        if (watch.deadline <= Clock::now()) {
+            watch.expired = true;
+            asio::error_code fault;
+            self->socket_.cancel(fault);
+        } else if (watch.deadline != never) {
+            self->arm(watch);
+        }
+    });
+}
+
+asio::awaitable<void> Connection::wait(Want want, Watch& watch, Deadline deadline) {
+    if (deadline <= Clock::now())
+        throw PeerSilent("The other side did not answer in time.");
+    this->watch(watch, deadline);
+    asio::error_code fault;
+    co_await socket_.async_wait(want == Want::read ? asio::ip::tcp::socket::wait_read
+                                                   : asio::ip::tcp::socket::wait_write,
+                                asio::redirect_error(asio::use_awaitable, fault));
+    watch.deadline = never;
+    // Both directions are cancelled when one has waited in vain: the other one looks again.
+    if (watch.expired)
+        throw PeerSilent("The other side did not answer in time.");
+    if (fault && !(fault == asio::error::operation_aborted && socket_.is_open()))
+        throw PeerGone("The connection was closed.");
+}
+
+// ---- bytes ------------------------------------------------------------------------------------
+
+asio::awaitable<void> Connection::secure(const TlsContext& context, Side side, Deadline deadline) {
+    tls_ = std::make_unique<TlsStream>(context, socket_.native_handle(), side);
+    for (;;) {
+        const Want want = tls_->shake_hands();
+        if (want == Want::nothing)
+            co_return;
+        co_await wait(want, want == Want::read ? reading_ : writing_, deadline);
+    }
+}
+
+Transfer Connection::try_read(std::span<const iovec> to) {
+    if (tls_)
+        return tls_->read(to);
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(to.data());
+    message.msg_iovlen = to.size();
+    for (;;) {
+        const ssize_t got = ::recvmsg(socket_.native_handle(), &message, 0);
+        if (got >= 0)
+            return {static_cast<std::size_t>(got), Want::nothing};
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
+            return {0, Want::read};
+        if (errno != EINTR)
+            cut(errno);
+    }
+}
+
+Transfer Connection::try_write(std::span<const iovec> from) {
+    if (tls_)
+        return tls_->write(from);
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(from.data());
+    message.msg_iovlen = from.size();
+    for (;;) {
+        const ssize_t put = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL);
+        if (put >= 0)
+            return {static_cast<std::size_t>(put), Want::nothing};
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
+            return {0, Want::write};
+        if (errno != EINTR)
+            cut(errno);
+    }
+}
+
+asio::awaitable<std::size_t> Connection::read_some(std::span<const iovec> to, Deadline deadline) {
+    std::size_t copied = 0;
+    for (const iovec& buffer : to) {
+        const std::size_t size = std::min(buffer.iov_len, input_end_ - input_begin_);
+        if (size == 0)
+            break;
+        std::memcpy(buffer.iov_base, input_.data() + input_begin_, size);
+        input_begin_ += size;
+        copied += size;
+    }
+    if (copied > 0)
+        co_return copied;
+    for (;;) {
+        const Transfer done = try_read(to);
+        if (done.bytes > 0)
+            co_return done.bytes;
+        if (done.want == Want::nothing)
+            closed();
+        co_await wait(done.want, reading_, deadline);
+    }
+}
+
+asio::awaitable<std::size_t> Connection::write_some(std::span<const iovec> from,
+                                                    Deadline deadline) {
+    for (;;) {
+        const Transfer done = try_write(from);
+        if (done.bytes > 0)
+            co_return done.bytes;
+        if (done.want == Want::nothing)
+            closed();
+        co_await wait(done.want, writing_, deadline);
+    }
+}
+
+asio::awaitable<void> Connection::send(std::span<iovec> buffers,
+                                       std::chrono::nanoseconds patience) {
+    for (buffers = drop(buffers, 0); !buffers.empty();) {
+        const Transfer done = try_write(buffers);
+        if (done.bytes > 0)
+            buffers = drop(buffers, done.bytes);
+        else if (done.want == Want::nothing)
+            closed();
+        else
+            co_await wait(done.want, writing_, after(patience));
+    }
+}
+
+asio::awaitable<void> Connection::send(std::span<const std::byte> bytes,
+                                       std::chrono::nanoseconds patience) {
+    iovec buffer{const_cast<std::byte*>(bytes.data()), bytes.size()};
+    co_await send(std::span(&buffer, 1), patience);
+}
+
+// ---- messages ---------------------------------------------------------------------------------
+
+/// Have at least so many bytes in `input_`.
+asio::awaitable<void> Connection::fill(std::size_t bytes, Deadline first,
+                                       std::chrono::nanoseconds rest) {
+    if (input_.empty())
+        input_.resize(input_bytes);
+    if (input_begin_ == input_end_)
+        input_begin_ = input_end_ = 0;
+    if (input_.size() - input_begin_ < bytes) {
+        std::memmove(input_.data(), input_.data() + input_begin_, input_end_ - input_begin_);
+        input_end_ -= input_begin_;
+        input_begin_ = 0;
+    }
+    const auto later = [&] { return rest.count() == 0 ? first : after(rest); };
+    Deadline deadline = input_end_ > input_begin_ ? later() : first;
+    while (input_end_ - input_begin_ < bytes) {
+        const iovec buffer{input_.data() + input_end_, input_.size() - input_end_};
+        const Transfer done = try_read(std::span(&buffer, 1));
+        if (done.bytes > 0) {
+            if (input_end_ == input_begin_)
+                deadline = later();
+            input_end_ += done.bytes;
+        } else if (done.want == Want::nothing) {
+            closed();
+        } else {
+            co_await wait(done.want, reading_, deadline);
+        }
+    }
+}
+
+asio::awaitable<Incoming> Connection::receive(Limits limits, Deadline first,
+                                              std::chrono::nanoseconds rest) {
+    co_await fill(Frame::size, first, rest);
+    Incoming incoming;
+    const std::span<const std::byte> head(input_.data() + input_begin_, Frame::size);
+    incoming.frame = decode_frame(head.first<Frame::size>(), limits);
+    incoming.bytes.resize(Frame::size + incoming.frame.length);
+    const Deadline deadline = rest.count() == 0 ? first : after(rest);
+    for (std::span<std::byte> left = incoming.bytes; !left.empty();) {
+        const iovec buffer{left.data(), left.size()};
+        left = left.subspan(co_await read_some(std::span(&buffer, 1), deadline));
+    }
+    co_return incoming;
+}
+
+// ---- the end ----------------------------------------------------------------------------------
+
+void Connection::finish() noexcept {
+    asio::error_code fault;
+    socket_.shutdown(asio::ip::tcp::socket::shutdown_send, fault);
+}
+
+bool Connection::delivered() const {
+    int bytes = 0;
+    return ::ioctl(const_cast<asio::ip::tcp::socket&>(socket_).native_handle(), SIOCOUTQ, &bytes) !=
+               0 ||
+           bytes == 0;
+}
+
+void Connection::close() noexcept {
+    asio::error_code fault;
+    socket_.close(fault);
+}
+
+} // namespace uzushio::staging::socket

@@ -1,0 +1,102 @@
+#include "staging/socket/dial.hpp"
+
+#include <asio/ip/tcp.hpp>
+#include <asio/redirect_error.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "staging/decode_error.hpp"
+#include "staging/socket/address.hpp"
+#include "staging/socket/handshake.hpp"
+
+namespace uzushio::staging::socket {
+namespace {
+
+using asio::ip::tcp;
+
+asio::awaitable<std::vector<tcp::endpoint>> endpoints_of(asio::io_context& io, Address address,
+                                                         Deadline deadline) {
+    asio::error_code fault;
+    const auto number = asio::ip::make_address(address.host, fault);
+    std::vector<tcp::endpoint> endpoints;
+    if (!fault) {
+        endpoints.emplace_back(number, address.port);
+        co_return endpoints;
+    }
+    tcp::resolver resolver(io);
+    asio::steady_timer timer(io, deadline);
+    timer.async_wait([&resolver](const asio::error_code& aborted) {
+        if (!aborted)
+            resolver.cancel();
+    });
+    const auto found = co_await resolver.async_resolve(
+        address.host, std::to_string(address.port), tcp::resolver::numeric_service,
+        asio::redirect_error(asio::use_awaitable, fault));
+    if (fault)
+        throw PeerGone("There is no host " + address.host + " (" + fault.message() + ").");
+    for (const auto& entry : found)
+        endpoints.push_back(entry.endpoint());
+    co_return endpoints;
+}
+
+asio::awaitable<tcp::socket> connect(asio::io_context& io, std::string name, Deadline deadline) {
+    const auto address = parse_address(name);
+    if (!address)
+        throw StagingError("\"" + name + "\" is not an address: host:port is expected.");
+    const auto endpoints = co_await endpoints_of(io, *address, deadline);
+    asio::error_code fault = asio::error::host_not_found;
+    for (const tcp::endpoint& endpoint : endpoints) {
+        auto socket = std::make_shared<tcp::socket>(io);
+        asio::steady_timer timer(io, deadline);
+        timer.async_wait([socket](const asio::error_code& aborted) {
+            asio::error_code ignored;
+            if (!aborted)
+                socket->cancel(ignored);
+        });
+        co_await socket->async_connect(endpoint, asio::redirect_error(asio::use_awaitable, fault));
+        if (!fault)
+            co_return std::move(*socket);
+        if (Clock::now() >= deadline)
+            break;
+    }
+    if (fault == asio::error::operation_aborted)
+        throw PeerGone("Nothing answers at " + name + ".");
+    throw PeerGone("Nobody listens at " + name + " (" + fault.message() + ").");
+}
+
+} // namespace
+
+asio::awaitable<Dialed> dial(asio::io_context& io, Call call, Deadline deadline) {
+    Dialed dialed;
+    dialed.connection = std::make_shared<Connection>(co_await connect(io, call.address, deadline));
+    const Deadline end = std::min(deadline, after(handshake_limit));
+    const std::string where = " (at " + call.address + ")";
+    try {
+        if (call.tls != nullptr)
+            co_await dialed.connection->secure(*call.tls, Side::connects, end);
+        dialed.peer = co_await greet(*dialed.connection, call.secret, call.hello, end);
+        co_return dialed;
+    } catch (const Refused& refused) {
+        throw Refused(refused.code(), refused.what() + where);
+    } catch (const PeerSilent&) {
+        throw PeerSilent("What listens at " + call.address + " does not answer as a writer does.");
+    } catch (const PeerGone&) {
+        throw PeerGone("What listens at " + call.address +
+                       " closed the connection before it had shown who it is.");
+    } catch (const DecodeError&) {
+        throw StagingError("What listens at " + call.address +
+                           " does not speak the protocol of staging; or it uses TLS, and this "
+                           "side does not.");
+    } catch (const StagingError& fault) {
+        if (call.tls == nullptr)
+            throw;
+        throw Refused(ErrorCode::authentication,
+                      "There is no TLS connection with what listens at " + call.address +
+                          ": its secret is another one, or it does not use TLS. " + fault.what());
+    }
+}
+
+} // namespace uzushio::staging::socket

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "staging/engine_options.hpp"
+#include "staging/messages.hpp"
+#include "staging/socket/connection.hpp"
+#include "staging/socket/handshake.hpp"
+#include "staging/socket/secret.hpp"
+#include "staging/socket/tls.hpp"
+
+namespace uzushio::staging::socket {
+
+/// Lets in who knows the secret. Peers that have not proved it are few, have a few seconds and a
+/// few kilobytes, and the oldest of them goes when a new one comes: whoever knows the secret gets
+/// in, however many there are that do not.
+class Listener {
+  public:
+    static constexpr std::size_t most_strangers = 64;
+    static constexpr std::size_t most_peers = 1024;
+
+    /// Takes a connection over from the handshake on; its end closes it. What it throws, closes the
+    /// connection and nothing else.
+    using Serve = std::function<asio::awaitable<void>(std::shared_ptr<Connection>, Hello)>;
+
+    /// Listens at once, on `options.port + hello.rank` if a port is given, and takes connections
+    /// in from `start` on. `io` is run by one thread, and must end before the listener. Throws
+    /// StagingError if the address or port cannot be had.
+    Listener(asio::io_context& io, const EngineOptions::Tcp& options, const Secret& secret,
+             Hello hello, Screen screen, Serve serve);
+
+    /// What readers are told.
+    [[nodiscard]] const std::string& address() const { return address_; }
+    /// On the thread that runs `io`.
+    void start();
+    void stop() noexcept;
+    /// That have proved who they are, and are served now.
+    [[nodiscard]] std::size_t peers() const { return peers_; }
+
+  private:
+    [[nodiscard]] asio::awaitable<void> accept_all();
+    [[nodiscard]] asio::awaitable<void> welcome(std::shared_ptr<Connection> connection);
+    [[nodiscard]] asio::awaitable<std::optional<Hello>>
+    prove(std::shared_ptr<Connection> connection);
+
+    asio::io_context& io_;
+    Secret secret_;
+    std::optional<TlsContext> tls_;
+    Hello hello_;
+    Screen screen_;
+    Serve serve_;
+    std::string address_;
+    asio::ip::tcp::acceptor acceptor_;
+    std::list<std::shared_ptr<Connection>> strangers_;
+    std::size_t peers_ = 0;
+};
+
+} // namespace uzushio::staging::socket
