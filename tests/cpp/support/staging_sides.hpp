@@ -1,0 +1,141 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "parallel/communicator.hpp"
+#include "staging/sleeping_wait.hpp"
+#include "staging/team.hpp"
+
+namespace uzushio::staging::suite {
+
+inline int world_rank() {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+inline int world_size() {
+    int size = 1;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+}
+
+/// A folder of this job's own, for contact files and stores: the same on all ranks, and removed at
+/// the end. Made and removed by all ranks together.
+class Folder {
+  public:
+    Folder() {
+        const Team all(MPI_COMM_WORLD);
+        std::vector<std::byte> name;
+        if (all.rank() == 0) {
+            std::string path =
+                (std::filesystem::temp_directory_path() / "uzushio-staging-XXXXXX").string();
+            if (mkdtemp(path.data()) == nullptr)
+                throw std::runtime_error("No folder can be made for the test.");
+            const auto bytes = std::as_bytes(std::span(path));
+            name.assign(bytes.begin(), bytes.end());
+        }
+        name = all.broadcast(std::move(name));
+        path_ = std::string(reinterpret_cast<const char*>(name.data()), name.size());
+    }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    ~Folder() {
+        const Team all(MPI_COMM_WORLD);
+        all.barrier();
+        std::error_code ignored;
+        if (all.rank() == 0)
+            std::filesystem::remove_all(path_, ignored);
+    }
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+/// One side's ranks: of a part of the job, or one thread of its only process.
+struct Side {
+    MPI_Comm comm = MPI_COMM_NULL; ///< for Writer and Reader
+    int rank = 0;
+    int ranks = 1;
+};
+
+/// Something that the readers tell the writers, while both go on. Made by all ranks together.
+class Signal {
+  public:
+    Signal() : comm_(parallel::Communicator::duplicate(MPI_COMM_WORLD)) {}
+    Signal(const Signal&) = delete;
+    Signal& operator=(const Signal&) = delete;
+    ~Signal() { // whoever failed before it was given, or asked for, must not leave others waiting
+        if (comm_.size() > 1 && !given_ && !asked_)
+            MPI_Ibarrier(comm_.get(), &request_);
+        wait_asleep(request_);
+    }
+
+    /// By every reader, once.
+    void give() {
+        given_ = true;
+        if (comm_.size() > 1)
+            MPI_Ibarrier(comm_.get(), &request_);
+    }
+    /// By every writer: whether all readers have given it. Collective over `writers`.
+    [[nodiscard]] bool given(const Team& writers) {
+        if (comm_.size() == 1)
+            return given_;
+        if (!asked_)
+            MPI_Ibarrier(comm_.get(), &request_);
+        asked_ = true;
+        int done = 0;
+        MPI_Test(&request_, &done, MPI_STATUS_IGNORE);
+        return !writers.any(done == 0);
+    }
+
+  private:
+    parallel::Communicator comm_;
+    std::atomic<bool> given_ = false;
+    bool asked_ = false;
+    MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+/// Run a side, so that its failure is the test's, and does not end the process.
+inline void guarded(const char* who, const std::function<void()>& work) {
+    try {
+        work();
+    } catch (const std::exception& error) {
+        ADD_FAILURE() << "The " << who << " failed: " << error.what();
+    }
+}
+
+/// Run writers and readers at the same time: the first `writers` ranks of the job write and the
+/// others read; where the job has one rank, it does both, in two threads.
+inline void run_both(int writers, const std::function<void(const Side&)>& write,
+                     const std::function<void(const Side&)>& read) {
+    const Team all(MPI_COMM_WORLD);
+    if (all.size() == 1) {
+        std::thread reader([&] { guarded("reader", [&] { read({}); }); });
+        guarded("writer", [&] { write({}); });
+        reader.join();
+        return;
+    }
+    const bool writes = all.rank() < writers;
+    const auto comm = parallel::Communicator::split(MPI_COMM_WORLD, writes ? 0 : 1, all.rank());
+    const Side side{comm.get(), comm.rank(), comm.size()};
+    if (writes)
+        guarded("writer", [&] { write(side); });
+    else
+        guarded("reader", [&] { read(side); });
+    all.barrier();
+}
+
+} // namespace uzushio::staging::suite
