@@ -101,10 +101,14 @@ staging::ConstArrayView checked(const uz_writer& w, const std::string& field,
          std::max<std::int64_t>(1, view.count[2])},
         std::max<std::int64_t>(1, view.components), view.scalar_bytes);
     for (std::size_t a = 0; a < 3; ++a)
-        if (view.count[a] == 1)
+        if (view.count[a] <= 1)
             view.layout.strides[a] = natural.strides[a];
     if (view.components == 1)
         view.layout.component_stride = view.scalar_bytes;
+    const auto& strides = view.layout.strides;
+    if (std::min({strides[0], strides[1], strides[2], view.layout.component_stride}) <= 0)
+        refuse("The array that was put into field '" + field +
+               "' has strides that are not positive: it must not run backwards.");
     return view;
 }
 
