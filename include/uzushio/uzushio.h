@@ -60,17 +60,13 @@ typedef enum uz_status {
     UZ_ERROR_INTERNAL = 7  /* anything else */
 } uz_status;
 
-/* Type of one value of a field. */
-typedef enum uz_type {
-    UZ_FLOAT32 = 1,
-    UZ_FLOAT64 = 2,
-    UZ_INT32 = 3,
-    UZ_INT64 = 4,
-    UZ_UINT8 = 5
-} uz_type;
+/* Type of one value of a field: one of UZ_FLOAT32 to UZ_UINT8. */
+typedef int uz_type;
+enum { UZ_FLOAT32 = 1, UZ_FLOAT64 = 2, UZ_INT32 = 3, UZ_INT64 = 4, UZ_UINT8 = 5 };
 
-/* What values belong to, and what a block owns. */
-typedef enum uz_association { UZ_VERTEX = 1, UZ_ELEMENT = 2 } uz_association;
+/* What values belong to, and what a block owns: UZ_VERTEX or UZ_ELEMENT. */
+typedef int uz_association;
+enum { UZ_VERTEX = 1, UZ_ELEMENT = 2 };
 
 /* Global indices start[a] <= i < start[a] + count[a] along z, y, x. */
 typedef struct uz_box {

@@ -52,19 +52,17 @@ staging::Ghosts ghosts_of(const uz_ghosts* ghosts) {
 }
 
 staging::ScalarType type_of(uz_type type) {
-    const auto code = static_cast<long long>(type);
-    if (code < 1 || code > 5)
-        refuse("There is no type number " + std::to_string(code) +
+    if (type < UZ_FLOAT32 || type > UZ_UINT8)
+        refuse("There is no type number " + std::to_string(type) +
                "; use UZ_FLOAT32, UZ_FLOAT64, UZ_INT32, UZ_INT64 or UZ_UINT8.");
-    return static_cast<staging::ScalarType>(code);
+    return static_cast<staging::ScalarType>(type);
 }
 
 staging::Association association_of(uz_association association) {
-    const auto code = static_cast<long long>(association);
-    if (code != UZ_VERTEX && code != UZ_ELEMENT)
-        refuse("There is no association number " + std::to_string(code) +
+    if (association != UZ_VERTEX && association != UZ_ELEMENT)
+        refuse("There is no association number " + std::to_string(association) +
                "; use UZ_VERTEX or UZ_ELEMENT.");
-    return static_cast<staging::Association>(code);
+    return static_cast<staging::Association>(association);
 }
 
 std::uint8_t dimension_of(int dimension) {

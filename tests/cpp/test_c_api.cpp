@@ -133,11 +133,10 @@ TEST_F(CApi, NumbersThatAreNotAllowedAreTold) {
         UZ_ERROR_ARGUMENT, "negative");
     EXPECT_TELLS(uz_rectilinear_mesh(writer_, "m", 1, plate, nullptr, nullptr, origin.data()),
                  UZ_ERROR_ARGUMENT, "count of 1 along y");
-    EXPECT_TELLS(uz_field(writer_, "p", "plate", UZ_ELEMENT, static_cast<uz_type>(9), 1, nullptr),
-                 UZ_ERROR_ARGUMENT, "type number 9");
-    EXPECT_TELLS(
-        uz_field(writer_, "p", "plate", static_cast<uz_association>(0), UZ_INT32, 1, nullptr),
-        UZ_ERROR_ARGUMENT, "association number 0");
+    EXPECT_TELLS(uz_field(writer_, "p", "plate", UZ_ELEMENT, 9, 1, nullptr), UZ_ERROR_ARGUMENT,
+                 "type number 9");
+    EXPECT_TELLS(uz_field(writer_, "p", "plate", 0, UZ_INT32, 1, nullptr), UZ_ERROR_ARGUMENT,
+                 "association number 0");
     EXPECT_TELLS(uz_field(writer_, "p", "plate", UZ_ELEMENT, UZ_INT32, 0, nullptr),
                  UZ_ERROR_ARGUMENT, "0 components");
     EXPECT_TELLS(uz_curvilinear_mesh(writer_, "m", 2, plate, "xyz", UZ_INT32), UZ_ERROR_ARGUMENT,
