@@ -207,7 +207,8 @@ Keys keys_of(EngineOptions& options) {
                                                               {"push", MpiMode::push},
                                                               {"pull", MpiMode::pull}})}})},
         {"file", section({{"folder", path(options.file.folder)},
-                          {"overwrite", yes_or_no(options.file.overwrite)}})},
+                          {"overwrite", yes_or_no(options.file.overwrite)},
+                          {"sync", yes_or_no(options.file.sync)}})},
         // Whatever the adios2 package takes; its engine reads it by itself.
         {"adios2", [](const Value&) {}},
     };

@@ -48,6 +48,7 @@ struct EngineOptions {
     struct File {
         std::filesystem::path folder; ///< of the Zarr store; empty: "<name>.zarr"
         bool overwrite = false;
+        bool sync = true; ///< a step is on the disk before it counts, not in the system's memory
     } file;
 };
 

@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "staging/file/file_engine.hpp"
+#include "staging/file/file_source.hpp"
 #include "staging/inproc/engine.hpp"
 #include "staging/staging_error.hpp"
 
@@ -22,6 +24,11 @@ const std::vector<EngineEntry>& writers() {
             const EngineOptions&) -> std::unique_ptr<WriterEngine> {
              return std::make_unique<inproc::InprocEngine>(team);
          }},
+        {"file",
+         [](const std::string& name, const Team& team,
+            const EngineOptions& options) -> std::unique_ptr<WriterEngine> {
+             return std::make_unique<file::FileEngine>(name, team, options);
+         }},
     };
     return entries;
 }
@@ -34,7 +41,13 @@ struct ContactEntry {
 
 /// Every way to a writer: the first that knows the form of the contact is taken.
 const std::vector<ContactEntry>& readers() {
-    static const std::vector<ContactEntry> entries{};
+    static const std::vector<ContactEntry> entries{
+        {file::leads_to_store,
+         [](const std::string& contact, const Team& team,
+            const ReaderOptions& options) -> std::unique_ptr<Source> {
+             return std::make_unique<file::FileSource>(contact, team, options);
+         }},
+    };
     return entries;
 }
 
@@ -66,17 +79,20 @@ std::unique_ptr<WriterEngine> make_engine(const std::string& name, const Team& t
 
 std::unique_ptr<Source> attach(const std::string& contact, const Team& team,
                                const ReaderOptions& options) {
-    const ContactEntry* found = nullptr;
+    // Rank 0 decides for all: files come and go while others look.
+    const auto& entries = readers();
+    std::size_t found = 0;
+    if (team.rank() == 0)
+        while (found < entries.size() && !entries[found].leads(contact))
+            ++found;
+    found = static_cast<std::size_t>(team.max(found));
     team.together([&] {
-        for (const auto& entry : readers())
-            if (found == nullptr && entry.leads(contact))
-                found = &entry;
-        if (found == nullptr)
+        if (found == entries.size())
             throw StagingError("No engine of this build reads from \"" + contact +
                                "\": give a contact file, host:port, mpi:NAME or the folder of "
                                "stored steps.");
     });
-    return found->attach(contact, team, options);
+    return entries[found].attach(contact, team, options);
 }
 
 } // namespace uzushio::staging

@@ -11,79 +11,12 @@
 
 #include "staging/copy.hpp"
 #include "staging/run_cursor.hpp"
+#include "support/random_array.hpp"
 
 namespace uzushio::staging {
 namespace {
 
-using Random = std::mt19937_64;
-
-std::int64_t draw(Random& random, std::int64_t least, std::int64_t most) {
-    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
-}
-
-/// An array in memory of its own: axes and components nested in any order, with gaps anywhere.
-struct Array {
-    std::vector<std::byte> memory;
-    ArrayView view;
-};
-
-Array random_array(Random& random, const Extent& count, std::int64_t components,
-                   std::int64_t scalar_bytes) {
-    const std::array<std::int64_t, 4> counts{count[0], count[1], count[2], components};
-    std::array<std::size_t, 4> order{0, 1, 2, 3}; // z, y, x, component: the usual
-    if (draw(random, 0, 1) == 1)
-        std::shuffle(order.begin(), order.end(), random);
-    std::array<std::int64_t, 4> strides{};
-    std::int64_t stride = scalar_bytes;
-    for (std::size_t i = 4; i-- > 0;) {
-        strides[order[i]] = stride;
-        stride *= counts[order[i]];
-        if (draw(random, 0, 2) == 0)
-            stride += draw(random, 1, 17);
-    }
-    Array array;
-    array.memory.resize(static_cast<std::size_t>(stride));
-    for (auto& byte : array.memory)
-        byte = static_cast<std::byte>(random());
-    array.view = {array.memory.data(),
-                  count,
-                  {{strides[0], strides[1], strides[2]}, strides[3]},
-                  components,
-                  scalar_bytes};
-    return array;
-}
-
-template <class Byte>
-Byte* at(const BasicArrayView<Byte>& v, std::int64_t z, std::int64_t y, std::int64_t x,
-         std::int64_t c) {
-    return v.data + z * v.layout.strides[0] + y * v.layout.strides[1] + x * v.layout.strides[2] +
-           c * v.layout.component_stride;
-}
-
-/// All values one after the other, taken one by one.
-std::vector<std::byte> listed(const ConstArrayView& view, Order order) {
-    std::vector<std::byte> list;
-    const auto take = [&](std::int64_t z, std::int64_t y, std::int64_t x, std::int64_t c) {
-        const std::byte* value = at(view, z, y, x, c);
-        list.insert(list.end(), value, value + view.scalar_bytes);
-    };
-    const bool planar = order == Order::planar;
-    for (std::int64_t p = 0; p < (planar ? view.components : 1); ++p)
-        for (std::int64_t z = 0; z < view.count[0]; ++z)
-            for (std::int64_t y = 0; y < view.count[1]; ++y)
-                for (std::int64_t x = 0; x < view.count[2]; ++x)
-                    for (std::int64_t c = 0; c < (planar ? 1 : view.components); ++c)
-                        take(z, y, x, planar ? p : c);
-    return list;
-}
-
-Box random_box(Random& random, const Extent& within, const Extent& count) {
-    Box box;
-    box.count = count;
-    for (std::size_t a = 0; a < 3; ++a)
-        box.start[a] = draw(random, 0, within[a] - count[a]);
-    return box;
-}
+using namespace arrays;
 
 constexpr std::array<std::int64_t, 10> sizes{1, 2, 3, 4, 5, 8, 12, 16, 24, 40};
 

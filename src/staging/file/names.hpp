@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+/// Names inside a store. Every folder and array has its `document`, as Zarr v3 wants it.
+///
+///     <store>/zarr.json                                what it is, and whether it is closed
+///     <store>/steps/0000000042/                        sequence number of the step
+///     <store>/steps/0000000042/table/                  the step's table, encoded
+///     <store>/steps/0000000042/<field>/<block id>/     an array of a block
+///     <store>/__new-0000000043/                        a step that is being written
+namespace uzushio::staging::file {
+
+inline constexpr const char* document = "zarr.json";
+inline constexpr const char* steps_folder = "steps";
+inline constexpr const char* table_folder = "table";
+
+/// So many digits that names sort as the numbers do.
+[[nodiscard]] std::string step_name(std::uint64_t sequence);
+/// The sequence number in a step's name; nothing if it is no such name.
+[[nodiscard]] std::optional<std::uint64_t> sequence_of(std::string_view step_name);
+
+/// A field's folder: its name, with all that could be misunderstood written as %XX.
+[[nodiscard]] std::string field_name(std::string_view field);
+
+[[nodiscard]] std::filesystem::path step_path(const std::filesystem::path& store,
+                                              std::uint64_t sequence);
+[[nodiscard]] std::filesystem::path new_step_path(const std::filesystem::path& store,
+                                                  std::uint64_t sequence);
+[[nodiscard]] std::filesystem::path array_path(const std::filesystem::path& step,
+                                               std::string_view field, std::uint64_t block);
+
+} // namespace uzushio::staging::file

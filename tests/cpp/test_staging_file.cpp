@@ -1,0 +1,754 @@
+// ranks: 1 2 4
+#include <gtest/gtest.h>
+
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "staging/checksum.hpp"
+#include "staging/copy.hpp"
+#include "staging/file/array_reader.hpp"
+#include "staging/file/disk_writer.hpp"
+#include "staging/file/documents.hpp"
+#include "staging/file/file_engine.hpp"
+#include "staging/file/file_source.hpp"
+#include "staging/file/names.hpp"
+#include "staging/file/packed_stream.hpp"
+#include "staging/message_codec.hpp"
+#include "staging/planner.hpp"
+#include "staging/select.hpp"
+#include "staging/staging_error.hpp"
+#include "staging/team.hpp"
+#include "support/random_array.hpp"
+
+namespace uzushio::staging::file {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace arrays;
+using namespace std::chrono_literals;
+
+int world_rank() {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
+/// A folder that all ranks of the test share, removed afterwards.
+class SharedFolder {
+  public:
+    SharedFolder() {
+        std::array<char, 64> name{};
+        if (world_rank() == 0) {
+            const std::string pattern = (fs::temp_directory_path() / "uzushio-XXXXXX").string();
+            std::copy(pattern.begin(), pattern.end(), name.begin());
+            if (::mkdtemp(name.data()) == nullptr)
+                ADD_FAILURE() << "no folder for the test";
+        }
+        MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
+        path_ = name.data();
+    }
+    ~SharedFolder() {
+        MPI_Barrier(MPI_COMM_WORLD);
+        std::error_code ignored;
+        if (world_rank() == 0)
+            fs::remove_all(path_, ignored);
+    }
+    [[nodiscard]] fs::path operator/(const char* name) const { return path_ / name; }
+
+  private:
+    fs::path path_;
+};
+
+EngineOptions options_for(const fs::path& store, bool overwrite = false) {
+    EngineOptions options;
+    options.engine = "file";
+    options.file = {store, overwrite, false};
+    return options;
+}
+
+ReaderOptions patient(std::chrono::nanoseconds attach_limit = 20s, bool verify = true) {
+    ReaderOptions options;
+    options.attach_limit = attach_limit;
+    options.verify = verify;
+    return options;
+}
+
+/// What is thrown; empty if nothing is.
+std::string fault(const std::function<void()>& work) {
+    try {
+        work();
+    } catch (const StagingError& error) {
+        return error.what();
+    }
+    return {};
+}
+
+/// Value of a component at a global index at a step, different for all that matter here.
+double value_at(std::uint64_t step, std::int64_t z, std::int64_t y, std::int64_t x,
+                std::int64_t c) {
+    return static_cast<double>(step) * 1e6 + static_cast<double>(z * 10000 + y * 100 + x) +
+           0.1 * static_cast<double>(c);
+}
+
+/// One rank's blocks of a box of 8 x 6 x (5 a rank) elements with a ghost layer, a vector field of
+/// two components in memory with gaps.
+struct Blocks {
+    static constexpr std::int64_t width = 5;
+    std::vector<std::vector<double>> memory;
+    LocalStep step;
+};
+
+Blocks blocks_of(int rank, int ranks, std::uint64_t number, Order order = Order::interleaved) {
+    Blocks blocks;
+    StepInfo& part = blocks.step.part;
+    part.index = static_cast<std::int64_t>(10 * number);
+    part.time = 0.5 * static_cast<double>(number);
+    part.attributes = {{"case", std::string("test")}};
+    part.coordsets = {{"mesh", UniformCoords{}}};
+    part.topologies = {{"mesh", 0, 3, {{}, {8, 6, Blocks::width * ranks}}}};
+    part.fields = {{"velo/city",
+                    0,
+                    Association::element,
+                    ScalarType::float64,
+                    2,
+                    {{"units", std::string("m/s")}}}};
+    for (int half = 0; half < 2; ++half) { // two blocks a rank, one above the other
+        Block block =
+            Block::with_elements({{4 * half, 0, Blocks::width * rank}, {4, 6, Blocks::width}});
+        block.id = static_cast<std::uint64_t>(2 * rank + half);
+        StoredArray array;
+        array.ghosts = {{1, 0, 1}, {0, 1, 1}};
+        const Box box = grow(block.elements, array.ghosts);
+        Extent room = box.count;
+        ++room[2]; // a gap behind every row
+        const Layout layout = order == Order::planar ? planar(room, 8) : interleaved(room, 2, 8);
+        auto& memory = blocks.memory.emplace_back(
+            static_cast<std::size_t>(room[0] * room[1] * room[2] * 2), -1.0);
+        const ArrayView view{reinterpret_cast<std::byte*>(memory.data()), box.count, layout, 2, 8};
+        for (std::int64_t z = 0; z < box.count[0]; ++z)
+            for (std::int64_t y = 0; y < box.count[1]; ++y)
+                for (std::int64_t x = 0; x < box.count[2]; ++x)
+                    for (std::int64_t c = 0; c < 2; ++c) {
+                        const double value = value_at(number, z + box.start[0], y + box.start[1],
+                                                      x + box.start[2], c);
+                        std::memcpy(at(view, z, y, x, c), &value, sizeof value);
+                    }
+        array.layout = layout;
+        block.arrays = {array};
+        part.blocks.push_back(block);
+        blocks.step.values.push_back(view);
+    }
+    return blocks;
+}
+
+void publish(FileEngine& engine, const Team& team, std::uint64_t number,
+             Order order = Order::interleaved) {
+    Blocks blocks = blocks_of(team.rank(), team.size(), number, order);
+    const auto sequence = engine.publish(std::move(blocks.step));
+    EXPECT_TRUE(sequence.has_value());
+}
+
+Announce announced(const Announced& news) {
+    const auto& bytes = *news.message;
+    const Frame frame = decode_frame(std::span<const std::byte, Frame::size>(bytes.data(), 16));
+    return std::get<Announce>(decode(frame, std::span(bytes).subspan(Frame::size)));
+}
+
+/// Read a box of the only field, packed.
+std::vector<double> read(Source& source, const Announce& step, const Box& box) {
+    std::vector<double> values(static_cast<std::size_t>(box.volume() * 2), -7.0);
+    const ArrayView to = packed_view(reinterpret_cast<std::byte*>(values.data()), box.count, 2, 8);
+    const Plan plan = Planner(step.step, 0).plan(box);
+    EXPECT_TRUE(plan.missing.empty());
+    std::vector<Fetch> wanted;
+    for (const auto& piece : plan.pieces)
+        wanted.push_back(
+            {piece.rank, request_of(step.step, piece, step.sequence, 0), to.sub(piece.target)});
+    source.begin(step);
+    source.fetch(step, wanted, 10s);
+    source.end(step);
+    return values;
+}
+
+std::vector<double> expected(std::uint64_t number, const Box& box) {
+    std::vector<double> values;
+    for (std::int64_t z = 0; z < box.count[0]; ++z)
+        for (std::int64_t y = 0; y < box.count[1]; ++y)
+            for (std::int64_t x = 0; x < box.count[2]; ++x)
+                for (std::int64_t c = 0; c < 2; ++c)
+                    values.push_back(
+                        value_at(number, z + box.start[0], y + box.start[1], x + box.start[2], c));
+    return values;
+}
+
+std::string read_text(const fs::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void write_text(const fs::path& file, const std::string& text) {
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << text;
+}
+
+/// Names in the store's folder and among its steps that are not of whole steps.
+std::vector<std::string> left_over(const fs::path& store) {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(store))
+        if (const std::string name = entry.path().filename();
+            name != document && name != steps_folder)
+            names.push_back(name);
+    for (const auto& entry : fs::directory_iterator(store / steps_folder))
+        if (const std::string name = entry.path().filename();
+            name != document && !sequence_of(name))
+            names.push_back(name);
+    return names;
+}
+
+// Parts, each by itself. The same on all ranks, in folders of their own.
+
+TEST(StagingFileChunks, AreContiguousStretchesThatHoldEveryByteOnce) {
+    Random random(1);
+    for (int round = 0; round < 500; ++round) {
+        std::vector<std::int64_t> shape(static_cast<std::size_t>(draw(random, 1, 4)));
+        for (auto& count : shape)
+            count = draw(random, 1, 9);
+        const std::int64_t scalar = std::int64_t{1} << draw(random, 0, 3);
+        const std::int64_t most = draw(random, 8, 600);
+        const ChunkGrid grid = ChunkGrid::cut(shape, scalar, most);
+        ASSERT_LE(grid.chunk_bytes(), most);
+        ASSERT_EQ(grid.bytes(),
+                  std::accumulate(shape.begin(), shape.end(), scalar, std::multiplies<>()));
+
+        std::map<std::string, std::int64_t> filled; // bytes of each chunk's file that were met
+        for (std::int64_t offset = 0; offset < grid.bytes();) {
+            const ChunkPlace place = grid.place(offset);
+            ASSERT_GT(place.bytes, 0);
+            for (std::size_t axis = 0; axis < shape.size(); ++axis)
+                ASSERT_LT(place.chunk[axis] * grid.chunk()[axis], shape[axis]);
+            const std::string name = chunk_name(place.chunk);
+            ASSERT_EQ(filled[name], place.offset) << name << " goes on where it stopped";
+            const std::int64_t step = draw(random, 1, place.bytes);
+            filled[name] += step;
+            ASSERT_LE(filled[name], grid.chunk_bytes());
+            offset += step;
+        }
+        ASSERT_EQ(ChunkGrid(shape, grid.chunk(), scalar), grid);
+    }
+}
+
+TEST(StagingFileChunks, WasteLittleWhereTheyDoNotDivideTheArray) {
+    for (const std::int64_t planes : {101, 257, 1000, 4097}) {
+        const ChunkGrid grid = ChunkGrid::cut({planes, 64, 64}, 8, std::int64_t{1} << 20);
+        const std::int64_t chunks = (planes + grid.chunk()[0] - 1) / grid.chunk()[0];
+        EXPECT_LE(static_cast<double>(chunks * grid.chunk_bytes()),
+                  1.05 * static_cast<double>(grid.bytes()));
+    }
+}
+
+TEST(StagingFileStream, IsTheValuesInOrderWhateverTheStrides) {
+    Random random(2);
+    std::vector<std::byte> buffer(64);
+    for (int round = 0; round < 1000; ++round) {
+        const Extent count{draw(random, 0, 6), draw(random, 1, 6), draw(random, 1, 6)};
+        const Array array =
+            random_array(random, count, draw(random, 1, 3), std::int64_t{1} << draw(random, 0, 3));
+        for (const Order order : {Order::interleaved, Order::planar}) {
+            PackedStream stream(array.view, order, buffer);
+            std::vector<std::byte> all;
+            for (auto part = stream.next(draw(random, 1, 90)); !part.empty();
+                 part = stream.next(draw(random, 1, 90)))
+                all.insert(all.end(), part.begin(), part.end());
+            ASSERT_EQ(all, listed(array.view, order)) << "round " << round;
+        }
+    }
+}
+
+TEST(StagingFileStream, TakesRunsOfEveryLengthInTheSameOrder) {
+    std::vector<std::byte> buffer(512 << 10);
+    for (const std::int64_t row : {1, 63, 64, 700, 8192, 70000}) {
+        std::vector<std::int64_t> memory(static_cast<std::size_t>(3 * 5 * (row + 3)));
+        std::iota(memory.begin(), memory.end(), 0);
+        const ConstArrayView view{reinterpret_cast<const std::byte*>(memory.data()),
+                                  {3, 5, row},
+                                  interleaved({3, 5, row + 3}, 1, 8),
+                                  1,
+                                  8};
+        PackedStream stream(view, Order::interleaved, buffer);
+        std::vector<std::byte> all;
+        for (auto part = stream.next(100000); !part.empty(); part = stream.next(100000))
+            all.insert(all.end(), part.begin(), part.end());
+        EXPECT_EQ(all, listed(view, Order::interleaved)) << row;
+    }
+}
+
+TEST(StagingFileNames, NeverMeet) {
+    const std::vector<std::string> fields{"u",
+                                          "U",
+                                          "a/b",
+                                          "a%2Fb",
+                                          "..",
+                                          ".",
+                                          "",
+                                          "%",
+                                          "__x",
+                                          "table",
+                                          "zarr.json",
+                                          "%74able",
+                                          "u v",
+                                          "速",
+                                          std::string(300, 'a'),
+                                          std::string(300, 'a') + "b"};
+    std::set<std::string> names;
+    for (const auto& field : fields) {
+        const std::string name = field_name(field);
+        EXPECT_TRUE(names.insert(name).second) << field;
+        EXPECT_EQ(name.find('/'), std::string::npos);
+        EXPECT_LT(name.size(), 256u);
+        EXPECT_FALSE(name.starts_with("__") || name.starts_with("."));
+        EXPECT_TRUE(name != table_folder && name != document);
+    }
+}
+
+TEST(StagingFileArray, GivesBackEveryBoxOfWhatWasWritten) {
+    const SharedFolder shared;
+    const fs::path root = shared / std::to_string(world_rank()).c_str();
+    make_folder(root);
+    Random random(static_cast<Random::result_type>(3 + world_rank()));
+    DiskWriter disk(false);
+    std::vector<std::byte> buffer(64 << 10);
+    for (int round = 0; round < 60; ++round) {
+        // Sometimes rows longer than what is read around short runs.
+        const Extent count{draw(random, 1, 7), draw(random, 1, 7),
+                           draw(random, 0, 4) == 0 ? draw(random, 3000, 9000)
+                                                   : draw(random, 1, 40)};
+        const std::int64_t components = draw(random, 1, 3);
+        Array array = random_array(random, count, components, 8);
+
+        StepInfo step;
+        step.coordsets = {{"m", UniformCoords{}}};
+        step.topologies = {{"m", 0, 3, {{}, count}}};
+        step.fields = {{"f",
+                        0,
+                        Association::element,
+                        ScalarType::float64,
+                        static_cast<std::uint32_t>(components),
+                        {}}};
+        step.blocks = {Block::with_elements({{}, count})};
+        StoredArray stored;
+        stored.layout = array.view.layout;
+        const auto form = [&] {
+            step.blocks[0].arrays = {stored};
+            return ArrayForm::of(step, step.blocks[0], stored);
+        };
+        stored.layout = form().layout();
+        const ArrayForm packed = form();
+
+        const fs::path folder = root / std::to_string(round);
+        const fs::path place = array_path(folder, "f", 0);
+        fs::create_directories(place);
+        const ChunkGrid grid = ChunkGrid::cut(
+            packed.shape(), 8,
+            draw(random, std::max<std::int64_t>(64, array.view.bytes() / 30), 200000));
+        const auto sum = disk.write_array(place, array.view, packed, grid);
+        EXPECT_EQ(sum, checksum(array.view, packed.order));
+        disk.write_file(place / document,
+                        bytes_of(array_document(step, step.blocks[0], stored, packed, grid)));
+        disk.sync();
+
+        ArrayReader reader(folder, true, buffer);
+        for (int i = 0; i < 10; ++i) {
+            Extent part{};
+            for (std::size_t a = 0; a < 3; ++a)
+                part[a] = draw(random, 1, count[a]);
+            const Box box = random_box(random, count, part);
+            const std::int64_t first = draw(random, 0, components - 1);
+            const std::int64_t some = draw(random, 1, components - first);
+            Array to = random_array(random, part, some, 8);
+            reader.read(step, {0,
+                               {0, 0, 0, 0, box, static_cast<std::uint32_t>(first),
+                                static_cast<std::uint32_t>(some), Order::planar},
+                               to.view});
+            ASSERT_EQ(listed(to.view, Order::planar),
+                      listed(array.view.sub(box).some(first, some), Order::planar))
+                << "round " << round << ", box " << to_string(box);
+        }
+    }
+}
+
+TEST(StagingFileContact, IsAFolderOrIsCalledLikeOne) {
+    const SharedFolder shared;
+    if (world_rank() == 0)
+        write_text(shared / "run.contact", "x");
+    EXPECT_TRUE(leads_to_store((shared / ".").string()));
+    EXPECT_TRUE(leads_to_store((shared / "not-there-yet.zarr").string()));
+    EXPECT_TRUE(leads_to_store((shared / "not-there-yet.zarr/").string()));
+    EXPECT_FALSE(leads_to_store((shared / "run.contact").string()));
+    EXPECT_FALSE(leads_to_store("login.example:47000"));
+    EXPECT_FALSE(leads_to_store("mpi:flow"));
+}
+
+// The engine, written by all ranks.
+
+class StagingFile : public testing::Test {
+  protected:
+    [[nodiscard]] std::unique_ptr<FileEngine> engine(bool overwrite = false) const {
+        return std::make_unique<FileEngine>("flow", team_, options_for(store_, overwrite));
+    }
+    /// A store of so many steps, closed.
+    void store(std::uint64_t steps) const {
+        const auto writer = engine();
+        for (std::uint64_t number = 0; number < steps; ++number)
+            publish(*writer, team_, number, number % 2 ? Order::planar : Order::interleaved);
+        writer->close();
+    }
+    [[nodiscard]] Box everything() const { return {{}, {8, 6, Blocks::width * team_.size()}}; }
+    /// Work of rank 0 alone, while the others wait.
+    void alone(const std::function<void()>& work) const {
+        if (team_.rank() == 0)
+            work();
+        team_.barrier();
+    }
+
+    SharedFolder folder_;
+    Team team_{MPI_COMM_WORLD};
+    fs::path store_ = folder_ / "flow.zarr";
+};
+
+TEST_F(StagingFile, GivesOneReaderAllStepsInOrderAndThenTheEnd) {
+    store(3);
+    alone([&] {
+        const Team self;
+        FileSource source(store_, self, patient());
+        for (std::uint64_t number = 0; number < 3; ++number) {
+            const Announced news = source.next(5s);
+            ASSERT_EQ(news.arrival, Arrival::step);
+            const Announce step = announced(news);
+            EXPECT_EQ(step.sequence, number);
+            EXPECT_EQ(step.step.index, static_cast<std::int64_t>(10 * number));
+            EXPECT_EQ(step.step.blocks.size(), 2u * team_.size());
+            EXPECT_EQ(read(source, step, everything()), expected(number, everything()));
+            const Box inner{{2, 1, 1}, {5, 4, everything().count[2] - 2}};
+            EXPECT_EQ(read(source, step, inner), expected(number, inner));
+        }
+        EXPECT_EQ(source.next(5s).arrival, Arrival::ended);
+        EXPECT_EQ(source.next(5s).arrival, Arrival::ended);
+    });
+}
+
+TEST_F(StagingFile, LetsAnyNumberOfReadersStartAtTheFirstStep) {
+    store(2);
+    FileSource source(store_, team_,
+                      patient()); // as many as writers, each the part next to its own
+    const Box mine{{0, 0, Blocks::width * ((team_.rank() + 1) % team_.size())},
+                   {8, 6, Blocks::width}};
+    for (std::uint64_t number = 0; number < 2; ++number) {
+        const Announce step = announced(source.next(5s));
+        EXPECT_EQ(read(source, step, mine), expected(number, mine));
+    }
+}
+
+TEST_F(StagingFile, CarriesTheChecksumOfEveryArray) {
+    store(2);
+    alone([&] {
+        const Team self;
+        FileSource source(store_, self, patient());
+        for (std::uint64_t number = 0; number < 2; ++number) {
+            const Announce step = announced(source.next(5s));
+            for (const auto& block : step.step.blocks) {
+                const Blocks sent = blocks_of(static_cast<int>(block.rank), team_.size(), number,
+                                              number % 2 ? Order::planar : Order::interleaved);
+                const std::size_t which = block.id % 2;
+                ASSERT_TRUE(block.arrays.at(0).checksum.has_value());
+                EXPECT_EQ(*block.arrays[0].checksum, checksum(sent.step.values[which]));
+            }
+        }
+    });
+}
+
+TEST_F(StagingFile, LetsAReaderInWhileTheWriterStillWrites) {
+    // The last rank reads in a thread of its own while all write.
+    const bool reads = team_.rank() == team_.size() - 1;
+    std::vector<Arrival> seen;
+    std::vector<bool> right;
+    std::jthread reader;
+    if (reads)
+        reader = std::jthread([&] {
+            const Team self;
+            FileSource source(store_, self, patient());
+            for (;;) {
+                const Announced news = source.next(20s);
+                seen.push_back(news.arrival);
+                if (news.arrival != Arrival::step)
+                    return;
+                const Announce step = announced(news);
+                right.push_back(read(source, step, everything()) ==
+                                expected(step.sequence, everything()));
+            }
+        });
+    std::this_thread::sleep_for(100ms); // the reader waits for the store
+    const auto writer = engine();
+    for (std::uint64_t number = 0; number < 3; ++number) {
+        publish(*writer, team_, number);
+        std::this_thread::sleep_for(120ms); // the reader waits for the step
+    }
+    writer->close();
+    if (!reads)
+        return;
+    reader.join();
+    EXPECT_EQ(seen, (std::vector{Arrival::step, Arrival::step, Arrival::step, Arrival::ended}));
+    EXPECT_EQ(right, std::vector<bool>(3, true));
+}
+
+TEST_F(StagingFile, TimesOutWhenTheWriterDiedAndShowsItsStepsAllTheSame) {
+    {
+        const auto writer = engine();
+        publish(*writer, team_, 0);
+    } // no close
+    alone([&] {
+        make_folder(new_step_path(store_, 1)); // in the middle of its second step
+        const Team self;
+        FileSource source(store_, self, patient());
+        EXPECT_EQ(source.next(5s).arrival, Arrival::step);
+        const auto begin = std::chrono::steady_clock::now();
+        EXPECT_EQ(source.next(200ms).arrival, Arrival::timeout);
+        EXPECT_GE(std::chrono::steady_clock::now() - begin, 200ms);
+    });
+}
+
+TEST_F(StagingFile, GoesOnBehindStepsThatSomebodyRemoved) {
+    store(4);
+    alone([&] {
+        fs::remove_all(step_path(store_, 0));
+        fs::remove_all(step_path(store_, 2));
+        const Team self;
+        FileSource source(store_, self, patient());
+        EXPECT_EQ(announced(source.next(5s)).sequence, 1u);
+        EXPECT_EQ(announced(source.next(5s)).sequence, 3u);
+        EXPECT_EQ(source.next(5s).arrival, Arrival::ended);
+    });
+}
+
+TEST_F(StagingFile, TellsAReaderWhoseStoreIsOverwrittenOrRemoved) {
+    auto writer = engine();
+    publish(*writer, team_, 0);
+    const Team self;
+    FileSource source(store_, self, patient());
+    FileSource other(store_, self, patient());
+    EXPECT_EQ(source.next(5s).arrival, Arrival::step);
+    EXPECT_EQ(other.next(5s).arrival, Arrival::step);
+    team_.barrier();
+    writer = engine(true);
+    EXPECT_THROW((void)source.next(5s), PeerGone);
+    team_.barrier();
+    alone([&] { fs::remove_all(store_); });
+    EXPECT_THROW((void)other.next(5s), PeerGone);
+    team_.barrier();
+}
+
+TEST_F(StagingFile, RefusesAReaderOfAnotherStreamAndOneThatFindsNothing) {
+    store(1);
+    ReaderOptions options = patient(0s);
+    options.stream = "other";
+    EXPECT_NE(fault([&] { FileSource(store_, team_, options); }).find("\"other\""),
+              std::string::npos);
+    EXPECT_THROW(FileSource(folder_ / "nothing.zarr", team_, patient(100ms)), PeerGone);
+    alone([&] { write_text(folder_ / "file", "x"); });
+    EXPECT_NE(fault([&] { FileSource(folder_ / "file", team_, patient(0s)); }).find("is a file"),
+              std::string::npos);
+}
+
+TEST_F(StagingFile, LeavesWhatItDidNotMakeAlone) {
+    store(1);
+    EXPECT_NE(fault([&] { (void)engine(); }).find("holds stored steps already"), std::string::npos);
+    const auto again = engine(true);
+    publish(*again, team_, 0);
+    alone([&] {
+        EXPECT_EQ(left_over(store_), std::vector<std::string>());
+        write_text(folder_ / "file", "x");
+        make_folder(folder_ / "papers");
+        write_text(folder_ / "papers" / "thesis.tex", "x");
+    });
+    for (const char* name : {"file", "papers"})
+        EXPECT_NE(fault([&] {
+                      FileEngine("flow", team_, options_for(folder_ / name, true));
+                  }).find("choose another folder"),
+                  std::string::npos)
+            << name;
+    EXPECT_TRUE(fs::exists(folder_ / "papers" / "thesis.tex"));
+    EXPECT_NE(fault([&] {
+                  FileEngine("flow", team_, options_for("/proc/self/flow.zarr"));
+              }).find("Cannot make the folder"),
+              std::string::npos);
+}
+
+TEST_F(StagingFile, RefusesABlockThatTwoRanksPutAndGoesOn) {
+    const auto writer = engine();
+    Blocks blocks = blocks_of(team_.rank(), team_.size(), 0);
+    for (auto& block : blocks.step.part.blocks)
+        block.id = 7;
+    const std::string sentence = fault([&] { writer->publish(std::move(blocks.step)); });
+    EXPECT_NE(sentence.find("Block 7"), std::string::npos) << sentence;
+    alone([&] { EXPECT_TRUE(left_over(store_).empty()); });
+    publish(*writer, team_, 0);
+    writer->close();
+    alone([&] {
+        const Team self;
+        FileSource source(store_, self, patient());
+        EXPECT_EQ(read(source, announced(source.next(5s)), everything()),
+                  expected(0, everything()));
+        EXPECT_EQ(source.next(5s).arrival, Arrival::ended);
+    });
+}
+
+TEST_F(StagingFile, RefusesAStepThatRanksDescribeDifferentlyAndGoesOn) {
+    if (team_.size() == 1)
+        GTEST_SKIP() << "takes two ranks";
+    const auto writer = engine();
+    Blocks blocks = blocks_of(team_.rank(), team_.size(), 0);
+    blocks.step.part.index = team_.rank();
+    EXPECT_NE(fault([&] { writer->publish(std::move(blocks.step)); }), "");
+    publish(*writer, team_, 0);
+    alone([&] { EXPECT_TRUE(left_over(store_).empty()); });
+}
+
+/// A file system of one MiB if this process may mount one, and else a limit on a file's size that
+/// only the last rank has.
+class FullDisk {
+  public:
+    explicit FullDisk(const fs::path& folder) : folder_(folder) {
+        if (world_rank() == 0)
+            mounted_ = ::mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=1m") == 0;
+        MPI_Bcast(&mounted_, 1, MPI_C_BOOL, 0, MPI_COMM_WORLD);
+    }
+    ~FullDisk() {
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (mounted_ && world_rank() == 0)
+            ::umount2(folder_.c_str(), MNT_DETACH);
+    }
+    [[nodiscard]] bool mounted() const { return mounted_; }
+
+  private:
+    fs::path folder_;
+    bool mounted_ = false;
+};
+
+/// A step whose last rank alone has a block too large for such a disk.
+LocalStep too_large(const Team& team, std::vector<double>& memory) {
+    Blocks blocks = blocks_of(team.rank(), team.size(), 0);
+    LocalStep step{blocks.step.part, {}};
+    step.part.blocks.clear();
+    if (team.rank() != team.size() - 1)
+        return step;
+    step.part.topologies[0].elements.count = {1, 1, 1 << 18};
+    Block block = Block::with_elements({{}, {1, 1, 1 << 18}});
+    memory.assign(std::size_t{2} << 18, 1.0);
+    StoredArray array;
+    const Extent count = block.elements.count;
+    array.layout = interleaved(count, 2, 8);
+    block.arrays = {array};
+    step.part.blocks = {block};
+    step.values = {packed_view(reinterpret_cast<const std::byte*>(memory.data()), count, 2, 8)};
+    return step;
+}
+
+TEST_F(StagingFile, SaysOnAllRanksThatTheDiskIsFullAndGoesOnWhenItIsNot) {
+    alone([&] { make_folder(folder_ / "disk"); });
+    const FullDisk disk(folder_ / "disk");
+    const fs::path store = folder_ / "disk" / "flow.zarr";
+    FileEngine writer("flow", team_, options_for(store));
+    publish(writer, team_, 0);
+
+    const bool last = team_.rank() == team_.size() - 1;
+    rlimit before{};
+    ::getrlimit(RLIMIT_FSIZE, &before);
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    if (!disk.mounted() && last) {
+        const rlimit limit{1 << 20, before.rlim_max};
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    std::vector<double> memory;
+    LocalStep step = too_large(team_, memory);
+    const std::string sentence = fault([&] { writer.publish(std::move(step)); });
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+
+    EXPECT_NE(sentence.find(disk.mounted() ? "No space left on device" : "File too large"),
+              std::string::npos)
+        << sentence;
+    EXPECT_NE(sentence.find(store.string()), std::string::npos) << sentence;
+    team_.barrier();
+    EXPECT_TRUE(left_over(store).empty()) << "what there was of the step is removed";
+    team_.barrier();
+    publish(writer, team_, 1);
+    writer.close();
+    alone([&] {
+        const Team self;
+        FileSource source(store, self, patient());
+        for (std::uint64_t number = 0; number < 2; ++number)
+            EXPECT_EQ(read(source, announced(source.next(5s)), everything()),
+                      expected(number, everything()));
+        EXPECT_EQ(source.next(5s).arrival, Arrival::ended);
+    });
+}
+
+TEST_F(StagingFile, NamesTheFileThatIsDamagedOrMissing) {
+    store(1);
+    alone([&] {
+        const Team self;
+        const fs::path place = array_path(step_path(store_, 0), "velo/city", 0);
+        const fs::path chunk = place / "c.0.0.0.0";
+        const fs::path json = place / document;
+        const fs::path table = step_path(store_, 0) / table_folder / "c.0";
+        const auto read_all = [&](bool verify) {
+            FileSource source(store_, self, patient(1s, verify));
+            (void)read(source, announced(source.next(1s)), everything());
+        };
+        const auto sentence = [&](bool verify = true) { return fault([&] { read_all(verify); }); };
+        ASSERT_EQ(sentence(), "");
+        const auto try_with = [&](const fs::path& file, const std::string& text,
+                                  const std::string& what) {
+            const std::string sound = read_text(file);
+            write_text(file, text);
+            const std::string said = sentence(what == "checksum");
+            EXPECT_NE(said.find(file.string()), std::string::npos) << said;
+            EXPECT_NE(said.find(what), std::string::npos) << said;
+            write_text(file, sound);
+        };
+        std::string turned = read_text(chunk);
+        turned[17] = static_cast<char>(turned[17] ^ 4);
+        try_with(chunk, turned, "checksum");
+        try_with(chunk, turned.substr(0, turned.size() - 5), "bytes");
+        try_with(json, read_text(json).substr(0, 200), "cut off");
+        try_with(json, "", "cut off");
+        std::string other = read_text(json);
+        other.replace(other.find("float64"), 7, "float32");
+        try_with(json, other, "was changed");
+        turned = read_text(table);
+        turned[40] = static_cast<char>(turned[40] ^ 1);
+        try_with(table, turned, "checksum");
+        try_with(table, "", "bytes");
+        try_with(store_ / document, read_text(store_ / document).substr(0, 60), "cut off");
+        ASSERT_EQ(sentence(), "") << "all is as it was";
+
+        fs::remove(chunk);
+        EXPECT_NE(sentence(false).find(chunk.string()), std::string::npos);
+    });
+}
+
+} // namespace
+} // namespace uzushio::staging::file
