@@ -1,0 +1,113 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compositing/frame.hpp"
+#include "compositing/method.hpp"
+#include "parallel/communicator.hpp"
+
+namespace uzushio::compositing {
+
+/// The same on all ranks.
+struct Options {
+    int width = 0;
+    int height = 0;
+    Format format = Format::rgba8;
+    /// See `algorithms()`; or `hybrid(ALGORITHM)`, or `auto`.
+    std::string algorithm = "radix_k";
+    int root = 0;       ///< who gets the picture
+    bool gather = true; ///< else each rank keeps the tile that it composited
+    /// Pixels of a block that stay together when the image is interlaced, so that ranks get about
+    /// as many active pixels each; 0: not interlaced.
+    int interlace = 0;
+    int frames = 2; ///< pictures that may be under way at a time
+    float far = std::numeric_limits<float>::infinity(); ///< depth of the background
+    int fan_in = 16; ///< messages that one rank gathers at a time
+};
+
+/// What a rank has of a finished picture. The memory is the compositor's, until `frames` further
+/// pictures have been submitted.
+struct Result {
+    /// Positions of the picture that are here: all at the root, a tile elsewhere, or none.
+    Range region;
+    /// Their pixels, one position after the other; a whole image in its own order.
+    std::span<const std::byte> pixels;
+
+    template <class Pixel> [[nodiscard]] std::span<const Pixel> as() const {
+        return {reinterpret_cast<const Pixel*>(pixels.data()), pixels.size() / sizeof(Pixel)};
+    }
+};
+
+/// Sort-last compositing: every rank has an image of the whole view with its part of the data in
+/// it, and together they are the picture.
+///
+/// All calls are collective, in the same order on all ranks, except `progress`. No thread is
+/// started: messages move while a rank is in one of the calls. Ranks that are not in the visibility
+/// order take no part in a picture and pass through its calls at once.
+class Compositor {
+  public:
+    /// Throws `std::invalid_argument` if `options` make no sense.
+    Compositor(MPI_Comm comm, const Options& options);
+    Compositor(const Compositor&) = delete;
+    Compositor& operator=(const Compositor&) = delete;
+    ~Compositor();
+
+    /// The ranks that have data, front to back, for the pictures from the next on: the same list on
+    /// all ranks. At first all ranks, by number. Pictures under way are finished by their own
+    /// order.
+    void set_order(std::span<const int> front_to_back);
+
+    /// Begin to composite a picture of which this rank has `image`, `width` × `height` pixels, row
+    /// by row. Only the pixels in `bounds` are looked at; the others are background. The memory
+    /// must stay as it is until `finish` has returned for this picture. Throws `std::logic_error`
+    /// if `frames` pictures are under way.
+    template <class Pixel>
+    void submit(std::span<const Pixel> image, std::optional<Rectangle> bounds = {}) {
+        submit_bytes(std::as_bytes(image), bounds);
+    }
+    void submit_bytes(std::span<const std::byte> image, std::optional<Rectangle> bounds = {});
+
+    /// Wait until the oldest picture under way is finished, as far as this rank is concerned.
+    /// Throws `std::logic_error` if there is none.
+    Result finish();
+
+    /// Move on what can be moved on without waiting: for callers that are busy for long.
+    void progress();
+
+    [[nodiscard]] const Options& options() const { return options_; }
+    /// The order of the pixels in tiles.
+    [[nodiscard]] const Interlace& interlace() const { return shop_.shape.order; }
+    [[nodiscard]] int under_way() const { return static_cast<int>(queue_.size()); }
+    /// Memory that this rank's frames hold.
+    [[nodiscard]] std::size_t bytes() const;
+    /// Messages that this rank sent for the picture that was finished last.
+    [[nodiscard]] std::size_t messages() const { return messages_; }
+
+  private:
+    void progress(bool wait);
+    [[nodiscard]] std::shared_ptr<const Schedule> plan(std::span<const int> order) const;
+
+    Options options_;
+    parallel::Communicator comm_;
+    Workshop shop_;
+    Method method_;
+    std::vector<int> order_;
+    std::shared_ptr<const Schedule> schedule_;
+    struct Slot {
+        std::unique_ptr<Frame> frame;
+        std::shared_ptr<const Schedule> schedule;
+    };
+    std::vector<Slot> slots_;
+    std::vector<int> queue_; ///< slots under way, the oldest first
+    int number_ = 0;
+    std::size_t messages_ = 0;
+};
+
+} // namespace uzushio::compositing

@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "compositing/kernel_table.hpp"
+
+namespace uzushio::compositing {
+
+namespace {
+
+constexpr std::size_t block = 256; // pixels whose winners stay in cache
+
+static_assert(std::endian::native == std::endian::little, "the depth is the upper half");
+static_assert(sizeof(Rgba8Depth) == sizeof(std::uint64_t));
+
+float depth(std::uint64_t pixel) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(pixel >> 32));
+}
+
+/// Nothing, at the depth `far`.
+std::uint64_t background(float far) {
+    return std::uint64_t{std::bit_cast<std::uint32_t>(far)} << 32;
+}
+
+/// A layer wins where it is strictly nearer: the one in front keeps ties, and NaN never wins.
+void add(std::uint64_t* nearest, const std::uint64_t* pixels) {
+    for (std::size_t i = 0; i < block; ++i)
+        nearest[i] = depth(pixels[i]) < depth(nearest[i]) ? pixels[i] : nearest[i];
+}
+
+void blend(std::span<const Source> layers, std::size_t pixels, std::byte* out, Width /*to*/,
+           float far) {
+    alignas(64) std::uint64_t nearest[block];
+    for (std::size_t from = 0; from < pixels; from += block) {
+        const std::size_t count = std::min(block, pixels - from);
+        std::fill_n(nearest, block, background(far));
+        for (const auto& layer : layers) {
+            const std::byte* const first = layer.pixels + from * sizeof(std::uint64_t);
+            if (count == block) {
+                add(nearest, reinterpret_cast<const std::uint64_t*>(first));
+                continue;
+            }
+            std::uint64_t rest[block];
+            std::fill_n(rest, block, background(far));
+            std::memcpy(rest, first, count * sizeof(std::uint64_t));
+            add(nearest, rest);
+        }
+        std::memcpy(out + from * sizeof(std::uint64_t), nearest, count * sizeof(std::uint64_t));
+    }
+}
+
+void activity(const std::byte* pixels, std::size_t groups, Width /*width*/, float far,
+              std::uint8_t* active) {
+    const auto* const all = reinterpret_cast<const std::uint64_t*>(pixels);
+    for (std::size_t g = 0; g < groups; ++g) {
+        bool any = false;
+        for (std::size_t i = 0; i < group_pixels; ++i)
+            any |= depth(all[group_pixels * g + i]) < far;
+        active[g] = any;
+    }
+}
+
+void clear(std::byte* out, std::size_t pixels, Width /*width*/, float far) {
+    std::fill_n(reinterpret_cast<std::uint64_t*>(out), pixels, background(far));
+}
+
+} // namespace
+
+const Kernels nearest_kernels{Format::rgba8_depth, blend, activity, clear};
+
+const Kernels& kernels(Format format) {
+    switch (format) {
+    case Format::rgba_float:
+        return over_float_kernels;
+    case Format::rgba8_depth:
+        return nearest_kernels;
+    case Format::rgba8:
+        break;
+    }
+    return over8_kernels;
+}
+
+} // namespace uzushio::compositing

@@ -1,0 +1,239 @@
+// The one suite that every compositing algorithm must pass, on any number of ranks.
+// ranks: 1 2 3 4 5 7 8 13 16 17
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include "compositing/compositor.hpp"
+#include "support/pictures.hpp"
+
+namespace uzushio::compositing {
+namespace {
+
+using test::Scene;
+
+constexpr int width = 43, height = 31;
+constexpr float far = 100;
+
+int rank() {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
+int ranks() {
+    int size = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+}
+
+/// A visibility order of its own for each number, the same on all ranks.
+std::vector<int> shuffled(unsigned number) {
+    std::vector<int> order(static_cast<std::size_t>(ranks()));
+    std::iota(order.begin(), order.end(), 0);
+    if (number > 0)
+        std::shuffle(order.begin(), order.end(), std::mt19937(number));
+    return order;
+}
+
+template <class Pixel> constexpr Format format_of();
+template <> constexpr Format format_of<Rgba8>() { return Format::rgba8; }
+template <> constexpr Format format_of<RgbaFloat>() { return Format::rgba_float; }
+template <> constexpr Format format_of<Rgba8Depth>() { return Format::rgba8_depth; }
+
+/// All ranks' images of a scene in visibility order; few enough that every rank knows them.
+template <class Pixel>
+std::vector<std::vector<Pixel>> images(Scene scene, std::span<const int> order) {
+    static std::map<Scene, std::vector<std::vector<Pixel>>> known;
+    auto& by_rank = known[scene];
+    for (int r = static_cast<int>(by_rank.size()); r < ranks(); ++r)
+        by_rank.push_back(test::image<Pixel>(scene, r, ranks(), width, height, far));
+    std::vector<std::vector<Pixel>> all;
+    for (const int r : order)
+        all.push_back(by_rank[static_cast<std::size_t>(r)]);
+    return all;
+}
+
+/// Greatest error of the parts of one picture that are here, having checked that together they are
+/// the whole picture.
+template <class Pixel>
+double error_of(const Compositor& compositor, const Result& result,
+                const std::vector<std::vector<Pixel>>& all) {
+    int covered = result.region.size();
+    MPI_Allreduce(MPI_IN_PLACE, &covered, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    EXPECT_EQ(covered, width * height);
+    const auto pixels = result.as<Pixel>();
+    EXPECT_EQ(pixels.size(), static_cast<std::size_t>(result.region.size()));
+    if (result.region.size() == width * height) // a whole image has its own order
+        return test::error<Pixel>(pixels, all, 0, far);
+    double worst = 0;
+    for (int p = 0; p < result.region.size(); ++p) {
+        const int index = compositor.interlace().index(result.region.begin + p);
+        worst = std::max(worst, test::error<Pixel>(pixels.subspan(static_cast<std::size_t>(p), 1),
+                                                   all, static_cast<std::size_t>(index), far));
+    }
+    return worst;
+}
+
+template <class Pixel> constexpr double tolerance = 0.6; // one rounding, and a little
+template <> constexpr double tolerance<RgbaFloat> = 1e-3;
+template <> constexpr double tolerance<Rgba8Depth> = 0;
+
+class Algorithms : public testing::TestWithParam<const char*> {
+  protected:
+    template <class Pixel> static Options options() {
+        Options result;
+        result.width = width;
+        result.height = height;
+        result.format = format_of<Pixel>();
+        result.algorithm = GetParam();
+        result.far = far;
+        return result;
+    }
+
+    /// Composite one picture of a scene and tell its greatest error.
+    template <class Pixel>
+    static double composite(Options options, Scene scene, std::span<const int> order) {
+        Compositor compositor(MPI_COMM_WORLD, options);
+        compositor.set_order(order);
+        const auto own = images<Pixel>(scene, std::array{rank()}).front();
+        compositor.submit(std::span<const Pixel>(own));
+        return error_of<Pixel>(compositor, compositor.finish(), images<Pixel>(scene, order));
+    }
+
+    template <class Pixel> static void every_scene_in_every_order() {
+        const int root = ranks() / 2;
+        unsigned number = 0;
+        for (const auto scene :
+             {Scene::veils, Scene::surfaces, Scene::discs, Scene::corner, Scene::empty})
+            for (const bool gather : {true, false}) {
+                auto chosen = options<Pixel>();
+                chosen.root = number % 2 == 0 ? 0 : root;
+                chosen.gather = gather;
+                chosen.interlace = number % 3 == 1 ? 16 : 0;
+                EXPECT_LE((composite<Pixel>(chosen, scene, shuffled(number++))), tolerance<Pixel>)
+                    << test::name(scene) << (gather ? ", gathered" : ", tiles");
+            }
+    }
+};
+
+TEST_P(Algorithms, OverOnBytesIsRoundedOnceWhateverTheOrder) {
+    every_scene_in_every_order<Rgba8>();
+}
+
+TEST_P(Algorithms, OverOnFloatsIsExactWhateverTheOrder) { every_scene_in_every_order<RgbaFloat>(); }
+
+TEST_P(Algorithms, TheNearestPixelWinsAndTheOneInFrontAtEqualDepth) {
+    every_scene_in_every_order<Rgba8Depth>();
+}
+
+TEST_P(Algorithms, RanksThatAreNotInTheOrderTakeNoPart) {
+    auto order = shuffled(7);
+    order.resize(order.size() / 2); // down to none at all
+    for (const int root : {0, ranks() - 1})
+        for (const bool gather : {true, false}) {
+            auto chosen = options<Rgba8>();
+            chosen.root = root;
+            chosen.gather = gather;
+            Compositor compositor(MPI_COMM_WORLD, chosen);
+            compositor.set_order(order);
+            const auto own =
+                test::image<Rgba8>(Scene::surfaces, rank(), ranks(), width, height, far);
+            compositor.submit(std::span<const Rgba8>(own));
+            const auto result = compositor.finish();
+            EXPECT_LE(error_of<Rgba8>(compositor, result, images<Rgba8>(Scene::surfaces, order)),
+                      0.6);
+            if (std::ranges::find(order, rank()) == order.end()) {
+                EXPECT_EQ(compositor.messages(), 0U);
+            }
+        }
+}
+
+TEST_P(Algorithms, PixelsOutsideTheBoundsAreBackground) {
+    auto chosen = options<Rgba8>();
+    chosen.interlace = 64;
+    Compositor compositor(MPI_COMM_WORLD, chosen);
+    const auto bounds_of = [](int r) {
+        return Rectangle{{r % 7, std::min(width, r % 7 + 20)}, {r % 5, height - r % 3}};
+    };
+    auto all = images<Rgba8>(Scene::surfaces, shuffled(0));
+    for (int r = 0; r < ranks(); ++r)
+        for (int i = 0; i < width * height; ++i) {
+            const auto [x, y] = bounds_of(r);
+            const bool inside = i % width >= x.begin && i % width < x.end && i / width >= y.begin &&
+                                i / width < y.end;
+            if (!inside)
+                all[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)] = {};
+        }
+    const auto own = test::image<Rgba8>(Scene::surfaces, rank(), ranks(), width, height, far);
+    compositor.submit(std::span<const Rgba8>(own), bounds_of(rank()));
+    EXPECT_LE(error_of<Rgba8>(compositor, compositor.finish(), all), 0.6);
+}
+
+TEST_P(Algorithms, PicturesUnderWayDoNotDisturbEachOther) {
+    auto chosen = options<Rgba8>();
+    chosen.frames = 3;
+    Compositor compositor(MPI_COMM_WORLD, chosen);
+    std::vector<std::vector<Rgba8>> own;
+    constexpr std::array scenes{Scene::surfaces, Scene::discs, Scene::veils, Scene::corner};
+    for (const auto scene : scenes)
+        own.push_back(test::image<Rgba8>(scene, rank(), ranks(), width, height, far));
+
+    constexpr std::size_t pictures = 9;
+    for (std::size_t k = 0; k < pictures + 2; ++k) {
+        if (k >= 2) { // two under way, a third submitted before the first is asked for
+            const auto of = k - 2;
+            const auto order = shuffled(static_cast<unsigned>(of / 4));
+            if (k < pictures) {
+                compositor.set_order(shuffled(static_cast<unsigned>(k / 4)));
+                compositor.submit(std::span<const Rgba8>(own[k % 4]));
+            }
+            const auto all = images<Rgba8>(scenes[of % 4], order);
+            EXPECT_LE(error_of<Rgba8>(compositor, compositor.finish(), all), 0.6) << of;
+        } else {
+            compositor.set_order(shuffled(static_cast<unsigned>(k / 4)));
+            compositor.submit(std::span<const Rgba8>(own[k % 4]));
+        }
+    }
+    EXPECT_EQ(compositor.under_way(), 0);
+}
+
+TEST_P(Algorithms, MoreRanksThanPixelsAreNoTrouble) {
+    auto chosen = options<Rgba8>();
+    chosen.width = 3;
+    chosen.height = 2;
+    for (const bool gather : {true, false}) {
+        chosen.gather = gather;
+        Compositor compositor(MPI_COMM_WORLD, chosen);
+        const std::vector<Rgba8> own(6, Rgba8{0, 0, 0, 255});
+        compositor.submit(std::span<const Rgba8>(own));
+        const auto result = compositor.finish();
+        int covered = result.region.size();
+        MPI_Allreduce(MPI_IN_PLACE, &covered, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        EXPECT_EQ(covered, 6);
+        for (const auto& pixel : result.as<Rgba8>())
+            EXPECT_EQ(pixel, (Rgba8{0, 0, 0, 255}));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, Algorithms,
+    testing::Values("sequential", "direct_send", "parallel_pipeline", "binary_tree", "binary_swap",
+                    "radix_k(3)", "radix_k(8)", "multi_step(4, binary_swap, binary_tree)",
+                    "multi_step(3, radix_k(2), direct_send)",
+                    "multi_step(5, parallel_pipeline, parallel_pipeline)",
+                    "multi_step(2, sequential, multi_step(3, direct_send, sequential))"),
+    [](const auto& parameter) {
+        std::string name = parameter.param;
+        std::erase_if(name,
+                      [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
+        return name;
+    });
+
+} // namespace
+} // namespace uzushio::compositing
