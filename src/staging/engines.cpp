@@ -5,6 +5,12 @@
 #include "staging/file/file_engine.hpp"
 #include "staging/file/file_source.hpp"
 #include "staging/inproc/engine.hpp"
+#include "staging/shm/mapper.hpp"
+#include "staging/shm/node_name.hpp"
+#include "staging/shm/shared_segment.hpp"
+#include "staging/slots/heap_segment.hpp"
+#include "staging/socket/engine.hpp"
+#include "staging/socket/source.hpp"
 #include "staging/staging_error.hpp"
 
 namespace uzushio::staging {
@@ -29,6 +35,19 @@ const std::vector<EngineEntry>& writers() {
             const EngineOptions& options) -> std::unique_ptr<WriterEngine> {
              return std::make_unique<file::FileEngine>(name, team, options);
          }},
+        {"shm",
+         [](const std::string& name, const Team& team,
+            const EngineOptions& options) -> std::unique_ptr<WriterEngine> {
+             return std::make_unique<socket::SocketEngine>(
+                 name, team, options,
+                 socket::SocketEngine::Memory{shm::make_shared_segment, shm::node_name()});
+         }},
+        {"tcp",
+         [](const std::string& name, const Team& team,
+            const EngineOptions& options) -> std::unique_ptr<WriterEngine> {
+             return std::make_unique<socket::SocketEngine>(
+                 name, team, options, socket::SocketEngine::Memory{slots::make_heap_segment, ""});
+         }},
     };
     return entries;
 }
@@ -46,6 +65,13 @@ const std::vector<ContactEntry>& readers() {
          [](const std::string& contact, const Team& team,
             const ReaderOptions& options) -> std::unique_ptr<Source> {
              return std::make_unique<file::FileSource>(contact, team, options);
+         }},
+        // Last: a contact file may not be there yet, so that any name may be one.
+        {[](const std::string&) { return true; },
+         [](const std::string& contact, const Team& team,
+            const ReaderOptions& options) -> std::unique_ptr<Source> {
+             return std::make_unique<socket::SocketSource>(contact, team, options,
+                                                           std::make_unique<shm::Mapper>());
          }},
     };
     return entries;

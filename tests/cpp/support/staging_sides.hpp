@@ -77,27 +77,30 @@ class Signal {
     Signal() : comm_(parallel::Communicator::duplicate(MPI_COMM_WORLD)) {}
     Signal(const Signal&) = delete;
     Signal& operator=(const Signal&) = delete;
-    ~Signal() { // whoever failed before it was given, or asked for, must not leave others waiting
+    ~Signal() { // a reader that failed before it was given must not leave writers waiting
         if (comm_.size() > 1 && !given_ && !asked_)
-            MPI_Ibarrier(comm_.get(), &request_);
-        wait_asleep(request_);
+            give();
+        wait_asleep(requests_);
     }
 
-    /// By every reader, once.
+    /// By every reader, once. A small message, which arrives though its sender then waits for
+    /// something else than MPI.
     void give() {
         given_ = true;
         if (comm_.size() > 1)
-            MPI_Ibarrier(comm_.get(), &request_);
+            MPI_Isend(nullptr, 0, MPI_BYTE, 0, 0, comm_.get(), &requests_.emplace_back());
     }
     /// By every writer: whether all readers have given it. Collective over `writers`.
     [[nodiscard]] bool given(const Team& writers) {
         if (comm_.size() == 1)
             return given_;
-        if (!asked_)
-            MPI_Ibarrier(comm_.get(), &request_);
+        if (!asked_ && comm_.rank() == 0)
+            for (int reader = writers.size(); reader < comm_.size(); ++reader)
+                MPI_Irecv(nullptr, 0, MPI_BYTE, reader, 0, comm_.get(), &requests_.emplace_back());
         asked_ = true;
         int done = 0;
-        MPI_Test(&request_, &done, MPI_STATUS_IGNORE);
+        MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
+                    MPI_STATUSES_IGNORE);
         return !writers.any(done == 0);
     }
 
@@ -105,7 +108,7 @@ class Signal {
     parallel::Communicator comm_;
     std::atomic<bool> given_ = false;
     bool asked_ = false;
-    MPI_Request request_ = MPI_REQUEST_NULL;
+    std::vector<MPI_Request> requests_;
 };
 
 /// Run a side, so that its failure is the test's, and does not end the process.
