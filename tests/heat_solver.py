@@ -22,7 +22,7 @@ from uzushio.errors import CaseError
 from uzushio.solver import (
     DistributedArray,
     Estimate,
-    Field,
+    FieldLayout,
     Reading,
     Sample,
     Solver,
@@ -148,9 +148,12 @@ class HeatSolver(Solver):
     def monitor(self) -> Mapping[str, Reading]:
         return {"max": Reading(self.comm.allreduce(float(self.inside.max()), MPI.MAX), "K")}
 
-    def fields(self) -> Mapping[str, Field]:
+    def fields(self) -> Mapping[str, FieldLayout]:
         axes = {name: np.arange(n) * 1.0 for name, n in zip("zyx", self.shape, strict=True)}
-        return {"u": Field(self.state().arrays["u"], axes, "K")}
+        return {"u": FieldLayout("box", axes, self.start, self.extent, "K")}
+
+    def write_field(self, name: str, out: np.ndarray) -> None:
+        out[...] = self.inside
 
     def state(self) -> State:
         if self.case.fault.kind == "diverge-at-end" and self.step_index == self.case.time.steps:

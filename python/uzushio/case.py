@@ -7,6 +7,7 @@ solver's units.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -16,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from uzushio import registry, yaml_file
 from uzushio.case_errors import explain
-from uzushio.errors import CaseError
+from uzushio.errors import CaseError, StagingError
 from uzushio.lengths import Length
 
 __all__ = ["Case", "Length", "Section", "load_case"]
@@ -79,6 +80,43 @@ class Output(Section):
             raise ValueError(f"has no home folder to put in for ~ ({error})") from error
 
 
+class Publish(Section):
+    """Which steps are shown to whoever wants to look, while the run goes on.
+
+    Further keys (`engine`, `queue`, `contact`, …) are the options of staging, as in a file of them.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
+
+    name: str | None = Field(None, description="of the stream; the solver's name if not given")
+    every: Count = Field(1, description="steps between those published")
+    fields: Annotated[list[str], Field(min_length=1)] | None = Field(
+        None, description="names of the fields published; all if not given"
+    )
+    python: Path | None = Field(
+        None, description="file with on_step(step), which engine inproc runs inside each step"
+    )
+
+    def options(self) -> Any:
+        """The options of staging; raises `StagingError` that names the key."""
+        from uzushio.staging.options import parse_options
+
+        return parse_options(self.model_extra or {}, "publish")
+
+    @model_validator(mode="after")
+    def _valid(self) -> Self:
+        try:
+            engine = self.options().engine
+        except StagingError as error:
+            # The line is that of a text which nobody sees.
+            raise ValueError(re.sub(r"^publish(, line \d+)?: ", "", str(error))) from error
+        if (engine == "inproc") != (self.python is not None):
+            raise ValueError("needs 'python' with the engine inproc, and with no other")
+        if self.python is not None and not self.python.is_file():
+            raise ValueError(f"python: there is no file {self.python}")
+        return self
+
+
 class Case(Section):
     """What every case file holds; a solver's case adds its own sections."""
 
@@ -88,6 +126,7 @@ class Case(Section):
     statistics: Statistics = Statistics()
     checkpoint: Checkpoint = Checkpoint()
     output: Output = Output()
+    publish: Publish | None = None
 
     def digest(self) -> str:
         """Identify the case: equal for cases with equal values."""
@@ -103,7 +142,7 @@ class Case(Section):
 
 
 #: How long, how and where a run goes, and from what it began, of which averages keep nothing.
-_NOT_AVERAGED = {"title", "time", "checkpoint", "output", "decomposition", "initial"}
+_NOT_AVERAGED = {"title", "time", "checkpoint", "output", "publish", "decomposition", "initial"}
 
 
 def differences(

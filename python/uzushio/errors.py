@@ -25,3 +25,19 @@ class LaunchError(UzushioError):
 
 class OtherRankError(UzushioError):
     """Raised on the ranks that were well when another rank failed; nobody prints it."""
+
+
+class StagingError(UzushioError):
+    """A stream cannot be opened, written or read as asked; raised on all ranks that take part."""
+
+
+class PeerGone(StagingError):  # noqa: N818 - the name that the C++ side has
+    """The other side is gone, or was never there: its process ended, or the connection was cut."""
+
+
+class PeerSilent(StagingError):  # noqa: N818
+    """The other side is there, and did not answer in time."""
+
+
+class QueueTimeout(StagingError):  # noqa: N818
+    """No reader made room in time, and the queue's options say to fail then."""

@@ -41,11 +41,14 @@ class Loop:
         self._agreed = np.zeros(3, np.int32)
         self._saved = time.monotonic()
 
-    def run(self, save: Callable[[], object]) -> signal.Signals | None:
+    def run(
+        self, save: Callable[[], object], publish: Callable[[], object]
+    ) -> signal.Signals | None:
         """Step to the end (collective).
 
         Args:
             save: writes a checkpoint of the solver's present state (collective).
+            publish: shows the solver's present fields to whoever looks (collective).
 
         Returns:
             The signal that stopped the run before its end, if one did.
@@ -55,6 +58,8 @@ class Loop:
         while not stopping and not self._done():
             solver.step(self._left())
             self._sample()
+            if self._shown():
+                publish()
             stopping, show, overdue = self._vote()
             if show or self._done():
                 readings = solver.monitor()
@@ -87,6 +92,10 @@ class Loop:
         sample = self._solver.sample()
         if self._comm.rank == 0 and sample:
             self._average.add(sample)
+
+    def _shown(self) -> bool:
+        shown = self._case.publish
+        return shown is not None and self._solver.step_index % shown.every == 0
 
     def _due(self) -> bool:
         every = self._case.checkpoint.every

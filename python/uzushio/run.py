@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from uzushio.errors import CaseError, CheckpointError
 from uzushio.loop import Loop
 from uzushio.monitor import Monitor, tell
 from uzushio.options import Options
+from uzushio.publish import Publisher
 from uzushio.run_lock import RunLock, check_free
 from uzushio.signals import Stop
 from uzushio.solver import Solver, SolverDivergedError
@@ -74,6 +76,7 @@ class _Run:
         self._monitor = Monitor(case.output.monitor_every, self._speaks)
         self._restored: Path | None = None
         self._latest: Path | None = None
+        self._shown: Mapping[str, Any] | None = None
         with collective(self._comm):
             if comm.rank == 0:
                 check_free(self._folder)
@@ -87,18 +90,24 @@ class _Run:
         if self._options.restart is not None:
             self._restore(self._options.restart)
         self._claim()
+        publisher = Publisher(self._case, self._solver, self._comm, self._folder, self._say_always)
         first, began = self._solver.step_index, time.monotonic()
         loop = Loop(self._case, self._solver, self._average, self._monitor, self._stop, self._comm)
         try:
             with self._monitor:
-                stopped = loop.run(self._write_checkpoint)
+                stopped = loop.run(self._write_checkpoint, publisher)
             seconds = time.monotonic() - began
             self._final_checkpoint(first)
+            publisher.close()
         except SolverDivergedError as error:
             kept = f"The last good checkpoint is kept: {self._latest}."
             raise SolverDivergedError(
                 f"{error} {kept if self._latest else 'No checkpoint had been written.'}"
             ) from error
+        finally:
+            publisher.abandon()
+        self._shown = publisher.summary()
+        self._say(publisher.report() or "")
         if stopped:
             self._say(f"Stopped after step {self._solver.step_index}, as asked; {self._go_on()}.")
             return 128 + stopped
@@ -218,11 +227,12 @@ class _Run:
             "seconds": seconds,
             "seconds_per_step": seconds / steps if steps else None,
             "samples": self._average.samples,
+            "published": self._shown,
             "results": self._solver.summary(),
         }
 
     def _say(self, text: str) -> None:
-        if self._speaks:
+        if self._speaks and text:
             tell(text)
 
     def _say_always(self, text: str) -> None:

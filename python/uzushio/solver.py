@@ -85,17 +85,23 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Field:
-    """A named field of the current step on a rectilinear block.
+class FieldLayout:
+    """What a named field is, and which part of it this rank has; the same for a whole run.
 
     Attributes:
-        array: values as (z, y, x), this rank's box of the global field.
-        coordinates: the global 1-D coordinates `{"z": …, "y": …, "x": …}` of the values.
-        unit: unit of the values, "1" when non-dimensional.
+        mesh: names the points that the values are at; fields at the same points have the same name
+            here, coordinates, start and extent.
+        coordinates: global 1-D coordinates of the values, `{"z": …, "y": …, "x": …}`.
+        start: global index (z, y, x) of this rank's first value.
+        extent: number of this rank's values along z, y, x; zeros if it has none.
+        unit: of the values, "1" when non-dimensional.
+        description: in words.
     """
 
-    array: DistributedArray
+    mesh: str
     coordinates: Mapping[str, np.ndarray]
+    start: tuple[int, int, int]
+    extent: tuple[int, int, int]
     unit: str = "1"
     description: str = ""
 
@@ -170,8 +176,21 @@ class Solver(ABC):
         """The figures of the progress line, in order (collective)."""
 
     @abstractmethod
-    def fields(self) -> Mapping[str, Field]:
-        """The named fields of this step in physical space (collective)."""
+    def fields(self) -> Mapping[str, FieldLayout]:
+        """The fields that can be looked at, the same names in the same order on all ranks."""
+
+    @abstractmethod
+    def write_field(self, name: str, out: np.ndarray) -> None:
+        """Write this rank's part of a field of this step in physical space (collective).
+
+        Args:
+            name: one of `fields`.
+            out: float64, C-contiguous, of the `extent` of the field: memory of whoever looks.
+        """
+
+    def attributes(self) -> Mapping[str, int | float | str]:
+        """Figures that go with the fields of this step, equal on all ranks (collective)."""
+        return {}
 
     @abstractmethod
     def state(self) -> State:

@@ -5,5 +5,6 @@
 namespace uzushio::bindings {
 
 void bind_channel(nanobind::module_& module);
+void bind_staging(nanobind::module_& module);
 
 } // namespace uzushio::bindings

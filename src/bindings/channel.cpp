@@ -1,4 +1,3 @@
-#include <mpi.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -7,9 +6,9 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
-#include <cstring>
 
 #include "bindings/bindings.hpp"
+#include "bindings/mpi_handle.hpp"
 #include "channel/estimate.hpp"
 #include "channel/floor.hpp"
 #include "channel/physical.hpp"
@@ -28,14 +27,6 @@ using channel::Physical;
 using channel::Solver;
 using Profile = nb::ndarray<const spectral::Complex, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Array = nb::ndarray<nb::numpy, double>;
-
-/// mpi4py hands a communicator over as the integer value of its handle.
-MPI_Comm communicator(std::uintptr_t handle) {
-    MPI_Comm comm{};
-    static_assert(sizeof(comm) <= sizeof(handle));
-    std::memcpy(static_cast<void*>(&comm), &handle, sizeof(comm));
-    return comm;
-}
 
 std::span<const spectral::Complex> span(const Profile& profile) {
     return {profile.data(), profile.size()};
@@ -71,16 +62,24 @@ Array owned(std::vector<double>&& values, std::vector<std::size_t> shape) {
     return Array(held->data(), shape.size(), shape.data(), owner);
 }
 
-Array physical_field(Physical& physical, Solver& solver, const std::string& name) {
+using Out = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+/// Fill [plane][row][x] of this rank with a field in physical space.
+void write_physical(Physical& physical, Solver& solver, const std::string& name, const Out& out) {
     const auto planes = static_cast<std::size_t>(solver.planes().size());
     const auto rows = static_cast<std::size_t>(physical.rows().size());
     const auto nx = static_cast<std::size_t>(solver.parameters().nx);
-    std::vector<double> values(planes * rows * nx);
-    if (name == "p")
-        physical.write_pressure(values);
-    else
-        physical.write(spectral_field(solver, name), values);
-    return owned(std::move(values), {planes, rows, nx});
+    if (out.shape(0) != planes || out.shape(1) != rows || out.shape(2) != nx)
+        throw nb::value_error("the array has not the shape of this rank's part of a field");
+    const std::span<double> to(out.data(), out.size());
+    if (name == "p") {
+        const nb::gil_scoped_release unlock;
+        physical.write_pressure(to);
+    } else {
+        const auto field = spectral_field(solver, name);
+        const nb::gil_scoped_release unlock;
+        physical.write(field, to);
+    }
 }
 
 nb::dict samples(Solver& solver, const std::vector<int>& cells) {
@@ -204,7 +203,7 @@ void bind_channel(nb::module_& module) {
 
     nb::class_<Physical>(module, "Physical")
         .def(nb::init<Solver&>(), "solver"_a, nb::keep_alive<1, 2>())
-        .def("field", &physical_field, "solver"_a, "name"_a)
+        .def("write", &write_physical, "solver"_a, "name"_a, "out"_a)
         .def_prop_ro("rows", [](Physical& p) { return pair(p.rows()); });
 
     module.def("fft_seconds", &channel::fft_seconds, "solver"_a, "repeats"_a,

@@ -1,6 +1,8 @@
 #include "channel/physical.hpp"
 
+#include <algorithm>
 #include <cassert>
+#include <cstddef>
 #include <vector>
 
 namespace uzushio::channel {
@@ -18,38 +20,48 @@ spectral::Modes output_modes(const Solver& solver) {
 } // namespace
 
 Physical::Physical(Solver& solver)
-    : solver_(solver), transform_(solver.grid(), output_modes(solver), 1, 1, watch_, traffic_) {}
+    : solver_(solver), transform_(solver.grid(), output_modes(solver), 1, 1, watch_, traffic_),
+      row_(static_cast<std::size_t>(transform_.modes().mx)) {}
 
-void Physical::write(const parallel::Planes& field, std::span<double> out) {
+std::size_t Physical::plane_size() const {
+    return static_cast<std::size_t>(rows().size()) *
+           static_cast<std::size_t>(transform_.modes().mx);
+}
+
+void Physical::write_plane(const parallel::Planes& field, int k, double* to) {
     const int nx = transform_.modes().mx;
-    assert(out.size() == static_cast<std::size_t>(field.planes * rows().size() * nx));
-    parallel::AlignedArray<double> row(static_cast<std::size_t>(nx));
-    auto to = out.begin();
-    for (int k = 0; k < field.planes; ++k) {
-        transform_.begin_inverse(0, field, k, 1, {0, field.planes});
-        transform_.end_inverse(0);
-        for (int r = 0; r < rows().size(); ++r) {
-            transform_.to_physical(0, 0, r, row.data());
-            to = std::copy_n(row.data(), nx, to);
-        }
+    transform_.begin_inverse(0, field, k, 1, {0, field.planes});
+    transform_.end_inverse(0);
+    for (int r = 0; r < rows().size(); ++r) {
+        transform_.to_physical(0, 0, r, row_.data());
+        to = std::copy_n(row_.data(), nx, to);
     }
 }
 
+void Physical::write(const parallel::Planes& field, std::span<double> out) {
+    assert(out.size() == static_cast<std::size_t>(field.planes) * plane_size());
+    for (int k = 0; k < field.planes; ++k)
+        write_plane(field, k, out.data() + static_cast<std::size_t>(k) * plane_size());
+}
+
 void Physical::write_pressure(std::span<double> out) {
-    write(solver_.pressure(), out);
     const auto w = solver_.velocity().w;
-    std::vector<double> faces(out.size());
-    write(w, faces);
-    parallel::Planes below = w; // the face below the first cell
-    below.base = w.re(-1);
-    below.planes = 1;
-    const auto plane = out.size() / static_cast<std::size_t>(w.planes);
-    std::vector<double> lower(plane);
-    write(below, lower);
-    for (std::size_t i = 0; i < out.size(); ++i) {
-        const double w_below = i < plane ? lower[i] : faces[i - plane];
-        const double centre = 0.5 * (w_below + faces[i]);
-        out[i] -= centre * centre;
+    parallel::Planes ghost = w; // the face below the first cell
+    ghost.base = w.re(-1);
+    ghost.planes = 1;
+    const auto size = plane_size();
+    assert(out.size() == static_cast<std::size_t>(w.planes) * size);
+    std::vector<double> below(size), above(size);
+    write_plane(ghost, 0, below.data());
+    for (int k = 0; k < w.planes; ++k) {
+        double* to = out.data() + static_cast<std::size_t>(k) * size;
+        write_plane(solver_.pressure(), k, to);
+        write_plane(w, k, above.data());
+        for (std::size_t i = 0; i < size; ++i) {
+            const double centre = 0.5 * (below[i] + above[i]);
+            to[i] -= centre * centre;
+        }
+        below.swap(above);
     }
 }
 

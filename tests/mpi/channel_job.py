@@ -18,6 +18,14 @@ SIZE = (20, 18, 13)  # divides by none of the process grids
 STEPS = 3
 
 
+def in_space(solver: core.Solver, output: core.Physical, name: str) -> np.ndarray:
+    """This rank's part of a field, (z, y, x)."""
+    (first, last), (bottom, top) = solver.planes, output.rows
+    values = np.full((last - first, top - bottom, SIZE[0]), np.nan)
+    output.write(solver, name, values)
+    return values
+
+
 def main(py: int, pz: int, scheme: str, forcing: str, out: str) -> None:
     comm = MPI.COMM_WORLD
     z = faces(SIZE[2])
@@ -37,7 +45,7 @@ def main(py: int, pz: int, scheme: str, forcing: str, out: str) -> None:
         (
             place,
             {n: np.array(solver.spectral(n)) for n in "uvwp"},
-            {n: output.field(solver, n) for n in "uvwp"},
+            {n: in_space(solver, output, n) for n in "uvwp"},
         )
     )
     if pieces is None or traffic is None:

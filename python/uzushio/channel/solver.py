@@ -18,7 +18,7 @@ from uzushio.errors import CaseError
 from uzushio.solver import (
     DistributedArray,
     Estimate,
-    Field,
+    FieldLayout,
     Parameter,
     Reading,
     Sample,
@@ -171,28 +171,51 @@ class ChannelSolver(Solver):
 
         w is at the upper faces of the cells, the others at their centres.
         """
-        return np.asarray(self._output().field(self.core, name))
+        planes, rows = self.core.planes, self._output().rows
+        values = np.empty((planes[1] - planes[0], rows[1] - rows[0], self.case.grid.nx))
+        self.write_field(name, values)
+        return values
 
-    def fields(self) -> Mapping[str, Field]:
-        """Velocity and pressure on the points of the case (collective)."""
+    def fields(self) -> Mapping[str, FieldLayout]:
+        """Velocity and pressure on the points of the case."""
         grid = self.case.grid
-        shape = (grid.nz, grid.ny, grid.nx)
-        start = (self.core.planes[0], self._output().rows[0], 0)
+        planes, rows = self.core.planes, self._output().rows
         x = np.arange(grid.nx) * grid.lx / grid.nx
         y = np.arange(grid.ny) * grid.ly / grid.ny
         described = {
-            "u": ("streamwise velocity", self.centres),
-            "v": ("spanwise velocity", self.centres),
-            "w": ("wall-normal velocity, at the upper faces of the cells", grid.wall_faces()[1:]),
-            "p": ("pressure over density", self.centres),
+            "u": ("streamwise velocity", "centres", self.centres),
+            "v": ("spanwise velocity", "centres", self.centres),
+            "w": ("wall-normal velocity", "faces", grid.wall_faces()[1:]),
+            "p": ("pressure over density", "centres", self.centres),
         }
         return {
-            name: Field(
-                DistributedArray(shape, start, self.physical(name)),
-                {"z": z, "y": y, "x": x},
+            name: FieldLayout(
+                mesh=mesh,
+                coordinates={"z": z, "y": y, "x": x},
+                start=(planes[0], rows[0], 0),
+                extent=(planes[1] - planes[0], rows[1] - rows[0], grid.nx),
                 description=description,
             )
-            for name, (description, z) in described.items()
+            for name, (description, mesh, z) in described.items()
+        }
+
+    def write_field(self, name: str, out: np.ndarray) -> None:
+        """Transform u, v, w or p of this rank to `out`, (z, y, x), plane by plane (collective)."""
+        self._output().write(self.core, name, out)
+
+    def attributes(self) -> Mapping[str, int | float | str]:
+        """The flow's numbers, and the mean flow as it is now (collective)."""
+        grid, flow = self.case.grid, self.case.flow
+        numbers = flow.model_dump(exclude_none=True)
+        return {
+            **numbers,
+            "viscosity": flow.viscosity,
+            "lx": grid.lx,
+            "ly": grid.ly,
+            "dt": self.dt,
+            "pressure_gradient": self.core.pressure_gradient,
+            "bulk_velocity": self.core.bulk_velocity(),
+            "wall_shear": self.core.wall_shear(),
         }
 
     def state(self) -> State:

@@ -1,1 +1,75 @@
-"""Staging: from a running solver to whoever wants to look."""
+"""Staging: from a running solver to whoever wants to look.
+
+Writing, on the ranks of a communicator::
+
+    with staging.open("channel", comm, "staging.yaml") as writer:
+        writer.uniform_mesh("box", elements=(nz, ny, nx), spacing=(dz, dy, dx))
+        writer.field("u", "box")
+        writer.block(comm.rank, "box", mine)
+        for n in range(steps):
+            ...
+            with writer.step(n, time):
+                writer.put("u", u)
+
+Reading, in any other process (or inside the step: `Writer.on_step`)::
+
+    with staging.attach("channel.contact") as reader:
+        for step in reader:
+            u = step.read("u", np.s_[10, :, :])
+
+Arrays have the axes (z, y, x), always all three, and a last one for components if a field has
+several. Indices are global: of a mesh, not of a rank. Faults raise `StagingError`, of which
+`PeerGone` and `PeerSilent` are kinds.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from uzushio.errors import PeerGone, PeerSilent, QueueTimeout, StagingError
+
+if TYPE_CHECKING:
+    from uzushio.staging.box import Box
+    from uzushio.staging.engines import Counters, Source, WriterEngine
+    from uzushio.staging.options import engine_names
+    from uzushio.staging.reader import Reader, attach
+    from uzushio.staging.step import Block, Field, Mesh, Step
+    from uzushio.staging.writer import Writer, open
+
+__all__ = [
+    "Block",
+    "Box",
+    "Counters",
+    "Field",
+    "Mesh",
+    "PeerGone",
+    "PeerSilent",
+    "QueueTimeout",
+    "Reader",
+    "Source",
+    "StagingError",
+    "Step",
+    "Writer",
+    "WriterEngine",
+    "attach",
+    "engine_names",
+    "open",
+]
+
+_MODULES = {
+    "box": ("Box",),
+    "engines": ("Counters", "Source", "WriterEngine"),
+    "options": ("engine_names",),
+    "reader": ("Reader", "attach"),
+    "step": ("Block", "Field", "Mesh", "Step"),
+    "writer": ("Writer", "open"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for: planning needs neither the compiled core nor MPI."""
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

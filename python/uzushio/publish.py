@@ -1,0 +1,203 @@
+"""Publish a run's fields through staging, as the case's section `publish` says."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uzushio.case import Case, Publish
+from uzushio.collective import collective
+from uzushio.errors import CaseError, StagingError
+from uzushio.registry import unknown
+from uzushio.solver import FieldLayout, Solver
+from uzushio.staging.box import Box
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    from uzushio.staging.writer import Writer
+
+
+class Publisher:
+    """The stream of one run; collective throughout.
+
+    Each rank has one block for each mesh of the solver. Values belong to the points of the case,
+    which are the mesh's vertices. A fault of staging ends the stream, and not the run, unless
+    `queue.on_timeout` is `fail`.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        solver: Solver,
+        comm: MPI.Comm,
+        folder: Path,
+        warn: Callable[[str], None],
+    ) -> None:
+        """Open the stream, if the case has one.
+
+        Args:
+            case: of the run.
+            solver: whose fields are shown.
+            comm: its ranks.
+            folder: of the run; the contact file is "NAME.contact" there, unless the case names one.
+            warn: says what a user must know.
+
+        Raises:
+            CaseError: the case names a field that the solver has not.
+            StagingError: the stream cannot be opened.
+        """
+        self._solver, self._comm, self._warn = solver, comm, warn
+        self._writer: Writer | None = None
+        self._fields: dict[str, FieldLayout] = {}
+        self._blocks: dict[str, int] = {}
+        self._result: dict[str, Any] | None = None
+        self._seconds = 0.0
+        if case.publish is not None:
+            self._fields = _chosen(case.publish, solver)
+            self._open(case, case.publish, folder)
+
+    def _open(self, case: Case, section: Publish, folder: Path) -> None:
+        from uzushio import staging
+
+        options, name = section.options(), section.name or case.solver
+        self._fatal = options.fails_on_timeout
+        if not options.contact.name:
+            options.contact = folder / f"{name}.contact"
+        if not options.folder.name:
+            options.folder = folder / f"{name}.zarr"
+        self._result = {"stream": name, "engine": options.engine, "failed": None}
+        self._writer = writer = staging.open(name, self._comm, options)
+        if section.python is not None:
+            with collective(self._comm):
+                writer.on_step(_function(section.python))
+        writer.attribute("title", case.title)
+        writer.attribute("solver", case.solver)
+        for field, layout in self._fields.items():
+            if layout.mesh not in self._blocks:
+                self._describe(writer, layout)
+            writer.field(
+                field,
+                layout.mesh,
+                "vertex",
+                unit=layout.unit,
+                description=layout.description,
+            )
+
+    def _describe(self, writer: Writer, layout: FieldLayout) -> None:
+        """A mesh, and this rank's part of it."""
+        id = len(self._blocks) * self._comm.size + self._comm.rank
+        self._blocks[layout.mesh] = id
+        writer.rectilinear_mesh(layout.mesh, [layout.coordinates[axis] for axis in "zyx"])
+        if min(layout.extent) > 0:
+            writer.block(id, layout.mesh, Box(layout.start, layout.extent), "vertex")
+
+    def __call__(self) -> None:
+        """Publish the solver's fields as they are now."""
+        if self._writer is None:
+            return
+        began = time.monotonic()
+        try:
+            self._publish(self._writer)
+        except StagingError as error:
+            if self._fatal:
+                raise
+            self._fail(error)
+        self._seconds += time.monotonic() - began
+
+    def _publish(self, writer: Writer) -> None:
+        solver = self._solver
+        for name, value in solver.attributes().items():
+            writer.attribute(name, value)
+        writer.begin_step(solver.step_index, solver.time)
+        memory: dict[str, np.ndarray] = {}
+        with collective(self._comm):
+            for name, layout in self._fields.items():
+                memory[name] = (
+                    writer.buffer(name, self._blocks[layout.mesh])
+                    if min(layout.extent) > 0
+                    else np.empty(layout.extent)
+                )
+        for name, out in memory.items():
+            solver.write_field(name, out)
+        writer.end_step()
+
+    def _fail(self, error: StagingError) -> None:
+        """Go on without the stream."""
+        assert self._result is not None
+        self._note()
+        self._writer = None
+        self._result["failed"] = str(error)
+        self._warn(f"Nothing more is published, and the run goes on: {error}")
+
+    def _note(self) -> None:
+        """Keep what is known of the steps so far."""
+        assert self._result is not None and self._writer is not None
+        counters = asdict(self._writer.counters())
+        counted = ("published", "delivered", "dropped", "seconds_waited", "peak_bytes")
+        self._result |= {name: counters[name] for name in counted}
+
+    def close(self) -> None:
+        """Give readers what is left, and end the stream."""
+        if self._writer is None:
+            return
+        writer = self._writer
+        try:
+            writer.close()
+        except StagingError as error:
+            self._fail(error)
+            return
+        self._note()
+        self._writer = None
+
+    def abandon(self) -> None:
+        """Stop at once: readers see the writer gone."""
+        self._writer = None
+
+    def summary(self) -> Mapping[str, Any] | None:
+        """What became of the steps, for `summary.json`; the counters are those of rank 0."""
+        return self._result and {**self._result, "seconds": self._seconds}
+
+    def report(self) -> str | None:
+        """The same in a sentence."""
+        result = self._result
+        if result is None or "published" not in result:
+            return None
+        return (
+            f"Published {result['published']} steps as {result['stream']} ({result['engine']}): "
+            f"{result['delivered']} delivered, {result['dropped']} dropped; the solver waited "
+            f"{result['seconds_waited']:.3g} s for readers."
+        )
+
+
+def _chosen(section: Publish, solver: Solver) -> dict[str, FieldLayout]:
+    """The fields to publish; raises `CaseError` if the solver has not all of them."""
+    known = solver.fields()
+    for name in section.fields or ():
+        if name not in known:
+            raise CaseError(f"publish.fields: '{name}' {unknown(name, list(known))}.")
+    return {name: layout for name, layout in known.items() if name in (section.fields or known)}
+
+
+def _function(file: Path) -> Callable[[Any], object]:
+    """The function `on_step` of a Python file; raises `CaseError`."""
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise CaseError(f"publish.python: {file} is not a Python file.")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise CaseError(
+            f"publish.python: {file} cannot be loaded: {type(error).__name__}: {error}"
+        ) from error
+    found = getattr(module, "on_step", None)
+    if not callable(found):
+        raise CaseError(f"publish.python: {file} needs a function on_step(step).")
+    return found  # type: ignore[no-any-return]

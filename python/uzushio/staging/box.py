@@ -1,0 +1,138 @@
+"""Boxes of global indices, and ghost widths, as users write them and as the core takes them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from uzushio.errors import StagingError
+
+Triple: TypeAlias = tuple[int, int, int]
+#: Widths of ghost layers: one for all sides, one for each axis, or (lower, upper) for each axis.
+GhostWidths: TypeAlias = int | Sequence[int | Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Box:
+    """Global indices from `start`, `count` of them, along z, y, x."""
+
+    start: Triple
+    count: Triple
+
+    @property
+    def stop(self) -> Triple:
+        """One past the last index along each axis."""
+        z, y, x = (s + n for s, n in zip(self.start, self.count, strict=True))
+        return z, y, x
+
+    @property
+    def pair(self) -> tuple[Triple, Triple]:
+        """As the core takes it."""
+        return self.start, self.count
+
+    @property
+    def size(self) -> int:
+        """Number of indices."""
+        return self.count[0] * self.count[1] * self.count[2]
+
+    def slices(self, origin: Triple = (0, 0, 0)) -> tuple[slice, slice, slice]:
+        """The box in an array whose first value has the index `origin`."""
+        z, y, x = (
+            slice(s - o, s - o + n) for s, n, o in zip(self.start, self.count, origin, strict=True)
+        )
+        return z, y, x
+
+    def __str__(self) -> str:
+        ranges = (f"{s}:{e}" for s, e in zip(self.start, self.stop, strict=True))
+        return f"[{', '.join(ranges)}]"
+
+
+#: A `Box`, (start, count), or counts alone, which begin at 0.
+Extents: TypeAlias = Box | Sequence[int] | Sequence[Sequence[int]]
+#: A `Box`, or what goes between brackets: `np.s_[4, :, 10:20]`. Indices are global and may be
+#: negative where there are ghosts; they never count from the end.
+Selection: TypeAlias = Box | slice | int | tuple["slice | int", ...]
+
+
+def triple(values: Sequence[int], what: str) -> Triple:
+    """Three whole numbers along z, y, x; raises `StagingError`."""
+    try:
+        z, y, x = (operator.index(value) for value in values)
+    except (TypeError, ValueError):
+        raise StagingError(
+            f"{what} must be three whole numbers along z, y, x, not {values!r}."
+        ) from None
+    return z, y, x
+
+
+def make_box(box: Extents, what: str) -> Box:
+    """The box that is meant; raises `StagingError`."""
+    if isinstance(box, Box):
+        return box
+    if len(box) == 2:
+        start, count = box
+        return Box(triple(start, f"the start of {what}"), triple(count, f"the count of {what}"))  # type: ignore[arg-type]
+    return Box((0, 0, 0), triple(box, f"the counts of {what}"))  # type: ignore[arg-type]
+
+
+def select(selection: Selection | None, whole: Box) -> tuple[Box, tuple[int, ...]]:
+    """The box that a selection means, and the axes that it drops, as an index into an array does.
+
+    Args:
+        selection: None for all; axes that are left out are whole.
+        whole: all indices of the field.
+
+    Raises:
+        StagingError: a step between indices, too many axes, or no index at all.
+    """
+    if selection is None:
+        return whole, ()
+    dropped: tuple[int, ...] = ()
+    if isinstance(selection, Box):
+        box = selection
+    else:
+        given = selection if isinstance(selection, tuple) else (selection,)
+        if len(given) > 3:
+            raise StagingError(f"A box has three axes, z, y and x, not {len(given)}.")
+        start, stop = list(whole.start), list(whole.stop)
+        for axis, part in enumerate(given):
+            if isinstance(part, slice):
+                if part.step not in (None, 1):
+                    raise StagingError("A box has no step between indices; slice what was read.")
+                start[axis] = start[axis] if part.start is None else operator.index(part.start)
+                stop[axis] = stop[axis] if part.stop is None else operator.index(part.stop)
+            else:
+                start[axis] = operator.index(part)
+                stop[axis] = start[axis] + 1
+                dropped += (axis,)
+        box = Box(
+            (start[0], start[1], start[2]),
+            (stop[0] - start[0], stop[1] - start[1], stop[2] - start[2]),
+        )
+    if min(box.count) < 1:
+        raise StagingError(f"The box {box} is empty; the field has the indices {whole}.")
+    return box, dropped
+
+
+def ghost_pair(ghosts: GhostWidths, dimension: int) -> tuple[Triple, Triple]:
+    """Widths below and above along z, y, x.
+
+    Args:
+        ghosts: as `GhostWidths`; a single number is for the axes in use.
+        dimension: axes in use, counted from x.
+    """
+    if isinstance(ghosts, int):
+        z, y, x = (ghosts if axis >= 3 - dimension else 0 for axis in range(3))
+        return (z, y, x), (z, y, x)
+    pairs = [(width, width) if isinstance(width, int) else tuple(width) for width in ghosts]
+    if len(pairs) != 3 or any(len(pair) != 2 for pair in pairs):
+        raise StagingError(
+            "Ghost widths are one number, or one for each of z, y, x, or (lower, upper) for each, "
+            f"not {ghosts!r}."
+        )
+    if any(not 0 <= width <= 65535 for pair in pairs for width in pair):
+        raise StagingError(f"Ghost widths must be between 0 and 65535, not {ghosts!r}.")
+    (z0, z1), (y0, y1), (x0, x1) = pairs
+    return (z0, y0, x0), (z1, y1, x1)

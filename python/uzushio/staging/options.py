@@ -1,0 +1,87 @@
+"""Which engine carries a stream, and how: from a YAML file, or from a section of a case."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from uzushio import _core
+from uzushio.errors import StagingError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+#: Names an options file that replaces those that a program opens its streams with.
+OVERRIDE = "UZUSHIO_STAGING"
+
+
+def engine_names() -> list[str]:
+    """The engines that `engine:` in the options may name."""
+    return sorted({*_core.staging.engine_names(), "adios2"})
+
+
+def parse_options(options: str | Mapping[str, Any], where: str) -> Any:
+    """The core's options, with the section `adios2` as the attribute of that name.
+
+    Args:
+        options: YAML, or what would be in it.
+        where: what is read, for messages.
+
+    Raises:
+        StagingError: names the key, the value, and what is allowed.
+    """
+    if isinstance(options, Mapping):
+        options = yaml.safe_dump(_plain(options), sort_keys=False)
+    parsed = _core.staging.parse_options(options, where)
+    parsed.adios2 = (yaml.safe_load(options) or {}).get("adios2") or {}
+    return parsed
+
+
+def choose_options(
+    options: str | Path | Mapping[str, Any] | None, comm: MPI.Comm | None = None
+) -> Any:
+    """The core's options, the same on all ranks (collective).
+
+    Args:
+        options: a YAML file, which rank 0 reads, or what would be in it; None for the defaults. A
+            file that rank 0's environment variable UZUSHIO_STAGING names goes before a file, or
+            none.
+        comm: the ranks; None for this process alone.
+
+    Raises:
+        StagingError: as `parse_options`, or the file cannot be read.
+    """
+    if isinstance(options, _core.staging.Options):
+        return options
+    if isinstance(options, Mapping):
+        return parse_options(options, "options")
+    found = _read(options) if comm is None or comm.rank == 0 else (None, "")
+    text, where = found if comm is None else comm.bcast(found)
+    if text is None:
+        raise StagingError(where)
+    return parse_options(text, where)
+
+
+def _read(options: str | Path | None) -> tuple[str | None, str]:
+    """Text of the options and its name; or None and what is wrong."""
+    file = os.environ.get(OVERRIDE) or options
+    if file is None:
+        return "", "options"
+    try:
+        return Path(file).read_text(encoding="utf-8"), str(file)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        return None, f"The options cannot be read from {file} ({reason}); name a YAML file."
+
+
+def _plain(value: Any) -> Any:
+    """The same as YAML knows it: paths become text, mappings dicts."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,406 @@
+"""The writing side of a stream."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from uzushio import _core
+from uzushio.errors import StagingError
+from uzushio.registry import unknown
+from uzushio.staging.box import Extents, GhostWidths, Triple, ghost_pair, make_box
+from uzushio.staging.engines import Counters, WriterEngine
+from uzushio.staging.options import choose_options
+from uzushio.staging.step import Association, Step
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+def open(
+    name: str,
+    comm: MPI.Comm | None = None,
+    options: str | Path | Mapping[str, Any] | None = None,
+) -> Writer:
+    """Open a stream for writing; collective over `comm`.
+
+    Args:
+        name: of the stream; its contact file is "NAME.contact" unless the options say otherwise.
+        comm: ranks that publish together; None: this process alone, which then needs no MPI.
+        options: engine, queue and the rest: a YAML file, or a mapping of what would be in it. The
+            environment variable UZUSHIO_STAGING, if set, names a file to take instead of a file.
+
+    Raises:
+        StagingError: the options are wrong, or the engine cannot start.
+    """
+    chosen = choose_options(options, comm)
+    if chosen.engine == "adios2":
+        from uzushio.staging.adios2_engine import Adios2Engine
+
+        return Writer.with_engine(name, comm, Adios2Engine(name, comm, chosen))
+    handle = None if comm is None else comm.handle
+    return Writer(_core.staging.Writer(name, handle, chosen), comm)
+
+
+@dataclass
+class OpenStep:
+    """What `with writer.step(...)` hands out."""
+
+    index: int
+    time: float
+    sequence: int | None = None  #: after the block: the step's number, None if it was dropped
+
+
+@dataclass(frozen=True)
+class _Field:
+    dimension: int
+    dtype: np.dtype[Any]
+    components: int
+
+
+class Writer:
+    """A stream that the ranks of a communicator write. Made by `open`.
+
+    `open`, `step` and `close` are collective; the rest is each rank's own. What is described stays
+    until it is described anew. Boxes are `Box`, (start, count), or counts alone, along z, y, x.
+    """
+
+    def __init__(self, core: Any, comm: MPI.Comm | None = None) -> None:
+        self._core, self.comm = core, comm
+        self._dimensions: dict[str, int] = {}
+        self._fields: dict[str, _Field] = {}
+        self._blocks: list[int] = []
+        self._held: list[np.ndarray] = []
+        self._handed: list[np.ndarray] = []
+        self._works: list[Callable[[Step], object]] = []
+        self._failure: Exception | None = None
+
+    @staticmethod
+    def with_engine(name: str, comm: MPI.Comm | None, engine: WriterEngine) -> Writer:
+        """A writer with an engine of one's own."""
+        handle = None if comm is None else comm.handle
+        return Writer(_core.staging.Writer.from_engine(name, handle, engine), comm)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close; after an error stop at once, and readers see the writer gone."""
+        if error is None:
+            self.close()
+        else:
+            self._core = None
+
+    def _open(self) -> Any:
+        if self._core is None:
+            raise StagingError("The writer is closed; open the stream again to write on.")
+        return self._core
+
+    @property
+    def name(self) -> str:
+        """Of the stream."""
+        return str(self._open().name)
+
+    def attribute(self, name: str, value: int | float | str) -> None:
+        """A number or a text that goes with the steps from now on."""
+        self._open().attribute(name, value)
+
+    def uniform_mesh(
+        self,
+        name: str,
+        elements: Extents,
+        origin: Sequence[float] = (0.0, 0.0, 0.0),
+        spacing: Sequence[float] = (1.0, 1.0, 1.0),
+        dimension: int = 3,
+    ) -> None:
+        """A mesh whose vertex i lies at origin + i spacing, along z, y, x.
+
+        Args:
+            name: of the mesh.
+            elements: all of them, whichever rank holds them; one less than vertices.
+            origin: (z, y, x) of the vertex with the indices 0.
+            spacing: along z, y, x.
+            dimension: axes in use, counted from x; the others have a count of 1.
+        """
+        box = make_box(elements, f"mesh {name}")
+        self._open().uniform_mesh(name, box.pair, tuple(origin), tuple(spacing), dimension)
+        self._dimensions[name] = dimension
+
+    def rectilinear_mesh(
+        self,
+        name: str,
+        coordinates: Sequence[Sequence[float] | np.ndarray],
+        start: Triple = (0, 0, 0),
+        dimension: int = 3,
+    ) -> None:
+        """A mesh with the given coordinates of all vertices along each axis.
+
+        Args:
+            name: of the mesh.
+            coordinates: along z, y, x, of the whole mesh, the same on every rank; one value for
+                an axis that is not in use.
+            start: index of the first ones.
+            dimension: axes in use, counted from x.
+        """
+        lines = [np.asarray(line, np.float64) for line in coordinates]
+        if len(lines) != 3 or any(line.ndim != 1 or not line.size for line in lines):
+            raise StagingError(f"Mesh {name} needs three lines of coordinates, along z, y and x.")
+        counts = [
+            len(line) - 1 if axis >= 3 - dimension else len(line) for axis, line in enumerate(lines)
+        ]
+        self._open().rectilinear_mesh(
+            name, (start, tuple(counts)), [line.tolist() for line in lines], dimension
+        )
+        self._dimensions[name] = dimension
+
+    def curvilinear_mesh(
+        self,
+        name: str,
+        elements: Extents,
+        field: str,
+        dtype: DTypeLike = np.float64,
+        dimension: int = 3,
+    ) -> None:
+        """A mesh whose vertices' coordinates are themselves a field.
+
+        Args:
+            name: of the mesh.
+            elements: all of them, along z, y, x.
+            field: name of the vertex field with components x, y, z, which this defines too, and
+                which is put as any other.
+            dtype: of that field.
+            dimension: axes in use, counted from x.
+        """
+        box, kind = make_box(elements, f"mesh {name}"), np.dtype(dtype)
+        self._open().curvilinear_mesh(name, box.pair, field, kind.name, dimension)
+        self._dimensions[name] = dimension
+        self._fields[field] = _Field(dimension, kind, 3)
+
+    def field(
+        self,
+        name: str,
+        mesh: str,
+        association: Association = "element",
+        dtype: DTypeLike = np.float64,
+        components: int = 1,
+        **attributes: int | float | str,
+    ) -> None:
+        """A quantity on a mesh.
+
+        Args:
+            name: of the field.
+            mesh: its mesh.
+            association: whether values belong to elements or to vertices.
+            dtype: float32, float64, int32, int64 or uint8.
+            components: of one value.
+            attributes: its unit, say.
+        """
+        kind = np.dtype(dtype)
+        self._open().field(name, mesh, association, kind.name, components, attributes)
+        self._fields[name] = _Field(self._dimensions[mesh], kind, components)
+
+    def block(
+        self,
+        id: int,
+        mesh: str,
+        owned: Extents,
+        association: Association = "element",
+    ) -> None:
+        """A part of a mesh that this rank holds; any number of them.
+
+        Args:
+            id: unique among the blocks of all ranks.
+            mesh: its mesh.
+            owned: what this rank owns, ghosts not counted, in global indices.
+            association: whether `owned` are elements, whose vertices are then shared with
+                neighbours, or vertices, which then are not.
+        """
+        self._open().block(id, mesh, make_box(owned, f"block {id}").pair, association)
+        if id not in self._blocks:
+            self._blocks.append(id)
+
+    def remove_block(self, id: int) -> None:
+        """The block is this rank's no more."""
+        self._open().remove_block(id)
+        self._blocks.remove(id)
+
+    @contextmanager
+    def step(self, index: int, time: float) -> Iterator[OpenStep]:
+        """Publish a step: what is put inside the block belongs to it (collective).
+
+        After an exception inside the block nothing is published.
+
+        Args:
+            index: the solver's number of the step.
+            time: of the step.
+        """
+        opened = OpenStep(index, time)
+        self.begin_step(index, time)
+        yield opened
+        opened.sequence = self.end_step()
+
+    def begin_step(self, index: int, time: float) -> None:
+        """Begin a step (collective); `step` does this too."""
+        self._held.clear()
+        self._open().begin_step(index, time)
+
+    def put(
+        self, field: str, values: np.ndarray, block: int | None = None, ghosts: GhostWidths = 0
+    ) -> None:
+        """Values of a field on a block for this step.
+
+        They are read at the end of the step, where they lie, whatever their strides: leave them
+        alone until then. Only arrays with negative or zero strides are copied here.
+
+        Args:
+            field: its name.
+            values: (z, y, x) with ghosts, and components last if there are several; axes that the
+                mesh does not use may be left out. Of the field's dtype.
+            block: its id; None: the only block of this rank.
+            ghosts: widths of the ghost layers in `values`: one number for all axes in use, or
+                one or (lower, upper) for each of z, y, x.
+
+        Raises:
+            StagingError: the shape or the dtype is not what the field and the block have.
+        """
+        described = self._described(field)
+        array = np.asarray(values)
+        if array.dtype != described.dtype:
+            raise StagingError(
+                f'Field "{field}" is of {described.dtype}, the values put are {array.dtype}; '
+                "describe the field as what it is, or convert the values."
+            )
+        array = _four(field, array, described)
+        if any(
+            stride <= 0 for stride, n in zip(array.strides, array.shape, strict=True) if n > 1
+        ) or any(stride % array.itemsize for stride in array.strides):
+            array = np.ascontiguousarray(array)
+        widths = ghost_pair(ghosts, described.dimension)
+        self._open().put(field, self._which(block), array, widths)
+        self._held.append(array)
+
+    def buffer(self, field: str, block: int | None = None, ghosts: GhostWidths = 0) -> np.ndarray:
+        """Memory to write a block's values of this step into, instead of `put`.
+
+        Where the engine can, readers then get it without a copy. The array is valid until the end
+        of the step, and read-only from then on: ask for the next one in the next step.
+
+        Args:
+            field: its name.
+            block: its id; None: the only block of this rank.
+            ghosts: as in `put`.
+
+        Returns:
+            (z, y, x) with ghosts, and components last if there are several. What is in it is not
+            defined.
+        """
+        described = self._described(field)
+        widths = ghost_pair(ghosts, described.dimension)
+        array: np.ndarray = self._open().buffer(
+            field, self._which(block), widths, described.dtype.name
+        )
+        if described.components == 1:
+            array = array[..., 0]
+        self._handed.append(array)
+        return array
+
+    def end_step(self) -> int | None:
+        """Publish the step (collective).
+
+        Returns:
+            Its sequence number, or None if the queue's policy dropped it.
+        """
+        try:
+            sequence: int | None = self._open().end_step()
+        except StagingError as error:
+            failure, self._failure = self._failure, None
+            raise error from failure
+        finally:
+            self._held.clear()
+            for array in self._handed:
+                array.flags.writeable = False
+            self._handed.clear()
+        return sequence
+
+    def close(self) -> None:
+        """Give readers what is left, then end the stream (collective)."""
+        if self._core is not None:
+            self._core.close()
+            self._core = None
+
+    def counters(self) -> Counters:
+        """What happened to the steps so far; whole on rank 0."""
+        return Counters(**self._open().counters())
+
+    def on_step(self, work: Callable[[Step], object]) -> None:
+        """Engine `inproc`: run `work` on every rank inside each step, on the solver's own arrays.
+
+        It gets the same `Step` that a reader in another process does. Arrays of `Block.view` must
+        be gone when it returns. What it raises becomes a `StagingError` at the end of the step.
+        """
+        # The core holds no more than a number: whatever the function refers to can be collected.
+        owner, number = weakref.ref(self), len(self._works)
+        self._works.append(work)
+        self._open().on_step(lambda core: _run(owner(), number, core))
+
+    def _described(self, field: str) -> _Field:
+        if field not in self._fields:
+            raise StagingError(f'field "{field}" {unknown(field, list(self._fields))}.')
+        return self._fields[field]
+
+    def _which(self, block: int | None) -> int:
+        if block is not None:
+            return block
+        if len(self._blocks) != 1:
+            raise StagingError(
+                f"This rank has {len(self._blocks)} blocks; say which one is meant with block=."
+            )
+        return self._blocks[0]
+
+
+def _run(writer: Writer | None, number: int, core: Any) -> None:
+    """Do a piece of `Writer.on_step`'s work on the step that the core stands at."""
+    if writer is None:
+        raise StagingError("The writer was dropped while it published; keep it, and close it.")
+    step = Step(core, writer.comm)
+    try:
+        writer._works[number](step)
+    except Exception as error:
+        writer._failure = error
+        raise StagingError(
+            f"The function that runs inside the step failed: {type(error).__name__}: {error}"
+        ) from error
+    finally:
+        step._over()
+
+
+def _four(name: str, array: np.ndarray, described: _Field) -> np.ndarray:
+    """The same memory as (z, y, x, component)."""
+    axes = array.ndim
+    if described.components == 1:
+        array = array[..., np.newaxis]
+    elif axes and array.shape[-1] == described.components:
+        axes -= 1
+    else:
+        raise StagingError(
+            f'Field "{name}" has {described.components} components, the values put have the shape '
+            f"{array.shape}; components are the last axis."
+        )
+    if not described.dimension <= axes <= 3:
+        raise StagingError(
+            f'The values of "{name}" have the shape {array.shape}; they need the axes z, y, x.'
+        )
+    return array[(np.newaxis,) * (3 - axes)]

@@ -1,0 +1,199 @@
+#include "bindings/staging.hpp"
+
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <variant>
+
+#include "bindings/bindings.hpp"
+#include "staging/engine_options.hpp"
+#include "staging/engines.hpp"
+#include "staging/queue_timeout.hpp"
+#include "staging/staging_error.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace uzushio::bindings {
+
+namespace {
+
+void raise(const char* kind, const std::exception& error) {
+    const nb::object type = nb::module_::import_("uzushio.errors").attr(kind);
+    PyErr_SetString(type.ptr(), error.what());
+}
+
+/// Every kind of StagingError becomes the class of the same name in uzushio.errors.
+void translate(const std::exception_ptr& pointer, void*) {
+    try {
+        std::rethrow_exception(pointer);
+    } catch (const staging::PeerGone& error) {
+        raise("PeerGone", error);
+    } catch (const staging::PeerSilent& error) {
+        raise("PeerSilent", error);
+    } catch (const staging::QueueTimeout& error) {
+        raise("QueueTimeout", error);
+    } catch (const staging::StagingError& error) {
+        raise("StagingError", error);
+    }
+}
+
+nb::dlpack::dtype dtype_of(staging::ScalarType type) {
+    switch (type) {
+    case staging::ScalarType::float32:
+        return nb::dtype<float>();
+    case staging::ScalarType::float64:
+        return nb::dtype<double>();
+    case staging::ScalarType::int32:
+        return nb::dtype<std::int32_t>();
+    case staging::ScalarType::int64:
+        return nb::dtype<std::int64_t>();
+    case staging::ScalarType::uint8:
+        break;
+    }
+    return nb::dtype<std::uint8_t>();
+}
+
+/// Count and layout of an array [z, y, x, component]. The stride of an axis of one value says
+/// nothing, and may be anything in NumPy.
+template <class View, class Array> View view_of(const Array& array) {
+    if (array.ndim() != 4)
+        throw nb::type_error("staging takes arrays [z, y, x, component]");
+    View view;
+    view.data = static_cast<decltype(view.data)>(array.data());
+    view.scalar_bytes = static_cast<std::int64_t>(array.itemsize());
+    view.components = static_cast<std::int64_t>(array.shape(3));
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        view.count[axis] = static_cast<std::int64_t>(array.shape(axis));
+    view.layout = staging::interleaved(view.count, view.components, view.scalar_bytes);
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        if (view.count[axis] > 1)
+            view.layout.strides[axis] = array.stride(axis) * view.scalar_bytes;
+    if (view.components > 1)
+        view.layout.component_stride = array.stride(3) * view.scalar_bytes;
+    return view;
+}
+
+template <class Array, class View>
+nb::object numpy_of(const View& view, staging::ScalarType type, nb::handle owner) {
+    const std::size_t shape[] = {
+        static_cast<std::size_t>(view.count[0]), static_cast<std::size_t>(view.count[1]),
+        static_cast<std::size_t>(view.count[2]), static_cast<std::size_t>(view.components)};
+    const std::int64_t strides[] = {view.layout.strides[0] / view.scalar_bytes,
+                                    view.layout.strides[1] / view.scalar_bytes,
+                                    view.layout.strides[2] / view.scalar_bytes,
+                                    view.layout.component_stride / view.scalar_bytes};
+    return nb::cast(Array(view.data, 4, shape, owner, strides, dtype_of(type)),
+                    nb::rv_policy::reference);
+}
+
+} // namespace
+
+staging::Association association(const std::string& name) {
+    if (name != "vertex" && name != "element")
+        throw staging::StagingError("The association must be \"vertex\" or \"element\", not \"" +
+                                    name + "\".");
+    return name == "vertex" ? staging::Association::vertex : staging::Association::element;
+}
+
+staging::ScalarType scalar_type(const std::string& name) {
+    for (std::uint8_t code = 1; staging::is_scalar_type(code); ++code)
+        if (name == staging::name_of(staging::ScalarType{code}))
+            return staging::ScalarType{code};
+    throw staging::StagingError(
+        "Staging carries float32, float64, int32, int64 and uint8, and not " + name + ".");
+}
+
+nb::dict to_dict(const std::vector<staging::Attribute>& attributes) {
+    nb::dict result;
+    for (const auto& attribute : attributes)
+        result[attribute.name.c_str()] =
+            std::visit([](const auto& value) { return nb::cast(value); }, attribute.value);
+    return result;
+}
+
+std::vector<staging::Attribute> to_attributes(const nb::dict& attributes) {
+    std::vector<staging::Attribute> result;
+    for (const auto& [key, value] : attributes) {
+        staging::Attribute attribute{nb::cast<std::string>(key), {}};
+        if (nb::isinstance<nb::str>(value))
+            attribute.value = nb::cast<std::string>(value);
+        else if (nb::isinstance<nb::int_>(value))
+            attribute.value = nb::cast<std::int64_t>(value);
+        else
+            attribute.value = nb::cast<double>(value);
+        result.push_back(std::move(attribute));
+    }
+    return result;
+}
+
+staging::ConstArrayView values_of(const Values& array) {
+    return view_of<staging::ConstArrayView>(array);
+}
+
+staging::ArrayView values_of(const Target& array) { return view_of<staging::ArrayView>(array); }
+
+nb::object to_numpy(const staging::ConstArrayView& view, staging::ScalarType type,
+                    nb::handle owner) {
+    return numpy_of<nb::ndarray<nb::numpy, nb::ro>>(view, type, owner);
+}
+
+nb::object to_numpy(const staging::ArrayView& view, staging::ScalarType type, nb::handle owner) {
+    return numpy_of<nb::ndarray<nb::numpy>>(view, type, owner);
+}
+
+void bind_staging(nb::module_& module) {
+    nb::register_exception_translator(&translate);
+
+    nb::class_<staging::EngineOptions>(module, "Options", nb::dynamic_attr())
+        .def(nb::init<>())
+        .def_rw("engine", &staging::EngineOptions::engine)
+        .def_rw("contact", &staging::EngineOptions::contact)
+        .def_rw("wait_for_readers", &staging::EngineOptions::wait_for_readers)
+        .def_prop_ro("wait_limit",
+                     [](const staging::EngineOptions& options) {
+                         return std::chrono::duration<double>(options.wait_limit).count();
+                     })
+        .def_prop_ro("close_limit",
+                     [](const staging::EngineOptions& options) {
+                         return std::chrono::duration<double>(options.close_limit).count();
+                     })
+        .def_prop_ro("depth", [](const staging::EngineOptions& o) { return o.queue.depth; })
+        .def_prop_ro("policy",
+                     [](const staging::EngineOptions& options) {
+                         constexpr const char* names[] = {"block", "drop_newest", "drop_oldest",
+                                                          "latest_only"};
+                         return names[static_cast<std::size_t>(options.queue.policy)];
+                     })
+        .def_prop_ro("keep_newest",
+                     [](const staging::EngineOptions& o) { return o.queue.keep_newest; })
+        .def_prop_ro("limits_bytes",
+                     [](const staging::EngineOptions& options) {
+                         return options.queue.bytes != staging::QueueOptions{}.bytes;
+                     })
+        .def_ro("checksums", &staging::EngineOptions::checksums)
+        .def_prop_ro("overwrite", [](const staging::EngineOptions& o) { return o.file.overwrite; })
+        .def_prop_ro("fails_on_timeout",
+                     [](const staging::EngineOptions& options) {
+                         return options.queue.on_timeout == staging::OnTimeout::fail;
+                     })
+        .def_prop_rw(
+            "folder", [](const staging::EngineOptions& options) { return options.file.folder; },
+            [](staging::EngineOptions& options, const std::filesystem::path& folder) {
+                options.file.folder = folder;
+            });
+    module.def("parse_options", &staging::parse_options, "yaml"_a, "where"_a);
+    module.def("engine_names", &staging::engine_names);
+
+    bind_staging_model(module);
+    bind_staging_writer(module);
+    bind_staging_reader(module);
+}
+
+} // namespace uzushio::bindings

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <chrono>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "staging/array_view.hpp"
+#include "staging/attribute.hpp"
+#include "staging/box.hpp"
+#include "staging/field.hpp"
+#include "staging/ghosts.hpp"
+#include "staging/scalar_type.hpp"
+
+/// What the files staging_*.cpp share: how the room's values look in Python.
+namespace uzushio::bindings {
+
+using Values = nanobind::ndarray<nanobind::ro, nanobind::device::cpu>;
+using Target = nanobind::ndarray<nanobind::device::cpu>;
+/// A box in Python: (start, count), each (z, y, x).
+using BoxPair = std::pair<staging::Extent, staging::Extent>;
+/// Ghost widths in Python: (lower, upper), each (z, y, x).
+using GhostPair = std::pair<std::array<std::uint16_t, 3>, std::array<std::uint16_t, 3>>;
+
+inline staging::Box box(const BoxPair& pair) { return {pair.first, pair.second}; }
+inline BoxPair pair(const staging::Box& box) { return {box.start, box.count}; }
+inline staging::Ghosts ghosts(const GhostPair& pair) { return {pair.first, pair.second}; }
+inline std::chrono::nanoseconds nanoseconds(double seconds) {
+    return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+}
+
+/// "vertex" or "element".
+staging::Association association(const std::string& name);
+/// NumPy's name of a type that staging carries.
+staging::ScalarType scalar_type(const std::string& name);
+nanobind::dict to_dict(const std::vector<staging::Attribute>& attributes);
+std::vector<staging::Attribute> to_attributes(const nanobind::dict& attributes);
+
+/// The memory of an array [z, y, x, component] as it lies, whatever its strides.
+staging::ConstArrayView values_of(const Values& array);
+staging::ArrayView values_of(const Target& array);
+/// A NumPy array [z, y, x, component] on memory that `owner` keeps; none: the caller sees to it.
+nanobind::object to_numpy(const staging::ConstArrayView& view, staging::ScalarType type,
+                          nanobind::handle owner);
+nanobind::object to_numpy(const staging::ArrayView& view, staging::ScalarType type,
+                          nanobind::handle owner);
+
+void bind_staging_model(nanobind::module_& module);
+void bind_staging_writer(nanobind::module_& module);
+void bind_staging_reader(nanobind::module_& module);
+
+} // namespace uzushio::bindings

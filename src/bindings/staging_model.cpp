@@ -1,0 +1,153 @@
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <span>
+#include <tuple>
+#include <variant>
+
+#include "bindings/staging.hpp"
+#include "staging/message_codec.hpp"
+#include "staging/planner.hpp"
+#include "staging/share.hpp"
+#include "staging/step_codec.hpp"
+#include "staging/step_info.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace uzushio::bindings {
+
+namespace {
+
+using staging::StepInfo;
+
+nb::bytes to_bytes(const std::vector<std::byte>& bytes) {
+    return nb::bytes(bytes.data(), bytes.size());
+}
+
+std::span<const std::byte> span(const nb::bytes& bytes) {
+    return {static_cast<const std::byte*>(bytes.data()), bytes.size()};
+}
+
+const char* name_of(staging::Association association) {
+    return association == staging::Association::vertex ? "vertex" : "element";
+}
+
+nb::object numbers(const std::vector<double>& values) {
+    auto* held = new std::vector<double>(values);
+    const nb::capsule owner(held,
+                            [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, nb::ro, double>(held->data(), {held->size()}, owner));
+}
+
+nb::dict coords(const staging::Coordset& coordset) {
+    nb::dict result;
+    if (const auto* uniform = std::get_if<staging::UniformCoords>(&coordset.coords)) {
+        result["kind"] = "uniform";
+        result["origin"] = uniform->origin;
+        result["spacing"] = uniform->spacing;
+    } else if (const auto* lines = std::get_if<staging::RectilinearCoords>(&coordset.coords)) {
+        result["kind"] = "rectilinear";
+        result["coordinates"] = nb::make_tuple(numbers(lines->values[0]), numbers(lines->values[1]),
+                                               numbers(lines->values[2]));
+    } else {
+        result["kind"] = "curvilinear";
+        result["field"] = std::get<staging::ExplicitCoords>(coordset.coords).field;
+    }
+    return result;
+}
+
+nb::list meshes(const StepInfo& step) {
+    nb::list result;
+    for (const auto& topology : step.topologies) {
+        nb::dict mesh = coords(step.coordsets[topology.coordset]);
+        mesh["name"] = topology.name;
+        mesh["dimension"] = topology.dimension;
+        mesh["elements"] = pair(topology.elements);
+        mesh["vertices"] = pair(vertices_of(topology.elements, topology.dimension));
+        result.append(mesh);
+    }
+    return result;
+}
+
+nb::list fields(const StepInfo& step) {
+    nb::list result;
+    for (const auto& field : step.fields)
+        result.append(nb::make_tuple(field.name, field.topology, name_of(field.association),
+                                     name_of(field.type), field.components,
+                                     to_dict(field.attributes)));
+    return result;
+}
+
+/// (id, rank, mesh, elements, vertices, [(field, lower ghosts, upper ghosts, checksum or None)]).
+nb::list blocks(const StepInfo& step) {
+    nb::list result;
+    for (const auto& block : step.blocks) {
+        nb::list arrays;
+        for (const auto& array : block.arrays)
+            arrays.append(nb::make_tuple(array.field, array.ghosts.lower, array.ghosts.upper,
+                                         array.checksum ? nb::cast(*array.checksum) : nb::none()));
+        result.append(nb::make_tuple(block.id, block.rank, block.topology, pair(block.elements),
+                                     pair(block.vertices), arrays));
+    }
+    return result;
+}
+
+nb::tuple to_tuple(const staging::Plan& plan) {
+    nb::list pieces;
+    for (const auto& piece : plan.pieces)
+        pieces.append(nb::make_tuple(piece.rank, piece.block, piece.array, pair(piece.source),
+                                     pair(piece.target), piece.ghost));
+    nb::list missing;
+    for (const auto& hole : plan.missing)
+        missing.append(pair(hole));
+    return nb::make_tuple(pieces, missing);
+}
+
+} // namespace
+
+void bind_staging_model(nb::module_& module) {
+    nb::class_<StepInfo>(module, "StepInfo", "All that is known of a step but its values.")
+        .def_ro("index", &StepInfo::index)
+        .def_ro("time", &StepInfo::time)
+        .def_prop_ro("attributes", [](const StepInfo& step) { return to_dict(step.attributes); })
+        .def_prop_ro("meshes", &meshes)
+        .def_prop_ro("fields", &fields)
+        .def_prop_ro("blocks", &blocks)
+        .def("encode", [](const StepInfo& step) { return to_bytes(encode_step(step)); });
+
+    nb::class_<staging::Planner>(module, "Planner")
+        .def(nb::init<const StepInfo&, std::uint32_t>(), "step"_a, "field"_a)
+        .def(
+            "plan",
+            [](const staging::Planner& planner, const BoxPair& wanted) {
+                return to_tuple(planner.plan(box(wanted)));
+            },
+            "box"_a, "([(rank, block, array, source, target, from ghosts)], [missing box]).");
+
+    module.def(
+        "decode_step", [](const nb::bytes& bytes) { return staging::decode_step(span(bytes)); },
+        "bytes"_a);
+    module.def(
+        "merge", [](const std::vector<StepInfo>& parts) { return staging::merge(parts); },
+        "parts"_a, "The parts of a step that each rank described, as one.");
+    module.def(
+        "announce",
+        [](std::uint64_t sequence, const StepInfo& step) {
+            return to_bytes(staging::encode(staging::Announce{sequence, {}, step}));
+        },
+        "sequence"_a, "step"_a, "The message with which a source hands over a step.");
+    module.def(
+        "share",
+        [](const BoxPair& whole, std::int64_t parts, std::int64_t index) {
+            return pair(staging::share(box(whole), parts, index));
+        },
+        "box"_a, "parts"_a, "index"_a);
+    module.def("share_blocks", &staging::share_blocks, "step"_a, "mesh"_a, "readers"_a);
+}
+
+} // namespace uzushio::bindings

@@ -1,0 +1,150 @@
+#include "bindings/staging_python.hpp"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <utility>
+
+#include "bindings/staging.hpp"
+#include "staging/staging_error.hpp"
+
+namespace nb = nanobind;
+
+namespace uzushio::bindings {
+
+namespace {
+
+[[noreturn]] void rethrow(nb::python_error& error) {
+    const nb::object errors = nb::module_::import_("uzushio.errors");
+    const std::string text = nb::cast<std::string>(nb::str(error.value()));
+    if (error.matches(errors.attr("PeerGone")))
+        throw staging::PeerGone(text);
+    if (error.matches(errors.attr("PeerSilent")))
+        throw staging::PeerSilent(text);
+    if (error.matches(errors.attr("StagingError")))
+        throw staging::StagingError(text);
+    throw staging::StagingError(error.what());
+}
+
+/// Let go of an object when Python may be gone already.
+void drop(nb::object& object) {
+    if (!nb::is_alive()) {
+        object.release();
+        return;
+    }
+    const nb::gil_scoped_acquire lock;
+    object.reset();
+}
+
+double seconds(std::chrono::nanoseconds time) {
+    return std::chrono::duration<double>(time).count();
+}
+
+} // namespace
+
+void with_python(const std::function<void()>& work) {
+    const nb::gil_scoped_acquire lock;
+    try {
+        work();
+    } catch (nb::python_error& error) {
+        rethrow(error);
+    }
+}
+
+PythonEngine::~PythonEngine() { drop(engine_); }
+
+std::optional<std::uint64_t> PythonEngine::publish(staging::LocalStep step) {
+    std::optional<std::uint64_t> sequence;
+    with_python([&] {
+        nb::list values;
+        auto value = step.values.begin();
+        for (const auto& block : step.part.blocks)
+            for (const auto& array : block.arrays)
+                values.append(to_numpy(*value++, step.part.fields[array.field].type, nb::none()));
+        const nb::object result =
+            engine_.attr("publish")(nb::cast(std::move(step.part)), std::move(values));
+        if (!result.is_none())
+            sequence = nb::cast<std::uint64_t>(result);
+    });
+    return sequence;
+}
+
+void PythonEngine::close() {
+    with_python([&] { engine_.attr("close")(); });
+}
+
+staging::QueueCounters PythonEngine::counters() const {
+    staging::QueueCounters counters;
+    with_python([&] {
+        const nb::object found = engine_.attr("counters")();
+        counters.published = nb::cast<std::uint64_t>(found.attr("published"));
+        counters.delivered = nb::cast<std::uint64_t>(found.attr("delivered"));
+        counters.dropped = nb::cast<std::uint64_t>(found.attr("dropped"));
+        counters.seconds_waited = nb::cast<double>(found.attr("seconds_waited"));
+        counters.peak_bytes = nb::cast<std::size_t>(found.attr("peak_bytes"));
+        counters.bytes = nb::cast<std::size_t>(found.attr("bytes"));
+        counters.steps = nb::cast<std::size_t>(found.attr("steps"));
+    });
+    return counters;
+}
+
+PythonSource::~PythonSource() {
+    if (nb::is_alive()) {
+        const nb::gil_scoped_acquire lock;
+        try {
+            source_.attr("close")();
+        } catch (nb::python_error& error) {
+            error.discard_as_unraisable("Source.close");
+        }
+    }
+    drop(source_);
+}
+
+staging::Announced PythonSource::next(std::chrono::nanoseconds limit) {
+    staging::Announced result;
+    with_python([&] {
+        const nb::object found = source_.attr("next")(seconds(limit));
+        if (nb::isinstance<nb::bytes>(found)) {
+            const auto bytes = nb::cast<nb::bytes>(found);
+            const auto* first = static_cast<const std::byte*>(bytes.data());
+            result.arrival = staging::Arrival::step;
+            result.message =
+                std::make_shared<const std::vector<std::byte>>(first, first + bytes.size());
+        } else {
+            const bool timeout = nb::cast<std::string>(found) == "timeout";
+            result.arrival = timeout ? staging::Arrival::timeout : staging::Arrival::ended;
+        }
+    });
+    return result;
+}
+
+void PythonSource::begin(const staging::Announce& step) {
+    with_python([&] { source_.attr("begin")(step.sequence, nb::cast(step.step)); });
+}
+
+void PythonSource::fetch(const staging::Announce& step, std::span<const staging::Fetch> wanted,
+                         std::chrono::nanoseconds limit) {
+    with_python([&] {
+        nb::list pieces;
+        for (const auto& fetch : wanted) {
+            const auto& request = fetch.request;
+            const auto& array = step.step.blocks[request.block].arrays[request.array];
+            const auto type = step.step.fields[array.field].type;
+            pieces.append(nb::make_tuple(fetch.rank, request.block, request.array,
+                                         pair(request.source), request.first_component,
+                                         request.components, to_numpy(fetch.to, type, nb::none())));
+        }
+        source_.attr("fetch")(step.sequence, std::move(pieces), seconds(limit));
+    });
+}
+
+void PythonSource::end(const staging::Announce& step) {
+    with_python([&] { source_.attr("end")(step.sequence); });
+}
+
+void PythonSource::release(std::uint64_t sequence) {
+    with_python([&] { source_.attr("release")(sequence); });
+}
+
+} // namespace uzushio::bindings

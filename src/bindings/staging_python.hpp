@@ -1,0 +1,51 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <functional>
+
+#include "staging/source.hpp"
+#include "staging/writer_engine.hpp"
+
+namespace uzushio::bindings {
+
+/// Call Python from any thread, with or without its lock. What it raises becomes the StagingError
+/// of the same kind.
+void with_python(const std::function<void()>& work);
+
+/// An engine written in Python: see uzushio.staging.engines.
+class PythonEngine final : public staging::WriterEngine {
+  public:
+    explicit PythonEngine(nanobind::object engine) : engine_(std::move(engine)) {}
+    ~PythonEngine() override;
+    PythonEngine(const PythonEngine&) = delete;
+    PythonEngine& operator=(const PythonEngine&) = delete;
+
+    std::optional<std::uint64_t> publish(staging::LocalStep step) override;
+    void close() override;
+    [[nodiscard]] staging::QueueCounters counters() const override;
+
+  private:
+    nanobind::object engine_;
+};
+
+/// A source written in Python: see uzushio.staging.engines.
+class PythonSource final : public staging::Source {
+  public:
+    explicit PythonSource(nanobind::object source) : source_(std::move(source)) {}
+    ~PythonSource() override;
+    PythonSource(const PythonSource&) = delete;
+    PythonSource& operator=(const PythonSource&) = delete;
+
+    [[nodiscard]] staging::Announced next(std::chrono::nanoseconds limit) override;
+    void begin(const staging::Announce& step) override;
+    void fetch(const staging::Announce& step, std::span<const staging::Fetch> wanted,
+               std::chrono::nanoseconds limit) override;
+    void end(const staging::Announce& step) override;
+    void release(std::uint64_t sequence) override;
+
+  private:
+    nanobind::object source_;
+};
+
+} // namespace uzushio::bindings

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/staging.hpp"
+#include "staging/reader.hpp"
+#include "staging/team.hpp"
+
+namespace uzushio::bindings {
+
+/// A Reader in Python's hands. It keeps count of the arrays that look at a step's own memory: while
+/// there are any, the step cannot be given back.
+class PythonReader {
+  public:
+    PythonReader(std::unique_ptr<staging::Reader> reader, MPI_Comm comm)
+        : own_(std::move(reader)), reader_(own_.get()), team_(comm) {}
+    /// The solver's own reader (engine `inproc`), until `leave`.
+    explicit PythonReader(staging::Reader& reader) : reader_(&reader) {}
+
+    [[nodiscard]] std::string next(double limit);
+    [[nodiscard]] staging::StepInfo step() const { return get().step(); }
+    [[nodiscard]] std::uint64_t sequence() const { return get().sequence(); }
+    [[nodiscard]] std::vector<BoxPair> read(const std::string& field, const BoxPair& box,
+                                            const Target& to);
+    void read_block(const std::string& field, std::uint32_t block, bool with_ghosts,
+                    const Target& to);
+    /// An array [z, y, x, component], or None. `self` is this reader in Python.
+    [[nodiscard]] nanobind::object view(nanobind::handle self, const std::string& field,
+                                        std::uint32_t block);
+    [[nodiscard]] bool verify(const std::string& field, std::uint32_t block);
+    void release();
+    /// Detach now, or as soon as the last view is gone.
+    void detach();
+    /// The solver takes its reader back: throws StagingError if there are views.
+    void leave();
+
+  private:
+    [[nodiscard]] staging::Reader& get() const;
+    void check_views() const;
+
+    std::unique_ptr<staging::Reader> own_;
+    staging::Reader* reader_ = nullptr;
+    staging::Team team_;
+    int views_ = 0;
+    bool leaving_ = false;
+};
+
+} // namespace uzushio::bindings
