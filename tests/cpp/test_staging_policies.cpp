@@ -1,0 +1,260 @@
+// What the readers and the solver see of each other, each in a process or a thread of its own.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "staging/queue_timeout.hpp"
+#include "staging/reader.hpp"
+#include "staging/staging_error.hpp"
+#include "staging/writer.hpp"
+#include "support/flow.hpp"
+#include "support/other_process.hpp"
+#include "support/staging_sides.hpp"
+
+namespace uzushio::staging {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using suite::Folder;
+using test::Flow;
+using test::OtherProcess;
+
+constexpr auto long_enough = 60s;
+
+class StagingPolicies : public testing::TestWithParam<std::string> {
+  protected:
+    [[nodiscard]] EngineOptions options(QueuePolicy policy, std::size_t depth) const {
+        EngineOptions options;
+        options.engine = GetParam();
+        options.contact = contact();
+        options.queue.policy = policy;
+        options.queue.depth = depth;
+        options.queue.time_limit = long_enough;
+        options.wait_for_readers = 1;
+        options.close_limit = 100ms;
+        return options;
+    }
+    [[nodiscard]] std::string contact() const { return (folder_.path() / "contact").string(); }
+    [[nodiscard]] Reader reader() const { return Reader(contact(), MPI_COMM_NULL); }
+
+    /// A reader in a process of its own, which takes one step, tells its index and, when it goes on
+    /// after `pause`, tells those of the next ones that are whole; -1 for one that is not.
+    [[nodiscard]] auto reading(bool pauses) const {
+        return [this, pauses](const OtherProcess::Tell& tell) {
+            Reader there = reader();
+            for (bool first = true; there.next(long_enough) == Arrival::step; first = false) {
+                tell(there.step().index);
+                if (first && pauses)
+                    raise(SIGSTOP);
+                tell(Flow::whole(there) ? there.step().index : -1);
+            }
+        };
+    }
+
+  private:
+    Folder folder_;
+};
+
+/// The index of the next step, seen to be whole.
+std::int64_t next_of(Reader& reader) {
+    if (reader.next(long_enough) != Arrival::step)
+        return -1;
+    EXPECT_TRUE(Flow::whole(reader));
+    return reader.step().index;
+}
+
+TEST_P(StagingPolicies, DropNewestKeepsWhatIsQueued) {
+    Writer writer("flow", MPI_COMM_NULL, options(QueuePolicy::drop_newest, 2));
+    Flow flow(writer);
+    Reader there = reader();
+    EXPECT_EQ(flow.publish(0), 0u);
+    EXPECT_EQ(next_of(there), 0);
+    EXPECT_EQ(flow.publish(1), 1u);
+    EXPECT_EQ(flow.publish(2), std::nullopt);
+    EXPECT_TRUE(Flow::whole(there)) << "what is in a reader's hands stays";
+    EXPECT_EQ(next_of(there), 1);
+    EXPECT_EQ(flow.publish(3), 2u);
+    EXPECT_EQ(next_of(there), 3);
+    const QueueCounters counters = writer.counters();
+    EXPECT_EQ(counters.published, 4u);
+    EXPECT_EQ(counters.delivered, 3u);
+    EXPECT_EQ(counters.dropped, 1u);
+    EXPECT_EQ(counters.seconds_waited, 0.0);
+    EXPECT_EQ(counters.peak_bytes, 2 * 8u * Flow::usual);
+}
+
+TEST_P(StagingPolicies, DropOldestGivesUpWhatNobodyHolds) {
+    Writer writer("flow", MPI_COMM_NULL, options(QueuePolicy::drop_oldest, 3));
+    Flow flow(writer);
+    Reader there = reader();
+    EXPECT_TRUE(flow.publish(0));
+    EXPECT_EQ(next_of(there), 0);
+    for (int i = 1; i <= 5; ++i)
+        EXPECT_TRUE(flow.publish(i));
+    EXPECT_TRUE(Flow::whole(there));
+    EXPECT_EQ(next_of(there), 4) << "the two newest fit beside the one that is held";
+    EXPECT_EQ(next_of(there), 5);
+    EXPECT_EQ(writer.counters().dropped, 3u);
+}
+
+TEST_P(StagingPolicies, LatestOnlyShowsTheNewest) {
+    Writer writer("flow", MPI_COMM_NULL, options(QueuePolicy::latest_only, 3));
+    Flow flow(writer);
+    Reader there = reader();
+    EXPECT_TRUE(flow.publish(0));
+    EXPECT_EQ(next_of(there), 0);
+    for (int i = 1; i <= 5; ++i)
+        EXPECT_TRUE(flow.publish(i));
+    EXPECT_TRUE(Flow::whole(there));
+    EXPECT_EQ(next_of(there), 5);
+    EXPECT_EQ(writer.counters().dropped, 4u);
+    EXPECT_EQ(writer.counters().seconds_waited, 0.0);
+}
+
+TEST_P(StagingPolicies, BlockWaitsForTheReaderThatReleases) {
+    Writer writer("flow", MPI_COMM_NULL, options(QueuePolicy::block, 1));
+    Flow flow(writer);
+    std::vector<std::int64_t> seen;
+    std::thread reading([&] {
+        Reader there = reader();
+        while (there.next(long_enough) == Arrival::step) {
+            std::this_thread::sleep_for(10ms);
+            EXPECT_TRUE(Flow::whole(there));
+            seen.push_back(there.step().index);
+        }
+    });
+    for (int i = 0; i < 6; ++i)
+        EXPECT_TRUE(flow.publish(i));
+    writer.close();
+    reading.join();
+    EXPECT_EQ(seen.size(), 6u) << "none was dropped";
+    EXPECT_GT(writer.counters().seconds_waited, 0.04);
+}
+
+TEST_P(StagingPolicies, BlockWaitsNoLongerThanItsLimitAndOnce) {
+    EngineOptions given = options(QueuePolicy::block, 1);
+    given.queue.time_limit = 100ms;
+    Writer writer("flow", MPI_COMM_NULL, given);
+    Flow flow(writer);
+    Reader there = reader();
+    EXPECT_TRUE(flow.publish(0));
+    EXPECT_EQ(next_of(there), 0);
+    EXPECT_EQ(flow.publish(1), std::nullopt);
+    const double once = writer.counters().seconds_waited;
+    EXPECT_GE(once, 0.1);
+    for (int i = 2; i < 10; ++i)
+        EXPECT_EQ(flow.publish(i), std::nullopt);
+    EXPECT_LT(writer.counters().seconds_waited - once, 0.1) << "not for each step";
+    EXPECT_EQ(writer.counters().dropped, 9u);
+    EXPECT_TRUE(Flow::whole(there));
+    there.release();
+    std::int64_t index = 10; // until the release has arrived
+    for (const auto start = Clock::now(); Clock::now() - start < long_enough; ++index)
+        if (flow.publish(index))
+            break;
+    EXPECT_EQ(next_of(there), index) << "it moves again, and gets steps again";
+}
+
+TEST_P(StagingPolicies, BlockFailsIfItIsToFail) {
+    EngineOptions given = options(QueuePolicy::block, 1);
+    given.queue.time_limit = 50ms;
+    given.queue.on_timeout = OnTimeout::fail;
+    Writer writer("flow", MPI_COMM_NULL, given);
+    Flow flow(writer);
+    Reader there = reader();
+    EXPECT_TRUE(flow.publish(0));
+    EXPECT_EQ(next_of(there), 0);
+    EXPECT_THROW((void)flow.publish(1), QueueTimeout);
+}
+
+TEST_P(StagingPolicies, ALateReaderStartsAtTheNewestStepAndTheSolverNeverWaitsForNobody) {
+    EngineOptions given = options(QueuePolicy::block, 2);
+    given.wait_for_readers = 0;
+    Writer writer("flow", MPI_COMM_NULL, given);
+    Flow flow(writer);
+    for (int i = 0; i < 7; ++i)
+        EXPECT_TRUE(flow.publish(i));
+    EXPECT_EQ(writer.counters().dropped, 0u);
+    Reader late = reader();
+    EXPECT_EQ(next_of(late), 6);
+    EXPECT_EQ(late.next(0s), Arrival::timeout);
+    EXPECT_TRUE(flow.publish(7));
+    Reader later = reader();
+    EXPECT_EQ(next_of(later), 7);
+    EXPECT_EQ(next_of(late), 7);
+    late.release();
+    later.release();
+    writer.close();
+    EXPECT_EQ(late.next(long_enough), Arrival::ended);
+    EXPECT_EQ(later.next(long_enough), Arrival::ended);
+    EXPECT_FALSE(std::filesystem::exists(contact())) << "removed at closing";
+}
+
+TEST_P(StagingPolicies, WhatAKilledReaderHeldIsFreeAgain) {
+    OtherProcess other(reading(true)); // before any thread is there
+    Writer writer("flow", MPI_COMM_NULL, options(QueuePolicy::block, 1));
+    Flow flow(writer);
+    EXPECT_TRUE(flow.publish(0));
+    EXPECT_EQ(other.hear(long_enough), 0);
+    other.end();
+    const auto start = Clock::now();
+    for (int i = 1; i < 5; ++i)
+        EXPECT_TRUE(flow.publish(i)) << "its only place was taken";
+    EXPECT_LT(Clock::now() - start, long_enough) << "by the broken connection, not by the limit";
+    EXPECT_EQ(writer.counters().dropped, 0u);
+}
+
+TEST_P(StagingPolicies, AStoppedReaderCostsOneLimitAndStillHasItsStepWhenItGoesOn) {
+    OtherProcess other(reading(true));
+    EngineOptions given = options(QueuePolicy::block, 3);
+    given.queue.time_limit = 200ms;
+    given.close_limit = long_enough;
+    Writer writer("flow", MPI_COMM_NULL, given);
+    Flow flow(writer);
+    EXPECT_TRUE(flow.publish(0));
+    EXPECT_EQ(other.hear(long_enough), 0);
+    for (int i = 1; i < 20; ++i)
+        (void)flow.publish(i);
+    EXPECT_LT(writer.counters().seconds_waited, 2 * 0.2 + 0.1) << "of 19 steps";
+    other.signal(SIGCONT);
+    EXPECT_EQ(other.hear(long_enough), 0) << "whole, though the ring went on around it";
+    writer.close();
+    std::int64_t last = 0;
+    while (const auto index = other.hear(1s)) {
+        EXPECT_GE(*index, last);
+        last = *index;
+    }
+    EXPECT_EQ(last, 19) << "the newest is kept for it";
+    EXPECT_TRUE(other.ended_well());
+}
+
+TEST_P(StagingPolicies, AWriterThatIsKilledIsAnErrorForItsReaders) {
+    OtherProcess other([this](const OtherProcess::Tell& tell) {
+        Writer writer("flow", MPI_COMM_NULL, options(QueuePolicy::latest_only, 2));
+        Flow flow(writer);
+        for (std::int64_t i = 0;; ++i) {
+            (void)flow.publish(i);
+            tell(i);
+            std::this_thread::sleep_for(1ms);
+        }
+    });
+    Reader there = reader();
+    EXPECT_GE(next_of(there), 0);
+    other.end();
+    const auto start = Clock::now();
+    EXPECT_THROW(while (there.next(long_enough) == Arrival::step){}, PeerGone);
+    EXPECT_LT(Clock::now() - start, 30s);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, StagingPolicies, testing::Values("shm", "tcp"),
+                         [](const auto& test) { return test.param; });
+
+} // namespace
+} // namespace uzushio::staging
