@@ -63,3 +63,20 @@ def test_the_demo_can_be_repeated_and_removes_nothing_elsewhere(
     command = ["make", "-n", "demo", f"ARGS={arguments}"]
     shown = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, check=True)
     assert ("--overwrite" in shown.stdout) == fresh
+
+
+def test_config_prints_where_headers_and_library_are(uzushio: Run) -> None:
+    (prefix,) = uzushio("config", "--prefix").stdout.split()
+    done = uzushio("config", "--cflags", "--libs")
+    assert done.stdout.split() == [
+        f"-I{prefix}/include",
+        f"-L{prefix}/lib",
+        f"-Wl,-rpath,{prefix}/lib",
+        "-luzushio",
+    ]
+    assert "-std=c++20" in uzushio("config", "--cxxflags").stdout.split()
+    source = Path(uzushio("config", "--fortran-source").stdout.strip())
+    assert "module uzushio" in source.read_text()
+    nothing = uzushio("config")
+    assert (nothing.returncode, nothing.stdout) == (1, "")
+    assert "--cflags" in nothing.stderr
