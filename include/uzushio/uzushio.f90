@@ -1010,6 +1010,7 @@ contains
 
     !> Memory of the library to write a block's values of this step into, instead of put. With components, these are
     !! the first axis: values(component, x, y, z). Valid until end_step; its contents are undefined. Null on failure.
+    !! For reals, of which fields that are large are made.
     subroutine buffer(self, field, block, type, rank, memory, n, ghosts_lower, ghosts_upper, stat, errmsg)
         class(uz_writer), intent(in) :: self
         character(*), intent(in) :: field

@@ -54,18 +54,19 @@ static Part divide(int ny, int nx) {
     return p;
 }
 
+/* Rows first, then columns with the ghosts that the rows brought: so corners are right too. */
 static void exchange_halo(Part* p) {
     MPI_Datatype column;
-    MPI_Type_vector(p->ny, 1, p->nx + 2, MPI_DOUBLE, &column);
+    MPI_Type_vector(p->ny + 2, 1, p->nx + 2, MPI_DOUBLE, &column);
     MPI_Type_commit(&column);
     double* T = p->T;
     MPI_Sendrecv(&T[at(p, p->ny - 1, 0)], p->nx, MPI_DOUBLE, p->above, 0, &T[at(p, -1, 0)], p->nx,
                  MPI_DOUBLE, p->below, 0, p->comm, MPI_STATUS_IGNORE);
     MPI_Sendrecv(&T[at(p, 0, 0)], p->nx, MPI_DOUBLE, p->below, 1, &T[at(p, p->ny, 0)], p->nx,
                  MPI_DOUBLE, p->above, 1, p->comm, MPI_STATUS_IGNORE);
-    MPI_Sendrecv(&T[at(p, 0, p->nx - 1)], 1, column, p->right, 2, &T[at(p, 0, -1)], 1, column,
+    MPI_Sendrecv(&T[at(p, -1, p->nx - 1)], 1, column, p->right, 2, &T[at(p, -1, -1)], 1, column,
                  p->left, 2, p->comm, MPI_STATUS_IGNORE);
-    MPI_Sendrecv(&T[at(p, 0, 0)], 1, column, p->left, 3, &T[at(p, 0, p->nx)], 1, column, p->right,
+    MPI_Sendrecv(&T[at(p, -1, 0)], 1, column, p->left, 3, &T[at(p, -1, p->nx)], 1, column, p->right,
                  3, p->comm, MPI_STATUS_IGNORE);
     MPI_Type_free(&column);
 }

@@ -5,19 +5,23 @@
 //     dc/dt + omega dc/dtheta = 0,  1 <= r <= 2
 //
 // Finite volumes in polar coordinates, Lax and Wendroff's scheme. A wave around the ring is an
-// eigenvector of it, so that the exact solution is known: c = 1 + Re(g^n f(r) exp(i m theta)) after
-// n steps. The program fails unless it has that, and all of its dye.
+// eigenvector of it, so that the exact solution is known: after n steps
+// c = 1 + f(r) Re(g^n exp(i m theta)) / 2. The program fails unless it has that, and all of its
+// dye.
 //
-//     mpiexec -n 2 ./annulus [cells_along_r cells_around steps every]       cells_around: a
-//     multiple of 6
+//     mpiexec -n 2 ./annulus [cells_along_r cells_around steps every]
+//
+// cells_around must be a multiple of 6.
 #include <mpi.h>
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <numbers>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -32,8 +36,7 @@ constexpr double pi = std::numbers::pi;
 constexpr double inner = 1, outer = 2;
 constexpr int waves = 2;
 
-/// A third of the ring, of which each has a different number of cells; with a ghost cell at either
-/// end.
+/// A sector of the ring, with a column of ghost cells at either end.
 struct Zone {
     int number, owner;
     int nr, first, n; ///< cells along r; first cell around, and how many
@@ -58,6 +61,8 @@ struct Ring {
 };
 
 Ring make_ring(int nr, int around) {
+    if (nr < 1 || around < 6 || around % 6 != 0)
+        throw std::invalid_argument("there must be cells, around the ring a multiple of 6");
     Ring ring{nr, around, 0, 1, {}};
     MPI_Comm_rank(MPI_COMM_WORLD, &ring.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ring.ranks);
@@ -92,8 +97,7 @@ void hand_over(const Ring& ring, const Zone& from, int i, Zone& to, int ghost, i
             to.c[to.at(j, ghost)] = column[static_cast<std::size_t>(j)];
 }
 
-// One interface after the other, in the same order on all ranks: no rank waits for one that waits
-// for it.
+/// One interface after the other, in the same order on all ranks: none waits in a circle.
 void exchange(Ring& ring) {
     for (std::size_t z = 0; z < ring.zones.size(); ++z) {
         Zone& zone = ring.zones[z];

@@ -1,4 +1,4 @@
-"""A membrane that is held at its edges and swings, on any number of ranks; instrumented for Uzushio.
+"""A membrane, held at its edges, that swings; on any number of ranks, instrumented for Uzushio.
 
     d2u/dt2 = d2u/dx2 + d2u/dy2,  0 <= x, y <= 1
 
