@@ -281,8 +281,6 @@ def module_test(shell: Callable[..., str], tmp_path_factory: pytest.TempPathFact
     source = shell("uzushio", "config", "--fortran-source").strip()
     libraries = shell("uzushio", "config", "--libs").split()
     program = folder / "module"
-    # libuzushio needs the MPI of the environment, which this program does not use by itself.
-    libraries += [f"-Wl,-rpath-link,{BINARIES.parent / 'lib'}"]
     shell("gfortran", *flags, source, CODES / "module.f90", "-o", program, *libraries, cwd=folder)
     return program
 
