@@ -44,18 +44,21 @@ Compositor::Compositor(MPI_Comm comm, const Options& options)
     require(options.root >= 0 && options.root < comm_.size(),
             "the root " + std::to_string(options.root) + " is not one of the " +
                 std::to_string(comm_.size()) + " ranks");
+    if (method_.name == "hybrid")
+        node_ = std::make_unique<NodeStage>(comm_.get(), shop_.shape, options.frames,
+                                            options.ranks_per_node);
     std::vector<int> all(static_cast<std::size_t>(comm_.size()));
     std::iota(all.begin(), all.end(), 0);
     set_order(all);
     for (int i = 0; i < options.frames; ++i)
-        slots_.push_back({std::make_unique<Frame>(shop_, i), nullptr});
+        slots_.push_back({std::make_unique<Frame>(shop_, i), nullptr, {}, false, false});
     queue_.reserve(slots_.size());
 }
 
 Compositor::~Compositor() = default;
 
 void Compositor::set_order(std::span<const int> front_to_back) {
-    if (schedule_ && std::ranges::equal(front_to_back, order_))
+    if (plan_ && std::ranges::equal(front_to_back, order_))
         return;
     std::vector<char> seen(static_cast<std::size_t>(comm_.size()));
     for (const int rank : front_to_back) {
@@ -66,43 +69,98 @@ void Compositor::set_order(std::span<const int> front_to_back) {
                 "the visibility order names rank " + std::to_string(rank) + " twice");
     }
     order_.assign(front_to_back.begin(), front_to_back.end());
-    schedule_ = plan(order_);
+    plan_ = plan(order_);
 }
 
-std::shared_ptr<const Schedule> Compositor::plan(std::span<const int> order) const {
-    const Arrangement arrangement{shop_.shape.pixels(), options_.root, options_.gather,
-                                  options_.fan_in, Width::narrow};
-    return std::make_shared<Schedule>(schedule(arrange(method_, order, arrangement), comm_.rank()));
+std::shared_ptr<const Compositor::Plan> Compositor::plan(std::span<const int> order) const {
+    auto plan = std::make_shared<Plan>();
+    Arrangement arrangement{shop_.shape.pixels(), options_.root, options_.gather, options_.fan_in,
+                            Width::narrow};
+    const int rank = comm_.rank();
+    if (!node_) {
+        plan->schedule = schedule(arrange(method_, order, arrangement), rank);
+        return plan;
+    }
+    const int root = options_.gather ? options_.root : -1;
+    auto segments = node_->segments(order, root);
+    std::vector<int> leaders;
+    bool alone = true; // every rank is a segment of its own: there is nothing to share
+    for (const auto& segment : segments) {
+        leaders.push_back(segment.leader);
+        alone = alone && segment.members.size() == 1;
+    }
+    plan->width = alone ? Width::narrow : Width::wide;
+    if (segments.size() == 1 && !alone && (segments[0].leader == root || !options_.gather)) {
+        plan->width = Width::narrow;
+        plan->all_here = segments[0].leader == rank;
+    } else {
+        arrangement.input = plan->width;
+        plan->schedule = schedule(arrange(method_.parts[0], leaders, arrangement), rank);
+    }
+    for (auto& segment : segments) {
+        const bool member = std::ranges::find(segment.members, rank) != segment.members.end();
+        if (segment.members.size() == 1 || (!member && segment.leader != rank))
+            continue;
+        plan->leads = segment.leader == rank;
+        plan->segment = std::make_shared<Segment>(std::move(segment));
+        break;
+    }
+    return plan;
 }
 
-void Compositor::submit_bytes(std::span<const std::byte> image, std::optional<Rectangle> bounds) {
+int Compositor::next_slot() const {
     if (queue_.size() == slots_.size())
         throw std::logic_error("compositing: " + std::to_string(slots_.size()) +
                                " pictures are under way already: finish one first");
+    return number_ % static_cast<int>(slots_.size());
+}
+
+std::span<std::byte> Compositor::canvas() {
+    const int index = next_slot();
+    if (node_)
+        return node_->canvas(index);
+    auto& canvas = slots_[static_cast<std::size_t>(index)].canvas;
+    if (canvas.size() == 0)
+        canvas = parallel::AlignedArray<std::byte>(static_cast<std::size_t>(shop_.shape.pixels()) *
+                                                   shop_.shape.bytes());
+    return canvas;
+}
+
+void Compositor::submit_canvas(std::optional<Rectangle> bounds) { submit_bytes(canvas(), bounds); }
+
+void Compositor::submit_bytes(std::span<const std::byte> image, std::optional<Rectangle> bounds) {
+    const int index = next_slot();
     const Shape& all = shop_.shape;
     Rectangle part = bounds.value_or(all.whole());
     part = {overlap(part.x, {0, all.width}), overlap(part.y, {0, all.height})};
-    const bool present = std::ranges::find(order_, comm_.rank()) != order_.end();
-    if (!present)
+    if (std::ranges::find(order_, comm_.rank()) == order_.end())
         part = {};
-    if (!part.empty() && image.size() != static_cast<std::size_t>(all.pixels()) * all.bytes())
-        throw std::invalid_argument(
-            "compositing: the image has " + std::to_string(image.size()) + " bytes, not the " +
-            std::to_string(static_cast<std::size_t>(all.pixels()) * all.bytes()) +
-            " of its width, height and format");
-    const int index = number_ % static_cast<int>(slots_.size());
+    const auto bytes = static_cast<std::size_t>(all.pixels()) * all.bytes();
+    if (!part.empty() && image.size() != bytes)
+        throw std::invalid_argument("compositing: the image has " + std::to_string(image.size()) +
+                                    " bytes, not the " + std::to_string(bytes) +
+                                    " of its width, height and format");
     auto& slot = slots_[static_cast<std::size_t>(index)];
-    if (slot.schedule != schedule_) {
-        slot.schedule = schedule_;
-        slot.frame->prepare(*schedule_);
+    if (slot.plan != plan_) {
+        slot.plan = plan_;
+        slot.frame->prepare(plan_->schedule);
     }
     queue_.push_back(index);
     slot.frame->post(number_++);
-    slot.frame->start({image.data(), Width::narrow, part});
-    progress(false);
+    slot.here = false;
+    slot.on_node = plan_->segment != nullptr;
+    const Picture picture{image.data(), Width::narrow, part};
+    if (slot.on_node)
+        node_->submit(index, static_cast<std::uint32_t>(number_), plan_->segment, picture,
+                      plan_->width);
+    else
+        slot.frame->start(picture);
+    progress();
 }
 
-void Compositor::progress(bool wait) {
+bool Compositor::done(const Slot& slot) const { return !slot.on_node && slot.frame->done(); }
+
+void Compositor::move_messages(bool wait) {
     shop_.requests.progress(wait, [&](const Requests::Purpose& purpose, std::size_t bytes) {
         auto& frame = *slots_[static_cast<std::size_t>(purpose.frame)].frame;
         if (purpose.stage < 0)
@@ -112,25 +170,53 @@ void Compositor::progress(bool wait) {
     });
 }
 
-void Compositor::progress() { progress(false); }
+void Compositor::move_nodes() {
+    for (const int index : queue_) {
+        auto& slot = slots_[static_cast<std::size_t>(index)];
+        if (!slot.on_node || !node_->progress(index))
+            continue;
+        slot.on_node = false;
+        slot.here = slot.plan->all_here;
+        if (slot.plan->leads && !slot.here)
+            slot.frame->start({node_->result(index).data(), slot.plan->width, shop_.shape.whole()});
+    }
+}
+
+void Compositor::progress() {
+    move_messages(false);
+    move_nodes();
+}
+
+void Compositor::wait_for(int index) {
+    if (!slots_[static_cast<std::size_t>(index)].on_node)
+        return move_messages(true);
+    // Messages of other pictures must not wait for this node.
+    const bool alone = shop_.requests.empty();
+    node_->wait(index, std::chrono::microseconds(alone ? 100000 : 100));
+    progress();
+}
 
 Result Compositor::finish() {
     if (queue_.empty())
         throw std::logic_error("compositing: no picture is under way");
-    const auto& frame = *slots_[static_cast<std::size_t>(queue_.front())].frame;
-    while (!frame.done())
-        progress(true);
+    const int index = queue_.front();
+    const auto& slot = slots_[static_cast<std::size_t>(index)];
+    progress();
+    while (!done(slot))
+        wait_for(index);
     queue_.erase(queue_.begin());
-    messages_ = frame.messages();
-    if (!frame.has_result())
+    messages_ = slot.frame->messages();
+    if (slot.here)
+        return {{0, shop_.shape.pixels()}, node_->result(index)};
+    if (!slot.frame->has_result())
         return {};
-    return {frame.region(), frame.result()};
+    return {slot.frame->region(), slot.frame->result()};
 }
 
 std::size_t Compositor::bytes() const {
     std::size_t bytes = 0;
     for (const auto& slot : slots_)
-        bytes += slot.frame->bytes();
+        bytes += slot.frame->bytes() + slot.canvas.bytes();
     return bytes;
 }
 

@@ -2,7 +2,7 @@
 
 #include <mpi.h>
 
-#include <deque>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,6 +11,7 @@
 
 #include "compositing/frame.hpp"
 #include "compositing/method.hpp"
+#include "compositing/node_stage.hpp"
 #include "parallel/communicator.hpp"
 
 namespace uzushio::compositing {
@@ -30,6 +31,8 @@ struct Options {
     int frames = 2; ///< pictures that may be under way at a time
     float far = std::numeric_limits<float>::infinity(); ///< depth of the background
     int fan_in = 16; ///< messages that one rank gathers at a time
+    /// Ranks that `hybrid` takes for a node, if fewer than share memory; 0: all that do.
+    int ranks_per_node = 0;
 };
 
 /// What a rank has of a finished picture. The memory is the compositor's, until `frames` further
@@ -74,6 +77,18 @@ class Compositor {
     }
     void submit_bytes(std::span<const std::byte> image, std::optional<Rectangle> bounds = {});
 
+    /// Memory to draw the image of the next picture into, `width` × `height` pixels, until
+    /// `submit_canvas`: what is drawn here need not be copied. Its content is undefined at first.
+    /// May wait until other ranks of the node have read what was in it. Throws `std::logic_error`
+    /// if `frames` pictures are under way.
+    [[nodiscard]] std::span<std::byte> canvas();
+    template <class Pixel> [[nodiscard]] std::span<Pixel> canvas_of() {
+        const auto bytes = canvas();
+        return {reinterpret_cast<Pixel*>(bytes.data()), bytes.size() / sizeof(Pixel)};
+    }
+    /// Like `submit` with the canvas.
+    void submit_canvas(std::optional<Rectangle> bounds = {});
+
     /// Wait until the oldest picture under way is finished, as far as this rank is concerned.
     /// Throws `std::logic_error` if there is none.
     Result finish();
@@ -91,19 +106,37 @@ class Compositor {
     [[nodiscard]] std::size_t messages() const { return messages_; }
 
   private:
-    void progress(bool wait);
-    [[nodiscard]] std::shared_ptr<const Schedule> plan(std::span<const int> order) const;
+    /// Who does what while the visibility order stays as it is.
+    struct Plan {
+        Schedule schedule;
+        /// The ranks with which this one shares memory, if they composite first.
+        std::shared_ptr<const Segment> segment;
+        bool leads = false;          ///< this rank gets what the segment composites
+        bool all_here = false;       ///< which is the picture
+        Width width = Width::narrow; ///< of it
+    };
+    struct Slot {
+        std::unique_ptr<Frame> frame;
+        std::shared_ptr<const Plan> plan;
+        parallel::AlignedArray<std::byte> canvas;
+        bool on_node = false; ///< under way within the node
+        bool here = false;    ///< and the picture is here now
+    };
+
+    [[nodiscard]] int next_slot() const;
+    [[nodiscard]] std::shared_ptr<const Plan> plan(std::span<const int> order) const;
+    [[nodiscard]] bool done(const Slot& slot) const;
+    void move_messages(bool wait);
+    void move_nodes();
+    void wait_for(int slot);
 
     Options options_;
     parallel::Communicator comm_;
     Workshop shop_;
     Method method_;
+    std::unique_ptr<NodeStage> node_; ///< if the algorithm is a hybrid
     std::vector<int> order_;
-    std::shared_ptr<const Schedule> schedule_;
-    struct Slot {
-        std::unique_ptr<Frame> frame;
-        std::shared_ptr<const Schedule> schedule;
-    };
+    std::shared_ptr<const Plan> plan_;
     std::vector<Slot> slots_;
     std::vector<int> queue_; ///< slots under way, the oldest first
     int number_ = 0;

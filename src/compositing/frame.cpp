@@ -196,7 +196,7 @@ void Frame::run_merge(const Stage& stage, Work& work, bool last) {
     if (last) {
         rewind();
         const bool whole = stage.region == Range{0, shape.pixels()};
-        MemorySink sink(shape, result_.data(), !whole, stage.region.begin);
+        MemorySink sink(shape, result_.data(), Width::narrow, !whole, stage.region.begin);
         shop_.merger.run(shape, shop_.cursors, stage.region, sink, Width::narrow);
         return;
     }

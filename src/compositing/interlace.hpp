@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace uzushio::compositing {
@@ -12,7 +13,7 @@ namespace uzushio::compositing {
 class Interlace {
   public:
     Interlace() = default;
-    Interlace(int pixels, int block) : pixels_(pixels), block_(block) {
+    Interlace(int pixels, int block) : block_(block) {
         if (block <= 0)
             return;
         blocks_ = pixels / block;
@@ -35,12 +36,11 @@ class Interlace {
     /// End of the positions from `position` on that lie one after the other in the image.
     [[nodiscard]] int contiguous_until(int position) const {
         if (none() || position >= blocks_ * block_)
-            return pixels_;
+            return std::numeric_limits<int>::max();
         return (position / block_ + 1) * block_;
     }
 
   private:
-    int pixels_ = 0;
     int block_ = 0;
     int blocks_ = 0;
     int step_ = 1;

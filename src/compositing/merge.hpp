@@ -56,15 +56,16 @@ class MessageSink final : public Sink {
     Encoder& encoder_;
 };
 
-/// Into memory of narrow pixels: a whole image in its own order, or, with `packed`, the positions
-/// from `first` on one after the other.
+/// Into memory: a whole image in its own order, or, with `packed`, the positions from `first` on
+/// one after the other.
 class MemorySink final : public Sink {
   public:
-    MemorySink(const Shape& shape, std::byte* to, bool packed = false, int first = 0)
-        : shape_(shape), to_(to), packed_(packed), first_(first) {}
+    MemorySink(const Shape& shape, std::byte* to, Width width = Width::narrow, bool packed = false,
+               int first = 0)
+        : shape_(shape), to_(to), width_(width), packed_(packed), first_(first) {}
     void skip(int position, int pixels) override {
         kernels(shape_.format)
-            .clear(at(position), static_cast<std::size_t>(pixels), Width::narrow, shape_.far);
+            .clear(at(position), static_cast<std::size_t>(pixels), width_, shape_.far);
     }
     std::byte* append(int position, int /*pixels*/) override { return at(position); }
     [[nodiscard]] int contiguous_until(int position) const override {
@@ -74,11 +75,12 @@ class MemorySink final : public Sink {
   private:
     [[nodiscard]] std::byte* at(int position) const {
         const int index = packed_ ? position - first_ : shape_.order.index(position);
-        return to_ + static_cast<std::size_t>(index) * shape_.bytes();
+        return to_ + static_cast<std::size_t>(index) * shape_.bytes(width_);
     }
 
     const Shape& shape_;
     std::byte* to_;
+    Width width_;
     bool packed_;
     int first_;
 };

@@ -1,0 +1,59 @@
+#include "compositing/signal.hpp"
+
+#include <sched.h>
+
+#if defined(__linux__) && !defined(SMPI_H) && !defined(MPI_SMPI)
+#define UZUSHIO_FUTEX 1
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <ctime>
+#endif
+
+namespace uzushio::compositing {
+
+#if defined(UZUSHIO_FUTEX)
+
+namespace {
+
+long futex(void* word, int operation, std::uint32_t value, const timespec* limit) {
+    return syscall(SYS_futex, word, operation, value, limit, nullptr, 0);
+}
+
+} // namespace
+
+void Signal::raise(std::uint32_t number) {
+    value_.store(number, std::memory_order_release);
+    futex(&value_, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+bool Signal::wait(std::uint32_t number, std::chrono::microseconds limit, MPI_Comm /*comm*/) {
+    const auto value = value_.load(std::memory_order_acquire);
+    if (static_cast<std::int32_t>(value - number) >= 0)
+        return true;
+    const auto count = limit.count();
+    const timespec time{static_cast<time_t>(count / 1000000),
+                        static_cast<long>(count % 1000000 * 1000)};
+    futex(&value_, FUTEX_WAIT, value, &time); // returns at once if the value is another by now
+    return reached(number);
+}
+
+#else
+
+void Signal::raise(std::uint32_t number) { value_.store(number, std::memory_order_release); }
+
+bool Signal::wait(std::uint32_t number, std::chrono::microseconds limit, MPI_Comm comm) {
+    const double end = MPI_Wtime() + 1e-6 * static_cast<double>(limit.count());
+    while (!reached(number) && MPI_Wtime() < end) {
+        int any = 0;
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &any, MPI_STATUS_IGNORE);
+        sched_yield();
+    }
+    return reached(number);
+}
+
+#endif
+
+} // namespace uzushio::compositing
