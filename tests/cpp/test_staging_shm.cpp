@@ -192,6 +192,16 @@ TEST(StagingShm, AReaderThatWasGivenUpNoticesAtTheEndOfTheStep) {
     EXPECT_NO_THROW(mapper.end()) << "the next step is whole";
 }
 
+TEST(StagingShm, AStepInAReadersHandsStaysWholeWhenTheWriterCloses) {
+    auto segment = make_shared_segment(some);
+    write_pattern(*segment, 4);
+    Mapper mapper;
+    const auto seen = mapper.map(segment->place());
+    segment.reset();
+    EXPECT_TRUE(has_pattern(seen, 4));
+    EXPECT_NO_THROW(mapper.end());
+}
+
 TEST(StagingShm, MemoryThatIsNotThereIsAnErrorThatSaysHowMuchWasWanted) {
     for (const std::size_t bytes : {std::size_t{1} << 50, std::size_t{1} << 60}) {
         try {

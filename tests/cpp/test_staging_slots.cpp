@@ -516,6 +516,7 @@ TEST(StagingSlots, CloseGivesReadersWhatIsLeftAndEndsTheStream) {
     EXPECT_TRUE(writer.served->closed);
     EXPECT_GT(writer.served->close_limit, 0s);
     EXPECT_EQ(writer.served->held->find(0), nullptr);
+    EXPECT_EQ(writer.engine.segments(), 0u) << "the memory is free though the engine is there";
     writer.engine.close();
     EXPECT_THROW((void)writer.engine.publish(solver.step(1)), StagingError);
     EXPECT_TRUE(writer.engine.buffer(8).empty());

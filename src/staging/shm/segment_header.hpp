@@ -12,9 +12,11 @@ struct SegmentHeader {
 
     std::uint64_t token = 0; ///< random: it is the segment that was announced
     std::uint64_t bytes_behind = 0;
-    /// Counts what the segment was used for, so that a reader can tell whether the step that it
-    /// looked at was there to the end. Zero: it is done for, and its memory should be let go.
+    /// Counts the steps that the segment was filled with, so that a reader can tell whether the one
+    /// that it looked at was there to the end.
     std::atomic<std::uint32_t> use{1};
+    /// The writer has let go of it: there will be no further step, and readers should let go too.
+    std::atomic<std::uint32_t> given_up{0};
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 static_assert(sizeof(SegmentHeader) <= SegmentHeader::bytes);

@@ -75,7 +75,7 @@ void SegmentMap::turn() {
     std::erase_if(windows_, [&](const auto& item) {
         const Window& window = item.second;
         const bool useless =
-            turn_ - window.last_turn > turns_kept || header_of(window.memory).use == 0;
+            turn_ - window.last_turn > turns_kept || header_of(window.memory).given_up != 0;
         if (useless)
             close(window);
         return useless;

@@ -87,8 +87,7 @@ class SharedSegment final : public Segment {
         if (at == MAP_FAILED)
             refuse(bytes, std::strerror(errno));
         memory_ = static_cast<std::byte*>(at);
-        header_ = new (at) SegmentHeader{random_token(), size_ - SegmentHeader::bytes, {}};
-        header_->use = 1;
+        header_ = new (at) SegmentHeader{random_token(), size_ - SegmentHeader::bytes, 1, 0};
         fcntl(file_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
         fcntl(file_.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE); // where the system has it
         fcntl(file_.get(), F_ADD_SEALS, F_SEAL_SEAL);
@@ -96,7 +95,7 @@ class SharedSegment final : public Segment {
     SharedSegment(const SharedSegment&) = delete;
     SharedSegment& operator=(const SharedSegment&) = delete;
     ~SharedSegment() override {
-        header_->use.store(0, std::memory_order_release);
+        header_->given_up.store(1, std::memory_order_release);
         munmap(memory_, size_);
     }
 
@@ -112,8 +111,7 @@ class SharedSegment final : public Segment {
     }
 
     void renew() override {
-        const std::uint32_t next = header_->use.load(std::memory_order_relaxed) + 1;
-        header_->use.store(next == 0 ? 1 : next, std::memory_order_relaxed);
+        header_->use.fetch_add(1, std::memory_order_relaxed);
         std::atomic_thread_fence(std::memory_order_seq_cst); // before any new value
     }
 

@@ -60,6 +60,14 @@ std::shared_ptr<Segment> SegmentPool::hand_out(std::unique_ptr<Segment> segment)
     return {segment.release(), come_back};
 }
 
+void SegmentPool::clear() {
+    std::vector<std::unique_ptr<Segment>> surplus; // unmapped outside the lock
+    const std::lock_guard lock(shelf_->mutex);
+    shelf_->alive -= shelf_->free.size();
+    surplus.swap(shelf_->free);
+    shelf_->free.reserve(shelf_->alive);
+}
+
 std::size_t SegmentPool::alive() const {
     const std::lock_guard lock(shelf_->mutex);
     return shelf_->alive;

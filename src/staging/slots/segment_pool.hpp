@@ -20,6 +20,9 @@ class SegmentPool {
     /// throws.
     [[nodiscard]] std::shared_ptr<Segment> take(std::size_t bytes);
 
+    /// Free what nobody uses.
+    void clear();
+
     /// Segments in use and free.
     [[nodiscard]] std::size_t alive() const;
 

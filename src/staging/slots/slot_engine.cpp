@@ -298,6 +298,7 @@ void SlotEngine::close() {
     });
     held_.keep({});
     open_.reset();
+    pool_.clear();
     team_.agree(error);
 }
 
