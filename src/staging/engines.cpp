@@ -5,6 +5,7 @@
 #include "staging/file/file_engine.hpp"
 #include "staging/file/file_source.hpp"
 #include "staging/inproc/engine.hpp"
+#include "staging/mpi/engine.hpp"
 #include "staging/shm/mapper.hpp"
 #include "staging/shm/node_name.hpp"
 #include "staging/shm/shared_segment.hpp"
@@ -48,6 +49,7 @@ const std::vector<EngineEntry>& writers() {
              return std::make_unique<socket::SocketEngine>(
                  name, team, options, socket::SocketEngine::Memory{slots::make_heap_segment, ""});
          }},
+        {"mpi", mpi::make_mpi_engine},
     };
     return entries;
 }
@@ -66,6 +68,7 @@ const std::vector<ContactEntry>& readers() {
             const ReaderOptions& options) -> std::unique_ptr<Source> {
              return std::make_unique<file::FileSource>(contact, team, options);
          }},
+        {mpi::is_mpi_contact, mpi::attach_mpi},
         // Last: a contact file may not be there yet, so that any name may be one.
         {[](const std::string&) { return true; },
          [](const std::string& contact, const Team& team,

@@ -1,0 +1,120 @@
+#include "staging/mpi/exposure.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "staging/staging_error.hpp"
+
+namespace uzushio::staging::mpi {
+namespace {
+
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+    return (bytes + unit - 1) / unit * unit;
+}
+
+/// Whole pages, since MPI may register no less; large ones if there is enough for one.
+class Pages {
+  public:
+    explicit Pages(std::size_t bytes) : bytes_(round_up(std::max<std::size_t>(1, bytes), 4096)) {
+        if (bytes_ >= huge_page)
+            bytes_ = round_up(bytes_, huge_page);
+        void* memory =
+            ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED)
+            throw StagingError("There is no memory for " + std::to_string(bytes) +
+                               " bytes of a step: use a shorter queue, or more nodes.");
+        ::madvise(memory, bytes_, MADV_HUGEPAGE); // a wish only
+        data_ = static_cast<std::byte*>(memory);
+    }
+    Pages(const Pages&) = delete;
+    Pages& operator=(const Pages&) = delete;
+    ~Pages() { ::munmap(data_, bytes_); }
+
+    [[nodiscard]] std::span<std::byte> bytes() const { return {data_, bytes_}; }
+
+  private:
+    std::byte* data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+} // namespace
+
+class Exposure::Exposed : public Segment {
+  public:
+    Exposed(std::size_t bytes, std::shared_ptr<Exposure> exposure)
+        : pages_(bytes), exposure_(std::move(exposure)),
+          reachable_(exposure_->add(pages_.bytes())) {}
+    Exposed(const Exposed&) = delete;
+    Exposed& operator=(const Exposed&) = delete;
+    ~Exposed() override { exposure_->remove(pages_.bytes()); }
+
+    [[nodiscard]] std::span<std::byte> bytes() override { return pages_.bytes(); }
+    [[nodiscard]] SegmentPlace place() const override {
+        if (!reachable_)
+            return {};
+        MPI_Aint address = 0;
+        MPI_Get_address(pages_.bytes().data(), &address);
+        return {1, static_cast<std::uint64_t>(address), pages_.bytes().size(), 0};
+    }
+
+  private:
+    Pages pages_;
+    std::shared_ptr<Exposure> exposure_;
+    bool reachable_;
+};
+
+std::unique_ptr<Segment> Exposure::make_segment(std::size_t bytes) {
+    return std::make_unique<Exposed>(bytes, shared_from_this());
+}
+
+bool Exposure::open(MPI_Win window) {
+    const std::lock_guard lock(mutex_);
+    if (std::find(windows_.begin(), windows_.end(), window) != windows_.end())
+        return true;
+    for (std::size_t i = 0; i < segments_.size(); ++i) {
+        const auto bytes = segments_[i];
+        if (MPI_Win_attach(window, bytes.data(), static_cast<MPI_Aint>(bytes.size())) ==
+            MPI_SUCCESS)
+            continue;
+        while (i-- > 0)
+            MPI_Win_detach(window, segments_[i].data());
+        return false;
+    }
+    windows_.push_back(window);
+    return true;
+}
+
+bool Exposure::add(std::span<std::byte> bytes) {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < windows_.size(); ++i) {
+        if (MPI_Win_attach(windows_[i], bytes.data(), static_cast<MPI_Aint>(bytes.size())) ==
+            MPI_SUCCESS)
+            continue;
+        while (i-- > 0)
+            MPI_Win_detach(windows_[i], bytes.data());
+        return false;
+    }
+    segments_.push_back(bytes);
+    return true;
+}
+
+void Exposure::remove(std::span<std::byte> bytes) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(segments_.begin(), segments_.end(),
+                                    [&](const auto& one) { return one.data() == bytes.data(); });
+    if (found == segments_.end())
+        return;
+    segments_.erase(found);
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized)
+        return;
+    for (const MPI_Win window : windows_)
+        MPI_Win_detach(window, bytes.data());
+}
+
+} // namespace uzushio::staging::mpi

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "staging/mpi/buffers.hpp"
+#include "staging/mpi/lane.hpp"
+#include "staging/mpi/tiles.hpp"
+#include "staging/run_cursor.hpp"
+#include "staging/source.hpp"
+
+namespace uzushio::staging::mpi {
+
+/// Gets pieces from the writer's memory, without its help. Long runs go where they belong; of short
+/// ones, what lies between them comes too, into a buffer, if that is cheaper than many gets.
+class GetLane : public Lane {
+  public:
+    /// A piece, and the values in the writer's memory: an address there, never looked at here.
+    struct Wanted {
+        ArrayView to;
+        ConstArrayView from;
+        Order order = Order::interleaved;
+    };
+
+    GetLane(MPI_Win window, int writer, std::vector<Wanted> wanted, Buffers& buffers);
+    GetLane(const GetLane&) = delete;
+    GetLane& operator=(const GetLane&) = delete;
+    ~GetLane() override;
+
+    bool progress() override;
+    [[nodiscard]] bool done() const override;
+
+    /// Most bytes of a get that brings what lies between, too: of the buffers.
+    static constexpr std::size_t span_bytes = std::size_t{4} << 20;
+
+  private:
+    /// Values in a buffer, and where they belong.
+    struct Part {
+        ConstArrayView from;
+        ArrayView to;
+    };
+    struct UnderWay {
+        std::vector<MPI_Request> requests;
+        std::shared_ptr<std::byte[]> buffer; ///< null if all goes where it belongs
+        std::vector<Part> parts;
+    };
+
+    [[nodiscard]] bool open();
+    [[nodiscard]] bool start();
+    void get_runs(UnderWay& batch);
+    [[nodiscard]] bool get_spans(UnderWay& batch);
+    void get(UnderWay& batch, std::byte* into, const std::byte* from, std::size_t bytes);
+    [[nodiscard]] bool finish();
+
+    MPI_Win window_;
+    int writer_;
+    std::vector<Wanted> wanted_;
+    std::size_t opened_ = 0; ///< of them
+    std::deque<UnderWay> under_way_;
+    Buffers& buffers_;
+
+    // Of the piece opened last: runs, or spans; both empty at its end.
+    std::optional<RunCursor<std::byte>> to_;
+    std::optional<RunCursor<const std::byte>> from_;
+    std::optional<TileCutter> spans_;
+    std::optional<Tile> span_; ///< the next one
+};
+
+} // namespace uzushio::staging::mpi

@@ -1,0 +1,16 @@
+#pragma once
+
+namespace uzushio::staging::mpi {
+
+/// What one rank of a reader gets from one rank of a writer in a fetch. Those of all ranks go on
+/// side by side.
+class Lane {
+  public:
+    virtual ~Lane() = default; ///< gives up what is under way
+    /// Do what can be done without waiting. Returns whether anything moved. Throws what the writer
+    /// answers, as StagingError.
+    virtual bool progress() = 0;
+    [[nodiscard]] virtual bool done() const = 0;
+};
+
+} // namespace uzushio::staging::mpi

@@ -1,0 +1,312 @@
+#include "staging/mpi/service.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "staging/message_codec.hpp"
+#include "staging/mpi/job.hpp"
+#include "staging/mpi/post_office.hpp"
+#include "staging/mpi/tags.hpp"
+#include "staging/mpi/wish.hpp"
+
+namespace uzushio::staging::mpi {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int order_tag = 1;
+constexpr std::size_t most_buffers = 8;
+constexpr std::chrono::nanoseconds shortest_pause = 20us;
+
+/// A rank 0 makes one channel at a time, whatever streams it writes: its ranks, and the readers,
+/// then meet in the same order everywhere.
+std::mutex& introductions() {
+    static std::mutex mutex;
+    return mutex;
+}
+
+std::uint32_t new_channel() {
+    static std::atomic<std::uint32_t> next = 0;
+    return next++;
+}
+
+} // namespace
+
+MpiService::MpiService(std::string stream, parallel::Communicator comm, MpiMode mode,
+                       const HeldSteps& steps, Queue* queue, std::shared_ptr<Exposure> exposure)
+    : stream_(std::move(stream)), mode_(mode), steps_(steps), queue_(queue),
+      exposure_(std::move(exposure)), comm_(std::move(comm)), ranks_(world_ranks(comm_.get())),
+      buffers_(most_tile_bytes, most_buffers), thread_([this] { run(); }) {
+    if (queue_ != nullptr)
+        queue_->on_news([this] { wake(); });
+}
+
+MpiService::~MpiService() { stop(true, 0s); }
+
+Endpoint MpiService::endpoint() const {
+    return {"mpi:" + stream_ + "#" + std::to_string(PostOffice::of_process().rank()), ""};
+}
+
+void MpiService::open(const Endpoints&) {
+    open_ = true;
+    wake();
+}
+
+void MpiService::close(std::chrono::nanoseconds limit) { stop(false, limit); }
+
+void MpiService::stop(bool at_once, std::chrono::nanoseconds limit) {
+    if (!thread_.joinable())
+        return;
+    if (queue_ != nullptr)
+        queue_->on_news({});
+    {
+        const std::lock_guard lock(mutex_);
+        at_once_ = at_once;
+        deadline_ = Clock::now() + limit;
+        stopping_ = true;
+    }
+    wake();
+    thread_.join();
+}
+
+void MpiService::wake() {
+    {
+        const std::lock_guard lock(mutex_);
+        woken_ = true;
+    }
+    news_.notify_one();
+}
+
+void MpiService::run() {
+    auto pause = shortest_pause;
+    bool said = false;
+    for (;;) {
+        const bool moved = look();
+        if (stopping_) {
+            if (!std::exchange(said, true))
+                say_last_words();
+            if (at_once_ || quiet() || Clock::now() >= deadline_)
+                return;
+        }
+        if (moved) {
+            pause = shortest_pause;
+            continue;
+        }
+        std::unique_lock lock(mutex_);
+        if (news_.wait_for(lock, pause, [&] { return woken_; }))
+            pause = shortest_pause;
+        else
+            pause = std::min(pause + pause / 2, longest_pause());
+        woken_ = false;
+    }
+}
+
+std::chrono::nanoseconds MpiService::longest_pause() const {
+    if (channels_.empty())
+        return 2ms;
+    for (const Channel& channel : channels_)
+        for (const auto& [to, sender] : channel.senders)
+            if (!sender->idle())
+                return 50us; // MPI moves tiles only while somebody looks
+    return 500us;
+}
+
+bool MpiService::look() {
+    bool moved = stopping_ ? false : leads() ? welcome() : obey();
+    for (Channel& channel : channels_) {
+        moved |= talk(channel);
+        moved |= serve(channel);
+    }
+    std::erase_if(channels_, [](const Channel& channel) { return channel.left; });
+    outgoing_.sweep();
+    return moved;
+}
+
+bool MpiService::welcome() {
+    if (!open_)
+        return false;
+    auto& post = PostOffice::of_process();
+    const auto letter = post.take([&](const Letter& one) {
+        return (one.kind == Letter::Kind::knock && one.stream == stream_) ||
+               (one.kind == Letter::Kind::accept && one.stream == stream_);
+    });
+    if (!letter)
+        return false;
+    if (linked_.contains(letter->attempt))
+        return true;
+    Letter answer;
+    answer.attempt = letter->attempt;
+    answer.stream = stream_;
+    if (letter->kind == Letter::Kind::accept) {
+        if (offered_.erase(letter->attempt) != 0)
+            accept(*letter);
+        return true;
+    }
+    if (letter->version != protocol_version) {
+        answer.kind = Letter::Kind::refuse;
+        answer.text = "The writer of '" + stream_ + "' speaks version " +
+                      std::to_string(protocol_version) + " of the protocol, the reader version " +
+                      std::to_string(letter->version) + ": build both from the same Uzushio.";
+    } else {
+        answer.kind = Letter::Kind::offer;
+        offered_.insert(letter->attempt);
+    }
+    post.send(letter->from, answer);
+    return true;
+}
+
+void MpiService::accept(const Letter& letter) {
+    auto& post = PostOffice::of_process();
+    Letter answer;
+    answer.attempt = letter.attempt;
+    answer.stream = stream_;
+    const bool both = std::any_of(letter.ranks.begin(), letter.ranks.end(), [&](auto rank) {
+        return std::find(ranks_.begin(), ranks_.end(), rank) != ranks_.end();
+    });
+    if (both) {
+        answer.kind = Letter::Kind::refuse;
+        answer.text = "A process cannot both write and read '" + stream_ +
+                      "' with the engine mpi: use the engine inproc, or other processes.";
+        return post.send(letter.from, answer);
+    }
+    linked_.insert(letter.attempt);
+    const std::lock_guard lock(introductions());
+    answer.kind = Letter::Kind::link;
+    answer.channel = new_channel() % channels;
+    answer.mode = mode_;
+    answer.ranks = ranks_;
+    post.send(letter.from, answer);
+    answer.ranks = letter.ranks;
+    order(answer);
+    join(answer.channel, letter.ranks);
+}
+
+void MpiService::order(const Letter& letter) {
+    const auto bytes = std::make_shared<const std::vector<std::byte>>(encode(letter));
+    for (int rank = 1; rank < comm_.size(); ++rank)
+        outgoing_.send(comm_.get(), rank, order_tag, bytes);
+}
+
+bool MpiService::obey() {
+    // Readers do not know who leads, and knock at all of us.
+    (void)PostOffice::of_process().take([&](const Letter& letter) {
+        return letter.kind == Letter::Kind::knock && letter.stream == stream_;
+    });
+    Received message;
+    if (!receive(comm_.get(), 0, order_tag, message))
+        return false;
+    const Letter letter = decode_letter(message.bytes);
+    if (letter.kind == Letter::Kind::link)
+        join(letter.channel, letter.ranks);
+    else
+        std::erase_if(channels_, [&](const Channel& one) { return one.number == letter.channel; });
+    return true;
+}
+
+void MpiService::join(std::uint32_t number, const std::vector<std::int32_t>& readers) {
+    Channel channel;
+    channel.number = number;
+    channel.link = Link::between(ranks_, readers);
+    bool reachable = true;
+    if (mode_ == MpiMode::pull)
+        reachable = exposure_->open(channel.link->exposed());
+    if (mode_ == MpiMode::push)
+        (void)channel.link->landing();
+    (void)channel.link->all(reachable); // if not, readers ask instead; and nobody is early
+    if (leads())
+        channel.session.emplace(*queue_);
+    channels_.push_back(std::move(channel));
+}
+
+void MpiService::say(const Channel& channel, Bytes bytes) {
+    outgoing_.send(channel.link->comm(), channel.link->reader(0), tag(channel.number, Talk::down),
+                   std::move(bytes));
+}
+
+bool MpiService::talk(Channel& channel) {
+    if (!channel.session)
+        return false;
+    bool moved = false;
+    Received message;
+    while (!channel.left &&
+           receive(channel.link->comm(), MPI_ANY_SOURCE, tag(channel.number, Talk::up), message)) {
+        moved = true;
+        std::optional<Error> error;
+        try {
+            const Message said = decode_message(message.bytes);
+            const bool leaves = std::holds_alternative<Detach>(said);
+            if (leaves && ++channel.gone < channel.link->readers())
+                continue; // the others may still ask for pieces of what they hold
+            error = channel.session->receive(said);
+            channel.left = error || leaves;
+        } catch (const StagingError& fault) {
+            error = Error{ErrorCode::protocol, fault.what()};
+            channel.left = true;
+        }
+        if (error)
+            say(channel, std::make_shared<const std::vector<std::byte>>(encode(Message(*error))));
+    }
+    if (channel.left) {
+        Letter letter;
+        letter.kind = Letter::Kind::leave;
+        letter.channel = channel.number;
+        order(letter);
+        channel.session.reset();
+        return true;
+    }
+    if (auto bytes = channel.session->poll()) {
+        say(channel, std::move(bytes));
+        moved = true;
+    }
+    return moved;
+}
+
+bool MpiService::serve(Channel& channel) {
+    bool moved = false;
+    const MPI_Comm comm = channel.link->comm();
+    Received message;
+    while (receive(comm, MPI_ANY_SOURCE, tag(channel.number, Talk::request), message)) {
+        sender(channel, message.from).take(message.bytes);
+        moved = true;
+    }
+    while (mode_ == MpiMode::push &&
+           receive(comm, MPI_ANY_SOURCE, tag(channel.number, Talk::grant), message)) {
+        sender(channel, message.from).grant(message.bytes);
+        moved = true;
+    }
+    for (auto& [to, sender] : channel.senders)
+        moved |= sender->progress();
+    return moved;
+}
+
+PieceSender& MpiService::sender(Channel& channel, int to) {
+    auto& sender = channel.senders[to];
+    if (!sender)
+        sender = std::make_unique<PieceSender>(*channel.link, channel.number, comm_.rank(), to,
+                                               steps_, buffers_, outgoing_);
+    return *sender;
+}
+
+void MpiService::say_last_words() {
+    for (Channel& channel : channels_) {
+        if (!channel.session)
+            continue;
+        if (at_once_ && !channel.session->finished())
+            say(channel, std::make_shared<const std::vector<std::byte>>(
+                             encode(Message(Error{ErrorCode::gone, "The writer of '" + stream_ +
+                                                                       "' stopped before it "
+                                                                       "closed the stream."}))));
+        else if (auto bytes = channel.session->end())
+            say(channel, std::move(bytes));
+    }
+}
+
+bool MpiService::quiet() {
+    for (const Channel& channel : channels_)
+        for (const auto& [to, sender] : channel.senders)
+            if (!sender->idle())
+                return false;
+    return outgoing_.sweep();
+}
+
+} // namespace uzushio::staging::mpi

@@ -1,0 +1,147 @@
+#include "staging/mpi/source.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "staging/message_codec.hpp"
+#include "staging/mpi/get_lane.hpp"
+#include "staging/mpi/introduction.hpp"
+#include "staging/mpi/job.hpp"
+#include "staging/mpi/tags.hpp"
+#include "staging/select.hpp"
+#include "staging/sleeping_wait.hpp"
+#include "staging/staging_error.hpp"
+
+namespace uzushio::staging::mpi {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Of one tile each: so much memory a reader's rank takes at most, however many writers it has.
+constexpr std::size_t most_buffers = 16;
+static_assert(GetLane::span_bytes == most_tile_bytes, "lanes share the buffers");
+
+double seconds(std::chrono::nanoseconds time) {
+    return std::chrono::duration<double>(time).count();
+}
+
+} // namespace
+
+std::unique_ptr<Source> MpiSource::attach(const std::string& stream, const Team& team,
+                                          const ReaderOptions& options) {
+    const Introduction found = introduce(stream, team, options);
+    auto link = Link::between(found.writers, found.readers);
+    if (found.mode == MpiMode::pull)
+        (void)link->exposed();
+    if (found.mode == MpiMode::push)
+        (void)link->landing();
+    const bool reachable = link->all(true);
+    const auto mode = found.mode == MpiMode::pull && !reachable ? MpiMode::two_sided : found.mode;
+    return std::make_unique<MpiSource>(std::move(link), found.channel, mode);
+}
+
+MpiSource::MpiSource(std::shared_ptr<Link> link, std::uint32_t channel, MpiMode mode)
+    : link_(std::move(link)), channel_(channel), mode_(mode),
+      buffers_(most_tile_bytes, most_buffers) {
+    if (mode_ == MpiMode::push)
+        for (std::uint64_t at = 0; at + most_put_bytes <= Link::landing_bytes; at += most_put_bytes)
+            places_.push_back(at);
+}
+
+MpiSource::~MpiSource() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (!finalized)
+        say(Detach{}); // each rank for itself: it may be the last one that reads
+}
+
+void MpiSource::say(const Message& message) {
+    outgoing_.sweep();
+    outgoing_.send(link_->comm(), 0, tag(channel_, Talk::up), encode(message));
+}
+
+Announced MpiSource::next(std::chrono::nanoseconds limit) {
+    if (ended_)
+        return {Arrival::ended, nullptr};
+    if (!asked_)
+        say(Next{});
+    asked_ = true;
+    const auto deadline = Clock::now() + limit;
+    Received message;
+    for (Pauses pauses; !receive(link_->comm(), 0, tag(channel_, Talk::down), message);
+         pauses.pause()) {
+        outgoing_.sweep();
+        if (Clock::now() >= deadline)
+            return {Arrival::timeout, nullptr};
+    }
+    asked_ = false;
+    if (is_announce(message.bytes))
+        return {Arrival::step,
+                std::make_shared<const std::vector<std::byte>>(std::move(message.bytes))};
+    const Message said = decode_message(message.bytes);
+    ended_ = true;
+    if (std::holds_alternative<End>(said))
+        return {Arrival::ended, nullptr};
+    if (const auto* error = std::get_if<Error>(&said))
+        throw PeerGone(error->text);
+    throw StagingError("The writer sent something else than a step: build both sides from the same "
+                       "Uzushio.");
+}
+
+void MpiSource::release(std::uint64_t sequence) { say(Release{sequence}); }
+
+std::unique_ptr<Lane> MpiSource::lane(const Announce& step, std::uint32_t writer,
+                                      const std::vector<const Fetch*>& wanted) {
+    const SegmentPlace place = writer < step.places.size() ? step.places[writer] : SegmentPlace{};
+    if (mode_ != MpiMode::pull || place.process == 0)
+        return std::make_unique<AskLane>(*link_, channel_, static_cast<int>(writer), wanted,
+                                         buffers_, mode_ == MpiMode::push ? &places_ : nullptr,
+                                         outgoing_);
+    // An address of the writer's process: reckoned with, never looked at.
+    const std::span<const std::byte> segment(
+        reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(place.handle)), place.bytes);
+    std::vector<GetLane::Wanted> pieces;
+    for (const Fetch* fetch : wanted)
+        pieces.push_back(
+            {fetch->to, select(step.step, writer, fetch->request, segment), fetch->request.order});
+    return std::make_unique<GetLane>(link_->exposed(), static_cast<int>(writer), std::move(pieces),
+                                     buffers_);
+}
+
+void MpiSource::fetch(const Announce& step, std::span<const Fetch> wanted,
+                      std::chrono::nanoseconds limit) {
+    if (broken_)
+        throw StagingError("A read was given up before: detach from the stream, and attach again.");
+    std::map<std::uint32_t, std::vector<const Fetch*>> by_writer;
+    for (const Fetch& fetch : wanted) {
+        if (fetch.rank >= static_cast<std::uint32_t>(link_->writers()))
+            throw StagingError("The writer has no rank " + std::to_string(fetch.rank) + ".");
+        by_writer[fetch.rank].push_back(&fetch);
+    }
+    std::vector<std::unique_ptr<Lane>> lanes;
+    for (const auto& [writer, pieces] : by_writer)
+        lanes.push_back(lane(step, writer, pieces));
+    broken_ = true; // unless all comes
+    auto deadline = Clock::now() + limit;
+    for (Pauses pauses; !lanes.empty();) {
+        bool moved = false;
+        for (auto& one : lanes)
+            moved |= one->progress();
+        std::erase_if(lanes, [](const auto& one) { return one->done(); });
+        outgoing_.sweep();
+        if (moved) {
+            deadline = Clock::now() + limit;
+            pauses = {};
+        } else if (Clock::now() >= deadline) {
+            throw PeerSilent("The writer sent nothing for " + std::to_string(seconds(limit)) +
+                             " s: it is stopped, or overloaded. Detach, or wait longer "
+                             "(answer_limit).");
+        } else if (!lanes.empty()) {
+            pauses.pause();
+        }
+    }
+    broken_ = false;
+}
+
+} // namespace uzushio::staging::mpi

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "staging/engine_options.hpp"
+#include "staging/mpi/ask_lane.hpp"
+#include "staging/mpi/buffers.hpp"
+#include "staging/mpi/lane.hpp"
+#include "staging/mpi/link.hpp"
+#include "staging/mpi/outgoing.hpp"
+#include "staging/reader_options.hpp"
+#include "staging/source.hpp"
+#include "staging/team.hpp"
+
+namespace uzushio::staging::mpi {
+
+/// Reads a stream that is written in the same MPI job. Needs no thread: MPI_Init is enough.
+class MpiSource : public Source {
+  public:
+    /// Attach to the stream of this name. Collective over the team; waits for the writer up to the
+    /// options' limit. Then both sides are bound to make their link: a writer that is stopped at
+    /// this very moment delays it.
+    [[nodiscard]] static std::unique_ptr<Source> attach(const std::string& stream, const Team& team,
+                                                        const ReaderOptions& options);
+
+    MpiSource(std::shared_ptr<Link> link, std::uint32_t channel, MpiMode mode);
+    MpiSource(const MpiSource&) = delete;
+    MpiSource& operator=(const MpiSource&) = delete;
+    ~MpiSource() override;
+
+    [[nodiscard]] Announced next(std::chrono::nanoseconds limit) override;
+    /// `limit` is for silence: as long as something comes, it goes on.
+    void fetch(const Announce& step, std::span<const Fetch> wanted,
+               std::chrono::nanoseconds limit) override;
+    void release(std::uint64_t sequence) override;
+
+  private:
+    [[nodiscard]] std::unique_ptr<Lane> lane(const Announce& step, std::uint32_t writer,
+                                             const std::vector<const Fetch*>& wanted);
+    void say(const Message& message);
+
+    std::shared_ptr<Link> link_;
+    std::uint32_t channel_;
+    MpiMode mode_;
+    bool asked_ = false; ///< for the next step
+    bool ended_ = false;
+    bool broken_ = false; ///< a fetch was given up: what is left of it may still come
+    Buffers buffers_;
+    Places places_;
+    Outgoing outgoing_;
+};
+
+} // namespace uzushio::staging::mpi
