@@ -23,6 +23,9 @@ class Communicator {
         return Communicator(part);
     }
 
+    /// Takes over a communicator that the caller has made.
+    static Communicator adopt(MPI_Comm comm) { return Communicator(comm); }
+
     Communicator(Communicator&& other) noexcept
         : comm_(std::exchange(other.comm_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_) {
     }

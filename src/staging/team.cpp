@@ -89,8 +89,13 @@ std::string packed(const std::exception_ptr& error) {
 } // namespace
 
 Team::Team(MPI_Comm comm) {
-    if (comm != MPI_COMM_NULL)
-        comm_.emplace(parallel::Communicator::duplicate(comm));
+    if (comm == MPI_COMM_NULL)
+        return;
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Comm_idup(comm, &copy, &request);
+    wait_asleep(request);
+    comm_.emplace(parallel::Communicator::adopt(copy));
 }
 
 void Team::barrier() const {

@@ -49,6 +49,7 @@ struct Writer::State {
     Description description;
     BufferPool pool;
     bool step_open = false;
+    bool publishing = false; ///< in end_step, where work of engine inproc may run
     bool closed = false;
     std::int64_t index = 0;
     double time = 0;
@@ -109,6 +110,9 @@ void Writer::remove_block(std::uint64_t id) { state_->description.remove_block(i
 void Writer::begin_step(std::int64_t index, double time) {
     State& state = *state_;
     require(!state.closed, "The stream \"" + state.name + "\" is closed: no step can begin.");
+    require(!state.publishing,
+            "Step " + std::to_string(state.index) +
+                " is being published: no other can begin inside the work on it.");
     require(!state.step_open, "Step " + std::to_string(state.index) +
                                   " is open: end_step is missing before begin_step.");
     state.step_open = true;
@@ -154,10 +158,13 @@ std::optional<std::uint64_t> Writer::end_step() {
     } catch (...) {
         error = std::current_exception();
     }
+    require(!state.publishing, "end_step was called inside the work on a step.");
     state.step_open = false;
+    state.publishing = true;
     struct Over { // also when the engine throws
         State& state;
         ~Over() {
+            state.publishing = false;
             state.description.clear();
             state.pool.end_step();
         }

@@ -27,8 +27,6 @@ InprocEngine::InprocEngine(const Team& team)
 void InprocEngine::on_step(std::function<void(Reader&)> work) { work_.push_back(std::move(work)); }
 
 std::optional<std::uint64_t> InprocEngine::publish(LocalStep step) {
-    if (running_)
-        throw StagingError("A step was published inside the work on a step: let it end first.");
     const std::uint64_t sequence = counters_.published++;
     const bool changed = agree_on_change(step);
     if (work_.empty())
@@ -45,12 +43,10 @@ std::optional<std::uint64_t> InprocEngine::publish(LocalStep step) {
         std::chrono::steady_clock::time_point start;
         ~Leave() {
             engine.source_->leave();
-            engine.running_ = false;
             const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
             engine.counters_.seconds_waited += taken.count();
         }
     } leave{*this, start};
-    running_ = true;
     const std::size_t works = work_.size();
     for (std::size_t number = 0; number < works; ++number)
         run(number);

@@ -36,7 +36,6 @@ class InprocEngine : public WriterEngine {
     StepInfo part_;  ///< this rank's, when the table was gathered
     StepInfo whole_; ///< of all ranks
     bool gathered_ = false;
-    bool running_ = false;
     QueueCounters counters_;
 };
 

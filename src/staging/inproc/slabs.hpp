@@ -15,6 +15,8 @@ class Slabs {
     Slabs(const Extent& count, std::int64_t most) : count_(count) {
         left_ = !Box{{}, count}.empty();
         step_ = {1, 1, 1};
+        if (!left_)
+            return;
         for (std::size_t axis = 3; axis-- > 0;) {
             step_[axis] = std::clamp<std::int64_t>(most, 1, count[axis]);
             if (step_[axis] < count[axis])
