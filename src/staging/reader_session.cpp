@@ -14,8 +14,10 @@ std::optional<Error> ReaderSession::receive(const Message& message) {
         return {};
     }
     if (const auto* release = std::get_if<Release>(&message)) {
-        if (reader_.release(release->sequence))
+        if (reader_.release(release->sequence)) {
+            holds_ = false;
             return {};
+        }
         finished_ = true;
         return Error{ErrorCode::protocol, "Step " + std::to_string(release->sequence) +
                                               " was released, but this reader does not have it."};
@@ -30,12 +32,13 @@ std::optional<Error> ReaderSession::receive(const Message& message) {
 }
 
 std::shared_ptr<const std::vector<std::byte>> ReaderSession::poll() {
-    if (!waiting_ || finished_)
+    if (!waiting_ || holds_ || finished_)
         return nullptr;
     const Delivery delivery = reader_.next(std::chrono::nanoseconds(0));
     switch (delivery.arrival) {
     case Arrival::step:
         waiting_ = false;
+        holds_ = true;
         ++steps_;
         return std::static_pointer_cast<const Announcement>(delivery.payload);
     case Arrival::ended:

@@ -15,7 +15,8 @@ namespace uzushio::staging {
 using Announcement = std::vector<std::byte>;
 
 /// What a writer's rank 0 says to one reader on its control connection, whatever carries it. Its
-/// end detaches the reader and frees what it held.
+/// end detaches the reader and frees what it held. A reader holds one step at a time: the next one
+/// waits for its release, so that one who only asks cannot fill the queue.
 class ReaderSession {
   public:
     /// The queue's payloads must be Announcements.
@@ -38,6 +39,7 @@ class ReaderSession {
   private:
     QueueReader reader_;
     bool waiting_ = false; ///< for a step, since Next
+    bool holds_ = false;   ///< a step that was announced and not released
     bool finished_ = false;
     std::uint64_t steps_ = 0;
 };

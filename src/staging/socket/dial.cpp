@@ -85,7 +85,9 @@ asio::awaitable<Dialed> dial(asio::io_context& io, Call call, Deadline deadline)
         throw PeerSilent("What listens at " + call.address + " does not answer as a writer does.");
     } catch (const PeerGone&) {
         throw PeerGone("What listens at " + call.address +
-                       " closed the connection before it had shown who it is.");
+                       " closed the connection before it had shown who it is: it is just ending, " +
+                       (call.tls == nullptr ? "or it uses TLS, and this side does not."
+                                            : "or it does not use TLS, and this side does."));
     } catch (const DecodeError&) {
         throw StagingError("What listens at " + call.address +
                            " does not speak the protocol of staging; or it uses TLS, and this "

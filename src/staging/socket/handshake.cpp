@@ -84,7 +84,9 @@ asio::awaitable<Hello> expect_opening(Connection& connection, std::vector<std::b
     } catch (const DecodeError& error) {
         fault = error.what();
     }
-    if (fault && said.size() >= Frame::size + 4)
+    const bool is_hello = said.size() >= Frame::size + 4 && said[4] == std::byte{1} &&
+                          said[5] == std::byte{0};
+    if (fault && is_hello)
         for (std::size_t i = 4; i-- > 0;)
             hello.version =
                 hello.version << 8 | std::to_integer<std::uint32_t>(said[Frame::size + i]);

@@ -29,7 +29,7 @@ namespace uzushio::staging::socket {
 namespace {
 
 /// For a message to be there when it has begun, and for a peer to take some of what is sent.
-constexpr auto message_limit = std::chrono::seconds(10);
+constexpr auto message_limit = std::chrono::seconds(5);
 constexpr auto taking_limit = std::chrono::seconds(60);
 constexpr auto farewell_limit = std::chrono::seconds(1);
 

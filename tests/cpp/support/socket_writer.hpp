@@ -5,6 +5,8 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "staging/message_codec.hpp"
 #include "staging/queue.hpp"
 #include "staging/reader_session.hpp"
+#include "staging/socket/address.hpp"
 #include "staging/socket/contact.hpp"
 #include "staging/socket/service.hpp"
 #include "staging/step_info.hpp"
@@ -124,23 +127,20 @@ class HandMadeWriter {
         EngineOptions::Tcp tcp;
         QueueOptions queue;
         std::string stream = "flow";
+        std::string node; ///< with it, announces tell the addresses of segments
     };
 
     HandMadeWriter(const std::filesystem::path& contact, const Options& options)
         : options_(options), queue_(options.queue) {
-        Endpoints all;
         for (std::uint32_t rank = 0; rank < options.shape.ranks; ++rank) {
             held_.push_back(std::make_unique<HeldSteps>());
-            services_.push_back(std::make_unique<socket::SocketService>(
-                socket::SocketService::Owner{options.stream, rank, options.shape.ranks, ""},
-                secret_, options.tcp, *held_.back(), rank == 0 ? &queue_ : nullptr));
-            all.ranks.push_back(services_.back()->endpoint());
+            services_.push_back(make_service(rank, options.tcp));
+            all_.ranks.push_back(services_.back()->endpoint());
         }
         for (auto& service : services_)
-            service->open(all);
-        contact_.emplace(contact, socket::Contact{options.stream, "tcp", all.ranks[0].address,
-                                                  secret_, options.tcp.tls, 0, ""});
-        address_ = all.ranks[0].address;
+            service->open(all_);
+        contact_.emplace(contact, socket::Contact{options.stream, "tcp", address(), secret_,
+                                                  options.tcp.tls, 0, ""});
     }
 
     /// Returns whether the queue took it.
@@ -160,8 +160,29 @@ class HandMadeWriter {
                 HeldStep{number, std::make_shared<const StepInfo>(part), rank,
                          make_segment(step, rank, number)}));
         }
-        queue_.commit(std::make_shared<Announcement>(encode(Announce{number, {}, step})), bytes);
+        Announce announce{number, {}, step};
+        if (!options_.node.empty())
+            for (std::uint32_t rank = 0; rank < options_.shape.ranks; ++rank) {
+                const auto bytes_there = memory(number, rank);
+                announce.places.push_back({1, reinterpret_cast<std::uintptr_t>(bytes_there.data()),
+                                           bytes_there.size(), 1});
+            }
+        queue_.commit(std::make_shared<Announcement>(encode(announce)), bytes);
         return true;
+    }
+
+    [[nodiscard]] std::span<std::byte> memory(std::uint64_t number, std::uint32_t rank) {
+        return held_[rank]->find(number)->segment->bytes();
+    }
+
+    /// All connections with the rank are cut, and it listens at the same address again.
+    void restart_service(std::uint32_t rank) {
+        EngineOptions::Tcp tcp = options_.tcp;
+        tcp.port = static_cast<std::uint16_t>(
+            socket::parse_address(all_.ranks[rank].address)->port - rank);
+        services_[rank].reset();
+        services_[rank] = make_service(rank, tcp);
+        services_[rank]->open(all_);
     }
 
     void close(std::chrono::nanoseconds limit = std::chrono::seconds(10)) {
@@ -176,16 +197,24 @@ class HandMadeWriter {
     }
 
     [[nodiscard]] Queue& queue() { return queue_; }
-    [[nodiscard]] const std::string& address() const { return address_; }
+    [[nodiscard]] const std::string& address() const { return all_.ranks[0].address; }
     [[nodiscard]] const socket::Secret& secret() const { return secret_; }
     [[nodiscard]] socket::SocketService& service(std::uint32_t rank) { return *services_[rank]; }
 
   private:
+    std::unique_ptr<socket::SocketService> make_service(std::uint32_t rank,
+                                                        const EngineOptions::Tcp& tcp) {
+        return std::make_unique<socket::SocketService>(
+            socket::SocketService::Owner{options_.stream, rank, options_.shape.ranks,
+                                         options_.node},
+            secret_, tcp, *held_[rank], rank == 0 ? &queue_ : nullptr);
+    }
+
     Options options_;
     socket::Secret secret_ = socket::make_secret();
     Queue queue_;
     std::uint64_t published_ = 0;
-    std::string address_;
+    Endpoints all_;
     std::vector<std::unique_ptr<HeldSteps>> held_;
     std::vector<std::unique_ptr<socket::SocketService>> services_;
     std::optional<socket::PublishedContact> contact_;

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "staging/planner.hpp"
+#include "staging/select.hpp"
+#include "staging/socket/source.hpp"
+#include "support/socket_writer.hpp"
+
+namespace uzushio::staging::testing {
+
+/// Reads steps of a HandMadeWriter as the Reader of the staging room does, and checks every value.
+class CheckingReader {
+  public:
+    explicit CheckingReader(const std::string& contact, const ReaderOptions& options = {},
+                            std::unique_ptr<socket::SegmentMapper> mapper = nullptr)
+        : source_(contact, Team(), options, std::move(mapper)), limit_(options.answer_limit) {}
+
+    Arrival next(std::chrono::nanoseconds limit) {
+        const Announced announced = source_.next(limit);
+        if (announced.arrival == Arrival::step) {
+            const auto frame = decode_frame(std::span(*announced.message).first<Frame::size>());
+            step_ = std::get<Announce>(
+                decode(frame, std::span(*announced.message).subspan(Frame::size)));
+        }
+        return announced.arrival;
+    }
+
+    [[nodiscard]] std::vector<std::byte> read(const Box& box) {
+        const auto components = static_cast<std::int64_t>(step_.step.fields[0].components);
+        std::vector<std::byte> values(static_cast<std::size_t>(box.volume() * components * 4));
+        const ArrayView to = packed_view(values.data(), box.count, components, 4);
+        const Plan plan = Planner(step_.step, 0).plan(box);
+        EXPECT_TRUE(plan.missing.empty());
+        std::vector<Fetch> wanted;
+        for (const Piece& piece : plan.pieces)
+            wanted.push_back({piece.rank, request_of(step_.step, piece, step_.sequence, 0),
+                              to.sub(piece.target)});
+        source_.fetch(step_, wanted, limit_);
+        return values;
+    }
+
+    /// Whether the values in the box are those that were published.
+    [[nodiscard]] ::testing::AssertionResult holds(const Box& box) {
+        const auto values = read(box);
+        const std::int64_t components = step_.step.fields[0].components;
+        std::size_t at = 0;
+        for (std::int64_t z = box.start[0]; z < box.end(0); ++z)
+            for (std::int64_t y = box.start[1]; y < box.end(1); ++y)
+                for (std::int64_t x = box.start[2]; x < box.end(2); ++x)
+                    for (std::int64_t c = 0; c < components; ++c, at += 4) {
+                        float value = 0;
+                        std::memcpy(&value, values.data() + at, 4);
+                        if (value != value_at(step_.sequence,
+                                              step_.step.topologies[0].elements.count, z, y, x, c,
+                                              components))
+                            return ::testing::AssertionFailure()
+                                   << "wrong value in " << to_string(box) << " at " << z << ", "
+                                   << y << ", " << x << ", component " << c;
+                    }
+        return ::testing::AssertionSuccess();
+    }
+    [[nodiscard]] ::testing::AssertionResult holds() { return holds(everything()); }
+
+    [[nodiscard]] Box everything() const { return step_.step.topologies[0].elements; }
+    void release() { source_.release(step_.sequence); }
+    [[nodiscard]] const Announce& step() const { return step_; }
+    [[nodiscard]] socket::SocketSource& source() { return source_; }
+
+  private:
+    socket::SocketSource source_;
+    std::chrono::nanoseconds limit_;
+    Announce step_;
+};
+
+inline Box random_box(std::mt19937& random, const Extent& n) {
+    Box box;
+    for (std::size_t a = 0; a < 3; ++a) {
+        box.start[a] = std::uniform_int_distribution<std::int64_t>(0, n[a] - 1)(random);
+        box.count[a] = std::uniform_int_distribution<std::int64_t>(1, n[a] - box.start[a])(random);
+    }
+    return box;
+}
+
+/// The text of what is thrown, or "nothing".
+template <class Fault, class Work> std::string text_of(Work&& work) {
+    try {
+        work();
+    } catch (const Fault& fault) {
+        return fault.what();
+    } catch (const std::exception& other) {
+        return std::string("another kind: ") + other.what();
+    }
+    return "nothing";
+}
+
+} // namespace uzushio::staging::testing

@@ -1,0 +1,152 @@
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "staging/socket/address.hpp"
+#include "staging/socket/contact.hpp"
+#include "staging/staging_error.hpp"
+#include "support/socket_reader.hpp"
+
+namespace uzushio::staging::socket {
+namespace {
+
+using staging::testing::Folder;
+using staging::testing::text_of;
+
+Contact contact() { return {"flow", "tcp", "127.0.0.1:4711", make_secret(), true, 0, ""}; }
+
+unsigned mode_of(const std::filesystem::path& file) {
+    struct stat status{};
+    EXPECT_EQ(::stat(file.c_str(), &status), 0);
+    return status.st_mode & 07777u;
+}
+
+std::string content(const std::filesystem::path& file) {
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+}
+
+void write(const std::filesystem::path& file, const std::string& text) {
+    std::ofstream(file) << text;
+    ::chmod(file.c_str(), 0600);
+}
+
+TEST(StagingContact, WhatIsWrittenIsRead) {
+    const Folder folder;
+    const Contact sent = contact();
+    const PublishedContact published(folder / "flow.contact", sent);
+    const auto got = read_contact(folder / "flow.contact");
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->stream, sent.stream);
+    EXPECT_EQ(got->engine, sent.engine);
+    EXPECT_EQ(got->address, sent.address);
+    EXPECT_EQ(got->secret, sent.secret);
+    EXPECT_TRUE(got->tls);
+    EXPECT_EQ(got->process, static_cast<std::uint64_t>(::getpid()));
+    EXPECT_FALSE(got->host.empty());
+}
+
+TEST(StagingContact, OnlyTheUserMayReadItWhateverTheMaskSays) {
+    const Folder folder;
+    const mode_t before = ::umask(0);
+    const PublishedContact published(folder / "c", contact());
+    ::umask(before);
+    EXPECT_EQ(mode_of(folder / "c"), 0600u);
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / "."), {}), 1)
+        << "the draft is still there";
+}
+
+TEST(StagingContact, AFileThatOthersMayReadIsRefused) {
+    const Folder folder;
+    const PublishedContact published(folder / "c", contact());
+    for (const mode_t mode : {0640u, 0604u, 0620u, 0601u}) {
+        ASSERT_EQ(::chmod((folder / "c").c_str(), mode), 0);
+        const std::string text = text_of<StagingError>([&] { (void)read_contact(folder / "c"); });
+        EXPECT_NE(text.find("gives others rights"), std::string::npos) << text;
+    }
+}
+
+TEST(StagingContact, AFileOfAnotherUserIsRefused) {
+    if (::geteuid() != 0)
+        GTEST_SKIP() << "only root can give a file away";
+    const Folder folder;
+    const PublishedContact published(folder / "c", contact());
+    ASSERT_EQ(::chown((folder / "c").c_str(), 12345, 12345), 0);
+    const std::string text = text_of<StagingError>([&] { (void)read_contact(folder / "c"); });
+    EXPECT_NE(text.find("belongs to another user"), std::string::npos) << text;
+}
+
+TEST(StagingContact, AnEarlierFileIsReplacedAndOnlyOnesOwnRemoved) {
+    const Folder folder;
+    write(folder / "c", "what a writer before left behind");
+    auto first = std::make_unique<PublishedContact>(folder / "c", contact());
+    const Contact second = contact();
+    {
+        const PublishedContact published(folder / "c", second);
+        first.reset();
+        ASSERT_TRUE(read_contact(folder / "c")) << "the first removed the second's file";
+        EXPECT_EQ(read_contact(folder / "c")->secret, second.secret);
+    }
+    EXPECT_FALSE(read_contact(folder / "c"));
+}
+
+TEST(StagingContact, WhatIsNoContactIsRefused) {
+    const Folder folder;
+    std::string good;
+    {
+        const PublishedContact published(folder / "good", contact());
+        good = content(folder / "good");
+    }
+    const auto with = [&](const std::string& what, const std::string& instead) {
+        std::string text = good;
+        const std::size_t at = text.find(what);
+        EXPECT_NE(at, std::string::npos) << what;
+        return text.replace(at, what.size(), instead);
+    };
+    for (const std::string& text :
+         {std::string(), std::string("{"), std::string("[]"), std::string("{}"),
+          good.substr(0, good.size() / 2), with("\"tls\": true", "\"tls\": 3"),
+          with("\"secret\": \"", "\"secret\": \"x"), with("\"address\"", "\"adress\""),
+          with("\"uzushio_contact\": 1", "\"uzushio_contact\": 2"), std::string(20000, ' ') + good,
+          std::string(10000, '[')}) {
+        write(folder / "c", text);
+        EXPECT_THROW((void)read_contact(folder / "c"), StagingError) << text.substr(0, 200);
+    }
+    EXPECT_THROW((void)read_contact(folder / "."), StagingError);
+    EXPECT_FALSE(read_contact(folder / "none"));
+    EXPECT_FALSE(read_contact(folder / "no" / "folder"));
+}
+
+TEST(StagingContact, AFolderThatIsNotThereIsNamed) {
+    const Folder folder;
+    const std::string text =
+        text_of<StagingError>([&] { PublishedContact(folder / "no" / "c", contact()); });
+    EXPECT_NE(text.find((folder / "no" / "c").string()), std::string::npos) << text;
+}
+
+TEST(StagingContact, ASecretSurvivesItsTextAndNoOtherTextIsOne) {
+    const Secret secret = make_secret();
+    EXPECT_EQ(parse_secret(to_text(secret)), secret);
+    EXPECT_NE(make_secret(), secret);
+    for (const std::string& text : {std::string(), std::string(63, 'a'), std::string(65, 'a'),
+                                    std::string(63, 'a') + "g", std::string(63, 'a') + "\n"}) {
+        const std::string said = text_of<StagingError>([&] { (void)parse_secret(text); });
+        EXPECT_NE(said.find("64 hexadecimal digits"), std::string::npos) << said;
+    }
+}
+
+TEST(StagingContact, AddressesAreHostAndPort) {
+    EXPECT_EQ(parse_address("node7:80")->host, "node7");
+    EXPECT_EQ(parse_address("[::1]:8080")->host, "::1");
+    EXPECT_EQ(to_text(*parse_address("[::1]:8080")), "[::1]:8080");
+    EXPECT_EQ(to_text(*parse_address("node7:65535")), "node7:65535");
+    for (const char* text : {"", ":1", "node", "node:", "node:0", "node:65536", "node:1x", "::1:80",
+                             "a/b:1", "[]:1", "node:-1"})
+        EXPECT_FALSE(parse_address(text)) << text;
+}
+
+} // namespace
+} // namespace uzushio::staging::socket
