@@ -13,6 +13,7 @@
 
 #include "staging/decode_error.hpp"
 #include "staging/message_codec.hpp"
+#include "staging/model_error.hpp"
 #include "staging/select.hpp"
 #include "staging/step_info.hpp"
 
@@ -50,7 +51,7 @@ void try_body(std::uint16_t type, std::span<const std::byte> body, const Limits&
                 try {
                     const auto view = view_of(announce->step, block, array, segment);
                     require(view.bytes() <= 64, "a view reaches out of its segment");
-                } catch (const std::invalid_argument&) {
+                } catch (const ModelError&) {
                 }
     }
 }

@@ -84,8 +84,8 @@ asio::awaitable<Hello> expect_opening(Connection& connection, std::vector<std::b
     } catch (const DecodeError& error) {
         fault = error.what();
     }
-    const bool is_hello = said.size() >= Frame::size + 4 && said[4] == std::byte{1} &&
-                          said[5] == std::byte{0};
+    const bool is_hello =
+        said.size() >= Frame::size + 4 && said[4] == std::byte{1} && said[5] == std::byte{0};
     if (fault && is_hello)
         for (std::size_t i = 4; i-- > 0;)
             hello.version =

@@ -20,6 +20,10 @@ namespace {
 
 using asio::ip::tcp;
 
+/// A stranger keeps its place for so long, even in a crowd.
+constexpr auto sparing_time = std::chrono::milliseconds(500);
+constexpr auto crowd_pause = std::chrono::milliseconds(10);
+
 /// Until file descriptors or memory are there again.
 constexpr auto accept_pause = std::chrono::milliseconds(100);
 
@@ -85,8 +89,8 @@ void Listener::start() { asio::co_spawn(io_, accept_all(), asio::detached); }
 void Listener::stop() noexcept {
     asio::error_code fault;
     acceptor_.close(fault);
-    for (const auto& connection : strangers_)
-        connection->close();
+    for (const Stranger& stranger : strangers_)
+        stranger.connection->close();
 }
 
 asio::awaitable<void> Listener::accept_all() {
@@ -94,6 +98,11 @@ asio::awaitable<void> Listener::accept_all() {
         asio::error_code fault;
         tcp::socket socket =
             co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, fault));
+        asio::steady_timer pause(io_);
+        while (crowded() && acceptor_.is_open()) {
+            pause.expires_after(crowd_pause);
+            co_await pause.async_wait(asio::use_awaitable);
+        }
         if (!acceptor_.is_open())
             co_return;
         try {
@@ -104,15 +113,20 @@ asio::awaitable<void> Listener::accept_all() {
             }
         } catch (const std::exception&) { // no memory: the same as no descriptors
         }
-        asio::steady_timer pause(io_, accept_pause);
+        pause.expires_after(accept_pause);
         co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, fault));
     }
 }
 
+bool Listener::crowded() const {
+    return strangers_.size() >= most_strangers && Clock::now() < strangers_.front().spared;
+}
+
 asio::awaitable<void> Listener::welcome(std::shared_ptr<Connection> connection) {
     if (strangers_.size() >= most_strangers)
-        strangers_.front()->close(); // its own coroutine takes it off the list
-    const auto place = strangers_.insert(strangers_.end(), connection);
+        strangers_.front().connection->close(); // its own coroutine takes it off the list
+    const Stranger stranger{connection, after(sparing_time)};
+    const auto place = strangers_.insert(strangers_.end(), stranger);
     const std::optional<Hello> hello = co_await prove(connection);
     strangers_.erase(place);
     if (!hello) {

@@ -20,12 +20,12 @@
 
 namespace uzushio::staging::socket {
 
-/// Lets in who knows the secret. Peers that have not proved it are few, have a few seconds and a
-/// few kilobytes, and the oldest of them goes when a new one comes: whoever knows the secret gets
-/// in, however many there are that do not.
+/// Lets in who knows the secret. Peers that have not proved it are few, and have a few seconds and
+/// a few kilobytes. When there are too many, the oldest goes for a new one, but each has the time
+/// that a handshake takes: whoever knows the secret gets in, however many there are that do not.
 class Listener {
   public:
-    static constexpr std::size_t most_strangers = 64;
+    static constexpr std::size_t most_strangers = 128;
     static constexpr std::size_t most_peers = 1024;
 
     /// Takes a connection over from the handshake on; its end closes it. What it throws, closes the
@@ -60,7 +60,12 @@ class Listener {
     Serve serve_;
     std::string address_;
     asio::ip::tcp::acceptor acceptor_;
-    std::list<std::shared_ptr<Connection>> strangers_;
+    struct Stranger {
+        std::shared_ptr<Connection> connection;
+        Deadline spared; ///< until then
+    };
+    [[nodiscard]] bool crowded() const;
+    std::list<Stranger> strangers_;
     std::size_t peers_ = 0;
 };
 
