@@ -40,13 +40,15 @@ const Options& checked(const Options& options) {
 
 Compositor::Compositor(MPI_Comm comm, const Options& options)
     : options_(checked(options)), comm_(parallel::Communicator::duplicate(comm)),
-      shop_(shape(options), comm_.get()), method_(parse_method(options.algorithm)) {
+      shop_(shape(options), comm_.get(), options.frames), method_(parse_method(options.algorithm)) {
     require(options.root >= 0 && options.root < comm_.size(),
             "the root " + std::to_string(options.root) + " is not one of the " +
                 std::to_string(comm_.size()) + " ranks");
-    if (method_.name == "hybrid")
+    if (method_.name == "hybrid" || method_.name == "auto")
         node_ = std::make_unique<NodeStage>(comm_.get(), shop_.shape, options.frames,
                                             options.ranks_per_node);
+    planner_ = std::make_unique<Planner>(shop_.shape, comm_.rank(), options.root, options.gather,
+                                         options.fan_in, node_.get());
     std::vector<int> all(static_cast<std::size_t>(comm_.size()));
     std::iota(all.begin(), all.end(), 0);
     set_order(all);
@@ -69,43 +71,18 @@ void Compositor::set_order(std::span<const int> front_to_back) {
                 "the visibility order names rank " + std::to_string(rank) + " twice");
     }
     order_.assign(front_to_back.begin(), front_to_back.end());
-    plan_ = plan(order_);
+    chosen_ = method_.name == "auto" ? planner_->choose(order_, machine()) : method_;
+    plan_ = std::make_shared<Plan>(planner_->plan(chosen_, order_));
 }
 
-std::shared_ptr<const Compositor::Plan> Compositor::plan(std::span<const int> order) const {
-    auto plan = std::make_shared<Plan>();
-    Arrangement arrangement{shop_.shape.pixels(), options_.root, options_.gather, options_.fan_in,
-                            Width::narrow};
-    const int rank = comm_.rank();
-    if (!node_) {
-        plan->schedule = schedule(arrange(method_, order, arrangement), rank);
-        return plan;
-    }
-    const int root = options_.gather ? options_.root : -1;
-    auto segments = node_->segments(order, root);
-    std::vector<int> leaders;
-    bool alone = true; // every rank is a segment of its own: there is nothing to share
-    for (const auto& segment : segments) {
-        leaders.push_back(segment.leader);
-        alone = alone && segment.members.size() == 1;
-    }
-    plan->width = alone ? Width::narrow : Width::wide;
-    if (segments.size() == 1 && !alone && (segments[0].leader == root || !options_.gather)) {
-        plan->width = Width::narrow;
-        plan->all_here = segments[0].leader == rank;
-    } else {
-        arrangement.input = plan->width;
-        plan->schedule = schedule(arrange(method_.parts[0], leaders, arrangement), rank);
-    }
-    for (auto& segment : segments) {
-        const bool member = std::ranges::find(segment.members, rank) != segment.members.end();
-        if (segment.members.size() == 1 || (!member && segment.leader != rank))
-            continue;
-        plan->leads = segment.leader == rank;
-        plan->segment = std::make_shared<Segment>(std::move(segment));
-        break;
-    }
-    return plan;
+const Machine& Compositor::machine() {
+    if (!machine_)
+        machine_ = measure(comm_.get(), options_.format);
+    return *machine_;
+}
+
+double Compositor::predict(const Method& method) {
+    return planner_->predict(method, order_, machine());
 }
 
 int Compositor::next_slot() const {

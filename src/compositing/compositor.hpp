@@ -11,7 +11,7 @@
 
 #include "compositing/frame.hpp"
 #include "compositing/method.hpp"
-#include "compositing/node_stage.hpp"
+#include "compositing/planner.hpp"
 #include "parallel/communicator.hpp"
 
 namespace uzushio::compositing {
@@ -97,6 +97,16 @@ class Compositor {
     void progress();
 
     [[nodiscard]] const Options& options() const { return options_; }
+    /// The algorithm of the next picture: what `auto` has chosen for its order, or what was asked
+    /// for.
+    [[nodiscard]] const Method& algorithm() const { return chosen_; }
+    /// What the ranks of this job can do; measured at the first call (collective), or when `auto`
+    /// needed it.
+    const Machine& machine();
+    /// Seconds that an algorithm will take for the next picture if every pixel is active
+    /// (collective at the first call). A hybrid can be predicted by a compositor that is one, or
+    /// `auto`.
+    [[nodiscard]] double predict(const Method& method);
     /// The order of the pixels in tiles.
     [[nodiscard]] const Interlace& interlace() const { return shop_.shape.order; }
     [[nodiscard]] int under_way() const { return static_cast<int>(queue_.size()); }
@@ -106,15 +116,6 @@ class Compositor {
     [[nodiscard]] std::size_t messages() const { return messages_; }
 
   private:
-    /// Who does what while the visibility order stays as it is.
-    struct Plan {
-        Schedule schedule;
-        /// The ranks with which this one shares memory, if they composite first.
-        std::shared_ptr<const Segment> segment;
-        bool leads = false;          ///< this rank gets what the segment composites
-        bool all_here = false;       ///< which is the picture
-        Width width = Width::narrow; ///< of it
-    };
     struct Slot {
         std::unique_ptr<Frame> frame;
         std::shared_ptr<const Plan> plan;
@@ -124,7 +125,6 @@ class Compositor {
     };
 
     [[nodiscard]] int next_slot() const;
-    [[nodiscard]] std::shared_ptr<const Plan> plan(std::span<const int> order) const;
     [[nodiscard]] bool done(const Slot& slot) const;
     void move_messages(bool wait);
     void move_nodes();
@@ -134,7 +134,10 @@ class Compositor {
     parallel::Communicator comm_;
     Workshop shop_;
     Method method_;
-    std::unique_ptr<NodeStage> node_; ///< if the algorithm is a hybrid
+    std::optional<Machine> machine_;
+    std::unique_ptr<NodeStage> node_; ///< if the algorithm is a hybrid, or may be
+    std::unique_ptr<Planner> planner_;
+    Method chosen_;
     std::vector<int> order_;
     std::shared_ptr<const Plan> plan_;
     std::vector<Slot> slots_;

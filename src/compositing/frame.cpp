@@ -38,11 +38,12 @@ void Frame::prepare(const Schedule& schedule) {
         used += padded(static_cast<std::size_t>(pixels) * shape.bytes(width));
         return offset;
     };
-    std::size_t most_layers = 1;
+    std::size_t most_layers = 1, messages = 0;
     for (std::size_t s = 0; s < stages.size(); ++s) {
         const auto& stage = stages[s];
         auto& work = work_[s];
         most_layers = std::max(most_layers, stage.layers.size());
+        messages += stage.pieces.size();
         // What is only put together, at its place in memory, is received there.
         const bool here = final(s) && stage.layers.size() == 1 && whole && shape.order.none();
         for (std::size_t l = 0; l < stage.layers.size(); ++l) {
@@ -51,6 +52,7 @@ void Frame::prepare(const Schedule& schedule) {
                 const auto& from = stage.layers[l][c];
                 if (from.rank < 0)
                     continue;
+                ++messages;
                 const bool in_place = here && shape.bytes(from.width) == shape.bytes();
                 const auto bytes = static_cast<std::size_t>(from.region.size()) * shape.bytes();
                 if (in_place)
@@ -88,6 +90,8 @@ void Frame::prepare(const Schedule& schedule) {
                 settle(work_[s].pieces[p]);
     }
     spare_ = memory_.data() + spare_at;
+    // Messages that have ended are forgotten a little later.
+    shop_.requests.reserve(2 * static_cast<std::size_t>(shop_.frames) * messages);
     shop_.cursors.reserve(most_layers);
     shop_.merger = Merger(std::max<std::size_t>(16, most_layers));
 }

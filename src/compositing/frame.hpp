@@ -13,11 +13,13 @@ namespace uzushio::compositing {
 
 /// What all frames of one compositor work with, one at a time.
 struct Workshop {
-    explicit Workshop(const Shape& of, MPI_Comm communicator)
-        : shape(of), comm(communicator), encoder(of.pixels()), runs(of.pixels()), merger(16) {}
+    Workshop(const Shape& of, MPI_Comm communicator, int pictures)
+        : shape(of), comm(communicator), frames(pictures), encoder(of.pixels()), runs(of.pixels()),
+          merger(16) {}
 
     Shape shape;
     MPI_Comm comm;
+    int frames; ///< that may be under way
     Requests requests;
     Encoder encoder;
     RunList runs;

@@ -2,7 +2,20 @@
 
 namespace uzushio::compositing {
 
+void Requests::reserve(std::size_t messages) {
+    requests_.reserve(messages);
+    purposes_.reserve(messages);
+    if (ended_.size() < messages) {
+        ended_.resize(messages);
+        statuses_.resize(messages);
+    }
+}
+
 MPI_Request* Requests::place(Purpose purpose) {
+    if (open_ == 0) {
+        requests_.clear();
+        purposes_.clear();
+    }
     requests_.push_back(MPI_REQUEST_NULL);
     purposes_.push_back(purpose);
     ++open_;

@@ -17,6 +17,9 @@ class Requests {
         int message = -1;
     };
 
+    /// Make room for so many messages at a time.
+    void reserve(std::size_t messages);
+
     void send(const void* data, std::size_t bytes, int to, int tag, MPI_Comm comm, int frame);
     void receive(void* data, std::size_t most, int from, int tag, MPI_Comm comm, Purpose purpose);
 
