@@ -26,6 +26,7 @@ template <class Wire> void parts(Wire& wire, Is<Hello> auto& m) {
     wire.number(m.ranks);
     wire.number(m.target);
     wire.text(m.stream, "name");
+    wire.number(m.session);
 }
 
 template <class Wire> void parts(Wire& wire, Is<Challenge> auto& m) { wire.raw(m.nonce); }
@@ -37,6 +38,7 @@ template <class Wire> void parts(Wire& wire, Is<Endpoints> auto& m) {
         wire.text(endpoint.address, "address");
         wire.text(endpoint.node, "node");
     });
+    wire.number(m.session);
 }
 
 template <class Wire> void parts(Wire& wire, Is<Announce> auto& m) {

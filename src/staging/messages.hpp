@@ -35,6 +35,8 @@ struct Hello {
     std::uint32_t ranks = 1;  ///< of who says this
     std::uint32_t target = 0; ///< rank of the writer that is spoken to, also through relays
     std::string stream; ///< name that the writer opened, and that the reader wants; empty: any
+    std::uint64_t session =
+        0; ///< on data connections: that of the Endpoints which named the target
     bool operator==(const Hello&) const = default;
 };
 
@@ -62,6 +64,8 @@ struct Endpoint {
 /// Where the ranks of the writer can be reached, in order of rank.
 struct Endpoints {
     std::vector<Endpoint> ranks;
+    /// Of a relay: another writer behind it, another number. Requests for one never reach the next.
+    std::uint64_t session = 0;
     bool operator==(const Endpoints&) const = default;
 };
 

@@ -157,7 +157,8 @@ inline Message message(Random& random, std::size_t type) {
                      u32(),
                      u32(),
                      u32(),
-                     text(random)};
+                     text(random),
+                     random()};
     case 2:
         return Challenge{noise<32>(random)};
     case 3:
@@ -166,6 +167,7 @@ inline Message message(Random& random, std::size_t type) {
         Endpoints endpoints;
         for (std::int64_t n = draw(random, 0, 5); n > 0; --n)
             endpoints.ranks.push_back({text(random, 30), text(random, 30)});
+        endpoints.session = random();
         return endpoints;
     }
     case 5: {

@@ -12,6 +12,7 @@
 #include <asio/redirect_error.hpp>
 #include <asio/use_awaitable.hpp>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -217,6 +218,68 @@ asio::awaitable<void> Connection::send(std::span<const std::byte> bytes,
     co_await send(std::span(&buffer, 1), patience);
 }
 
+// ---- bytes that are passed on ------------------------------------------------------------------
+
+Transfer Connection::try_peek(std::span<std::byte> to) {
+    if (has_input()) {
+        const std::size_t size = std::min(to.size(), input_end_ - input_begin_);
+        std::memcpy(to.data(), input_.data() + input_begin_, size);
+        return {size, Want::nothing};
+    }
+    if (!input_.empty()) // no more messages: 16 KiB for each of many connections are not little
+        std::vector<std::byte>().swap(input_);
+    if (tls_)
+        return tls_->peek(to);
+    for (;;) {
+        const ssize_t got = ::recv(socket_.native_handle(), to.data(), to.size(), MSG_PEEK);
+        if (got >= 0)
+            return {static_cast<std::size_t>(got), Want::nothing};
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
+            return {0, Want::read};
+        if (errno != EINTR)
+            cut(errno);
+    }
+}
+
+void Connection::skip(std::size_t bytes) {
+    const std::size_t kept = std::min(bytes, input_end_ - input_begin_);
+    input_begin_ += kept;
+    bytes -= kept;
+    if (tls_ && bytes > 0) {
+        tls_->skip(bytes);
+        return;
+    }
+    while (bytes > 0) {
+        // TCP lets go of them without a copy.
+        const ssize_t got = ::recv(socket_.native_handle(), nullptr, bytes, MSG_TRUNC);
+        if (got > 0)
+            bytes -= static_cast<std::size_t>(got);
+        else if (got == 0)
+            closed();
+        else if (errno != EINTR)
+            cut(errno);
+    }
+}
+
+std::size_t Connection::held_in() const {
+    int bytes = 0;
+    if (!socket_.is_open() || ::ioctl(handle(), SIOCINQ, &bytes) != 0)
+        return 0;
+    return static_cast<std::size_t>(bytes) + (input_end_ - input_begin_);
+}
+
+std::size_t Connection::held_out() const {
+    int bytes = 0;
+    if (!socket_.is_open() || ::ioctl(handle(), SIOCOUTQ, &bytes) != 0)
+        return 0;
+    return static_cast<std::size_t>(bytes);
+}
+
+void Connection::limit_ahead(std::size_t bytes) {
+    const int window = static_cast<int>(std::min<std::size_t>(bytes, INT_MAX));
+    (void)::setsockopt(handle(), IPPROTO_TCP, TCP_WINDOW_CLAMP, &window, sizeof window);
+}
+
 // ---- messages ---------------------------------------------------------------------------------
 
 /// Have at least so many bytes in `input_`.
@@ -272,9 +335,7 @@ void Connection::finish() noexcept {
 
 bool Connection::delivered() const {
     int bytes = 0;
-    return ::ioctl(const_cast<asio::ip::tcp::socket&>(socket_).native_handle(), SIOCOUTQ, &bytes) !=
-               0 ||
-           bytes == 0;
+    return ::ioctl(handle(), SIOCOUTQ, &bytes) != 0 || bytes == 0;
 }
 
 void Connection::close() noexcept {

@@ -71,6 +71,23 @@ class Connection : public std::enable_shared_from_this<Connection> {
     [[nodiscard]] asio::awaitable<std::size_t> write_some(std::span<const iovec> from,
                                                           Deadline deadline);
 
+    // For a relay, which passes bytes on and keeps none: what it cannot send yet stays where it is.
+
+    /// Bytes that have arrived, copied to `to` and not taken away; none yet: what to wait for. No
+    /// bytes while nothing is wanted: the other side has closed.
+    [[nodiscard]] Transfer try_peek(std::span<std::byte> to);
+    /// Take away bytes that `try_peek` has shown.
+    void skip(std::size_t bytes);
+    /// Send what can be sent at once. After a `want`, to be repeated with the same bytes.
+    [[nodiscard]] Transfer try_write(std::span<const iovec> from);
+    [[nodiscard]] asio::awaitable<void> can_peek(Want want) { return wait(want, reading_, never); }
+    [[nodiscard]] asio::awaitable<void> can_write(Want want) { return wait(want, writing_, never); }
+    /// Bytes that the system holds: arrived, and sent but not received by the other side's system.
+    [[nodiscard]] std::size_t held_in() const;
+    [[nodiscard]] std::size_t held_out() const;
+    /// Let the other side send no more than so many bytes ahead.
+    void limit_ahead(std::size_t bytes);
+
     /// Send no more. The other side reads what was sent, then the end.
     void finish() noexcept;
     /// Whether the other side's system has everything that was sent.
@@ -92,11 +109,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
         Deadline armed = never;
         bool expired = false;
     };
+    [[nodiscard]] int handle() const {
+        return const_cast<asio::ip::tcp::socket&>(socket_).native_handle();
+    }
     void watch(Watch& watch, Deadline deadline);
     void arm(Watch& watch);
     [[nodiscard]] asio::awaitable<void> wait(Want want, Watch& watch, Deadline deadline);
     [[nodiscard]] Transfer try_read(std::span<const iovec> to);
-    [[nodiscard]] Transfer try_write(std::span<const iovec> from);
     [[nodiscard]] asio::awaitable<void> fill(std::size_t bytes, Deadline first,
                                              std::chrono::nanoseconds rest);
 

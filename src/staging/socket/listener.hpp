@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "staging/engine_options.hpp"
 #include "staging/messages.hpp"
@@ -40,6 +41,8 @@ class Listener {
 
     /// What readers are told.
     [[nodiscard]] const std::string& address() const { return address_; }
+    /// What peers are told that the stream is called, from now on.
+    void rename(std::string stream) { hello_.stream = std::move(stream); }
     /// On the thread that runs `io`.
     void start();
     void stop() noexcept;

@@ -30,6 +30,8 @@ std::string seconds(std::chrono::nanoseconds time) {
     return text.str();
 }
 
+} // namespace
+
 asio::awaitable<Meeting> call_on(asio::io_context& io, Contact contact, Hello hello,
                                  Deadline deadline) {
     Meeting meeting;
@@ -41,6 +43,11 @@ asio::awaitable<Meeting> call_on(asio::io_context& io, Contact contact, Hello he
     const Incoming incoming =
         co_await dialed.connection->receive(Limits{}, after(handshake_limit), handshake_limit);
     const Message message = incoming.message();
+    if (const auto* error = std::get_if<Error>(&message)) {
+        if (error->code == ErrorCode::gone) // a relay that waits for the writer itself
+            throw PeerGone(error->text);
+        throw Refused(error->code, error->text);
+    }
     if (const auto* endpoints = std::get_if<Endpoints>(&message))
         meeting.endpoints = *endpoints;
     if (meeting.endpoints.ranks.empty())
@@ -51,6 +58,22 @@ asio::awaitable<Meeting> call_on(asio::io_context& io, Contact contact, Hello he
     co_return meeting;
 }
 
+std::optional<Contact> contact_at(const std::string& address, const ReaderOptions& options) {
+    if (!is_address(address))
+        return {};
+    if (options.secret.empty())
+        throw StagingError("To attach to " + address +
+                           " its secret is needed, from the writer's contact file: give it as the "
+                           "option `secret`, or give the contact file.");
+    Contact contact;
+    contact.address = address;
+    contact.secret = parse_secret(options.secret);
+    contact.tls = options.tls;
+    return contact;
+}
+
+namespace {
+
 /// One search. Remembers what was found last, for the message at its end.
 class Search {
   public:
@@ -59,16 +82,7 @@ class Search {
         : io_(io), name_(contact), options_(options), hello_(std::move(hello)),
           deadline_(after(options.attach_limit)) {
         hello_.stream = options.stream;
-        if (is_address(contact)) {
-            if (options.secret.empty())
-                throw StagingError("To attach to " + contact +
-                                   " its secret is needed, from the writer's contact file: give "
-                                   "it as the option `secret`, or give the contact file.");
-            fixed_.emplace();
-            fixed_->address = contact;
-            fixed_->secret = parse_secret(options.secret);
-            fixed_->tls = options.tls;
-        }
+        fixed_ = contact_at(contact, options);
     }
 
     Meeting run() {

@@ -1,13 +1,16 @@
 #pragma once
 
+#include <asio/awaitable.hpp>
 #include <asio/io_context.hpp>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "staging/messages.hpp"
 #include "staging/reader_options.hpp"
 #include "staging/socket/connection.hpp"
+#include "staging/socket/contact.hpp"
 #include "staging/socket/secret.hpp"
 #include "staging/socket/tls.hpp"
 
@@ -21,6 +24,16 @@ struct Meeting {
     Hello writer;
     Endpoints endpoints;
 };
+
+/// The contact that "host:port" is, with the secret in the options; nothing if it is not of that
+/// form, but a file. Throws StagingError if there is no secret.
+[[nodiscard]] std::optional<Contact> contact_at(const std::string& address,
+                                                const ReaderOptions& options);
+
+/// Open a control connection to the writer of a contact, and hear where its ranks are. Throws
+/// StagingError; PeerGone also if it is a relay that has no writer yet.
+[[nodiscard]] asio::awaitable<Meeting> call_on(asio::io_context& io, Contact contact, Hello hello,
+                                               Deadline deadline);
 
 /// Find the writer that a contact file or "host:port" leads to, and open the control connection to
 /// it. Waits for the file to appear and for the writer to listen, until `options.attach_limit`: a

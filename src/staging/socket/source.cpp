@@ -77,6 +77,7 @@ template <class Wire, class It> void parts(Wire& wire, It& known) {
         wire.text(endpoint.address, "address");
         wire.text(endpoint.node, "node");
     });
+    wire.number(known.endpoints.session);
 }
 
 } // namespace
@@ -275,6 +276,7 @@ std::vector<std::unique_ptr<Lane>>& SocketSource::Core::lanes_to(std::uint32_t r
     Call call{known_.endpoints.ranks[rank].address, known_.secret, tls_.get(), hello()};
     call.hello.channel = Channel::data;
     call.hello.target = rank;
+    call.hello.session = known_.endpoints.session;
     while (lanes.size() < enough)
         lanes.push_back(std::make_unique<Lane>(io_, call));
     return lanes;

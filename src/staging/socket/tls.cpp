@@ -176,6 +176,27 @@ Transfer TlsStream::read(std::span<const iovec> to) {
     return done;
 }
 
+Transfer TlsStream::peek(std::span<std::byte> to) {
+    std::size_t got = 0;
+    ERR_clear_error();
+    const int result = SSL_peek_ex(ssl_.get(), to.data(), to.size(), &got);
+    return result == 1 ? Transfer{got, Want::nothing} : Transfer{0, want_after(result)};
+}
+
+void TlsStream::skip(std::size_t bytes) {
+    std::array<char, 16384> rest; // a record is no longer
+    while (bytes > 0) {
+        std::size_t got = 0;
+        ERR_clear_error();
+        const int result = SSL_read_ex(ssl_.get(), rest.data(), std::min(bytes, rest.size()), &got);
+        if (result != 1) {
+            (void)want_after(result);
+            throw PeerGone("The connection was cut.");
+        }
+        bytes -= got;
+    }
+}
+
 Transfer TlsStream::write(std::span<const iovec> from) {
     // A large buffer goes to OpenSSL as it is, small ones are packed: one record for each would be
     // slow, and there is no scatter/gather.

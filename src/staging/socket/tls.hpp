@@ -38,6 +38,9 @@ class TlsStream {
     /// Go on with the handshake. Wants nothing when it is complete.
     [[nodiscard]] Want shake_hands();
     [[nodiscard]] Transfer read(std::span<const iovec> to);
+    /// What is left of a record, at least: it stays to be read.
+    [[nodiscard]] Transfer peek(std::span<std::byte> to);
+    void skip(std::size_t bytes); ///< that `peek` has shown
     /// After a `want`, to be repeated with the same bytes.
     [[nodiscard]] Transfer write(std::span<const iovec> from);
 
