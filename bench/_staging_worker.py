@@ -1,0 +1,279 @@
+"""One rank of a job of bench/staging.py.
+
+    mpiexec -n RANKS python -m mpi4py _staging_worker.py ROLE CONFIG
+
+CONFIG is JSON: the engine's options, bytes of a rank, repetitions, and a folder for what jobs tell
+each other. Rank 0 of the job that measures prints one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from uzushio import staging
+
+CHUNK = 4 << 20  # bytes of a call to a plain socket
+WAIT = 60.0  # seconds, for anything
+WARM = 6  # steps until every buffer of the engine has been used
+Config = dict[str, Any]
+
+
+# ---- times ------------------------------------------------------------------------------------
+
+
+def timed(comm: MPI.Comm, work: Callable[[], Any]) -> float:
+    """Seconds until the last rank is done, all having started together."""
+    comm.Barrier()
+    start = time.perf_counter()
+    work()
+    return float(comm.allreduce(time.perf_counter() - start, op=MPI.MAX))
+
+
+def tell(comm: MPI.Comm, measured: dict[str, Any]) -> None:
+    """Print what was measured, on rank 0."""
+    if comm.rank == 0:
+        print(json.dumps(measured), flush=True)
+
+
+# ---- plain sockets, to compare with -----------------------------------------------------------
+
+
+def announce_port(listener: socket.socket, file: Path) -> None:
+    """Let other processes find the port of a listener."""
+    new = file.with_suffix(".new")
+    new.write_text(str(listener.getsockname()[1]))
+    new.rename(file)
+
+
+def connect(file: Path) -> socket.socket:
+    """Connect to the port that another process announces."""
+    deadline = time.monotonic() + WAIT
+    while not file.exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{file} did not appear")
+        time.sleep(0.01)
+    connection = socket.create_connection(("127.0.0.1", int(file.read_text())))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def bytes_of(values: np.ndarray) -> memoryview:
+    """The memory of an array without gaps."""
+    return memoryview(values.reshape(-1)).cast("B")
+
+
+class PlainSender(threading.Thread):
+    """Sends the same buffer over a plain socket whenever one byte asks for it."""
+
+    def __init__(self, values: np.ndarray, file: Path) -> None:
+        super().__init__(daemon=True)
+        self._values = bytes_of(values)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        announce_port(self._listener, file)
+        self.start()
+
+    def run(self) -> None:
+        """Serve one connection until it is closed."""
+        connection, _ = self._listener.accept()
+        while connection.recv(1):
+            for at in range(0, len(self._values), CHUNK):
+                connection.sendall(self._values[at : at + CHUNK])
+
+
+def receive_plain(connection: socket.socket, values: np.ndarray) -> None:
+    """Ask a PlainSender for its buffer, and receive it into memory that is used again."""
+    into, at = bytes_of(values), 0
+    connection.sendall(b"1")
+    while at < len(into):
+        got = connection.recv_into(into[at : at + CHUNK])
+        if got == 0:
+            raise ConnectionError("the plain socket was closed")
+        at += got
+
+
+def relay_plain(config: Config) -> None:
+    """Copy from one plain socket to another in a loop with one reused buffer of 1 MiB."""
+    rank = MPI.COMM_WORLD.rank
+    listener = socket.create_server(("127.0.0.1", 0))
+    upstream = connect(Path(config["folder"], f"plain.{rank}"))
+    announce_port(listener, Path(config["folder"], f"relayed.{rank}"))
+    downstream, _ = listener.accept()
+    buffer = memoryview(bytearray(1 << 20))
+    while asked := downstream.recv(1):
+        upstream.sendall(asked)
+        left = config["bytes"]
+        while left:
+            got = upstream.recv_into(buffer[: min(left, len(buffer))])
+            downstream.sendall(buffer[:got])
+            left -= got
+
+
+# ---- the stream -------------------------------------------------------------------------------
+
+
+def shape_of(size: int) -> tuple[int, int, int]:
+    """(z, y, x) of float64 that take about `size` bytes."""
+    return max(1, round(size / (8 * 250 * 500))), 250, 500
+
+
+def open_writer(comm: MPI.Comm, config: Config) -> Any:
+    """Open a stream of one field, with one block a rank, side by side along z."""
+    nz, ny, nx = shape_of(config["bytes"])
+    writer = staging.open("bench", comm, config["options"])
+    writer.uniform_mesh("mesh", (comm.size * nz, ny, nx))
+    writer.field("u", "mesh")
+    writer.block(comm.rank, "mesh", ((comm.rank * nz, 0, 0), (nz, ny, nx)))
+    return writer
+
+
+def solve(config: Config) -> None:
+    """Time what publishing costs the solver: one copy, or none, beside memcpy."""
+    comm = MPI.COMM_WORLD
+    values = np.full(shape_of(config["bytes"]), float(comm.rank))
+    memory = np.zeros_like(values)
+    times: dict[str, list[float]] = {"memcpy": [], "put": [], "buffer": []}
+    with open_writer(comm, config) as writer:
+
+        def publish(index: int, how: str, fill: bool) -> float:
+            writer.begin_step(index, float(index))
+            if how == "put":
+                writer.put("u", values)
+            else:
+                filled = writer.buffer("u")
+                if fill:
+                    filled[...] = values  # the solver's own output; not timed
+            return timed(comm, writer.end_step)
+
+        index = 0
+        for how in ("put", "buffer"):
+            for repeat in range(WARM + config["repeats"]):
+                seconds = publish(index, how, repeat < WARM)
+                index += 1
+                if repeat >= WARM:
+                    times[how].append(seconds)
+                    times["memcpy"].append(timed(comm, lambda: np.copyto(memory, values)))
+                time.sleep(config.get("pause", 0.0))
+        counters = writer.counters()
+    tell(
+        comm,
+        {
+            **{name: min(found) for name, found in times.items()},
+            "put_median": float(np.median(times["put"])),
+            "buffer_median": float(np.median(times["buffer"])),
+            "waited": counters.seconds_waited / counters.published,
+            "bytes": values.nbytes,
+            "dropped": counters.dropped,
+        },
+    )
+
+
+def look(config: Config) -> None:
+    """Read a stream as a viewer does: look at one value of each block, then take a pause."""
+    with staging.attach(config["contact"], MPI.COMM_WORLD) as reader:
+        for step in reader:
+            for block in step.blocks:
+                assert block.view("u")[0, 0, 0] == block.rank
+            time.sleep(config.get("look", 0.0))
+
+
+def feed(config: Config) -> None:
+    """Publish the same values again and again without a copy; a plain socket offers them too."""
+    comm = MPI.COMM_WORLD
+    values = np.full(shape_of(config["bytes"]), float(comm.rank))
+    PlainSender(values, Path(config["folder"], f"plain.{comm.rank}"))
+    publish_all(comm, config, values)
+
+
+def publish_all(
+    comm: MPI.Comm, config: Config, values: np.ndarray, after: Callable[[], None] | None = None
+) -> None:
+    """Publish as many steps as readers measure, filling each buffer of the engine only once."""
+    with open_writer(comm, config) as writer:
+        for index in range(WARM + config["repeats"]):
+            with writer.step(index, float(index)):
+                if config["options"]["engine"] == "adios2":
+                    writer.put("u", values)
+                else:
+                    filled = writer.buffer("u")
+                    if index < WARM:
+                        filled[...] = values
+            if after:
+                after()
+
+
+def fetch(config: Config) -> None:
+    """Time the transfer of a block a rank beside the same through plain sockets."""
+    comm = MPI.COMM_WORLD
+    mine = np.zeros(shape_of(config["bytes"]))
+    plain = connect(Path(config["folder"], f"{config['plain']}.{comm.rank}"))
+    measure_fetch(comm, config, mine, lambda: receive_plain(plain, mine))
+
+
+def measure_fetch(
+    comm: MPI.Comm, config: Config, mine: np.ndarray, limit: Callable[[], None]
+) -> None:
+    """Time reads of this rank's block, and `limit` after each."""
+    other = np.zeros_like(mine)
+    reads, limits, copies = [], [], []
+    with staging.attach(
+        config["contact"], comm, connections=config.get("connections", 2), step_limit=WAIT
+    ) as reader:
+        for step in reader:
+            block = next(b for b in step.blocks if b.rank == comm.rank)
+            mine.fill(-1.0)
+            seconds = timed(comm, lambda block=block: block.values("u", out=mine))
+            assert mine.min() == mine.max() == comm.rank, "what was read is not what was written"
+            plain = timed(comm, limit)
+            if step.index >= WARM:
+                reads.append(seconds)
+                limits.append(plain)
+                copies.append(timed(comm, lambda: np.copyto(other, mine)))
+    measured = {"read": min(reads), "limit": min(limits), "memcpy": min(copies)}
+    tell(comm, {**measured, "bytes": mine.nbytes, "steps": len(reads)})
+
+
+# ---- one MPI launch for both sides ------------------------------------------------------------
+
+
+def mpi(config: Config) -> None:
+    """Half the ranks write and half read; the limit is one message between a pair of them."""
+    world = MPI.COMM_WORLD
+    pairs = world.size // 2
+    reads = world.rank >= pairs
+    comm = world.Split(int(reads), world.rank)
+    partner = world.rank - pairs if reads else world.rank + pairs
+    values = np.full(shape_of(config["bytes"]), float(comm.rank))
+
+    def ping() -> None:
+        if reads:
+            world.Recv(values, partner, tag=7)
+        else:
+            world.Send(values, partner, tag=7)
+
+    if reads:
+        measure_fetch(comm, config, values, ping)
+    else:
+        publish_all(comm, config, values, after=ping)
+
+
+ROLES: dict[str, Callable[[Config], None]] = {
+    "solve": solve,
+    "look": look,
+    "feed": feed,
+    "fetch": fetch,
+    "mpi": mpi,
+    "relay": relay_plain,
+}
+
+if __name__ == "__main__":
+    ROLES[sys.argv[1]](json.loads(sys.argv[2]))

@@ -1,0 +1,320 @@
+"""Staging beside the limit that the machine sets, measured in the same run: n writers, n readers.
+
+Each read of a step is followed by the same transfer without staging: memcpy into memory that is
+used again (shm), one plain socket for each pair of ranks with the same buffers (tcp), one MPI
+message (mpi), a loop that copies from one plain socket to another (relay). Figures are the least
+times of the repetitions. ADIOS2's SST runs too where it is installed.
+
+    python bench/staging.py [--json FILE] [--megabytes 100] [--repeats 15] [--only NAME ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from uzushio.launch import find_mpiexec, prepare_environment
+
+WORKER = Path(__file__).with_name("_staging_worker.py")
+TIME_LIMIT = 300.0  # seconds for one job
+LOSSLESS = {"policy": "block", "depth": 2, "time_limit": "60 s"}
+Config = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A figure with what it is compared to."""
+
+    metric: str
+    value: float
+    unit: str
+    of: str | None = None
+    goal: float | None = None
+    least: bool = True  #: the goal is the least that is wanted, not the most
+    rate: float | None = None  #: bytes/s of staging
+    limit: float | None = None  #: bytes/s of what it is compared to
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the goal is reached; None without one."""
+        if self.goal is None:
+            return None
+        return self.value >= self.goal if self.least else self.value <= self.goal
+
+    def record(self) -> dict[str, Any]:
+        """The record that is kept."""
+        return dict(
+            metric=self.metric,
+            value=self.value,
+            unit=self.unit,
+            goal=self.goal,
+            met=self.met,
+            of=self.of,
+        )
+
+
+# ---- jobs -------------------------------------------------------------------------------------
+
+
+def mpiexec(ranks: int, role: str, config: Config) -> list[str]:
+    """The command line of a job of workers."""
+    options = ["--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
+    return [
+        str(find_mpiexec()),
+        *options,
+        sys.executable,
+        "-m",
+        "mpi4py",
+        str(WORKER),
+        role,
+        json.dumps(config),
+    ]
+
+
+@contextmanager
+def running(*commands: list[str]) -> Iterator[None]:
+    """Run jobs beside what follows, and see that they end well."""
+    jobs = [
+        subprocess.Popen(c, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for c in commands
+    ]
+    try:
+        yield
+        for job in jobs:
+            _, error = job.communicate(timeout=TIME_LIMIT)
+            if job.returncode:
+                raise SystemExit(f"{job.args!r} failed:\n{error.decode()}")
+    finally:
+        for job in jobs:
+            job.kill()
+
+
+def measured(command: list[str]) -> dict[str, Any]:
+    """What a job prints."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+# ---- measurements -----------------------------------------------------------------------------
+
+
+class Bench:
+    """The measurements, each of which returns its rows."""
+
+    def __init__(self, size: int, repeats: int, folder: Path) -> None:
+        self.size, self.repeats, self.folder = size, repeats, folder
+        self._jobs = 0
+
+    def config(self, options: Config, **more: Any) -> Config:
+        """What the workers of one measurement are told."""
+        self._jobs += 1
+        folder = self.folder / str(self._jobs)
+        folder.mkdir()
+        contact = str(folder / "bench.contact")
+        given = {"contact": contact, "close_limit": "60 s", "wait_for_readers": 1, **options}
+        common = {"bytes": self.size, "repeats": self.repeats, "folder": str(folder)}
+        return {**common, "contact": contact, "plain": "plain", "options": given, **more}
+
+    def solver(self, pairs: int, size: int, policy: Config, look: float) -> dict[str, Any]:
+        """Publish through shared memory while a viewer looks."""
+        options = {"engine": "shm", "queue": policy}
+        config = self.config(options, bytes=size, look=look, pause=0.002)
+        with running(mpiexec(pairs, "look", config)):
+            return measured(mpiexec(pairs, "solve", config))
+
+    def shm(self) -> Iterator[Row]:
+        """What publishing costs the solver, with one copy and with none."""
+        policy = {"policy": "drop_oldest", "depth": 3}
+        for pairs in (1, 2):
+            found = self.solver(pairs, self.size, policy, look=0.0)
+            total = pairs * found["bytes"]
+            yield Row(
+                f"shm, one copy, {pairs} to {pairs}",
+                found["memcpy"] / found["put"],
+                "×",
+                "memcpy",
+                0.8,
+                rate=total / found["put"],
+                limit=total / found["memcpy"],
+            )
+        for size in (self.size // 100, self.size // 10, self.size):
+            found = self.solver(1, size, policy, look=0.0)
+            yield Row(f"shm, no copy, {size / 1e6:g} MB: a step", 1e3 * found["buffer"], "ms", None)
+
+    def latest(self) -> Iterator[Row]:
+        """What a slow viewer costs the solver at latest_only."""
+        found = self.solver(1, self.size, {"policy": "latest_only", "depth": 2}, look=0.2)
+        yield Row(
+            "latest_only, slow reader: the solver's wait a step",
+            found["waited"] / found["memcpy"],
+            "×",
+            "memcpy of the step",
+            1.0,
+            least=False,
+        )
+        yield Row(
+            "latest_only, slow reader: median step without a copy",
+            found["buffer_median"] / found["memcpy"],
+            "×",
+            "memcpy of the step",
+            1.0,
+            least=False,
+        )
+
+    def transfer(
+        self,
+        name: str,
+        pairs: int,
+        options: Config,
+        goal: float | None,
+        limit: str,
+        **more: Any,
+    ) -> Row:
+        """Read what writers publish, beside plain sockets."""
+        config = self.config({"queue": LOSSLESS, **options}, **more)
+        with running(mpiexec(pairs, "feed", config)):
+            found = measured(mpiexec(pairs, "fetch", config))
+        return self.share(f"{name}, {pairs} to {pairs}", pairs, found, goal, limit)
+
+    @staticmethod
+    def share(
+        metric: str, pairs: int, found: dict[str, Any], goal: float | None, limit: str
+    ) -> Row:
+        """The share of the limit that was measured in the same run."""
+        total = pairs * found["bytes"]
+        against = found["memcpy"] if limit == "memcpy" else found["limit"]
+        return Row(
+            metric,
+            against / found["read"],
+            "×",
+            limit,
+            goal,
+            rate=total / found["read"],
+            limit=total / against,
+        )
+
+    def read(self) -> Iterator[Row]:
+        """A reader on the same node copies what it wants out of the writer's memory."""
+        for pairs in (1, 2):
+            yield self.transfer("shm, read", pairs, {"engine": "shm"}, 0.8, "memcpy")
+
+    def tcp(self) -> Iterator[Row]:
+        """Other nodes."""
+        for pairs in (1, 2):
+            yield self.transfer("tcp", pairs, {"engine": "tcp"}, 0.85, "one plain socket a pair")
+        tls = {"engine": "tcp", "tcp": {"tls": True}}
+        yield self.transfer("tcp with TLS 1.3", 1, tls, None, "one plain socket a pair")
+
+    def mpi(self) -> Iterator[Row]:
+        """One MPI launch, in each mode."""
+        for pairs in (1, 2):
+            rows = []
+            for mode in ("two_sided", "push", "pull"):
+                options = {"engine": "mpi", "mpi": {"mode": mode}, "queue": LOSSLESS}
+                config = self.config(options)
+                config["contact"] = "mpi:bench"
+                found = measured(mpiexec(2 * pairs, "mpi", config))
+                name = f"mpi, {mode}, {pairs} to {pairs}"
+                rows.append(self.share(name, pairs, found, None, "one MPI message a pair"))
+            yield from rows
+            best = max(rows, key=lambda row: row.value)
+            yield Row(
+                f"mpi, best mode, {pairs} to {pairs}",
+                best.value,
+                "×",
+                best.of,
+                0.9,
+                rate=best.rate,
+                limit=best.limit,
+            )
+
+    def relay(self) -> Iterator[Row]:
+        """A relay between, beside a loop that copies from socket to socket."""
+        for pairs in (1, 2):
+            config = self.config({"engine": "tcp", "queue": LOSSLESS}, plain="relayed")
+            there = str(Path(config["folder"], "relayed.contact"))
+            ours = ["relay", "--from", config["contact"], "--to", there, "--once"]
+            with running(
+                mpiexec(pairs, "feed", config),
+                mpiexec(pairs, "relay", config),
+                [sys.executable, "-m", "uzushio", *ours],
+            ):
+                found = measured(mpiexec(pairs, "fetch", {**config, "contact": there}))
+            name = f"tcp through a relay, {pairs} to {pairs}"
+            yield self.share(name, pairs, found, 0.8, "a plain two-socket copy loop a pair")
+
+    def adios2(self) -> Iterator[Row]:
+        """A peer: ADIOS2's SST, driven by our engine of that name."""
+        if importlib.util.find_spec("adios2") is None:
+            return
+        for pairs in (1, 2):
+            yield self.transfer(
+                "adios2 SST", pairs, {"engine": "adios2"}, None, "one plain socket a pair"
+            )
+
+
+MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Row]]] = {
+    "shm": Bench.shm,
+    "latest": Bench.latest,
+    "read": Bench.read,
+    "tcp": Bench.tcp,
+    "mpi": Bench.mpi,
+    "relay": Bench.relay,
+    "adios2": Bench.adios2,
+}
+
+
+def table(rows: list[Row], size: int) -> Table:
+    """Lay the rows out for people."""
+    shown = Table(f"{size / 1e6:g} MB a rank", "GB/s", "limit GB/s", "figure", "of", "goal", "met")
+
+    def rate(value: float | None) -> str:
+        return "" if value is None else f"{value / 1e9:.2f}"
+
+    for row in rows:
+        goal = "" if row.goal is None else f"{'≥' if row.least else '≤'} {row.goal:g}"
+        met = {None: "", True: "yes", False: "no"}[row.met]
+        figure = f"{row.value:.3g} {row.unit}"
+        shown.add_row(row.metric, rate(row.rate), rate(row.limit), figure, row.of or "", goal, met)
+    return shown
+
+
+def main() -> None:
+    """Measure, print the table and write the records."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", type=Path, help="where to write the records")
+    parser.add_argument("--megabytes", type=float, default=100.0, help="of a rank's block")
+    parser.add_argument("--repeats", type=int, default=15, help="steps to time")
+    parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=list(MEASUREMENTS))
+    options = parser.parse_args()
+    prepare_environment()
+    os.environ.pop("UZUSHIO_STAGING", None)
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="uzushio-bench-") as folder:
+        bench = Bench(round(options.megabytes * 1e6), options.repeats, Path(folder))
+        for name in options.only:
+            print(f"{name} ...", file=sys.stderr, flush=True)
+            rows += MEASUREMENTS[name](bench)
+    Console(width=None if sys.stdout.isatty() else 140).print(table(rows, bench.size))
+    if options.json:
+        records = [row.record() for row in rows]
+        options.json.write_text(json.dumps(records, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
