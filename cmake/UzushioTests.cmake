@@ -1,5 +1,5 @@
 # One executable per tests/cpp/*.cpp, registered with CTest on one rank, or on each number of ranks
-# that a line of the file names: "// ranks: 1 2 4 6".
+# that a line of the file names: "// ranks: 1 2 4 6". "// programs: 2+1" runs it as two programs of one launch too.
 enable_testing()
 find_package(GTest REQUIRED)
 
@@ -35,6 +35,19 @@ foreach(source IN LISTS tests)
                  COMMAND "${MPIEXEC_EXECUTABLE}" ${launch_flags} ${MPIEXEC_NUMPROC_FLAG} ${n}
                          ${MPIEXEC_PREFLAGS} $<TARGET_FILE:${name}> ${MPIEXEC_POSTFLAGS})
         set_tests_properties(${name}.${n} PROPERTIES PROCESSORS ${n} TIMEOUT 120)
+    endforeach()
+
+    file(STRINGS "${source}" programs REGEX "^// programs:" LIMIT_COUNT 1)
+    string(REGEX MATCHALL "[0-9]+\\+[0-9]+" programs "${programs}")
+    foreach(both IN LISTS programs)
+        string(REPLACE "+" ";" ranks "${both}")
+        list(GET ranks 0 first)
+        list(GET ranks 1 second)
+        add_test(NAME ${name}.${both}
+                 COMMAND "${MPIEXEC_EXECUTABLE}" ${launch_flags}
+                         ${MPIEXEC_NUMPROC_FLAG} ${first} $<TARGET_FILE:${name}> :
+                         ${MPIEXEC_NUMPROC_FLAG} ${second} $<TARGET_FILE:${name}>)
+        set_tests_properties(${name}.${both} PROPERTIES PROCESSORS 3 TIMEOUT 120)
     endforeach()
 endforeach()
 
