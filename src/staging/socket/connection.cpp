@@ -36,8 +36,20 @@ constexpr std::size_t input_bytes = 16384;
 
 [[noreturn]] void closed() { throw PeerGone("The connection was closed by the other side."); }
 
+/// Buffers of a connection within the machine. What is under way between two threads then stays in
+/// the processor's cache: the system's own choice, which grows to many megabytes, is slower by a
+/// third, and right where the way is long.
+constexpr int near_send_bytes = 256 << 10;
+constexpr int near_receive_bytes = 512 << 10;
+
+bool is_near(const asio::ip::tcp::socket& socket) {
+    asio::error_code fault;
+    const auto here = socket.local_endpoint(fault).address();
+    return !fault && here == socket.remote_endpoint(fault).address() && !fault;
+}
+
 /// A peer whose machine is gone sends nothing, and would be waited for without end.
-void set_options(int socket) {
+void set_options(int socket, bool near) {
     const auto set = [&](int level, int name, int value) {
         (void)::setsockopt(socket, level, name, &value, sizeof value);
     };
@@ -47,6 +59,10 @@ void set_options(int socket) {
     set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
     set(IPPROTO_TCP, TCP_KEEPCNT, 4);
     set(IPPROTO_TCP, TCP_USER_TIMEOUT, 60'000);
+    if (near) {
+        set(SOL_SOCKET, SO_SNDBUF, near_send_bytes);
+        set(SOL_SOCKET, SO_RCVBUF, near_receive_bytes);
+    }
     (void)::fcntl(socket, F_SETFD, FD_CLOEXEC);
 }
 
@@ -72,7 +88,7 @@ Connection::Connection(asio::ip::tcp::socket socket)
       writing_(socket_.get_executor()), peer_(name_of(socket_)) {
     asio::error_code fault;
     socket_.native_non_blocking(true, fault);
-    set_options(socket_.native_handle());
+    set_options(socket_.native_handle(), is_near(socket_));
 }
 
 // ---- waiting ----------------------------------------------------------------------------------
