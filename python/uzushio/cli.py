@@ -232,6 +232,33 @@ def config(
     print(*words)
 
 
+@app.command()
+def inspect(
+    contact: Annotated[
+        str,
+        typer.Argument(
+            metavar="CONTACT", help="A contact file, host:port, or a folder of stored steps."
+        ),
+    ],
+    steps: Annotated[
+        int, typer.Option(min=0, help="How many steps to look at; 0: until the stream ends.")
+    ] = 1,
+    limit: Annotated[
+        float, typer.Option(min=0.0, help="Seconds to wait for the writer, and for each step.")
+    ] = 60.0,
+    secret: Annotated[
+        str, typer.Option(envvar="UZUSHIO_SECRET", help="In hexadecimal, for host:port.")
+    ] = "",
+) -> None:
+    """Say what a running or stored stream offers: meshes, fields, blocks, and what is in them."""
+    from uzushio.staging.inspect import inspect as look
+
+    try:
+        look(contact, Console(highlight=False), steps, limit, secret)
+    except UzushioError as error:
+        _fail(error)
+
+
 def _bytes(number: float) -> str:
     """A number of bytes with a unit that suits it."""
     for unit in ("B", "KiB", "MiB", "GiB"):

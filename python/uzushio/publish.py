@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uzushio import run_folder
 from uzushio.case import Case, Publish
 from uzushio.collective import collective
 from uzushio.errors import CaseError, StagingError
@@ -46,7 +47,8 @@ class Publisher:
             case: of the run.
             solver: whose fields are shown.
             comm: its ranks.
-            folder: of the run; the contact file is "NAME.contact" there, unless the case names one.
+            folder: of the run. In its folder `published` are the contact file NAME.contact and the
+                stored steps NAME.zarr, unless the case says otherwise.
             warn: says what a user must know.
 
         Raises:
@@ -58,7 +60,7 @@ class Publisher:
         self._fields: dict[str, FieldLayout] = {}
         self._blocks: dict[str, int] = {}
         self._result: dict[str, Any] | None = None
-        self._seconds = 0.0
+        self._seconds, self._fatal = 0.0, False
         if case.publish is not None:
             self._fields = _chosen(case.publish, solver)
             self._open(case, case.publish, folder)
@@ -68,10 +70,15 @@ class Publisher:
 
         options, name = section.options(), section.name or case.solver
         self._fatal = options.fails_on_timeout
+        place = folder / run_folder.PUBLISHED
+        with collective(self._comm):
+            if self._comm.rank == 0:
+                place.mkdir(exist_ok=True)
         if not options.contact.name:
-            options.contact = folder / f"{name}.contact"
-        if not options.folder.name:
-            options.folder = folder / f"{name}.zarr"
+            options.contact = place / f"{name}.contact"
+        if not options.folder.name:  # a run that goes on leaves the steps before as they are
+            part = f"-{self._solver.step_index:08d}" if self._solver.step_index else ""
+            options.folder = place / f"{name}{part}.zarr"
         self._result = {"stream": name, "engine": options.engine, "failed": None}
         self._writer = writer = staging.open(name, self._comm, options)
         if section.python is not None:

@@ -24,7 +24,8 @@ MARK = ".uzushio-run"
 CASE = "case.yaml"
 SUMMARY = "summary.json"
 FIGURES = "figures"
-_WRITTEN = (CASE, CHECKPOINTS, SUMMARY, STATISTICS, FIGURES)
+PUBLISHED = "published"
+_WRITTEN = (CASE, CHECKPOINTS, SUMMARY, STATISTICS, FIGURES, PUBLISHED)
 
 
 def continues(folder: Path, restart: Path | None) -> bool:

@@ -99,6 +99,10 @@ std::unique_ptr<WriterEngine> make_engine(const std::string& name, const Team& t
                 found = &entry;
             names += (names.empty() ? "" : ", ") + std::string(entry.name);
         }
+        if (options.engine == "adios2")
+            throw StagingError("The staging engine adios2 is for codes in Python alone: open the "
+                               "stream from Python, or choose one of " +
+                               names + ".");
         if (found == nullptr)
             throw StagingError("There is no staging engine \"" + options.engine +
                                "\": choose one of " + names + ".");

@@ -6,8 +6,8 @@ of blocks. If the installed ADIOS2 has MPI, a writer's ranks share one stream; e
 ("NAME.RANK.sst"). The contact file lists them.
 
 What ADIOS2 cannot do: SST has no time limit for `block` and for readers that are waited for, no
-limit in bytes, does not drop the oldest step, does not tell which steps it dropped, and lets anyone
-in who can reach its port.
+limit in bytes, does not drop the oldest step, does not tell which steps it dropped, lets readers in
+only when its writer begins a step, one rank each, and lets in anyone who can reach its port.
 """
 
 from __future__ import annotations
@@ -89,6 +89,12 @@ class Adios2Engine(WriterEngine):
         if not contact.name:
             contact = Path(f"{name}.contact")
         shared = size == 1 or self._bindings.is_built_with_mpi
+        if kind == "sst" and options.policy == "block" and not (shared or options.wait_for_readers):
+            raise StagingError(
+                "Without MPI in the adios2 package each rank has a stream, and a reader that comes "
+                "while one of them blocks is never let in: use queue.policy latest_only or "
+                "drop_newest, say wait_for_readers, or build the package with make adios2."
+            )
         stem, suffix = contact.with_suffix(""), _SUFFIXES[kind]
         streams = (
             [f"{stem.name}{suffix}"]
@@ -212,13 +218,15 @@ def leads_to(path: Path) -> bool:
 
 
 class Adios2Source(Source):
-    """Reads a stream through ADIOS2. Each rank of a reader is a reader of its own for ADIOS2."""
+    """Reads a stream through ADIOS2.
+
+    Each rank of a reader is a reader of its own for ADIOS2: of BP5 any number, of SST one.
+    """
 
     def __init__(
         self, contact: Path, comm: MPI.Comm | None, attach_limit: float, stream: str
     ) -> None:
         self._bindings = adios2()
-        self._comm = None if comm is None or comm.size == 1 else comm.Dup()
         described = _read_contact(contact) or {
             "stream": "",
             "kind": "bp5",
@@ -230,15 +238,20 @@ class Adios2Source(Source):
             raise StagingError(
                 f"{contact} leads to the stream {described['stream']!r}, not to {stream!r}."
             )
+        if described["kind"] == "sst" and comm is not None and comm.size > 1:
+            raise StagingError(
+                "ADIOS2's SST lets each rank of a reader in by itself, and not with the same step; "
+                "read with one rank, or choose another engine."
+            )
         self._shared = bool(described["shared"])
         self._adios = self._bindings.ADIOS()
         self._engines: list[Any] = []
         self._ios: list[Any] = []
-        alone = self._comm is None and len(described["streams"]) == 1
+        alone = len(described["streams"]) == 1
         for number, name in enumerate(described["streams"]):
             io = self._adios.DeclareIO(f"uzushio.{number}")
             io.SetEngine(_KINDS[described["kind"]])
-            # Several streams, or several ranks, would not skip to the same step.
+            # Several streams would not skip to the same step.
             latest = described["latest"] and alone and described["kind"] == "sst"
             io.SetParameters({"OpenTimeoutSecs": f"{attach_limit:g}"})
             if latest:
@@ -255,20 +268,6 @@ class Adios2Source(Source):
         self._at: list[int | None] = [None] * len(self._engines)
         self._numbers: dict[tuple[int, int], int] = {}
         self._step: Any = None
-        if self._comm is not None:
-            self._settle(time.monotonic() + attach_limit)
-
-    def _settle(self, deadline: float) -> None:
-        """Have all ranks begin with the same step, though they attached one after the other."""
-        assert self._comm is not None
-        least = -1
-        while True:
-            found = self._advance(least, deadline)
-            at = self._at[0] if found == "step" and self._at[0] is not None else -1
-            everywhere = self._comm.allgather(at)
-            if min(everywhere) == max(everywhere) or min(everywhere) < 0:
-                return
-            least = max(everywhere)
 
     def _advance(self, least: int, deadline: float) -> Literal["step", "timeout", "ended"]:
         """Go on until all streams are at one step, of at least this number."""
@@ -323,10 +322,7 @@ class Adios2Source(Source):
             if self._advance(sequence, time.monotonic() + 60.0) == "timeout":
                 raise PeerSilent(f"Step {sequence} did not reach all ranks of the reader.")
             if any(at != sequence for at in self._at):
-                raise StagingError(
-                    f"ADIOS2 dropped step {sequence} for some ranks of the reader; give the queue "
-                    "more depth, or read with one rank."
-                )
+                raise StagingError(f"Step {sequence} is not there for all ranks of the reader.")
         self._step = step
         self._numbers = _numbers(step, self._shared)
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from uzushio import _core
-from uzushio.errors import PeerSilent
+from uzushio.errors import PeerGone, PeerSilent
 from uzushio.staging.engines import Source
 from uzushio.staging.step import Step
 
@@ -58,15 +58,13 @@ def attach(
         StagingError: the contact is unusable, or of another stream.
     """
     where = os.fspath(contact)
-    deadline = time.monotonic() + attach_limit
-    if _is_adios2(where, comm, deadline):
+    if _is_adios2(where, comm, attach_limit):
         from uzushio.staging.adios2_engine import Adios2Source
 
-        found = Adios2Source(Path(where), comm, max(1.0, deadline - time.monotonic()), stream)
+        found = Adios2Source(Path(where), comm, attach_limit, stream)
         return Reader.with_source(
             found, comm, step_limit=step_limit, answer_limit=answer_limit, verify=verify
         )
-    attach_limit = max(0.0, deadline - time.monotonic())
     handle = None if comm is None else comm.handle
     core = _core.staging.Reader(
         where, handle, stream, attach_limit, answer_limit, connections, verify, secret, tls
@@ -74,18 +72,29 @@ def attach(
     return Reader(core, comm, step_limit)
 
 
-def _is_adios2(contact: str, comm: MPI.Comm | None, deadline: float) -> bool:
-    """Wait for a contact that is a file, and say whether it is one of the engine adios2."""
+def _is_adios2(contact: str, comm: MPI.Comm | None, limit: float) -> bool:
+    """Wait for a contact that is a file or a folder, and say whether the engine adios2 made it.
+
+    Raises:
+        PeerGone: it is not there in time.
+    """
     from uzushio.staging import adios2_engine
 
-    path, found = Path(contact), False
     if ":" in contact:
         return False
+    path, found = Path(contact), (False, False)
     if comm is None or comm.rank == 0:
+        deadline = time.monotonic() + limit
         while not path.exists() and time.monotonic() < deadline:
             time.sleep(_LOOK)
-        found = adios2_engine.leads_to(path)
-    return found if comm is None else bool(comm.bcast(found))
+        found = path.exists(), adios2_engine.leads_to(path)
+    there, adios2 = found if comm is None else comm.bcast(found)
+    if not there:
+        raise PeerGone(
+            f"No writer was there within {limit:g} s: there is no {contact}. Start the writer, or "
+            "look where it writes its contact file."
+        )
+    return bool(adios2)
 
 
 class Reader:

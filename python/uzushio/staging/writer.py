@@ -82,6 +82,7 @@ class Writer:
         self._handed: list[np.ndarray] = []
         self._works: list[Callable[[Step], object]] = []
         self._failure: Exception | None = None
+        self._last: Counters | None = None
 
     @staticmethod
     def with_engine(name: str, comm: MPI.Comm | None, engine: WriterEngine) -> Writer:
@@ -339,10 +340,13 @@ class Writer:
         """Give readers what is left, then end the stream (collective)."""
         if self._core is not None:
             self._core.close()
+            self._last = self.counters()
             self._core = None
 
     def counters(self) -> Counters:
         """What happened to the steps so far; whole on rank 0."""
+        if self._last is not None:
+            return self._last
         return Counters(**self._open().counters())
 
     def on_step(self, work: Callable[[Step], object]) -> None:

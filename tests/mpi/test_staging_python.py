@@ -1,0 +1,19 @@
+"""Writers and readers in Python, on several ranks each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Run
+
+JOB = Path(__file__).with_name("staging_job.py")
+
+
+@pytest.mark.parametrize(("readers", "engine"), [(2, "shm"), (2, "tcp"), (2, "bp5"), (1, "sst")])
+def test_the_ranks_of_a_reader_see_the_same_steps_of_two_that_write(
+    mpi_run: Run, tmp_path: Path, readers: int, engine: str
+) -> None:
+    done = mpi_run(2 + readers, [JOB, 2, engine, tmp_path], timeout=150)
+    assert done.returncode == 0, done.stderr
+    assert "all read" in done.stdout

@@ -1,0 +1,480 @@
+"""Staging from Python: what is put is what is read, and what a user is told when it cannot be."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from uzushio import _core, staging
+from uzushio.errors import UzushioError
+from uzushio.staging.engines import Counters, Piece, Source, WriterEngine
+
+ENGINES = [
+    "shm",
+    "tcp",
+    "file",
+    "bp5",
+]  # SST lets readers in when its writer begins a step: tests/mpi
+LIMITS = {"attach_limit": 60.0, "step_limit": 60.0}
+
+
+def options(engine: str, folder: Path, **more: object) -> dict[str, Any]:
+    """Options of an engine that has its files in `folder`."""
+    chosen: dict[str, Any] = {"engine": engine, "contact": folder / "s.contact", **more}
+    if engine in ("bp5", "sst"):
+        chosen |= {"engine": "adios2", "adios2": {"kind": engine}}
+    chosen["file"] = {"folder": folder / "s.zarr", "overwrite": True}
+    return chosen
+
+
+def contact(engine: str, folder: Path) -> Path:
+    return folder / ("s.zarr" if engine == "file" else "s.contact")
+
+
+def box_writer(chosen: Mapping[str, Any], shape: tuple[int, int, int] = (4, 5, 6)) -> Any:
+    writer = staging.open("s", None, chosen)
+    writer.uniform_mesh("box", shape, origin=(1, 2, 3), spacing=(0.1, 0.2, 0.5))
+    return writer
+
+
+def numbers(*shape: int, dtype: str = "float64") -> np.ndarray:
+    return (np.arange(np.prod(shape)).reshape(shape) % 251).astype(dtype)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_is_put_is_what_is_read(engine: str, tmp_path: Path) -> None:
+    writer = box_writer(options(engine, tmp_path))
+    writer.attribute("Re", 180.0)
+    writer.attribute("title", "a box")
+    writer.field("u", "box", unit="m/s")
+    writer.field("c", "box", "vertex", np.float32, components=3)
+    writer.block(7, "box", ((0, 0, 0), (2, 5, 6)))
+    writer.block(9, "box", ((2, 0, 0), (2, 5, 6)))
+    u, c = numbers(4, 5, 6), numbers(5, 6, 7, 3, dtype="float32")
+    ghosts = np.pad(u, 1, constant_values=-1.0)
+    with writer.step(12, 0.5) as step:
+        writer.put("u", ghosts[0:4], block=7, ghosts=1)
+        writer.put("u", ghosts[2:6], block=9, ghosts=1)
+        writer.put("c", c[0:3], block=7)
+        writer.put("c", c[2:5], block=9)
+    assert step.sequence == 0
+    with staging.attach(contact(engine, tmp_path), **LIMITS) as reader:
+        found = reader.next(60.0)
+        assert found is not None
+        assert (found.index, found.time) == (12, 0.5)
+        assert found.attributes == {"Re": 180.0, "title": "a box"}
+        assert found.fields["u"].attributes == {"unit": "m/s"}
+        assert found.fields["c"].dtype == np.float32
+        mesh = found.meshes["box"]
+        assert (mesh.elements.count, mesh.vertices.count) == ((4, 5, 6), (5, 6, 7))
+        assert mesh.coordinates is not None
+        np.testing.assert_allclose(mesh.coordinates[2], 3 + 0.5 * np.arange(7))
+        np.testing.assert_array_equal(found.read("u"), u)
+        np.testing.assert_array_equal(found.read("c"), c)
+        np.testing.assert_array_equal(found.read("u", np.s_[1:3, 4, 2:]), u[1:3, 4, 2:])
+        np.testing.assert_array_equal(found.read("c", np.s_[2]), c[2])
+        out = np.zeros((5, 6, 4), order="F").transpose(2, 0, 1)
+        assert found.read("u", out=out) is out
+        np.testing.assert_array_equal(out, u)
+        first, second = found.blocks
+        assert (first.id, second.id, second.rank) == (7, 9, 0)
+        np.testing.assert_array_equal(second.values("u"), u[2:])
+        np.testing.assert_array_equal(second.values("u", ghosts=True), ghosts[2:6])
+        assert second.box("u", ghosts=True).start == (1, -1, -1)
+        # SST lets its writer end only after the reader.
+        reader.detach()
+    writer.close()
+    assert writer.counters().published == 1
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("shared")
+
+
+@given(data=st.data())
+@settings(
+    max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+def test_arrays_of_any_type_and_strides_go_as_they_are(shared: Path, data: st.DataObject) -> None:
+    dtype = data.draw(st.sampled_from(["float32", "float64", "int32", "int64", "uint8"]))
+    components = data.draw(st.integers(1, 3))
+    order = data.draw(st.permutations(range(4)))
+    steps = data.draw(st.tuples(*[st.sampled_from([-1, 1, 2])] * 3))
+    shape = data.draw(st.tuples(*[st.integers(1, 4)] * 3))
+    ghosts = [data.draw(st.tuples(st.integers(0, 2), st.integers(0, 2))) for _ in range(3)]
+    stored = [n + a + b for n, (a, b) in zip(shape, ghosts, strict=True)]
+    big = [n * abs(s) for n, s in zip(stored, steps, strict=True)] + [components]
+    memory = numbers(*(big[axis] for axis in order), dtype=dtype).transpose(np.argsort(order))
+    array = memory[tuple(slice(None, None, s) for s in steps)]
+    writer = box_writer(options("shm", shared), shape)
+    writer.field("u", "box", dtype=dtype, components=components)
+    writer.block(1, "box", shape)
+    with writer.step(1, 0.0):
+        writer.put("u", array if components > 1 else array[..., 0], ghosts=ghosts)
+    with staging.attach(shared / "s.contact", **LIMITS) as reader:
+        step = reader.next(60.0)
+        assert step is not None
+        whole = step.blocks[0].values("u", ghosts=True)
+        np.testing.assert_array_equal(whole.reshape(array.shape), array)
+        inside = tuple(slice(a, a + n) for n, (a, _) in zip(shape, ghosts, strict=True))
+        np.testing.assert_array_equal(step.read("u"), whole[inside])
+    writer.close()
+
+
+def test_other_meshes_arrive_as_they_were_described(tmp_path: Path) -> None:
+    lines = [np.array([0.0, 0.1, 0.4]), np.array([1.0, 2.0]), np.array([5.0, 6.0, 8.0, 9.0])]
+    with staging.open("s", None, options("file", tmp_path)) as writer:
+        writer.rectilinear_mesh("lines", lines)
+        writer.curvilinear_mesh("bent", (1, 2, 3), "xyz", np.float32, dimension=2)
+        writer.field("u", "lines", "vertex")
+        writer.block(0, "lines", (3, 2, 4), "vertex")
+        writer.block(1, "bent", (1, 2, 3))
+        xyz = numbers(3, 4, 3, dtype="float32")
+        with writer.step(0, 0.0):
+            writer.put("u", numbers(3, 2, 4), block=0)
+            writer.put("xyz", xyz, block=1)
+    with staging.attach(tmp_path / "s.zarr") as reader:
+        (step,) = (found for found in reader if found.meshes["bent"])
+        for given_line, line in zip(lines, step.meshes["lines"].coordinates or (), strict=True):
+            np.testing.assert_array_equal(given_line, line)
+        assert step.meshes["bent"].coordinate_field == "xyz"
+        assert step.meshes["bent"].dimension == 2
+
+
+def test_values_that_no_block_has_are_an_error_unless_something_is_put_there(
+    tmp_path: Path,
+) -> None:
+    with box_writer(options("file", tmp_path)) as writer:
+        writer.field("u", "box")
+        writer.block(1, "box", ((0, 0, 0), (4, 5, 3)))
+        with writer.step(0, 0.0):
+            writer.put("u", np.ones((4, 5, 3)))
+    with staging.attach(tmp_path / "s.zarr") as reader:
+        step = reader.next(10.0)
+        assert step is not None
+        with pytest.raises(staging.StagingError, match=r"\[0:4, 0:5, 3:6\].*fill="):
+            step.read("u")
+        values = step.read("u", fill=-2.0)
+        assert (values[..., :3] == 1.0).all() and (values[..., 3:] == -2.0).all()
+        assert step.read("u", np.s_[-1:2, 0, 0], fill=7.0).tolist() == [7.0, 1.0, 1.0]
+
+
+@pytest.fixture
+def two_steps(tmp_path: Path) -> Any:
+    """A reader of a writer that publishes step after step."""
+    writer = box_writer(options("shm", tmp_path))
+    writer.field("u", "box")
+    writer.block(1, "box", (4, 5, 6))
+
+    def publish(index: int) -> None:
+        with writer.step(index, 0.0):
+            writer.put("u", np.full((4, 5, 6), float(index)))
+
+    publish(1)
+    reader = staging.attach(tmp_path / "s.contact", **LIMITS)
+    yield writer, reader, publish
+    reader.detach()
+
+
+def test_a_step_is_not_given_back_while_an_array_looks_at_it(two_steps: Any) -> None:
+    _, reader, publish = two_steps
+    step = reader.next(60.0)
+    view = step.blocks[0].view("u")
+    part = view[1:, 2]
+    assert not view.flags.writeable and not view.flags.owndata
+    publish(2)
+    del view
+    with pytest.raises(staging.StagingError, match="1 array of view"):
+        reader.next(60.0)
+    assert (part == 1.0).all()
+    del part
+    gc.collect()
+    step = reader.next(60.0)
+    assert step.index == 2 and (step.read("u") == 2.0).all()
+
+
+def test_an_array_keeps_what_it_looks_at_when_the_reader_leaves(two_steps: Any) -> None:
+    writer, reader, publish = two_steps
+    view = reader.next(60.0).blocks[0].view("u")
+    reader.detach()
+    for index in range(2, 6):
+        publish(index)
+    assert (view == 1.0).all()
+    assert reader.ended and reader.next(0.0) is None
+    del view
+    writer.close()
+
+
+def test_a_step_that_was_given_back_says_so(two_steps: Any) -> None:
+    _, reader, publish = two_steps
+    first = reader.next(60.0)
+    publish(2)
+    assert reader.next(60.0).index == 2
+    assert first.fields["u"].components == 1
+    with pytest.raises(staging.StagingError, match="Step 1 was given back"):
+        first.read("u")
+    reader.release()
+    assert reader.next(0.0) is None and not reader.ended
+
+
+def test_waiting_ends_at_its_limit_and_iterating_at_the_end(tmp_path: Path) -> None:
+    writer = box_writer(options("tcp", tmp_path, queue={"policy": "block", "depth": 5}))
+    reader = staging.attach(tmp_path / "s.contact", attach_limit=60.0, step_limit=0.3)
+    assert reader.next(0.0) is None
+    with pytest.raises(staging.PeerSilent, match=r"0\.3 s"):
+        next(iter(reader))
+    writer.field("u", "box")
+    writer.block(1, "box", (4, 5, 6))
+    for index in range(3):
+        with writer.step(index, 0.0):
+            writer.put("u", np.zeros((4, 5, 6)))
+    assert [reader.next(60.0).index for _ in range(3)] == [0, 1, 2]
+    reader.release()
+    writer.close()
+    assert list(reader) == [] and reader.ended
+    assert writer.counters().delivered == 3
+
+
+def test_a_writer_that_stops_without_closing_is_gone(tmp_path: Path) -> None:
+    writer = box_writer(options("tcp", tmp_path))
+    reader = staging.attach(tmp_path / "s.contact", **LIMITS)
+    del writer
+    gc.collect()
+    with pytest.raises(staging.PeerGone) as caught:
+        reader.next(60.0)
+    assert isinstance(caught.value, UzushioError)
+
+
+def test_a_buffer_is_published_as_it_was_filled_and_closed_afterwards(tmp_path: Path) -> None:
+    writer = box_writer(options("shm", tmp_path))
+    writer.field("u", "box")
+    writer.block(1, "box", (4, 5, 6))
+    with writer.step(1, 0.0):
+        buffer = writer.buffer("u", ghosts=((1, 0), (0, 0), (0, 0)))
+        assert buffer.shape == (5, 5, 6)
+        buffer[...] = numbers(5, 5, 6)
+    with pytest.raises(ValueError, match="read-only"):
+        buffer[0, 0, 0] = 1.0
+    with staging.attach(tmp_path / "s.contact", **LIMITS) as reader:
+        step = reader.next(60.0)
+        assert step is not None
+        np.testing.assert_array_equal(step.read("u"), numbers(5, 5, 6)[1:])
+    writer.close()
+
+
+def test_work_inside_the_step_sees_the_solvers_own_memory() -> None:
+    seen = []
+    with box_writer({"engine": "inproc"}) as writer:
+        writer.field("u", "box")
+        writer.block(1, "box", (4, 5, 6))
+
+        def look(step: staging.Step) -> None:
+            view = step.blocks[0].view("u")
+            seen.append((step.index, view.ctypes.data, float(step.read("u", np.s_[2, 3, 4]))))
+
+        writer.on_step(look)
+        u = numbers(4, 5, 6)
+        with writer.step(3, 0.0):
+            writer.put("u", u)
+    assert seen == [(3, u.ctypes.data, u[2, 3, 4])]
+
+
+def test_a_fault_of_the_work_inside_the_step_ends_the_step_with_its_cause() -> None:
+    kept = []
+    with box_writer({"engine": "inproc"}) as writer:
+        writer.field("u", "box")
+        writer.block(1, "box", (4, 5, 6))
+        writer.on_step(lambda step: kept.append(step.blocks[0].view("u")) or 1 / (step.index - 1))
+
+        def publish(index: int) -> None:
+            with writer.step(index, 0.0):
+                writer.put("u", np.zeros((4, 5, 6)))
+
+        with pytest.raises(staging.StagingError, match="ZeroDivisionError") as caught:
+            publish(1)
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+        kept.clear()
+        with pytest.raises(staging.StagingError, match="1 array of view"):
+            publish(2)
+        kept.clear()
+
+
+class Tape(WriterEngine):
+    """Keeps what was published."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[Any, list[np.ndarray]]] = []
+        self.closed = False
+
+    def publish(self, part: Any, values: list[np.ndarray]) -> int | None:
+        self.steps.append((part, [value.copy() for value in values]))
+        return len(self.steps) - 1
+
+    def close(self) -> None:
+        self.closed = True
+
+    def counters(self) -> Counters:
+        return Counters(published=len(self.steps))
+
+
+class Player(Source):
+    """Hands out what a Tape keeps."""
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape, self.at, self.log = tape, 0, list[str]()
+
+    def next(self, limit: float) -> bytes | Literal["timeout", "ended"]:
+        if self.at == len(self.tape.steps):
+            return "ended"
+        self.at += 1
+        return _core.staging.announce(self.at - 1, self.tape.steps[self.at - 1][0])
+
+    def begin(self, sequence: int, step: Any) -> None:
+        self.log.append(f"begin {sequence}")
+
+    def fetch(self, sequence: int, wanted: list[Piece], limit: float) -> None:
+        for _, block, array, (start, count), first, components, to in wanted:
+            if sequence == 1:
+                raise staging.PeerSilent("The tape is torn.")
+            part, values = self.tape.steps[sequence]
+            before = sum(len(one[5]) for one in part.blocks[:block])
+            box = tuple(slice(s, s + n) for s, n in zip(start, count, strict=True))
+            to[...] = values[before + array][(*box, slice(first, first + components))]
+
+    def end(self, sequence: int) -> None:
+        self.log.append(f"end {sequence}")
+
+    def release(self, sequence: int) -> None:
+        self.log.append(f"release {sequence}")
+
+    def close(self) -> None:
+        self.log.append("close")
+
+
+def test_an_engine_and_a_source_may_be_written_in_python() -> None:
+    tape = Tape()
+    with staging.Writer.with_engine("s", None, tape) as writer:
+        writer.uniform_mesh("box", (4, 5, 6))
+        writer.field("u", "box")
+        writer.block(1, "box", ((0, 0, 0), (4, 5, 2)))
+        writer.block(2, "box", ((0, 0, 2), (4, 5, 4)))
+        u = numbers(4, 5, 6)
+        for index in range(2):
+            with writer.step(index, 0.0):
+                writer.put("u", u[..., :2], block=1)
+                writer.put("u", u[..., 2:], block=2)
+        assert writer.counters().published == 2
+    assert tape.closed
+    player = Player(tape)
+    with staging.Reader.with_source(player) as reader:
+        step = reader.next(1.0)
+        assert step is not None
+        np.testing.assert_array_equal(step.read("u", np.s_[1:, 1:4, 1:5]), u[1:, 1:4, 1:5])
+        step = reader.next(1.0)
+        assert step is not None
+        with pytest.raises(staging.PeerSilent, match=r"^The tape is torn\.$"):
+            step.read("u")
+        assert reader.next(1.0) is None and reader.ended
+    assert player.log == [
+        *("begin 0", "end 0", "release 0", "begin 1", "end 1", "release 1", "close"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("misuse", "sentence"),
+    [
+        (lambda w: w.put("w", np.zeros((4, 5, 6))), "'w' is not known|\"w\" is not known"),
+        (lambda w: w.put("u", np.zeros((4, 5, 6), np.float32)), "float64.*float32"),
+        (lambda w: w.put("u", np.zeros((4, 5))), "z, y, x"),
+        (lambda w: w.put("u", np.zeros((4, 5, 7))), "7"),
+        (lambda w: w.put("u", np.zeros((4, 5, 6)), block=3), "3"),
+        (lambda w: w.put("u", np.zeros((4, 5, 6)), ghosts=(1, 2)), "Ghost widths"),
+        (lambda w: w.field("k", "box", dtype=np.complex128), "complex128"),
+        (lambda w: w.field("k", "box", "edges"), "edges"),
+    ],
+)
+def test_misuse_is_refused_in_a_sentence(misuse: Any, sentence: str) -> None:
+    with box_writer({"engine": "inproc"}) as writer:
+        writer.field("u", "box")
+        writer.block(1, "box", (4, 5, 6))
+        writer.begin_step(0, 0.0)
+        with pytest.raises(staging.StagingError, match=sentence):
+            misuse(writer)
+        writer.put("u", np.zeros((4, 5, 6)))
+        writer.end_step()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "sentence"),
+    [
+        ({"engine": "shn"}, "shm"),
+        ({"queue": {"depht": 2}}, r"queue\.depht.*depth"),
+        ({"engine": "adios2", "adios2": {"kind": "bp9"}}, "bp9.*sst, bp5"),
+        ({"engine": "adios2", "adios2": {"knd": "sst"}}, "kind"),
+        ({"engine": "adios2", "queue": {"policy": "drop_oldest"}}, "drop_oldest"),
+        ({"engine": "adios2", "queue": {"bytes": "1 GB"}}, "bytes"),
+        ({"engine": "adios2", "checksums": True}, "checksums"),
+    ],
+)
+def test_wrong_options_name_the_key(chosen: Mapping[str, Any], sentence: str) -> None:
+    with pytest.raises(staging.StagingError, match=sentence):
+        staging.open("s", None, chosen)
+
+
+def test_the_environment_names_options_that_replace_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one.yaml").write_text("engine: tcp\n")
+    (tmp_path / "two.yaml").write_text("engine: inproc\n")
+    monkeypatch.setenv("UZUSHIO_STAGING", str(tmp_path / "two.yaml"))
+    with staging.open("s", None, tmp_path / "one.yaml") as writer:
+        writer.on_step(lambda step: None)  # only inproc can
+    monkeypatch.setenv("UZUSHIO_STAGING", str(tmp_path / "three.yaml"))
+    with pytest.raises(staging.StagingError, match=r"three\.yaml"):
+        staging.open("s", None, tmp_path / "one.yaml")
+
+
+def test_a_reader_alone_starts_no_mpi(tmp_path: Path) -> None:
+    with box_writer(options("file", tmp_path)) as writer:
+        writer.field("u", "box")
+        writer.block(1, "box", (4, 5, 6))
+        with writer.step(0, 0.0):
+            writer.put("u", np.ones((4, 5, 6)))
+    program = (
+        "import sys; from uzushio import staging\n"
+        f"with staging.attach({str(tmp_path / 's.zarr')!r}) as reader:\n"
+        "    print([float(step.read('u').sum()) for step in reader], 'mpi4py' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.split("\n")[0] == "[120.0] False", done.stderr
+
+
+def test_inspect_prints_what_a_stream_offers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from rich.console import Console
+
+    from uzushio.staging.inspect import inspect
+
+    with box_writer(options("file", tmp_path)) as writer:
+        writer.field("u", "box", unit="m/s")
+        writer.block(1, "box", (4, 5, 6))
+        for index in range(3):
+            with writer.step(index, 0.5 * index):
+                writer.put("u", numbers(4, 5, 6) + index)
+    assert inspect(str(tmp_path / "s.zarr"), Console(width=200), 0, 10.0) == 3
+    printed = capsys.readouterr().out
+    assert "0 … 119" in printed and "m/s" in printed and "4 × 5 × 6" in printed
+    assert "step 2  t 1  " in printed and "u 2 … 121" in printed
