@@ -109,8 +109,6 @@ TlsContext::TlsContext(const Secret& secret)
     SSL_CTX_set_app_data(context, key_.get());
     SSL_CTX_set_psk_use_session_callback(context, offer_key);
     SSL_CTX_set_psk_find_session_callback(context, find_key);
-    SSL_CTX_set_read_ahead(context, 1); // else two system calls for each record
-    SSL_CTX_set_default_read_buffer_len(context, packed_bytes);
     SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 }
