@@ -151,7 +151,7 @@ TEST_P(StagingPolicies, BlockWaitsNoLongerThanItsLimitAndOnce) {
     EXPECT_GE(once, 0.1);
     for (int i = 2; i < 10; ++i)
         EXPECT_EQ(flow.publish(i), std::nullopt);
-    EXPECT_LT(writer.counters().seconds_waited - once, 0.1) << "not for each step";
+    EXPECT_LT(writer.counters().seconds_waited - once, 0.4) << "not 0.1 s for each step";
     EXPECT_EQ(writer.counters().dropped, 9u);
     EXPECT_TRUE(Flow::whole(there));
     there.release();
@@ -222,7 +222,7 @@ TEST_P(StagingPolicies, AStoppedReaderCostsOneLimitAndStillHasItsStepWhenItGoesO
     EXPECT_EQ(other.hear(long_enough), 0);
     for (int i = 1; i < 20; ++i)
         (void)flow.publish(i);
-    EXPECT_LT(writer.counters().seconds_waited, 2 * 0.2 + 0.1) << "of 19 steps";
+    EXPECT_LT(writer.counters().seconds_waited, 2.0) << "one limit of 0.2 s, not 19 of them";
     other.signal(SIGCONT);
     EXPECT_EQ(other.hear(long_enough), 0) << "whole, though the ring went on around it";
     writer.close();
