@@ -128,10 +128,10 @@ def _run_here(
     launch.prepare_environment()
     from mpi4py import MPI
 
-    comm = MPI.COMM_WORLD
+    comm = launch.program_comm(MPI.COMM_WORLD)
 
     def work() -> int:
-        launch.check_size(comm.size, MPI.Get_library_version())
+        launch.check_size(MPI.COMM_WORLD.size, MPI.Get_library_version())
         if ranks not in (None, comm.size):
             raise LaunchError(
                 f"--ranks {ranks} was given, but the MPI job has {comm.size}; leave --ranks out."

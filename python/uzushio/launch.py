@@ -18,10 +18,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from uzushio.errors import LaunchError
 from uzushio.signals import stop_signals
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 #: Set for the ranks that this module starts: the columns of the terminal, 0 when there is none.
 TERMINAL = "UZUSHIO_TERMINAL"
@@ -90,6 +93,23 @@ def check_size(size: int, library: str) -> None:
             f"that of this MPI library ({library.splitlines()[0].strip()}); use the mpiexec of "
             "that library (srun: --mpi=pmix), or build mpi4py with the launcher's MPI."
         )
+
+
+def program_comm(world: MPI.Intracomm) -> MPI.Intracomm:
+    """The ranks of this program, where one `mpiexec` starts several (`-n 2 one : -n 1 other`).
+
+    Open MPI numbers the ranks of one program after those of the other, and says how many there are;
+    with an MPI that does not, all ranks count as this program's. Collective over this program.
+    """
+    from mpi4py import MPI
+
+    counts = [int(count) for count in os.environ.get("OMPI_APP_CTX_NUM_PROCS", "").split()]
+    number = world.Get_attr(MPI.APPNUM)
+    if len(counts) < 2 or not isinstance(number, int) or sum(counts) != world.size:
+        return world
+    first = sum(counts[:number])
+    group = world.Get_group().Range_incl([(first, first + counts[number] - 1, 1)])
+    return world.Create_group(group)
 
 
 def prepare_environment() -> None:
