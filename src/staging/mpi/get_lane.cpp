@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "staging/copy.hpp"
-#include "staging/mpi/link.hpp"
-#include "staging/mpi/outgoing.hpp"
+#include "staging/mpi/tags.hpp"
+#include "staging/mpi/wish.hpp"
 #include "staging/staging_error.hpp"
 
 namespace uzushio::staging::mpi {
@@ -48,10 +48,18 @@ TileCutter spans_of(const ConstArrayView& from, Order order) {
 
 } // namespace
 
-GetLane::GetLane(MPI_Win window, int writer, std::vector<Wanted> wanted, Buffers& buffers)
-    : window_(window), writer_(writer), wanted_(std::move(wanted)), buffers_(buffers) {}
+GetLane::GetLane(Link& link, std::uint32_t channel, int writer, std::vector<Wanted> wanted,
+                 Buffers& buffers, Outgoing& outgoing)
+    : link_(link), channel_(channel), writer_(writer), wanted_(std::move(wanted)),
+      buffers_(buffers), outgoing_(outgoing) {
+    std::uint64_t bytes = 0;
+    for (const Wanted& piece : wanted_)
+        bytes += static_cast<std::uint64_t>(piece.to.bytes());
+    tell(std::max<std::uint64_t>(1, bytes));
+}
 
 GetLane::~GetLane() {
+    tell(0);
     for (auto& batch : under_way_) {
         if (batch.buffer)
             buffers_.forget();
@@ -59,6 +67,10 @@ GetLane::~GetLane() {
         for (const MPI_Request request : memory->requests)
             abandon(request, memory);
     }
+}
+
+void GetLane::tell(std::uint64_t bytes) {
+    outgoing_.send(link_.comm(), writer_, tag(channel_, Talk::hurry), encode_hurry(bytes));
 }
 
 bool GetLane::done() const {
@@ -140,8 +152,8 @@ void GetLane::get(UnderWay& batch, std::byte* into, const std::byte* from, std::
     MPI_Aint address = 0;
     MPI_Get_address(from, &address);
     const auto count = static_cast<int>(bytes);
-    const int error = MPI_Rget(into, count, MPI_BYTE, writer_, address, count, MPI_BYTE, window_,
-                               &batch.requests.emplace_back(MPI_REQUEST_NULL));
+    const int error = MPI_Rget(into, count, MPI_BYTE, writer_, address, count, MPI_BYTE,
+                               link_.exposed(), &batch.requests.emplace_back(MPI_REQUEST_NULL));
     if (error != MPI_SUCCESS)
         throw PeerGone("The memory of the writer's rank " + std::to_string(writer_) +
                        " can no longer be read (" + text_of(error) +

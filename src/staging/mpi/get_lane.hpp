@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -10,14 +11,17 @@
 
 #include "staging/mpi/buffers.hpp"
 #include "staging/mpi/lane.hpp"
+#include "staging/mpi/link.hpp"
+#include "staging/mpi/outgoing.hpp"
 #include "staging/mpi/tiles.hpp"
 #include "staging/run_cursor.hpp"
 #include "staging/source.hpp"
 
 namespace uzushio::staging::mpi {
 
-/// Gets pieces from the writer's memory, without its help. Long runs go where they belong; of short
-/// ones, what lies between them comes too, into a buffer, if that is cheaper than many gets.
+/// Gets pieces from the writer's memory, without its help but that it calls MPI often meanwhile.
+/// Long runs go where they belong; of short ones, what lies between them comes too, into a buffer,
+/// if that is cheaper than many gets.
 class GetLane : public Lane {
   public:
     /// A piece, and the values in the writer's memory: an address there, never looked at here.
@@ -27,7 +31,9 @@ class GetLane : public Lane {
         Order order = Order::interleaved;
     };
 
-    GetLane(MPI_Win window, int writer, std::vector<Wanted> wanted, Buffers& buffers);
+    /// `link` with its window exposed; all are used as long as it lives.
+    GetLane(Link& link, std::uint32_t channel, int writer, std::vector<Wanted> wanted,
+            Buffers& buffers, Outgoing& outgoing);
     GetLane(const GetLane&) = delete;
     GetLane& operator=(const GetLane&) = delete;
     ~GetLane() override;
@@ -57,12 +63,16 @@ class GetLane : public Lane {
     void get(UnderWay& batch, std::byte* into, const std::byte* from, std::size_t bytes);
     [[nodiscard]] bool finish();
 
-    MPI_Win window_;
+    void tell(std::uint64_t bytes);
+
+    Link& link_;
+    std::uint32_t channel_;
     int writer_;
     std::vector<Wanted> wanted_;
     std::size_t opened_ = 0; ///< of them
     std::deque<UnderWay> under_way_;
     Buffers& buffers_;
+    Outgoing& outgoing_;
 
     // Of the piece opened last: runs, or spans; both empty at its end.
     std::optional<RunCursor<std::byte>> to_;

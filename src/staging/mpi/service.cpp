@@ -1,5 +1,7 @@
 #include "staging/mpi/service.hpp"
 
+#include <sys/prctl.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -17,6 +19,12 @@ using namespace std::chrono_literals;
 constexpr int order_tag = 1;
 constexpr std::size_t most_buffers = 8;
 constexpr std::chrono::nanoseconds shortest_pause = 20us;
+constexpr std::chrono::nanoseconds hurried_pause = 5us;
+
+/// Longer than any get takes that goes on; for readers that do not tell that they have it.
+std::chrono::nanoseconds most_time_for(std::uint64_t bytes) {
+    return 100ms + std::chrono::nanoseconds(2 * bytes); // 0.5 GB/s
+}
 
 /// A rank 0 makes one channel at a time, whatever streams it writes: its ranks, and the readers,
 /// then meet in the same order everywhere.
@@ -78,6 +86,7 @@ void MpiService::wake() {
 }
 
 void MpiService::run() {
+    ::prctl(PR_SET_TIMERSLACK, 1000); // of this thread: else the system adds 50 us to each sleep
     auto pause = shortest_pause;
     bool said = false;
     for (;;) {
@@ -92,11 +101,12 @@ void MpiService::run() {
             pause = shortest_pause;
             continue;
         }
+        pause = std::min(pause, longest_pause());
         std::unique_lock lock(mutex_);
         if (news_.wait_for(lock, pause, [&] { return woken_; }))
             pause = shortest_pause;
         else
-            pause = std::min(pause + pause / 2, longest_pause());
+            pause += pause / 2;
         woken_ = false;
     }
 }
@@ -105,10 +115,14 @@ std::chrono::nanoseconds MpiService::longest_pause() const {
     if (channels_.empty())
         return 2ms;
     for (const Channel& channel : channels_)
+        for (const auto& [from, until] : channel.getting)
+            if (Clock::now() < until)
+                return hurried_pause;
+    for (const Channel& channel : channels_)
         for (const auto& [to, sender] : channel.senders)
             if (!sender->idle())
-                return 50us; // MPI moves tiles only while somebody looks
-    return 500us;
+                return shortest_pause; // MPI moves tiles only while somebody looks
+    return 200us;
 }
 
 bool MpiService::look() {
@@ -272,6 +286,14 @@ bool MpiService::serve(Channel& channel) {
     while (mode_ == MpiMode::push &&
            receive(comm, MPI_ANY_SOURCE, tag(channel.number, Talk::grant), message)) {
         sender(channel, message.from).grant(message.bytes);
+        moved = true;
+    }
+    while (mode_ == MpiMode::pull &&
+           receive(comm, MPI_ANY_SOURCE, tag(channel.number, Talk::hurry), message)) {
+        if (const auto bytes = decode_hurry(message.bytes))
+            channel.getting[message.from] = Clock::now() + most_time_for(bytes);
+        else
+            channel.getting.erase(message.from);
         moved = true;
     }
     for (auto& [to, sender] : channel.senders)

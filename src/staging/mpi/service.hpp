@@ -30,8 +30,12 @@ namespace uzushio::staging::mpi {
 /// knocks, makes links with them and announces steps; on all ranks it brings the pieces that
 /// readers ask for. Readers that `pull` ask for none.
 ///
-/// The thread looks for messages, and sleeps between looks: 20 us at first, 0.5 ms when nothing
+/// The thread looks for messages, and sleeps between looks: 20 us at first, 0.2 ms when nothing
 /// comes, 2 ms when nobody is attached. It needs MPI_THREAD_MULTIPLE (require_mpi).
+///
+/// While a reader gets it looks every few microseconds: where no hardware reads a window, MPI
+/// serves gets only when the process that is read calls it (Open MPI within a node: 0.16 GB/s with
+/// 5 ms between calls, 11 with 5 us).
 class MpiService : public Service {
   public:
     /// `comm`: of the writer's ranks, for this alone. `queue`: on rank 0. `exposure`: the segments
@@ -55,7 +59,8 @@ class MpiService : public Service {
         std::shared_ptr<Link> link;
         std::optional<ReaderSession> session;                ///< on rank 0
         std::map<int, std::unique_ptr<PieceSender>> senders; ///< by rank in the link
-        int gone = 0; ///< ranks of the reader that have detached
+        std::map<int, Clock::time_point> getting; ///< by rank in the link: likely until when
+        int gone = 0;                             ///< ranks of the reader that have detached
         bool left = false;
     };
 

@@ -105,8 +105,8 @@ std::unique_ptr<Lane> MpiSource::lane(const Announce& step, std::uint32_t writer
     for (const Fetch* fetch : wanted)
         pieces.push_back(
             {fetch->to, select(step.step, writer, fetch->request, segment), fetch->request.order});
-    return std::make_unique<GetLane>(link_->exposed(), static_cast<int>(writer), std::move(pieces),
-                                     buffers_);
+    return std::make_unique<GetLane>(*link_, channel_, static_cast<int>(writer), std::move(pieces),
+                                     buffers_, outgoing_);
 }
 
 void MpiSource::fetch(const Announce& step, std::span<const Fetch> wanted,

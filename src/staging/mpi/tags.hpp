@@ -16,12 +16,13 @@ enum class Talk : std::uint8_t {
     down,    ///< back: Announce, End, Error
     request, ///< any rank of the reader to any of the writer: PieceRequest and its Manner
     grant,   ///< the same way: where in the reader's memory the next tile may be put
+    hurry,   ///< the same way: so many bytes will be got; none: they were
     reply,   ///< back: PieceData or Error, before the values
     data,    ///< back: a tile's values, or, empty, that they were put
 };
 
 /// The standard promises tags up to 32767 only.
-inline constexpr std::uint32_t tags_per_channel = 6;
+inline constexpr std::uint32_t tags_per_channel = 7;
 inline constexpr std::uint32_t channels = 32767 / tags_per_channel;
 
 [[nodiscard]] constexpr int tag(std::uint32_t channel, Talk talk) {

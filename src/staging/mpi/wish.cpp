@@ -62,6 +62,19 @@ std::optional<std::uint64_t> decode_grant(std::span<const std::byte> bytes) {
     return offset;
 }
 
+std::vector<std::byte> encode_hurry(std::uint64_t bytes) {
+    Encoder to;
+    to.number(bytes);
+    return to.take();
+}
+
+std::uint64_t decode_hurry(std::span<const std::byte> bytes) {
+    std::uint64_t number = 0;
+    if (bytes.size() == sizeof number)
+        Decoder(bytes, Limits{}).number(number);
+    return number;
+}
+
 bool is_announce(std::span<const std::byte> bytes) {
     static const auto type = static_cast<std::uint16_t>(Message(Announce{}).index() + 1);
     return bytes.size() >= Frame::size && decode_frame(bytes.first<Frame::size>()).type == type;

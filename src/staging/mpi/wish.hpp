@@ -36,6 +36,11 @@ struct Wish {
 /// Nothing if it is no such place.
 [[nodiscard]] std::optional<std::uint64_t> decode_grant(std::span<const std::byte> bytes);
 
+/// How many bytes a reader is about to get; none: it has them.
+[[nodiscard]] std::vector<std::byte> encode_hurry(std::uint64_t bytes);
+/// None if it is no such message.
+[[nodiscard]] std::uint64_t decode_hurry(std::span<const std::byte> bytes);
+
 /// Whether a message is an Announce, by its frame alone.
 [[nodiscard]] bool is_announce(std::span<const std::byte> bytes);
 
