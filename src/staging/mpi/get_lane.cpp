@@ -12,13 +12,13 @@ namespace uzushio::staging::mpi {
 namespace {
 
 /// From here on a get for each run is faster than one for all, with a copy after it.
-constexpr std::int64_t least_run = 4096;
+constexpr std::int64_t least_run = 2048;
 /// A gap of this many bytes costs about as much as one get more.
 constexpr std::int64_t most_gap = 8192;
 /// Of one get: MPI counts in int, and other lanes want their turn.
 constexpr std::int64_t most_bytes = std::int64_t{16} << 20;
 constexpr std::size_t most_gets = 256; ///< of a batch
-constexpr std::size_t most_under_way = 3;
+constexpr std::size_t most_under_way = 8;
 
 /// From the first byte of a view to its last, both included.
 std::int64_t span_of(const ConstArrayView& view) {

@@ -1,12 +1,11 @@
 #include "staging/mpi/service.hpp"
 
-#include <sys/prctl.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "staging/message_codec.hpp"
 #include "staging/mpi/job.hpp"
+#include "staging/mpi/naps.hpp"
 #include "staging/mpi/post_office.hpp"
 #include "staging/mpi/tags.hpp"
 #include "staging/mpi/wish.hpp"
@@ -86,7 +85,7 @@ void MpiService::wake() {
 }
 
 void MpiService::run() {
-    ::prctl(PR_SET_TIMERSLACK, 1000); // of this thread: else the system adds 50 us to each sleep
+    const SharpSleep sharp;
     auto pause = shortest_pause;
     bool said = false;
     for (;;) {

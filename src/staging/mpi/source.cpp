@@ -8,6 +8,7 @@
 #include "staging/mpi/get_lane.hpp"
 #include "staging/mpi/introduction.hpp"
 #include "staging/mpi/job.hpp"
+#include "staging/mpi/naps.hpp"
 #include "staging/mpi/tags.hpp"
 #include "staging/select.hpp"
 #include "staging/sleeping_wait.hpp"
@@ -124,7 +125,8 @@ void MpiSource::fetch(const Announce& step, std::span<const Fetch> wanted,
         lanes.push_back(lane(step, writer, pieces));
     broken_ = true; // unless all comes
     auto deadline = Clock::now() + limit;
-    for (Pauses pauses; !lanes.empty();) {
+    const SharpSleep sharp;
+    for (Naps naps; !lanes.empty();) {
         bool moved = false;
         for (auto& one : lanes)
             moved |= one->progress();
@@ -132,13 +134,13 @@ void MpiSource::fetch(const Announce& step, std::span<const Fetch> wanted,
         outgoing_.sweep();
         if (moved) {
             deadline = Clock::now() + limit;
-            pauses = {};
+            naps.refresh();
         } else if (Clock::now() >= deadline) {
             throw PeerSilent("The writer sent nothing for " + std::to_string(seconds(limit)) +
                              " s: it is stopped, or overloaded. Detach, or wait longer "
                              "(answer_limit).");
         } else if (!lanes.empty()) {
-            pauses.pause();
+            naps.pause();
         }
     }
     broken_ = false;
