@@ -77,7 +77,7 @@ void Compositor::set_order(std::span<const int> front_to_back) {
 
 const Machine& Compositor::machine() {
     if (!machine_)
-        machine_ = measure(comm_.get(), options_.format);
+        machine_ = measure(comm_.get(), shop_.shape);
     return *machine_;
 }
 

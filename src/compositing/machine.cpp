@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include "parallel/aligned_array.hpp"
 
@@ -10,18 +9,21 @@ namespace uzushio::compositing {
 
 namespace {
 
-constexpr int repeats = 5;
+constexpr int repeats = 7;
 constexpr int tag = 1;
-constexpr std::size_t pixels = 65536;
+constexpr int most_pixels = 1 << 18; // of an image that is blended
+constexpr std::size_t message_bytes = 1 << 18;
 constexpr std::size_t layers = 4;
 
-/// The least of some repetitions of what all ranks do together, in seconds, of the slowest rank.
+/// Seconds until all ranks have done some work: ranks that share processors or memory slow each
+/// other down, however fast each of them is while it runs. The least of some repetitions.
 template <class Work> double least(MPI_Comm comm, Work&& work) {
     double best = 0;
     for (int i = 0; i < repeats; ++i) {
         MPI_Barrier(comm);
         const double start = MPI_Wtime();
         work();
+        MPI_Barrier(comm);
         double time = MPI_Wtime() - start;
         MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, comm);
         best = i == 0 ? time : std::min(best, time);
@@ -31,39 +33,45 @@ template <class Work> double least(MPI_Comm comm, Work&& work) {
 
 } // namespace
 
-Machine measure(MPI_Comm comm, Format format) {
+Machine measure(MPI_Comm comm, const Shape& shape) {
     int rank = 0, size = 1;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
-    const std::size_t bytes = pixels * pixel_bytes(format);
-    parallel::AlignedArray<std::byte> from(layers * bytes), to(bytes);
+    const auto pixels = static_cast<std::size_t>(std::min(shape.pixels(), most_pixels));
+    const std::size_t bytes = pixels * shape.bytes();
+    const std::size_t room = std::max(bytes, message_bytes);
+    parallel::AlignedArray<std::byte> from(std::max(layers * bytes, room)), to(room);
 
     Machine machine;
+    machine.meeting = least(comm, [] {});
+    const auto seconds = [&](double measured) {
+        return std::max(measured - machine.meeting, 1e-9);
+    };
     // One to the right, one from the left: each rank has a message in and one out at a time.
-    constexpr int rounds = 8;
+    constexpr int rounds = 16;
     const auto ring = [&](std::size_t length) {
-        return least(comm,
-                     [&] {
-                         for (int i = 0; i < rounds; ++i)
-                             MPI_Sendrecv(from.data(), static_cast<int>(length), MPI_BYTE,
-                                          (rank + 1) % size, tag, to.data(),
-                                          static_cast<int>(length), MPI_BYTE,
-                                          (rank + size - 1) % size, tag, comm, MPI_STATUS_IGNORE);
-                     }) /
+        return seconds(least(comm,
+                             [&] {
+                                 for (int i = 0; i < rounds; ++i)
+                                     MPI_Sendrecv(from.data(), static_cast<int>(length), MPI_BYTE,
+                                                  (rank + 1) % size, tag, to.data(),
+                                                  static_cast<int>(length), MPI_BYTE,
+                                                  (rank + size - 1) % size, tag, comm,
+                                                  MPI_STATUS_IGNORE);
+                             })) /
                rounds;
     };
     machine.latency = ring(1);
-    const double large = ring(bytes);
-    machine.bandwidth = static_cast<double>(bytes) / std::max(large - machine.latency, 1e-9);
+    machine.bandwidth =
+        static_cast<double>(message_bytes) / std::max(ring(message_bytes) - machine.latency, 1e-9);
 
-    const auto& kernel = kernels(format);
     std::array<Source, layers> sources;
     for (std::size_t l = 0; l < layers; ++l)
         sources[l] = {from.data() + l * bytes, Width::narrow};
-    const double blend =
-        least(comm, [&] { kernel.blend(sources, pixels, to.data(), Width::narrow, 1); });
-    machine.blending = static_cast<double>((layers + 1) * bytes) / std::max(blend, 1e-9);
-    machine.meeting = least(comm, [&] { MPI_Barrier(comm); });
+    const auto& kernel = kernels(shape.format);
+    const double blend = seconds(
+        least(comm, [&] { kernel.blend(sources, pixels, to.data(), Width::narrow, shape.far); }));
+    machine.blending = static_cast<double>((layers + 1) * bytes) / blend;
     return machine;
 }
 

@@ -16,7 +16,7 @@ struct Machine {
 };
 
 /// Measure (collective; some milliseconds). Every rank exchanges messages with neighbours, and
-/// blends, while all others do; the slowest counts.
-[[nodiscard]] Machine measure(MPI_Comm comm, Format format);
+/// blends images of this shape, while all others do, and the time until all are done counts.
+[[nodiscard]] Machine measure(MPI_Comm comm, const Shape& shape);
 
 } // namespace uzushio::compositing
