@@ -4,6 +4,8 @@ NB_MODULE(_core, module) {
     module.doc() = "The compiled core of Uzushio.";
     auto channel = module.def_submodule("channel", "Channel flow between two walls.");
     uzushio::bindings::bind_channel(channel);
+    auto compositing = module.def_submodule("compositing", "Sort-last image compositing.");
+    uzushio::bindings::bind_compositing(compositing);
     auto staging = module.def_submodule("staging", "Steps on their way to readers.");
     uzushio::bindings::bind_staging(staging);
 }

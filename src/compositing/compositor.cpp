@@ -39,17 +39,19 @@ const Options& checked(const Options& options) {
 } // namespace
 
 Compositor::Compositor(MPI_Comm comm, const Options& options)
-    : options_(checked(options)), comm_(parallel::Communicator::duplicate(comm)),
-      shop_(shape(options), comm_.get(), options.frames), method_(parse_method(options.algorithm)) {
-    require(options.root >= 0 && options.root < comm_.size(),
+    : options_(checked(options)),
+      comm_(std::make_unique<parallel::Communicator>(parallel::Communicator::duplicate(comm))),
+      shop_(shape(options), comm_->get(), options.frames),
+      method_(parse_method(options.algorithm)) {
+    require(options.root >= 0 && options.root < comm_->size(),
             "the root " + std::to_string(options.root) + " is not one of the " +
-                std::to_string(comm_.size()) + " ranks");
+                std::to_string(comm_->size()) + " ranks");
     if (method_.name == "hybrid" || method_.name == "auto")
-        node_ = std::make_unique<NodeStage>(comm_.get(), shop_.shape, options.frames,
+        node_ = std::make_unique<NodeStage>(comm_->get(), shop_.shape, options.frames,
                                             options.ranks_per_node);
-    planner_ = std::make_unique<Planner>(shop_.shape, comm_.rank(), options.root, options.gather,
+    planner_ = std::make_unique<Planner>(shop_.shape, comm_->rank(), options.root, options.gather,
                                          options.fan_in, node_.get());
-    std::vector<int> all(static_cast<std::size_t>(comm_.size()));
+    std::vector<int> all(static_cast<std::size_t>(comm_->size()));
     std::iota(all.begin(), all.end(), 0);
     set_order(all);
     for (int i = 0; i < options.frames; ++i)
@@ -59,14 +61,20 @@ Compositor::Compositor(MPI_Comm comm, const Options& options)
 
 Compositor::~Compositor() = default;
 
+void Compositor::abandon() {
+    if (node_)
+        node_->abandon();
+    (void)comm_.release();
+}
+
 void Compositor::set_order(std::span<const int> front_to_back) {
     if (plan_ && std::ranges::equal(front_to_back, order_))
         return;
-    std::vector<char> seen(static_cast<std::size_t>(comm_.size()));
+    std::vector<char> seen(static_cast<std::size_t>(comm_->size()));
     for (const int rank : front_to_back) {
-        require(rank >= 0 && rank < comm_.size(), "the visibility order names rank " +
-                                                      std::to_string(rank) + " of " +
-                                                      std::to_string(comm_.size()));
+        require(rank >= 0 && rank < comm_->size(), "the visibility order names rank " +
+                                                       std::to_string(rank) + " of " +
+                                                       std::to_string(comm_->size()));
         require(std::exchange(seen[static_cast<std::size_t>(rank)], 1) == 0,
                 "the visibility order names rank " + std::to_string(rank) + " twice");
     }
@@ -77,7 +85,7 @@ void Compositor::set_order(std::span<const int> front_to_back) {
 
 const Machine& Compositor::machine() {
     if (!machine_)
-        machine_ = measure(comm_.get(), shop_.shape);
+        machine_ = measure(comm_->get(), shop_.shape);
     return *machine_;
 }
 
@@ -110,7 +118,7 @@ void Compositor::submit_bytes(std::span<const std::byte> image, std::optional<Re
     const Shape& all = shop_.shape;
     Rectangle part = bounds.value_or(all.whole());
     part = {overlap(part.x, {0, all.width}), overlap(part.y, {0, all.height})};
-    if (std::ranges::find(order_, comm_.rank()) == order_.end())
+    if (std::ranges::find(order_, comm_->rank()) == order_.end())
         part = {};
     const auto bytes = static_cast<std::size_t>(all.pixels()) * all.bytes();
     if (!part.empty() && image.size() != bytes)

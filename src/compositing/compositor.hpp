@@ -60,7 +60,12 @@ class Compositor {
     Compositor(MPI_Comm comm, const Options& options);
     Compositor(const Compositor&) = delete;
     Compositor& operator=(const Compositor&) = delete;
+    /// Collective, unless abandoned.
     ~Compositor();
+
+    /// Let the destructor wait for nobody: for an owner who cannot say when it runs, as a language
+    /// with a garbage collector. What ranks share then stays until the process ends.
+    void abandon();
 
     /// The ranks that have data, front to back, for the pictures from the next on: the same list on
     /// all ranks. At first all ranks, by number. Pictures under way are finished by their own
@@ -131,7 +136,7 @@ class Compositor {
     void wait_for(int slot);
 
     Options options_;
-    parallel::Communicator comm_;
+    std::unique_ptr<parallel::Communicator> comm_;
     Workshop shop_;
     Method method_;
     std::optional<Machine> machine_;

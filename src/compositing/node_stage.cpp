@@ -37,15 +37,15 @@ std::uint32_t count_up(std::atomic<std::uint64_t>& counter, std::uint32_t number
     }
 }
 
-parallel::Communicator make_node(MPI_Comm comm, int ranks_per_node) {
+std::unique_ptr<parallel::Communicator> make_node(MPI_Comm comm, int ranks_per_node) {
     int rank = 0;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm shared = MPI_COMM_NULL;
     MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &shared);
     int local = 0;
     MPI_Comm_rank(shared, &local);
-    auto node = parallel::Communicator::split(
-        shared, ranks_per_node > 0 ? local / ranks_per_node : 0, local);
+    auto node = std::make_unique<parallel::Communicator>(parallel::Communicator::split(
+        shared, ranks_per_node > 0 ? local / ranks_per_node : 0, local));
     MPI_Comm_free(&shared);
     return node;
 }
@@ -96,7 +96,7 @@ struct NodeStage::Slot {
 };
 
 NodeStage::NodeStage(MPI_Comm comm, const Shape& shape, int frames, int ranks_per_node)
-    : shape_(shape), node_(make_node(comm, ranks_per_node)), workers_(processors(node_)),
+    : shape_(shape), node_(make_node(comm, ranks_per_node)), workers_(processors(*node_)),
       header_bytes_(
           padded(sizeof(Control), page) +
           padded(sizeof(Header) + static_cast<std::size_t>(shape.pixels()) / chunk + 1, page)),
@@ -104,14 +104,14 @@ NodeStage::NodeStage(MPI_Comm comm, const Shape& shape, int frames, int ranks_pe
       slot_bytes_(
           header_bytes_ + image_bytes_ +
           padded(static_cast<std::size_t>(shape.pixels()) * shape.bytes(Width::wide), page)),
-      window_(node_.get(), slot_bytes_ * static_cast<std::size_t>(frames)),
-      slots_(static_cast<std::size_t>(frames)), merger_(static_cast<std::size_t>(node_.size())) {
+      window_(node_->get(), slot_bytes_ * static_cast<std::size_t>(frames)),
+      slots_(static_cast<std::size_t>(frames)), merger_(static_cast<std::size_t>(node_->size())) {
     shape_.order = {};
     int ranks = 0;
     MPI_Comm_size(comm, &ranks);
-    std::array<int, 2> own{0, node_.rank()};
+    std::array<int, 2> own{0, node_->rank()};
     MPI_Comm_rank(comm, own.data());
-    MPI_Bcast(own.data(), 1, MPI_INT, 0, node_.get()); // a node is named by its first rank
+    MPI_Bcast(own.data(), 1, MPI_INT, 0, node_->get()); // a node is named by its first rank
     std::vector<int> all(2 * static_cast<std::size_t>(ranks));
     MPI_Allgather(own.data(), 2, MPI_INT, all.data(), 2, MPI_INT, comm);
     for (std::size_t r = 0; r < all.size(); r += 2) {
@@ -119,20 +119,25 @@ NodeStage::NodeStage(MPI_Comm comm, const Shape& shape, int frames, int ranks_pe
         local_of_.push_back(all[r + 1]);
     }
     for (int slot = 0; slot < frames; ++slot) {
-        new (&control(node_.rank(), slot)) Control{};
-        new (&header(node_.rank(), slot)) Header{};
+        new (&control(node_->rank(), slot)) Control{};
+        new (&header(node_->rank(), slot)) Header{};
     }
-    runs_.reserve(static_cast<std::size_t>(node_.size()));
-    for (int i = 0; i < node_.size(); ++i)
+    runs_.reserve(static_cast<std::size_t>(node_->size()));
+    for (int i = 0; i < node_->size(); ++i)
         runs_.emplace_back(shape.pixels());
     parts_.reserve(runs_.size());
     cursors_.reserve(runs_.size());
     for (auto& slot : slots_)
         slot.locals.reserve(runs_.size());
-    MPI_Barrier(node_.get());
+    MPI_Barrier(node_->get());
 }
 
 NodeStage::~NodeStage() = default;
+
+void NodeStage::abandon() {
+    window_.abandon();
+    (void)node_.release();
+}
 
 std::byte* NodeStage::at(int rank, int slot) const {
     return window_.part(rank) + static_cast<std::size_t>(slot) * slot_bytes_;
@@ -170,9 +175,9 @@ std::vector<Segment> NodeStage::segments(std::span<const int> order, int root) c
 std::span<std::byte> NodeStage::canvas(int slot) {
     const auto& before = slots_[static_cast<std::size_t>(slot)];
     if (before.segment) // others may still read
-        while (!control(before.leader, slot).done.wait(before.number, long_wait, node_.get()))
+        while (!control(before.leader, slot).done.wait(before.number, long_wait, node_->get()))
             help(slot);
-    return {image(node_.rank(), slot), static_cast<std::size_t>(shape_.pixels()) * shape_.bytes()};
+    return {image(node_->rank(), slot), static_cast<std::size_t>(shape_.pixels()) * shape_.bytes()};
 }
 
 void NodeStage::submit(int slot, std::uint32_t number, std::shared_ptr<const Segment> segment,
@@ -184,12 +189,12 @@ void NodeStage::submit(int slot, std::uint32_t number, std::shared_ptr<const Seg
     for (const int rank : segment->members)
         now.locals.push_back(local(rank));
     now.leader = local(segment->leader);
-    now.leads = now.leader == node_.rank();
+    now.leads = now.leader == node_->rank();
     now.number = number;
     now.to = to;
     now.segment = std::move(segment);
     now.helps = false;
-    if (std::ranges::find(now.locals, node_.rank()) == now.locals.end())
+    if (std::ranges::find(now.locals, node_->rank()) == now.locals.end())
         return; // a root without an image of its own
     leave(slot, picture);
     now.helps = arrive(slot);
@@ -197,7 +202,7 @@ void NodeStage::submit(int slot, std::uint32_t number, std::shared_ptr<const Seg
 }
 
 void NodeStage::leave(int slot, const Picture& picture) {
-    const int rank = node_.rank();
+    const int rank = node_->rank();
     auto& head = header(rank, slot);
     auto* const active = chunks(rank, slot);
     auto* const to = image(rank, slot);
@@ -315,12 +320,12 @@ void NodeStage::wait(int slot, std::chrono::microseconds limit) {
     const auto& now = slots_[static_cast<std::size_t>(slot)];
     auto& control_of_all = control(now.leader, slot);
     auto& signal = now.helps ? control_of_all.all_here : control_of_all.done;
-    signal.wait(now.number, limit, node_.get());
+    signal.wait(now.number, limit, node_->get());
 }
 
 std::span<const std::byte> NodeStage::result(int slot) const {
     const auto& now = slots_[static_cast<std::size_t>(slot)];
-    return {result(node_.rank(), slot),
+    return {result(node_->rank(), slot),
             static_cast<std::size_t>(shape_.pixels()) * shape_.bytes(now.to)};
 }
 

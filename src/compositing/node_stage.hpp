@@ -31,6 +31,8 @@ class NodeStage {
     /// is not 0.
     NodeStage(MPI_Comm comm, const Shape& shape, int frames, int ranks_per_node);
     ~NodeStage();
+    /// Let the destructor wait for nobody; what is shared then stays until the process ends.
+    void abandon();
 
     /// Cut a visibility order into segments; the same on all ranks. The segment that holds `root`
     /// is led by it, and so is the only one there is, of several ranks, if it is on the root's
@@ -75,7 +77,7 @@ class NodeStage {
     void note(int rank, int slot, Range interval, RunList& runs) const;
 
     Shape shape_; ///< in image order, whatever tiles of messages are
-    parallel::Communicator node_;
+    std::unique_ptr<parallel::Communicator> node_;
     int workers_ = 1;
     std::vector<int> node_of_;  ///< of each rank
     std::vector<int> local_of_; ///< number of each rank on its node

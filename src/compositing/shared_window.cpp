@@ -25,7 +25,7 @@ SharedWindow::SharedWindow(MPI_Comm node, std::size_t bytes) {
 SharedWindow::~SharedWindow() {
     int finalized = 0;
     MPI_Finalized(&finalized);
-    if (finalized != 0)
+    if (finalized != 0 || window_ == MPI_WIN_NULL)
         return;
     MPI_Win_unlock_all(window_);
     MPI_Win_free(&window_);

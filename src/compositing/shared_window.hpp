@@ -14,7 +14,11 @@ class SharedWindow {
     SharedWindow(MPI_Comm node, std::size_t bytes);
     SharedWindow(const SharedWindow&) = delete;
     SharedWindow& operator=(const SharedWindow&) = delete;
+    /// Collective, unless abandoned.
     ~SharedWindow();
+
+    /// Leave the memory to the end of the process: for a rank that cannot wait for the others.
+    void abandon() { window_ = MPI_WIN_NULL; }
 
     /// The part of `rank`.
     [[nodiscard]] std::byte* part(int rank) const { return parts_[static_cast<std::size_t>(rank)]; }

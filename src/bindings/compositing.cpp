@@ -1,0 +1,193 @@
+#include <mpi.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <tuple>
+
+#include "bindings/bindings.hpp"
+#include "bindings/mpi_handle.hpp"
+#include "compositing/compositor.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace uzushio::bindings {
+
+namespace {
+
+using compositing::Compositor;
+using compositing::Format;
+using compositing::Options;
+using compositing::Rectangle;
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Memory = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>;
+/// Columns from and to, rows from and to.
+using Bounds = std::optional<std::tuple<int, int, int, int>>;
+
+std::optional<Rectangle> rectangle(const Bounds& bounds) {
+    if (!bounds)
+        return std::nullopt;
+    const auto [x0, x1, y0, y1] = *bounds;
+    return Rectangle{{x0, x1}, {y0, y1}};
+}
+
+std::span<const std::byte> bytes(const Bytes& array) {
+    return std::as_bytes(std::span(array.data(), array.size()));
+}
+
+/// A view that keeps the compositor alive.
+Memory view(const std::byte* data, std::size_t size, nb::handle owner) {
+    return Memory(const_cast<std::byte*>(data), {size}, owner);
+}
+
+/// Python destroys objects when it likes, on one rank before another: only `close` is collective.
+class Handle {
+  public:
+    Handle(std::uintptr_t comm, const Options& options)
+        : compositor_(std::make_unique<Compositor>(communicator(comm), options)) {}
+    Handle(const Handle&) = delete;
+    Handle& operator=(const Handle&) = delete;
+    ~Handle() {
+        if (compositor_)
+            compositor_->abandon();
+    }
+
+    Compositor& operator*() const {
+        if (!compositor_)
+            throw std::logic_error("compositing: the compositor is closed");
+        return *compositor_;
+    }
+    void close() { compositor_.reset(); }
+
+  private:
+    std::unique_ptr<Compositor> compositor_;
+};
+
+void construct(Handle* self, std::uintptr_t comm, const Options& options) {
+    const nb::gil_scoped_release unlock;
+    new (self) Handle(comm, options);
+}
+
+nb::object finish(nb::handle self) {
+    auto& compositor = *nb::cast<Handle&>(self);
+    const auto result = [&] {
+        const nb::gil_scoped_release unlock;
+        return compositor.finish();
+    }();
+    if (result.region.size() == 0)
+        return nb::none();
+    return nb::make_tuple(result.region.begin, result.region.end,
+                          view(result.pixels.data(), result.pixels.size(), self));
+}
+
+std::vector<int> pixels_of(const Handle& self, int begin, int end) {
+    const auto& compositor = *self;
+    std::vector<int> indices;
+    for (int position = begin; position < end; ++position)
+        indices.push_back(compositor.interlace().index(position));
+    return indices;
+}
+
+std::tuple<double, double, double, double> machine(const Handle& self) {
+    const auto& m = (*self).machine();
+    return {m.latency, m.bandwidth, m.blending, m.meeting};
+}
+
+} // namespace
+
+void bind_compositing(nb::module_& module) {
+    nb::enum_<Format>(module, "Format")
+        .value("rgba8", Format::rgba8)
+        .value("rgba_float", Format::rgba_float)
+        .value("rgba8_depth", Format::rgba8_depth);
+
+    nb::class_<Options>(module, "Options")
+        .def(nb::init<>())
+        .def_rw("width", &Options::width)
+        .def_rw("height", &Options::height)
+        .def_rw("format", &Options::format)
+        .def_rw("algorithm", &Options::algorithm)
+        .def_rw("root", &Options::root)
+        .def_rw("gather", &Options::gather)
+        .def_rw("interlace", &Options::interlace)
+        .def_rw("frames", &Options::frames)
+        .def_rw("far", &Options::far)
+        .def_rw("fan_in", &Options::fan_in)
+        .def_rw("ranks_per_node", &Options::ranks_per_node);
+
+    nb::class_<Handle>(module, "Compositor")
+        .def("close", &Handle::close, nb::call_guard<nb::gil_scoped_release>())
+        .def("__init__", &construct, "comm"_a, "options"_a)
+        .def("set_order",
+             [](const Handle& self, const std::vector<int>& order) {
+                 const nb::gil_scoped_release unlock;
+                 (*self).set_order(order);
+             })
+        .def(
+            "submit",
+            [](const Handle& self, const Bytes& image, const Bounds& bounds) {
+                const nb::gil_scoped_release unlock;
+                (*self).submit_bytes(bytes(image), rectangle(bounds));
+            },
+            "image"_a, "bounds"_a.none())
+        .def("canvas",
+             [](nb::handle self) {
+                 auto& compositor = *nb::cast<Handle&>(self);
+                 const auto memory = [&] {
+                     const nb::gil_scoped_release unlock;
+                     return compositor.canvas();
+                 }();
+                 return view(memory.data(), memory.size(), self);
+             })
+        .def(
+            "submit_canvas",
+            [](const Handle& self, const Bounds& bounds) {
+                const nb::gil_scoped_release unlock;
+                (*self).submit_canvas(rectangle(bounds));
+            },
+            "bounds"_a.none())
+        .def("finish", &finish)
+        .def(
+            "progress", [](const Handle& self) { (*self).progress(); },
+            nb::call_guard<nb::gil_scoped_release>())
+        .def("machine", &machine, nb::call_guard<nb::gil_scoped_release>())
+        .def("pixels_of", &pixels_of)
+        .def("predict",
+             [](const Handle& self, const std::string& method) {
+                 const nb::gil_scoped_release unlock;
+                 return (*self).predict(compositing::parse_method(method));
+             })
+        .def_prop_ro("algorithm",
+                     [](const Handle& self) { return compositing::to_string((*self).algorithm()); })
+        .def_prop_ro("under_way", [](const Handle& self) { return (*self).under_way(); })
+        .def_prop_ro("messages", [](const Handle& self) { return (*self).messages(); })
+        .def_prop_ro("bytes", [](const Handle& self) { return (*self).bytes(); });
+
+    module.def("algorithms", [] {
+        std::vector<std::string> names;
+        for (const auto& algorithm : compositing::algorithms())
+            names.emplace_back(algorithm.name);
+        return names;
+    });
+    module.def(
+        "blend",
+        [](const std::vector<Bytes>& layers, std::uintptr_t out, std::size_t pixels) {
+            std::vector<compositing::Source> sources;
+            for (const auto& layer : layers)
+                sources.push_back({bytes(layer).data(), compositing::Width::narrow});
+            compositing::kernels(Format::rgba8)
+                .blend(sources, pixels, reinterpret_cast<std::byte*>(out),
+                       compositing::Width::narrow, 0);
+        },
+        "Blend RGBA8 layers, front to back, into memory at an address: for benchmarks.");
+}
+
+} // namespace uzushio::bindings
