@@ -1,7 +1,7 @@
 # Each target does its own set-up first (tools/setup), which costs nothing when it is done already.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check format bench validate lock clean
+.PHONY: help build demo test check format bench validate adios2 lock clean
 
 ENV := . tools/env.sh &&
 RANKS ?= 2
@@ -39,6 +39,12 @@ bench: build  ## every benchmark: a table here, records in bench/results/
 
 validate: build  ## the long comparison with published DNS; resumes where it stopped
 	$(ENV) python validation/channel180.py $(ARGS)
+
+adios2: build  ## ADIOS2 with MPI in place of the wheel without; five minutes and more
+	$(ENV) VIRTUAL_ENV=$$PWD/.venv CC=mpicc CXX=mpicxx uv pip install --reinstall-package adios2 \
+	    --no-binary adios2 --no-deps --no-build-isolation \
+	    -C cmake.define.ADIOS2_USE_MPI=ON -C cmake.define.ADIOS2_USE_CURL=OFF \
+	    -C cmake.define.ADIOS2_USE_PIP=OFF "$$(sed -n 's/^\(adios2==[^ ]*\).*/\1/p' requirements.lock)"
 
 lock: build  ## pin requirements.in anew in requirements.lock
 	$(ENV) uv pip compile -q --universal --python-version 3.11 --generate-hashes --upgrade \

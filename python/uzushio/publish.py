@@ -47,8 +47,8 @@ class Publisher:
             case: of the run.
             solver: whose fields are shown.
             comm: its ranks.
-            folder: of the run. In its folder `published` are the contact file NAME.contact and the
-                stored steps NAME.zarr, unless the case says otherwise.
+            folder: of the run. The contact file is NAME.contact there, and stored steps are
+                published/NAME.zarr, unless the case says otherwise.
             warn: says what a user must know.
 
         Raises:
@@ -75,7 +75,7 @@ class Publisher:
             if self._comm.rank == 0:
                 place.mkdir(exist_ok=True)
         if not options.contact.name:
-            options.contact = place / f"{name}.contact"
+            options.contact = folder / f"{name}.contact"
         if not options.folder.name:  # a run that goes on leaves the steps before as they are
             part = f"-{self._solver.step_index:08d}" if self._solver.step_index else ""
             options.folder = place / f"{name}{part}.zarr"

@@ -121,14 +121,14 @@ def test_a_reader_beside_the_run_gets_the_solvers_numbers(
         sys.executable, "-m", "uzushio", "run", channel, "--ranks", 2,
         "--set", f"publish.engine={engine}",
     )  # fmt: skip
-    found = read_all(tmp_path / "run/published/channel.contact")
+    found = read_all(tmp_path / "run/channel.contact")
     done = wait(job, 120)
     assert done.returncode == 0, done.stderr
     expect_equal(found, own)
     told = json.loads((tmp_path / "run/summary.json").read_text())["published"]
     assert (told["engine"], told["published"], told["failed"]) == (engine, 2, None)
     assert f"Published 2 steps as channel ({engine})" in done.stdout
-    assert not (tmp_path / "run/published/channel.contact").exists()
+    assert not (tmp_path / "run/channel.contact").exists()
 
 
 def test_stored_steps_are_read_by_the_same_code_after_the_run(

@@ -3,7 +3,7 @@
 Every step has the step's whole table as the variable `uzushio/announce` and each field as local
 arrays (z, y, x, component). The reader plans from the table, as with every engine, and reads boxes
 of blocks. If the installed ADIOS2 has MPI, a writer's ranks share one stream; else each has its own
-("NAME.RANK.sst"). The contact file lists them.
+("NAME.RANK.sst"). The contact file lists them; they lie beside it, or where `file.folder` says.
 
 What ADIOS2 cannot do: SST has no time limit for `block` and for readers that are waited for, no
 limit in bytes, does not drop the oldest step, does not tell which steps it dropped, lets readers in
@@ -95,13 +95,11 @@ class Adios2Engine(WriterEngine):
                 "while one of them blocks is never let in: use queue.policy latest_only or "
                 "drop_newest, say wait_for_readers, or build the package with make adios2."
             )
-        stem, suffix = contact.with_suffix(""), _SUFFIXES[kind]
-        streams = (
-            [f"{stem.name}{suffix}"]
-            if shared
-            else [f"{stem.name}.{part}{suffix}" for part in range(size)]
-        )
-        mine = contact.parent / streams[0 if shared else rank]
+        stem = (options.folder if options.folder.name else contact).with_suffix("")
+        suffix = _SUFFIXES[kind]
+        parts = [""] if shared else [f".{part}" for part in range(size)]
+        streams = [stem.with_name(f"{stem.name}{part}{suffix}") for part in parts]
+        mine = streams[0 if shared else rank]
         self._together(lambda: self._require_free(kind, mine, options.overwrite))
         with_mpi = self._bindings.is_built_with_mpi and comm is not None
         self._adios = self._bindings.ADIOS(self._comm) if with_mpi else self._bindings.ADIOS()
@@ -117,7 +115,7 @@ class Adios2Engine(WriterEngine):
                 "engine": _MARK,
                 "stream": name,
                 "kind": kind,
-                "streams": streams,
+                "streams": [os.path.relpath(stream, contact.parent) for stream in streams],
                 "shared": shared,
                 "latest": options.policy == "latest_only",
             }
