@@ -42,7 +42,7 @@ struct EngineOptions {
     } tcp;
 
     struct Mpi {
-        MpiMode mode = MpiMode::pull;
+        MpiMode mode = MpiMode::two_sided; ///< the fastest within a node, and needs least of MPI
     } mpi;
 
     struct File {
