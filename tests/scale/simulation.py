@@ -1,0 +1,93 @@
+"""Compositing on simulated ranks: SimGrid's SMPI runs the same C++ on one core.
+
+Cost of a message for a processor: 5 µs to send and 5 to receive, what 10 µs of half a round trip in
+the MPI of the time of the seed's machines leave besides the wire; without it a gather of thousands
+of parts at one rank costs nothing, and it is what such a gather costs that is asked for here.
+Blending is not simulated: all algorithms blend the same pixels.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "src" / "compositing"
+
+#: The seed's torus: 2.8 Gbit/s a link and direction, 6 µs; and a fat tree of 5 Gbit/s, 8.5 µs.
+TORUS = ("350MBps", "1us")
+FAT_TREE = ("625MBps", "1us")
+COST = "0:5e-6:0"
+CONFIGURATION = (
+    "smpi/host-speed:1Gf",
+    "smpi/simulate-computation:no",
+    "smpi/coll-selector:ompi",
+    "smpi/test:1e-7",  # what a look at the messages costs; the default, 100 µs, hides all else
+    f"smpi/os:{COST}",
+    f"smpi/or:{COST}",
+)
+
+
+def available() -> bool:
+    """Whether SimGrid's compiler and launcher are installed (Debian's libsimgrid-dev)."""
+    return all(shutil.which(tool) for tool in ("smpicxx", "smpirun"))
+
+
+def compile_program(folder: Path) -> Path:
+    """Compile the program with SMPI's MPI and return its path.
+
+    Statics are shared between ranks where the linker makes them unique, hence the flag.
+    """
+    program = folder / "compositing"
+    sources = [ROOT / "tests" / "scale" / "compositing.cpp", *sorted(SOURCES.glob("*.cpp"))]
+    newest = max(path.stat().st_mtime for path in (*sources, *SOURCES.glob("*.hpp")))
+    if program.exists() and program.stat().st_mtime > newest:
+        return program
+    flags = ["-std=c++20", "-O2", "-fno-gnu-unique", f"-I{ROOT / 'src'}"]
+    command = ["smpicxx", *flags, *map(str, sources), "-o", str(program)]
+    subprocess.run(command, check=True, timeout=900)
+    return program
+
+
+def platform(folder: Path, kind: str, ranks: int) -> list[str]:
+    """Write a platform of `ranks` hosts, a power of two, and return smpirun's arguments for it."""
+    power = ranks.bit_length() - 1
+    if ranks != 1 << power:
+        raise ValueError(f"{ranks} ranks are no power of two")
+    if kind == "torus":
+        sides = [1 << (power + i) // 3 for i in range(3)]
+        shape, (bandwidth, latency) = ",".join(map(str, sides)), TORUS
+    else:
+        down = 1 << power // 2
+        up = 1 << power - power // 2
+        shape, (bandwidth, latency) = f"2;{down},{up};1,{down};1,1", FAT_TREE
+    file, hosts = folder / f"{kind}{ranks}.xml", folder / f"hosts{ranks}"
+    file.write_text(
+        "<?xml version='1.0'?>\n"
+        '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
+        f'<cluster id="{kind}" topology="{kind.upper()}" topo_parameters="{shape}" prefix="node-"'
+        f' suffix="" radical="0-{ranks - 1}" speed="1Gf" bw="{bandwidth}" lat="{latency}"/>\n'
+        "</platform>\n"
+    )
+    hosts.write_text("".join(f"node-{i}\n" for i in range(ranks)))
+    return ["-platform", str(file), "-hostfile", str(hosts)]
+
+
+def simulate(
+    program: Path, kind: str, ranks: int, side: int, algorithm: str, fan_in: int, limit: float
+) -> tuple[float, int]:
+    """Return simulated milliseconds a picture, and the sum of the picture's bytes.
+
+    Raises:
+        RuntimeError: The simulation failed; the message is what it said.
+    """
+    command = ["smpirun", "-np", str(ranks), *platform(program.parent, kind, ranks)]
+    command += ["--log=root.thresh:error", *(f"--cfg={item}" for item in CONFIGURATION)]
+    command += [str(program), str(side), algorithm.replace(" ", ""), str(fan_in), "2"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+    found = re.search(r"([\d.]+) ms, sum (\d+)", done.stdout)
+    if done.returncode != 0 or found is None:
+        raise RuntimeError(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
+    return float(found[1]), int(found[2])
