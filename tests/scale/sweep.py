@@ -15,7 +15,7 @@ import simulation
 
 SIDE = 512
 ALL = 4096  # a fan-in by which everything is gathered at once
-#: Algorithms and fan-ins: what the seed compares, with its gather, and ours with a gather in stages.
+#: Algorithms and fan-ins: what the seed compares, with its gather, and a gather in stages.
 CASES = [
     ("binary_swap", ALL),
     ("binary_swap", 16),
