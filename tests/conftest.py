@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import multiprocessing
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -135,3 +140,111 @@ def case(tmp_path: Path) -> Path:
     path = tmp_path / "case.yaml"
     path.write_text(CASE)
     return path
+
+
+class Side:
+    """A process, or a job of several, that does its part of a staging test; see `staging_sides`."""
+
+    def __init__(self, folder: Path, name: str, ranks: int, handle: Any) -> None:
+        self.name, self.ranks, self.handle = name, ranks, handle
+        self._folder = folder
+
+    def said(self, rank: int = 0) -> list[tuple[str, Any]]:
+        """All that a rank told so far: kinds and values."""
+        log = self._folder / f"{self.name}.{rank}.log"
+        lines = log.read_text().splitlines(keepends=True) if log.exists() else []
+        return [tuple(json.loads(line)) for line in lines if line.endswith("\n")]
+
+    def values(self, kind: str, rank: int = 0) -> list[Any]:
+        """What a rank told of a kind."""
+        return [value for said, value in self.said(rank) if said == kind]
+
+    def hear(self, kind: str, count: int = 1, limit: float = 60.0, rank: int = 0) -> Any:
+        """Wait until a rank has told something of this kind so often, and return the last."""
+        deadline = time.monotonic() + limit
+        while len(values := self.values(kind, rank)) < count:
+            if time.monotonic() > deadline:
+                pytest.fail(f"no {kind} ({count}) within {limit} s: {self.account()}")
+            time.sleep(0.005)
+        return values[count - 1]
+
+    def more(self, kind: str, count: int = 1, limit: float = 60.0, rank: int = 0) -> Any:
+        """Wait until a rank has told so many more of this kind than it has now."""
+        return self.hear(kind, len(self.values(kind, rank)) + count, limit, rank)
+
+    def pids(self) -> list[int]:
+        """Of all ranks; waits until they are there."""
+        return [int(self.hear("pid", rank=rank)) for rank in range(self.ranks)]
+
+    def signal(self, number: int, ranks: Iterable[int] | None = None) -> None:
+        """Send a signal to ranks, all if none are named."""
+        pids = self.pids()
+        for rank in range(self.ranks) if ranks is None else ranks:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pids[rank], number)
+
+    def kill(self) -> None:
+        """Kill all ranks at once, and wait until they are gone."""
+        self.signal(signal.SIGKILL)
+        self.ended()
+
+    def ended(self, limit: float = 60.0) -> int:
+        """Wait for the end, and return the status; what hangs fails the test."""
+        if isinstance(self.handle, subprocess.Popen):
+            return wait(self.handle, limit).returncode
+        self.handle.join(limit)
+        if self.handle.exitcode is None:
+            pytest.fail(f"still running after {limit} s: {self.account()}")
+        return int(self.handle.exitcode)
+
+    def account(self) -> str:
+        """The last lines of all ranks, for messages."""
+        return "\n".join(
+            f"{self.name} {rank}: ... {self.said(rank)[-6:]}" for rank in range(self.ranks)
+        )
+
+
+class Sides:
+    """Starts the two sides of a staging test, each in processes of its own."""
+
+    def __init__(self, folder: Path, start: Callable[..., Any]) -> None:
+        self.folder = folder
+        self._start = start
+        self._processes: list[Any] = []
+        # Forks of a process that has imported what is needed, and has no threads and no MPI.
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(["numpy", "uzushio.staging.reader"])
+
+    def process(self, act: str, name: str, **arguments: Any) -> Side:
+        """A process without MPI."""
+        import staging_sides
+
+        process = self._context.Process(
+            target=staging_sides.process, args=(act, str(self.folder), name, arguments)
+        )
+        process.start()
+        self._processes.append(process)
+        return Side(self.folder, name, 1, process)
+
+    def job(self, ranks: int, act: str, name: str, **arguments: Any) -> Side:
+        """An MPI job."""
+        script = TESTS / "mpi/staging_sides.py"
+        words = [sys.executable, script, act, self.folder, name, json.dumps(arguments)]
+        mpiexec = Path(sys.executable).with_name("mpiexec")
+        launcher = [mpiexec, "-n", ranks, "--oversubscribe", "--bind-to", "none"]
+        return Side(self.folder, name, ranks, self._start(*launcher, *words))
+
+    def end(self) -> None:
+        """Kill what is left."""
+        for process in self._processes:
+            if process.exitcode is None:
+                process.kill()
+                process.join()
+
+
+@pytest.fixture
+def sides(start: Callable[..., Any], tmp_path: Path) -> Iterator[Sides]:
+    """Start readers and writers; whatever is left of them is killed afterwards."""
+    both = Sides(tmp_path, start)
+    yield both
+    both.end()

@@ -10,7 +10,7 @@ namespace uzushio::staging {
 /// What to do with a new step when the queue is full.
 enum class QueuePolicy : std::uint8_t {
     block,       ///< wait for the readers, up to a time limit
-    drop_newest, ///< refuse the new step
+    drop_newest, ///< refuse the new step, unless it is a stalled reader that is in its way
     drop_oldest, ///< give up the oldest steps that no reader has in its hands
     latest_only, ///< as drop_oldest; and a reader never gets a step when there is a newer one
 };
@@ -25,7 +25,9 @@ struct QueueOptions {
     std::size_t depth = 2; ///< steps kept at most, those in readers' hands included; at least 1
     std::size_t bytes = std::numeric_limits<std::size_t>::max(); ///< of these steps together
     QueuePolicy policy = QueuePolicy::latest_only;
-    std::chrono::nanoseconds time_limit = std::chrono::seconds(10); ///< of `block`
+    /// Of `block`, for the solver to wait. A reader that keeps others from new steps for longer
+    /// than that has stalled, with `block` and `drop_newest`: what it alone waits for is given up.
+    std::chrono::nanoseconds time_limit = std::chrono::seconds(10);
     OnTimeout on_timeout = OnTimeout::drop;
     /// Keep the newest step until the next one comes even if all readers are done with it, or there
     /// is none: whoever attaches has something to see at once.

@@ -130,7 +130,11 @@ bool QueueState::make_room(Lock& lock, std::size_t bytes, Garbage& garbage) {
     case QueuePolicy::block:
         return wait_for_room(lock, bytes, garbage);
     case QueuePolicy::drop_newest:
-        return fits(bytes);
+        mark_stalled(Clock::now() - options_.time_limit);
+        while (!fits(bytes))
+            if (!give_up_oldest(Whose::stalled, garbage))
+                return false;
+        return true;
     case QueuePolicy::drop_oldest:
     case QueuePolicy::latest_only:
         while (!fits(bytes))

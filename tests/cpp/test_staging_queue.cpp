@@ -267,6 +267,30 @@ TEST(StagingQueue, AStoppedReaderCostsTheOthersNothingOnceTheLimitHasPassed) {
     EXPECT_LT(queue.counters().seconds_waited, 1.4) << "one wait, not one a step";
 }
 
+TEST(StagingQueue, DropNewestLetsAStoppedReaderStarveTheOthersNoLongerThanTheLimit) {
+    auto limited = options(QueuePolicy::drop_newest, 3);
+    limited.time_limit = 50ms;
+    Queue queue(limited);
+    QueueReader stopped = queue.attach();
+    QueueReader alive = queue.attach();
+    queue.publish(step(0), 1);
+    const Delivery held = stopped.next(0s);
+    EXPECT_EQ(take_all(alive), (std::vector<int>{0}));
+    for (int i = 1; i < 3; ++i) {
+        EXPECT_TRUE(queue.publish(step(i), 1));
+        EXPECT_EQ(take_all(alive), (std::vector<int>{i}));
+    }
+    std::this_thread::sleep_for(60ms);
+    for (int i = 3; i < 10; ++i) {
+        EXPECT_TRUE(queue.publish(step(i), 1));
+        EXPECT_EQ(take_all(alive), (std::vector<int>{i}));
+    }
+    EXPECT_TRUE(stopped.stalled());
+    EXPECT_EQ(queue.counters().seconds_waited, 0.0);
+    EXPECT_TRUE(stopped.release(held.sequence)) << "what it holds is never taken from it";
+    EXPECT_EQ(take_all(stopped).back(), 9) << "it moves again, and has the newest";
+}
+
 TEST(StagingQueue, BlockFailsAfterItsTimeLimitIfToldSo) {
     auto failing = options(QueuePolicy::block, 1);
     failing.time_limit = 20ms;
