@@ -85,7 +85,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Bytes that the system holds: arrived, and sent but not received by the other side's system.
     [[nodiscard]] std::size_t held_in() const;
     [[nodiscard]] std::size_t held_out() const;
-    /// Let the other side send no more than so many bytes ahead.
+    /// Let the other side send no more than so many bytes ahead; to be repeated when some were
+    /// taken, because the system raises such limits by itself.
     void limit_ahead(std::size_t bytes);
 
     /// Send no more. The other side reads what was sent, then the end.
@@ -127,6 +128,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::vector<std::byte> input_; ///< came with a message, beyond its end
     std::size_t input_begin_ = 0;
     std::size_t input_end_ = 0;
+    bool locked_ = false; ///< see limit_ahead
 };
 
 } // namespace uzushio::staging::socket

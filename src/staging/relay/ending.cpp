@@ -1,0 +1,42 @@
+#include "staging/relay/ending.hpp"
+
+namespace uzushio::staging::relay {
+namespace {
+
+constexpr int tag = 1;
+
+} // namespace
+
+Ending::Ending(const Team& team) : team_(team) {
+    if (team_.rank() != 0)
+        MPI_Irecv(nullptr, 0, MPI_BYTE, 0, tag, team_.comm(), &request_);
+}
+
+Ending::~Ending() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized || request_ == MPI_REQUEST_NULL)
+        return;
+    MPI_Cancel(&request_);
+    MPI_Wait(&request_, MPI_STATUS_IGNORE);
+}
+
+void Ending::announce() {
+    if (told_ || team_.rank() != 0)
+        return;
+    told_ = true;
+    // Empty, so that it goes off at once, whether or not it is still waited for.
+    for (int rank = 1; rank < team_.size(); ++rank)
+        MPI_Send(nullptr, 0, MPI_BYTE, rank, tag, team_.comm());
+}
+
+bool Ending::announced() {
+    if (request_ == MPI_REQUEST_NULL)
+        return told_;
+    int done = 0;
+    MPI_Test(&request_, &done, MPI_STATUS_IGNORE);
+    told_ = told_ || done != 0;
+    return told_;
+}
+
+} // namespace uzushio::staging::relay

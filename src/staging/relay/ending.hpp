@@ -1,0 +1,27 @@
+#pragma once
+
+#include <mpi.h>
+
+#include "staging/team.hpp"
+
+namespace uzushio::staging::relay {
+
+/// Lets rank 0 tell the other ranks of a team that it has ended, while all do something else.
+class Ending {
+  public:
+    explicit Ending(const Team& team); ///< `team` outlives it
+    ~Ending();
+    Ending(const Ending&) = delete;
+    Ending& operator=(const Ending&) = delete;
+
+    void announce(); ///< does something on rank 0, once
+    /// Whether rank 0 has ended; never on rank 0 itself.
+    [[nodiscard]] bool announced();
+
+  private:
+    const Team& team_;
+    bool told_ = false;
+    MPI_Request request_ = MPI_REQUEST_NULL; ///< of ranks that are to be told
+};
+
+} // namespace uzushio::staging::relay

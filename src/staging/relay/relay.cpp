@@ -1,0 +1,290 @@
+#include "staging/relay/relay.hpp"
+
+#include <algorithm>
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
+#include <chrono>
+#include <new>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "staging/message_codec.hpp"
+#include "staging/relay/allowance.hpp"
+#include "staging/relay/ending.hpp"
+#include "staging/relay/joint.hpp"
+#include "staging/relay/upstream.hpp"
+#include "staging/socket/contact.hpp"
+#include "staging/socket/handshake.hpp"
+#include "staging/socket/listener.hpp"
+#include "staging/socket/secret.hpp"
+#include "staging/staging_error.hpp"
+
+namespace uzushio::staging::relay {
+namespace {
+
+using socket::Connection;
+using Peer = std::shared_ptr<Connection>;
+
+constexpr auto tick = std::chrono::milliseconds(100);
+/// A reader that waits for a writer is told so before it takes the relay for silent, and asks again
+/// as long as it likes.
+constexpr auto writer_limit = std::chrono::milliseconds(500);
+constexpr auto dial_limit = std::chrono::seconds(10);
+constexpr auto taking_limit = std::chrono::seconds(60);
+constexpr auto farewell_limit = std::chrono::seconds(1);
+constexpr std::size_t least_bytes = std::size_t{1} << 20;
+
+ReaderOptions upstream_options(const RelayOptions& options) {
+    ReaderOptions reader;
+    reader.secret = options.secret;
+    reader.tls = options.tls;
+    return reader;
+}
+
+std::vector<std::byte> to_bytes(std::string_view text) {
+    const auto bytes = std::as_bytes(std::span(text));
+    return {bytes.begin(), bytes.end()};
+}
+
+std::string to_text(std::span<const std::byte> bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Rank 0's, on all.
+socket::Secret shared_secret(const Team& team) {
+    std::vector<std::byte> bytes;
+    team.together([&] {
+        if (team.rank() == 0) {
+            const socket::Secret secret = socket::make_secret();
+            bytes.assign(secret.begin(), secret.end());
+        }
+    });
+    bytes = team.broadcast(std::move(bytes));
+    socket::Secret secret{};
+    std::copy_n(bytes.begin(), secret.size(), secret.begin());
+    return secret;
+}
+
+} // namespace
+
+class Relay::Core {
+  public:
+    Core(RelayOptions options, const Team& team);
+    ~Core();
+
+    void run(const std::function<bool()>& go_on);
+    [[nodiscard]] RelayStatus status() const;
+
+  private:
+    [[nodiscard]] Hello hello() const;
+    [[nodiscard]] asio::awaitable<void> serve(Peer peer, Hello theirs);
+    [[nodiscard]] asio::awaitable<void> serve_control(Peer peer, Hello theirs);
+    [[nodiscard]] asio::awaitable<void> say(Peer peer, Error error);
+    [[nodiscard]] Endpoints places_for(const socket::Meeting& writer) const;
+    void look_at_contact();
+    void serve_for(std::chrono::nanoseconds time);
+    void publish_contact();
+
+    RelayOptions options_;
+    const Team& team_;
+    socket::Secret secret_;
+    RelayStatus status_;
+    bool writer_ended_ = false;
+    bool saw_contact_ = false;
+    std::vector<std::string> addresses_; ///< of the relay's ranks, on rank 0
+    asio::io_context io_{1};             ///< outlives all connections
+    Allowance allowance_;
+    std::optional<Upstream> upstream_;
+    std::optional<socket::Listener> listener_;
+    std::optional<socket::PublishedContact> contact_;
+    std::optional<Ending> ending_;
+};
+
+Relay::Core::Core(RelayOptions options, const Team& team)
+    : options_(std::move(options)), team_(team), secret_(shared_secret(team)),
+      allowance_(options_.bytes) {
+    team_.together([&] {
+        if (options_.bytes < least_bytes)
+            throw StagingError("A relay needs at least " + std::to_string(least_bytes >> 20) +
+                               " MiB to hold bytes in; it was given " +
+                               std::to_string(options_.bytes) + " bytes.");
+        std::error_code ignored;
+        if (std::filesystem::exists(options_.to, ignored) &&
+            std::filesystem::equivalent(options_.from, options_.to, ignored))
+            throw StagingError("The relay would write its contact over that of the writer, " +
+                               options_.to.string() + ": give `to` another name.");
+        upstream_.emplace(io_, options_.from, upstream_options(options_), secret_);
+        if (const auto contact = upstream_->contact()) {
+            status_.stream = contact->stream;
+        }
+        saw_contact_ = std::filesystem::exists(options_.from, ignored);
+        listener_.emplace(
+            io_, options_.listen, secret_, hello(),
+            [](const Hello& theirs) -> std::optional<Error> {
+                if (theirs.role == Role::writer)
+                    return Error{ErrorCode::protocol, "A writer cannot read from a relay."};
+                return {};
+            },
+            [this](Peer peer, Hello theirs) { return serve(std::move(peer), std::move(theirs)); });
+    });
+    for (const auto& bytes : team_.gather(to_bytes(listener_->address())))
+        addresses_.push_back(to_text(bytes));
+    team_.together([&] {
+        if (team_.rank() == 0)
+            publish_contact();
+    });
+    listener_->start();
+    ending_.emplace(team_);
+}
+
+Relay::Core::~Core() { listener_->stop(); }
+
+Hello Relay::Core::hello() const {
+    Hello hello;
+    hello.role = Role::relay;
+    hello.rank = static_cast<std::uint32_t>(team_.rank());
+    hello.ranks = static_cast<std::uint32_t>(team_.size());
+    hello.stream = status_.stream;
+    return hello;
+}
+
+void Relay::Core::publish_contact() {
+    contact_.reset();
+    contact_.emplace(options_.to, socket::Contact{status_.stream, "relay", addresses_.front(),
+                                                  secret_, options_.listen.tls, 0, ""});
+}
+
+// ---- connections ------------------------------------------------------------------------------
+
+asio::awaitable<void> Relay::Core::serve(Peer peer, Hello theirs) {
+    if (status_.connections >= allowance_.most_pairs()) {
+        const Error full{ErrorCode::limit,
+                         "The relay joins " + std::to_string(status_.connections) +
+                             " connections, which is all that it has memory for."};
+        co_await say(peer, full);
+        co_return;
+    }
+    ++status_.connections;
+    std::optional<Error> error;
+    try {
+        if (theirs.channel == Channel::control) {
+            co_await serve_control(peer, theirs);
+        } else {
+            const Peer up = co_await upstream_->data(theirs, socket::after(dial_limit));
+            (void)co_await join(io_, up, peer, allowance_, status_.passed);
+        }
+    } catch (const socket::Refused& refused) {
+        error = Error{refused.code(), refused.what()};
+    } catch (const PeerGone& gone) {
+        // A reader asks for data of a writer that is there no more: it is to see just that.
+        if (theirs.channel == Channel::control)
+            error = Error{ErrorCode::gone, gone.what()};
+    } catch (const std::exception& fault) {
+        error = Error{ErrorCode::internal, fault.what()};
+    }
+    --status_.connections;
+    if (error)
+        co_await say(peer, *error);
+}
+
+asio::awaitable<void> Relay::Core::serve_control(Peer peer, Hello theirs) {
+    if (team_.rank() != 0)
+        throw socket::Refused(ErrorCode::request, "Readers attach to rank 0 of the relay.");
+    const socket::Meeting writer = co_await upstream_->control(theirs, socket::after(writer_limit));
+    if (writer.writer.stream != status_.stream) {
+        status_.stream = writer.writer.stream;
+        listener_->rename(status_.stream);
+        publish_contact();
+    }
+    const auto places = encode(places_for(writer));
+    co_await peer->send(std::span<const std::byte>(places), taking_limit);
+    ++status_.readers;
+    const Stream first = co_await join(io_, writer.control, peer, allowance_, status_.passed);
+    --status_.readers;
+    writer_ended_ = writer_ended_ || first == Stream::up;
+}
+
+/// Where readers reach the writer's ranks: here. Nobody is on the writer's node.
+Endpoints Relay::Core::places_for(const socket::Meeting& writer) const {
+    Endpoints places;
+    places.session = writer.endpoints.session;
+    for (std::size_t rank = 0; rank < writer.endpoints.ranks.size(); ++rank)
+        places.ranks.push_back({addresses_[rank % addresses_.size()], ""});
+    return places;
+}
+
+asio::awaitable<void> Relay::Core::say(Peer peer, Error error) {
+    const auto bytes = encode(error);
+    try {
+        co_await peer->send(std::span<const std::byte>(bytes), farewell_limit);
+        peer->finish();
+        // To close with requests unread would cut the answer off on its way.
+        asio::steady_timer pause(io_);
+        for (const auto end = socket::after(farewell_limit);;) {
+            pause.expires_after(std::chrono::milliseconds(5));
+            const socket::Transfer seen = peer->try_peek(allowance_.buffer());
+            if (seen.bytes > 0)
+                peer->skip(seen.bytes);
+            else if (seen.want == socket::Want::nothing || socket::Clock::now() >= end)
+                break;
+            else
+                co_await pause.async_wait(asio::use_awaitable);
+        }
+    } catch (const StagingError&) { // it has gone before
+    }
+}
+
+// ---- the whole --------------------------------------------------------------------------------
+
+/// A contact file that is there no more: its writer has ended, whether or not somebody read.
+void Relay::Core::look_at_contact() {
+    std::error_code ignored;
+    const bool there = std::filesystem::exists(options_.from, ignored);
+    if (saw_contact_ && !there)
+        writer_ended_ = true;
+    saw_contact_ = there;
+}
+
+void Relay::Core::serve_for(std::chrono::nanoseconds time) {
+    const auto end = socket::after(time);
+    do {
+        io_.restart();
+        try {
+            io_.run_until(end);
+            return;
+        } catch (const std::bad_alloc&) { // for a coroutine: the others go on
+        }
+    } while (socket::Clock::now() < end);
+}
+
+void Relay::Core::run(const std::function<bool()>& go_on) {
+    bool more = true;
+    while (more) {
+        serve_for(tick);
+        status_.held = allowance_.held();
+        status_.most_held = std::max(status_.most_held, status_.held);
+        more = go_on() && !ending_->announced();
+        if (options_.once && team_.rank() == 0) {
+            look_at_contact();
+            // What is on its way to readers still gets there.
+            more = more && !(writer_ended_ && status_.readers == 0);
+        }
+    }
+    ending_->announce();
+}
+
+RelayStatus Relay::Core::status() const { return status_; }
+
+Relay::Relay(RelayOptions options, const Team& team)
+    : core_(std::make_unique<Core>(std::move(options), team)) {}
+
+Relay::~Relay() = default;
+
+void Relay::run(const std::function<bool()>& go_on) { core_->run(go_on); }
+
+RelayStatus Relay::status() const { return core_->status(); }
+
+} // namespace uzushio::staging::relay

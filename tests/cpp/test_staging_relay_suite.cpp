@@ -1,0 +1,47 @@
+// ranks: 1 2 3
+#include <deque>
+#include <string>
+#include <thread>
+
+#include "staging/relay/relay.hpp"
+#include "support/staging_suite.hpp"
+
+namespace uzushio::staging::suite {
+namespace {
+
+/// The engine tcp behind so many relays, which end with their writer.
+Carrier behind(const std::string& name, int relays) {
+    Carrier carrier = by_contact("tcp");
+    carrier.name = name;
+    const auto contact_behind = [](const std::string& contact, int relay) {
+        return contact + (relay == 0 ? "" : "." + std::to_string(relay));
+    };
+    carrier.write = [=](const std::string& stream, MPI_Comm comm, EngineOptions options) {
+        options.engine = "tcp";
+        if (Team(comm).rank() == 0)
+            for (int i = 0; i < relays; ++i) {
+                relay::RelayOptions between;
+                between.from = contact_behind(options.contact.string(), i);
+                between.to = contact_behind(options.contact.string(), i + 1);
+                between.once = true;
+                between.listen.tls = i % 2 == 1;
+                static std::deque<std::jthread> threads; // joined at the end
+                threads.emplace_back([between] {
+                    const Team alone;
+                    relay::Relay(between, alone).run([] { return true; });
+                });
+            }
+        return Writer(stream, comm, options);
+    };
+    carrier.read = [=](const std::string&, const std::string& contact, MPI_Comm comm) {
+        return Reader(contact_behind(contact, relays), comm);
+    };
+    carrier.worlds = 6;
+    return carrier;
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, StagingSuite,
+                         testing::Values(behind("relay", 1), behind("relays", 2)), name_of);
+
+} // namespace
+} // namespace uzushio::staging::suite
