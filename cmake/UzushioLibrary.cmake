@@ -59,6 +59,7 @@ function(install_library prefix libdir component)
         set(only COMPONENT ${component})
     endif()
     install(FILES "${PROJECT_SOURCE_DIR}/include/uzushio/uzushio.h"
+                  "${PROJECT_SOURCE_DIR}/include/uzushio/compositing.h"
                   "${PROJECT_SOURCE_DIR}/include/uzushio/uzushio.f90"
             DESTINATION "${prefix}include/uzushio" ${only})
     install(FILES ${cpp_headers} DESTINATION "${prefix}include/uzushio/cpp/staging" ${only})

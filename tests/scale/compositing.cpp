@@ -29,7 +29,8 @@ int run(const Options& options, int pictures) {
     // Opacities of 0 or 1 alone: sums do not depend on how often something was rounded.
     std::vector<Rgba8> image(static_cast<std::size_t>(options.width * options.height));
     for (std::size_t i = 0; i < image.size(); ++i) {
-        const auto value = static_cast<std::uint8_t>((i * 31 + static_cast<std::size_t>(rank)) % 251);
+        const auto value =
+            static_cast<std::uint8_t>((i * 31 + static_cast<std::size_t>(rank)) % 251);
         const bool here = (i + static_cast<std::size_t>(rank)) % static_cast<std::size_t>(ranks) <
                           static_cast<std::size_t>(ranks + 1) / 2;
         image[i] = here ? Rgba8{value, value, 7, 255} : Rgba8{1, 0, 0, 0};
