@@ -178,16 +178,13 @@ void bind_compositing(nb::module_& module) {
         return names;
     });
     module.def(
-        "blend",
-        [](const std::vector<Bytes>& layers, std::uintptr_t out, std::size_t pixels) {
-            std::vector<compositing::Source> sources;
-            for (const auto& layer : layers)
-                sources.push_back({bytes(layer).data(), compositing::Width::narrow});
-            compositing::kernels(Format::rgba8)
-                .blend(sources, pixels, reinterpret_cast<std::byte*>(out),
-                       compositing::Width::narrow, 0);
+        "memory_rates",
+        [](std::uintptr_t comm) {
+            const nb::gil_scoped_release unlock;
+            const auto rates = compositing::memory_rates(communicator(comm));
+            return std::make_pair(rates.triad, rates.blending);
         },
-        "Blend RGBA8 layers, front to back, into memory at an address: for benchmarks.");
+        "comm"_a, "Bytes a second that all ranks move in STREAM's triad, and in blending.");
 }
 
 } // namespace uzushio::bindings

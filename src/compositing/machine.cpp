@@ -75,4 +75,32 @@ Machine measure(MPI_Comm comm, const Shape& shape) {
     return machine;
 }
 
+Rates memory_rates(MPI_Comm comm) {
+    int size = 1;
+    MPI_Comm_size(comm, &size);
+    constexpr std::size_t bytes = std::size_t{1} << 26;
+    constexpr std::size_t doubles = bytes / sizeof(double);
+    parallel::AlignedArray<double> a(doubles), b(doubles), c(doubles);
+    const auto triad = [&] {
+        const double* const from = a.data();
+        const double* const other = b.data();
+        double* const to = c.data();
+        for (std::size_t i = 0; i < doubles; ++i)
+            to[i] = from[i] + 3 * other[i];
+    };
+    const auto pixels = [](auto& array) { return reinterpret_cast<std::byte*>(array.data()); };
+    const std::array<Source, 2> layers{Source{pixels(a), Width::narrow},
+                                       Source{pixels(b), Width::narrow}};
+    const auto blend = [&] {
+        kernels(Format::rgba8).blend(layers, bytes / 4, pixels(c), Width::narrow, 0);
+    };
+    const double moved = 3.0 * static_cast<double>(bytes) * size;
+    Rates rates;
+    for (int turn = 0; turn < 3; ++turn) {
+        rates.triad = std::max(rates.triad, moved / least(comm, triad));
+        rates.blending = std::max(rates.blending, moved / least(comm, blend));
+    }
+    return rates;
+}
+
 } // namespace uzushio::compositing

@@ -19,4 +19,13 @@ struct Machine {
 /// blends images of this shape, while all others do, and the time until all are done counts.
 [[nodiscard]] Machine measure(MPI_Comm comm, const Shape& shape);
 
+/// Bytes a second that all ranks together move, from memory that no cache holds.
+struct Rates {
+    double triad = 0;    ///< STREAM's triad: two arrays are read, one is written
+    double blending = 0; ///< two images are read, one is written
+};
+
+/// Measure both in turn, each until the last rank is done (collective; about a second).
+[[nodiscard]] Rates memory_rates(MPI_Comm comm);
+
 } // namespace uzushio::compositing
