@@ -9,7 +9,7 @@ namespace uzushio::compositing {
 
 namespace {
 
-constexpr int repeats = 7;
+constexpr int repeats = 5;
 constexpr int tag = 1;
 constexpr int most_pixels = 1 << 18; // of an image that is blended
 constexpr std::size_t message_bytes = 1 << 18;
@@ -48,8 +48,7 @@ Machine measure(MPI_Comm comm, const Shape& shape) {
         return std::max(measured - machine.meeting, 1e-9);
     };
     // One to the right, one from the left: each rank has a message in and one out at a time.
-    constexpr int rounds = 16;
-    const auto ring = [&](std::size_t length) {
+    const auto ring = [&](std::size_t length, int rounds) {
         return seconds(least(comm,
                              [&] {
                                  for (int i = 0; i < rounds; ++i)
@@ -61,9 +60,9 @@ Machine measure(MPI_Comm comm, const Shape& shape) {
                              })) /
                rounds;
     };
-    machine.latency = ring(1);
-    machine.bandwidth =
-        static_cast<double>(message_bytes) / std::max(ring(message_bytes) - machine.latency, 1e-9);
+    machine.latency = ring(1, 16);
+    machine.bandwidth = static_cast<double>(message_bytes) /
+                        std::max(ring(message_bytes, 2) - machine.latency, 1e-9);
 
     std::array<Source, layers> sources;
     for (std::size_t l = 0; l < layers; ++l)
