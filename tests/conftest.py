@@ -177,11 +177,14 @@ class Side:
         return [int(self.hear("pid", rank=rank)) for rank in range(self.ranks)]
 
     def signal(self, number: int, ranks: Iterable[int] | None = None) -> None:
-        """Send a signal to ranks, all if none are named."""
+        """Send a signal to ranks, all if none are named; who is to stop has stopped then."""
         pids = self.pids()
-        for rank in range(self.ranks) if ranks is None else ranks:
+        chosen = [pids[rank] for rank in (range(self.ranks) if ranks is None else ranks)]
+        for pid in chosen:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pids[rank], number)
+                os.kill(pid, number)
+        while number == signal.SIGSTOP and not all(map(_stopped, chosen)):
+            time.sleep(0.001)
 
     def kill(self) -> None:
         """Kill all ranks at once, and wait until they are gone."""
@@ -202,6 +205,15 @@ class Side:
         return "\n".join(
             f"{self.name} {rank}: ... {self.said(rank)[-6:]}" for rank in range(self.ranks)
         )
+
+
+def _stopped(pid: int) -> bool:
+    """Whether all threads of a process have stopped, which takes a moment, or it has ended."""
+    try:
+        texts = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/stat")]
+    except OSError:
+        return False
+    return all(text.rpartition(")")[2].split()[0] in "TZX" for text in texts)
 
 
 class Sides:

@@ -7,6 +7,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <utility>
 
 #include "bindings/mpi_handle.hpp"
@@ -56,19 +57,56 @@ staging::Reader& PythonReader::get() const {
     return *reader_;
 }
 
-void PythonReader::check_views() const {
+/// All ranks come here in any collective call, and see whether some of them leave. Returns whether
+/// any has views.
+bool PythonReader::meet(bool leaves) {
+    if (team_.size() == 1)
+        return views_ > 0;
+    const nb::gil_scoped_release unlock;
+    std::array<std::uint64_t, 3> ranks{leaves ? 1u : 0u, leaves ? 0u : 1u, views_ > 0 ? 1u : 0u};
+    team_.max(ranks);
+    const auto [leave, stay, look] = ranks;
+    if (leave == 0 || stay == 0)
+        return look != 0;
+    leaving_ = true; // nothing more is done together
+    std::exception_ptr why;
+    if (leaves)
+        why = fault_ ? fault_
+                     : std::make_exception_ptr(staging::StagingError(
+                           "Rank " + std::to_string(team_.rank()) +
+                           " of this reader has left while others read on: it failed, or detached "
+                           "alone; all have to detach together."));
+    try {
+        team_.agree(why);
+    } catch (const staging::StagingError&) {
+        if (leaves)
+            return look != 0;
+        if (views_ == 0) {
+            own_.reset();
+            reader_ = nullptr;
+        }
+        throw;
+    }
+    return look != 0;
+}
+
+void PythonReader::check_views() {
+    if (!meet(false))
+        return;
     std::optional<std::string> error;
     if (views_ > 0)
         error = "The step cannot be given back while " + std::to_string(views_) +
                 (views_ == 1 ? " array of view() looks" : " arrays of view() look") +
                 " at its memory: delete them first (`del`, or leave the function that holds "
                 "them), or take copies with values().";
+    const nb::gil_scoped_release unlock;
     team_.agree(error);
 }
 
 std::string PythonReader::next(double limit) {
-    check_views();
     auto& reader = get();
+    check_views();
+    fault_ = nullptr;
     const nb::gil_scoped_release unlock;
     return name_of(reader.next(nanoseconds(limit)));
 }
@@ -80,7 +118,7 @@ std::vector<BoxPair> PythonReader::read(const std::string& field, const BoxPair&
     {
         const auto view = values_of(to);
         const nb::gil_scoped_release unlock;
-        missing = reader.read(field, box(wanted), view);
+        keeping([&] { missing = reader.read(field, box(wanted), view); });
     }
     std::vector<BoxPair> result;
     for (const auto& hole : missing)
@@ -93,7 +131,7 @@ void PythonReader::read_block(const std::string& field, std::uint32_t block, boo
     auto& reader = get();
     const auto view = values_of(to);
     const nb::gil_scoped_release unlock;
-    reader.read_block(field, block, with_ghosts, view);
+    keeping([&] { reader.read_block(field, block, with_ghosts, view); });
 }
 
 nb::object PythonReader::view(nb::handle self, const std::string& field, std::uint32_t block) {
@@ -120,20 +158,23 @@ nb::object PythonReader::view(nb::handle self, const std::string& field, std::ui
 bool PythonReader::verify(const std::string& field, std::uint32_t block) {
     auto& reader = get();
     const nb::gil_scoped_release unlock;
-    return reader.verify(field, block);
+    bool right = false;
+    keeping([&] { right = reader.verify(field, block); });
+    return right;
 }
 
 void PythonReader::release() {
-    check_views();
     auto& reader = get();
+    check_views();
     const nb::gil_scoped_release unlock;
     reader.release();
 }
 
 void PythonReader::detach() {
-    if (reader_ == nullptr)
+    if (reader_ == nullptr || leaving_)
         return;
     leaving_ = true;
+    (void)meet(true);
     if (views_ > 0)
         return;
     const nb::gil_scoped_release unlock;

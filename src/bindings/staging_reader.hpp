@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -34,20 +35,32 @@ class PythonReader {
                                         std::uint32_t block);
     [[nodiscard]] bool verify(const std::string& field, std::uint32_t block);
     void release();
-    /// Detach now, or as soon as the last view is gone.
+    /// Detach now, or as soon as the last view is gone; collective. Ranks that are in another
+    /// collective call meanwhile throw what the last read threw on the rank that leaves.
     void detach();
     /// The solver takes its reader back: throws StagingError if there are views.
     void leave();
 
   private:
     [[nodiscard]] staging::Reader& get() const;
-    void check_views() const;
+    [[nodiscard]] bool meet(bool leaves);
+    void check_views();
+    /// Read something, and remember what it throws.
+    template <class Work> void keeping(Work&& work) {
+        try {
+            work();
+        } catch (...) {
+            fault_ = std::current_exception();
+            throw;
+        }
+    }
 
     std::unique_ptr<staging::Reader> own_;
     staging::Reader* reader_ = nullptr;
     staging::Team team_;
     int views_ = 0;
     bool leaving_ = false;
+    std::exception_ptr fault_; ///< of this rank alone, in the present step
 };
 
 } // namespace uzushio::bindings

@@ -2,13 +2,14 @@
 
 As a script, the ranks of an MPI job do it together:
 
-python staging_sides.py write|follow|cycle|lookup FOLDER NAME ARGUMENTS_IN_JSON
+python staging_sides.py ACT FOLDER NAME ARGUMENTS_IN_JSON
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uzushio import staging
-from uzushio.errors import StagingError
+from uzushio.errors import PeerSilent, StagingError
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -83,10 +84,12 @@ def write(
     pace: float = 0.02,
     first: int = 0,
     limit: float = 90.0,
+    tolerant: bool = False,
 ) -> None:
     """Publish a field through all of `streams` (their options), until there is a file `stop`.
 
-    Tells every step's times in `publish`, what it took, and memory now and then.
+    Tells its memory now and then, and at the end what it waited. If `tolerant`, it goes on after
+    steps that cannot be published.
     """
     rank, size = (0, 1) if comm is None else (comm.rank, comm.size)
     cuts = np.linspace(0, SHAPE[0], size + 1, dtype=int)
@@ -110,8 +113,14 @@ def write(
         u = value(step)[z : z + n]
         for name, writer in writers.items():
             began = time.monotonic()
-            with writer.step(step, 0.1 * step) as opened:
-                writer.put("u", u)
+            try:
+                with writer.step(step, 0.1 * step) as opened:
+                    writer.put("u", u)
+            except StagingError as error:
+                if not tolerant:
+                    raise
+                tell("refused", str(error))
+                continue
             longest[name] = max(longest[name], time.monotonic() - began)
             waits[name].append(time.monotonic() - began)
             taken[name] += opened.sequence is not None
@@ -219,6 +228,60 @@ def holding(tell: Tell, contact: str, **limits: Any) -> None:
             time.sleep(0.25)
 
 
+def patient(tell: Tell, contact: str, folder: str, **limits: Any) -> None:
+    """Read while the writer is stopped, and again when it goes on; then wait for a step likewise.
+
+    The test makes files in `folder` to say that it has stopped the writer, or let it go on.
+    """
+
+    def told(name: str) -> None:
+        while not Path(folder, name).exists():
+            time.sleep(0.005)
+
+    with staging.attach(contact, **limits) as reader:
+        step = reader.next(60.0)
+        assert step is not None
+        tell("ready", whole(step))
+        told("stopped")
+        began = time.monotonic()
+        try:
+            tell("meanwhile", [whole(step), 0.0])
+        except PeerSilent as error:
+            tell("meanwhile", [str(error), time.monotonic() - began])
+        told("goes-on")
+        tell("whole", whole(step))
+        told("stopped-again")
+        began = time.monotonic()
+        tell("next", [reader.next(0.5) is None, time.monotonic() - began])
+        told("goes-on-again")
+        step = reader.next(60.0)
+        assert step is not None
+        tell("whole", whole(step))
+
+
+def fails_alone(tell: Tell, contact: str, comm: MPI.Comm | None = None, **limits: Any) -> None:
+    """The last rank fails in a read, while the others go on."""
+    assert comm is not None
+    with staging.attach(contact, comm, **limits) as reader:
+        for step in reader:
+            if comm.rank == comm.size - 1:
+                step.read("pressure")
+            tell("step", step.index)
+
+
+def starved(tell: Tell, contact: str, files: int, **limits: Any) -> None:
+    """Read with no more than so many files open beside those that are."""
+    from uzushio.staging import adios2_engine  # as any import, it opens files
+
+    assert adios2_engine is not None
+    used = max(int(name) for name in os.listdir("/proc/self/fd"))
+    while os.dup(0) < used:  # no gaps below
+        pass
+    os.closerange(used + 1, used + 100)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used + 1 + files, used + 1 + files))
+    follow(tell, contact, steps=1, **limits)
+
+
 def lookup(tell: Tell, contact: str, comm: MPI.Comm | None = None, **limits: Any) -> None:
     """Attach, and leave."""
     reader: Reader = staging.attach(contact, comm, **limits)
@@ -230,7 +293,19 @@ def lookup(tell: Tell, contact: str, comm: MPI.Comm | None = None, **limits: Any
 
 ACTS: dict[str, Callable[..., None]] = {
     act.__name__: act
-    for act in (write, follow, cycle, attaching, waiting, reading, holding, lookup)
+    for act in (
+        write,
+        follow,
+        cycle,
+        attaching,
+        waiting,
+        reading,
+        holding,
+        patient,
+        fails_alone,
+        starved,
+        lookup,
+    )
 }
 
 

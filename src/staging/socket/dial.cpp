@@ -4,6 +4,7 @@
 #include <asio/redirect_error.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
+#include <cerrno>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -62,6 +63,9 @@ asio::awaitable<tcp::socket> connect(asio::io_context& io, std::string name, Dea
         if (Clock::now() >= deadline)
             break;
     }
+    if (fault == asio::error::no_descriptors || fault.value() == ENFILE)
+        throw StagingError("No connection to " + name + " can be opened (" + fault.message() +
+                           "): raise the number of files that this process may open (ulimit -n).");
     if (fault == asio::error::operation_aborted)
         throw PeerGone("Nothing answers at " + name + ".");
     throw PeerGone("Nobody listens at " + name + " (" + fault.message() + ").");
@@ -72,7 +76,9 @@ asio::awaitable<tcp::socket> connect(asio::io_context& io, std::string name, Dea
 asio::awaitable<Dialed> dial(asio::io_context& io, Call call, Deadline deadline) {
     Dialed dialed;
     dialed.connection = std::make_shared<Connection>(co_await connect(io, call.address, deadline));
-    const Deadline end = std::min(deadline, after(handshake_limit));
+    // Who looks for a writer may find another one meanwhile; who asks a rank for data waits for it.
+    const bool searching = call.hello.channel == Channel::control;
+    const Deadline end = searching ? std::min(deadline, after(handshake_limit)) : deadline;
     const std::string where = " (at " + call.address + ")";
     try {
         if (call.tls != nullptr)
