@@ -7,6 +7,7 @@ python staging_sides.py ACT FOLDER NAME ARGUMENTS_IN_JSON
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -125,7 +126,8 @@ def write(
             waits[name].append(time.monotonic() - began)
             taken[name] += opened.sequence is not None
         if step % 10 == 0:
-            tell("memory", memory())
+            with contextlib.suppress(OSError):  # no file may be opened
+                tell("memory", memory())
         tell("step", step)
         step += 1
         time.sleep(pace)

@@ -417,7 +417,7 @@ def test_a_reader_that_may_not_or_cannot_attach_says_so_and_the_writer_goes_on(
         )
         if starved.ended() == 0:
             break
-        kind, sentence = starved.hear("error")
+        _, sentence = starved.hear("error")
         assert "Too many open files" in sentence
         assert "gone" not in sentence, "the writer is there"
     assert 0 < files < 11, "some files are needed, and few"
