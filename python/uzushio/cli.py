@@ -17,7 +17,7 @@ from uzushio.compiler_flags import Installation
 from uzushio.errors import LaunchError, UzushioError
 from uzushio.options import Options
 from uzushio.registry import solver_class
-from uzushio.signals import leave_at_once
+from uzushio.signals import leave_at_once, stop_signals
 from uzushio.solver import Estimate
 from uzushio.staging.plan import load_plan
 from uzushio.staging.plan_rates import assess
@@ -255,6 +255,83 @@ def inspect(
 
     try:
         look(contact, Console(highlight=False), steps, limit, secret)
+    except UzushioError as error:
+        _fail(error)
+
+
+@app.command()
+def relay(
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="CONTACT",
+            help="Contact file of the writer or of another relay; or host:port.",
+        ),
+    ],
+    target: Annotated[
+        Path,
+        typer.Option(
+            "--to", metavar="CONTACT", help="Contact file to write, for readers or relays."
+        ),
+    ],
+    listen: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 or :: for all.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option(
+            min=0, max=65535, help="Of rank 0, the next ones after it; 0: any that is free."
+        ),
+    ] = 0,
+    advertise: Annotated[
+        str, typer.Option(metavar="HOST", help="Name that readers are told to connect to.")
+    ] = "",
+    tls: Annotated[bool, typer.Option("--tls", help="Use TLS 1.3 towards readers.")] = False,
+    secret: Annotated[
+        str,
+        typer.Option(envvar="UZUSHIO_SECRET", help="In hexadecimal, for --from host:port."),
+    ] = "",
+    from_tls: Annotated[
+        bool, typer.Option("--from-tls", help="With --from host:port: it uses TLS.")
+    ] = False,
+    memory: Annotated[
+        str, typer.Option(metavar="SIZE", help="Bytes that a rank holds at most.")
+    ] = "64 MiB",
+    once: Annotated[
+        bool, typer.Option("--once", help="End with the writer; do not wait for the next one.")
+    ] = False,
+    ranks: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Start an MPI job of this many ranks, which share the writer's ranks."
+        ),
+    ] = None,
+    verbose: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Say on stderr so often what goes through."),
+    ] = None,
+) -> None:
+    """Join the network of a writer to that of its readers.
+
+    Readers attach to the contact file that --to names. Bytes go on as they come, and no step is
+    ever held. Either side may come and go; Ctrl-C or SIGTERM ends the relay.
+
+    On a gateway between the two: uzushio relay --from flow.contact --to outside.contact
+    --listen 0.0.0.0 --port 47000 --tls; then copy outside.contact to where the readers are.
+    """
+    from uzushio.staging import relay_command
+    from uzushio.staging.relay import RelayOptions
+
+    try:
+        if launch.wants_job(ranks) and ranks is not None:
+            status = launch.run_job(ranks, sys.argv[1:])
+            raise SystemExit(0 if status - 128 in stop_signals() else status)
+        size = relay_command.size_of(memory)
+        options = RelayOptions(
+            source, target, secret, from_tls, listen, port, advertise, tls, size, once
+        )
+        raise SystemExit(relay_command.relay(options, ranks, verbose))
     except UzushioError as error:
         _fail(error)
 

@@ -194,6 +194,7 @@ void bind_staging(nb::module_& module) {
     bind_staging_model(module);
     bind_staging_writer(module);
     bind_staging_reader(module);
+    bind_staging_relay(module);
 }
 
 } // namespace uzushio::bindings

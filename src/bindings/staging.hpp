@@ -51,5 +51,6 @@ nanobind::object to_numpy(const staging::ArrayView& view, staging::ScalarType ty
 void bind_staging_model(nanobind::module_& module);
 void bind_staging_writer(nanobind::module_& module);
 void bind_staging_reader(nanobind::module_& module);
+void bind_staging_relay(nanobind::module_& module);
 
 } // namespace uzushio::bindings

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from uzushio.staging.engines import Counters, Source, WriterEngine
     from uzushio.staging.options import engine_names
     from uzushio.staging.reader import Reader, attach
+    from uzushio.staging.relay import Relay, RelayOptions
     from uzushio.staging.step import Block, Field, Mesh, Step
     from uzushio.staging.writer import Writer, open
 
@@ -47,6 +48,8 @@ __all__ = [
     "PeerSilent",
     "QueueTimeout",
     "Reader",
+    "Relay",
+    "RelayOptions",
     "Source",
     "StagingError",
     "Step",
@@ -62,6 +65,7 @@ _MODULES = {
     "engines": ("Counters", "Source", "WriterEngine"),
     "options": ("engine_names",),
     "reader": ("Reader", "attach"),
+    "relay": ("Relay", "RelayOptions"),
     "step": ("Block", "Field", "Mesh", "Step"),
     "writer": ("Writer", "open"),
 }

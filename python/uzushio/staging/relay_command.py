@@ -1,0 +1,88 @@
+"""What `uzushio relay` does: serve, and say what goes through, until a signal."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from uzushio import launch
+from uzushio.collective import guarded
+from uzushio.errors import LaunchError, StagingError
+from uzushio.quantities import parse_size, show_size
+from uzushio.signals import Stop
+from uzushio.staging.relay import Progress, Relay, RelayOptions
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+def size_of(text: str) -> int:
+    """Bytes of a size with a unit.
+
+    Raises:
+        StagingError: it is none.
+    """
+    try:
+        size = parse_size(text)
+    except ValueError as error:
+        raise StagingError(f"--memory {text}: {error}.") from None
+    assert isinstance(size, float)
+    return int(size)
+
+
+def relay(options: RelayOptions, ranks: int | None, every: float | None) -> int:
+    """Serve on this process, or on the ranks of the MPI job that it is in.
+
+    Args:
+        options: between whom, and how.
+        ranks: that the user asked for.
+        every: seconds between lines on stderr; None: none.
+
+    Returns:
+        The status to exit with.
+
+    Raises:
+        LaunchError: the MPI job has another number of ranks.
+        StagingError: the relay cannot listen, or cannot write its contact.
+    """
+    if launch.ranks_around() is None:
+        return _serve(options, None, every)
+    launch.prepare_environment()
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+
+    def work() -> int:
+        launch.check_size(comm.size, MPI.Get_library_version())
+        if ranks not in (None, comm.size):
+            raise LaunchError(
+                f"--ranks {ranks} was given, but the MPI job has {comm.size}; leave --ranks out."
+            )
+        return _serve(options, comm, every)
+
+    return guarded(comm, work, debug=False)
+
+
+def _serve(options: RelayOptions, comm: MPI.Comm | None, every: float | None) -> int:
+    stop = Stop()
+    with stop.listening():
+        server = Relay(options, comm)
+        first = comm is None or comm.rank == 0
+        if first:
+            print(f"Readers attach to {options.target}; Ctrl-C ends the relay.", flush=True)
+        who = "relay" if comm is None or comm.size == 1 else f"relay, rank {comm.rank}"
+
+        def say(line: str) -> None:
+            print(f"{who}: {line}", file=sys.stderr, flush=True)
+
+        progress = None if every is None else Progress(say, every)
+
+        def go_on() -> bool:
+            if progress is not None:
+                progress.look(server.status())
+            return not stop.received
+
+        server.run(go_on)
+        if first:
+            print(f"The relay has passed on {show_size(server.status().passed)}.", flush=True)
+    return 0

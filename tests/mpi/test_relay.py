@@ -1,0 +1,109 @@
+"""`uzushio relay` between a writer and readers."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Run, wait
+
+from uzushio import staging
+
+Start = Callable[..., subprocess.Popen[str]]
+SHAPE = (6, 7, 8)
+
+
+def relay(start: Start, *more: object) -> subprocess.Popen[str]:
+    """A relay from near.contact to far.contact that has begun."""
+    job = start(
+        sys.executable,
+        *("-m", "uzushio", "relay", "--from", "near.contact", "--to", "far.contact", *more),
+    )
+    assert job.stdout is not None
+    assert "far.contact" in job.stdout.readline()
+    return job
+
+
+def writer(folder: Path, **more: object) -> Any:
+    """Of one block, whose steps nobody needs to wait for."""
+    chosen = {"engine": "tcp", "contact": str(folder / "near.contact"), **more}
+    opened = staging.open("flow", None, chosen)
+    opened.uniform_mesh("box", SHAPE)
+    opened.field("u", "box")
+    opened.block(0, "box", ((0, 0, 0), SHAPE))
+    return opened
+
+
+def publish(to: Any, step: int) -> np.ndarray:
+    u = np.arange(np.prod(SHAPE), dtype=float).reshape(SHAPE) + 1000 * step
+    with to.step(step, 0.1 * step):
+        to.put("u", u)
+    return u
+
+
+def test_steps_go_through_and_the_relay_waits_for_the_next_writer(
+    start: Start, tmp_path: Path
+) -> None:
+    job = relay(start, "--tls", "--verbose", "0.2")
+    for run in range(2):
+        with writer(tmp_path) as to:
+            u = publish(to, run)
+            with staging.attach(tmp_path / "far.contact", attach_limit=60.0) as reader:
+                step = reader.next(60.0)
+                assert step is not None
+                assert step.index == run
+                np.testing.assert_array_equal(step.read("u"), u)
+            time.sleep(0.5)
+    job.send_signal(signal.SIGTERM)
+    done = wait(job, 30)
+    assert done.returncode == 0
+    assert re.search(r"passed on \d", done.stdout)
+    assert 'stream "flow"' in done.stderr
+    assert not (tmp_path / "far.contact").exists()
+
+
+def test_it_ends_with_the_writer_if_told_so(start: Start, tmp_path: Path) -> None:
+    job = relay(start, "--once")
+    with writer(tmp_path) as to:
+        publish(to, 0)
+        time.sleep(0.5)
+        assert job.poll() is None
+    assert wait(job, 30).returncode == 0
+
+
+def test_a_job_of_several_ranks_passes_a_stream_on_too(start: Start, tmp_path: Path) -> None:
+    job = relay(start, "--ranks", 2, "--memory", "8 MiB")
+    with writer(tmp_path) as to:
+        u = publish(to, 0)
+        with staging.attach(tmp_path / "far.contact", attach_limit=60.0) as reader:
+            step = reader.next(60.0)
+            assert step is not None
+            np.testing.assert_array_equal(step.read("u"), u)
+    job.send_signal(signal.SIGINT)
+    assert wait(job, 60).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (("--from", "host:47000", "--to", "x"), "secret"),
+        (("--from", "a", "--to", "x", "--memory", "12 apples"), "the unit 'apples' is not known"),
+        (("--from", "a", "--to", "x", "--memory", "1 kB"), "at least 1 MiB"),
+        (("--from", "a", "--to", "nowhere/x"), "nowhere"),
+    ],
+)
+def test_what_cannot_work_is_said_in_one_sentence(
+    uzushio: Run, wrong: tuple[str, ...], sentence: str
+) -> None:
+    done = uzushio("relay", *wrong)
+    assert done.returncode == 1
+    assert done.stderr.startswith("uzushio: error:")
+    assert sentence in done.stderr
