@@ -41,6 +41,8 @@ void Queue::on_news(std::function<void()> tell) { state_->on_news(std::move(tell
 
 std::vector<std::uint64_t> Queue::sequences() const { return state_->sequences(); }
 
+std::size_t Queue::most_steps() const { return state_->most_steps(); }
+
 QueueReader Queue::attach() { return {state_, state_->attach()}; }
 
 std::size_t Queue::readers() const { return state_->readers(); }

@@ -62,6 +62,10 @@ class Queue {
     /// come back.
     [[nodiscard]] std::vector<std::uint64_t> sequences() const;
 
+    /// Steps that there may be while no reader comes or goes: the depth, or with `latest_only` one
+    /// more than readers if that is more.
+    [[nodiscard]] std::size_t most_steps() const;
+
     [[nodiscard]] QueueReader attach();
     [[nodiscard]] std::size_t readers() const;
     [[nodiscard]] QueueCounters counters() const;

@@ -108,6 +108,12 @@ std::vector<std::uint64_t> QueueState::sequences() const {
     return numbers;
 }
 
+std::size_t QueueState::most_steps() const {
+    const Lock lock(mutex_);
+    return options_.policy == QueuePolicy::latest_only ? std::max(options_.depth, attached() + 1)
+                                                       : options_.depth;
+}
+
 QueueCounters QueueState::counters() const {
     const Lock lock(mutex_);
     QueueCounters now = counters_;
@@ -117,9 +123,18 @@ QueueCounters QueueState::counters() const {
 
 // ---- room for a step --------------------------------------------------------------------------
 
+/// Steps that may be there now. Readers that hold different ones must not keep the newest out.
+std::size_t QueueState::depth() const {
+    if (options_.policy != QueuePolicy::latest_only)
+        return options_.depth;
+    std::set<std::uint64_t> holding;
+    for (const Entry& entry : entries_)
+        holding.insert(entry.held.begin(), entry.held.end());
+    return std::max(options_.depth, holding.size() + 1);
+}
+
 bool QueueState::fits(std::size_t bytes) const {
-    return entries_.size() + reserved_ < options_.depth &&
-           bytes <= options_.bytes - counters_.bytes;
+    return entries_.size() + reserved_ < depth() && bytes <= options_.bytes - counters_.bytes;
 }
 
 bool QueueState::make_room(Lock& lock, std::size_t bytes, Garbage& garbage) {

@@ -33,6 +33,7 @@ class QueueState {
     bool wait_for_readers(std::size_t readers, std::chrono::nanoseconds limit);
     void on_news(std::function<void()> tell);
     std::vector<std::uint64_t> sequences() const;
+    std::size_t most_steps() const;
     void tell() const; ///< what `on_news` was given
 
     std::uint64_t attach();
@@ -71,6 +72,7 @@ class QueueState {
     enum class Whose { anyone, stalled };
 
     std::size_t attached() const;
+    std::size_t depth() const;
     bool fits(std::size_t bytes) const;
     bool make_room(Lock& lock, std::size_t bytes, Garbage& garbage);
     bool wait_for_room(Lock& lock, std::size_t bytes, Garbage& garbage);

@@ -118,6 +118,24 @@ TEST_P(StagingPolicies, LatestOnlyShowsTheNewest) {
     EXPECT_EQ(writer.counters().seconds_waited, 0.0);
 }
 
+TEST_P(StagingPolicies, LatestOnlyShowsTheNewestThoughReadersHoldMoreStepsThanItsDepth) {
+    Writer writer("flow", MPI_COMM_NULL, options(QueuePolicy::latest_only, 2));
+    Flow flow(writer);
+    std::vector<Reader> readers;
+    for (int i = 0; i < 3; ++i) {
+        readers.push_back(reader());
+        EXPECT_TRUE(flow.publish(i));
+        EXPECT_EQ(next_of(readers.back()), i);
+    }
+    for (int i = 3; i < 10; ++i)
+        EXPECT_TRUE(flow.publish(i)) << "each reader has another step in its hands";
+    for (Reader& there : readers) {
+        EXPECT_TRUE(Flow::whole(there));
+        EXPECT_EQ(next_of(there), 9);
+    }
+    EXPECT_EQ(writer.counters().peak_bytes, 4 * 8u * Flow::usual);
+}
+
 TEST_P(StagingPolicies, BlockWaitsForTheReaderThatReleases) {
     Writer writer("flow", MPI_COMM_NULL, options(QueuePolicy::block, 1));
     Flow flow(writer);

@@ -184,6 +184,53 @@ TEST(StagingQueue, LatestOnlyShowsEachReaderTheNewestStepAlone) {
     EXPECT_EQ(queue.counters().dropped, 6u) << "steps, each counted once";
 }
 
+TEST(StagingQueue, LatestOnlyHasAPlaceForTheNewestWhateverReadersHold) {
+    for (const std::size_t readers : {2u, 3u}) {
+        Queue queue(options(QueuePolicy::latest_only, 2));
+        std::vector<QueueReader> all;
+        std::vector<std::uint64_t> held;
+        int number = 0;
+        for (std::size_t i = 0; i < readers; ++i) { // each takes another step, and keeps it
+            all.push_back(queue.attach());
+            ASSERT_TRUE(queue.publish(step(++number), 10));
+            const Delivery delivery = all.back().next(0s);
+            ASSERT_EQ(number_of(delivery), number);
+            held.push_back(delivery.sequence);
+        }
+        for (int more = 0; more < 7; ++more)
+            EXPECT_TRUE(queue.publish(step(++number), 10)) << number;
+        EXPECT_EQ(queue.counters().steps, readers + 1) << "what they hold, and the newest";
+        EXPECT_EQ(queue.most_steps(), readers + 1);
+        for (std::size_t i = 0; i < readers; ++i) {
+            ASSERT_TRUE(all[i].release(held[i]));
+            EXPECT_EQ(take_all(all[i]), (std::vector<int>{number}));
+        }
+        EXPECT_EQ(queue.counters().steps, 1u);
+        all.clear();
+        EXPECT_EQ(queue.most_steps(), 2u);
+    }
+}
+
+TEST(StagingQueue, LatestOnlyStaysWithinItsBytesAndBoundsWhatOneReaderHoards) {
+    auto few = options(QueuePolicy::latest_only, 2);
+    few.bytes = 25;
+    Queue narrow(few);
+    QueueReader a = narrow.attach(), b = narrow.attach();
+    ASSERT_TRUE(narrow.publish(step(0), 10));
+    ASSERT_TRUE(a.next(0s));
+    ASSERT_TRUE(narrow.publish(step(1), 10));
+    ASSERT_TRUE(b.next(0s));
+    EXPECT_FALSE(narrow.publish(step(2), 10)) << "30 bytes";
+
+    Queue queue(options(QueuePolicy::latest_only, 2));
+    QueueReader hoarder = queue.attach();
+    for (int i = 0; i < 2; ++i) {
+        ASSERT_TRUE(queue.publish(step(i), 10));
+        ASSERT_TRUE(hoarder.next(0s));
+    }
+    EXPECT_FALSE(queue.publish(step(2), 10));
+}
+
 TEST(StagingQueue, BytesAreALimitOfTheirOwn) {
     auto few_bytes = options(QueuePolicy::drop_oldest, 100);
     few_bytes.bytes = 1000;

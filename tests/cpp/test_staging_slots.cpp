@@ -237,6 +237,36 @@ TEST(StagingSlots, MemoryGoesRoundWithoutFreshPages) {
     EXPECT_EQ(writer.engine.bytes_copied(), 40 * solver.bytes());
 }
 
+TEST(StagingSlots, MemoryOfLatestOnlyFollowsTheReadersAndGoesRoundToo) {
+    constexpr int readers = 4;
+    Writer writer(options(QueuePolicy::latest_only, 2));
+    Solver solver(writer.team, 10);
+    std::vector<QueueReader> all;
+    std::vector<Delivery> held(readers);
+    for (int i = 0; i < readers && writer.served->queue != nullptr; ++i)
+        all.push_back(writer.served->queue->attach());
+    std::set<const std::byte*> places;
+    for (int i = 0; i < 60; ++i) { // each holds another step, for four steps
+        const auto sequence = writer.engine.publish(solver.step(i));
+        ASSERT_EQ(sequence, static_cast<std::uint64_t>(i)) << "none was refused";
+        places.insert(writer.served->held->find(*sequence)->segment->bytes().data());
+        if (all.empty())
+            continue;
+        const auto turn = static_cast<std::size_t>(i % readers);
+        if (held[turn]) {
+            EXPECT_TRUE(all[turn].release(held[turn].sequence));
+        }
+        held[turn] = all[turn].next(0s);
+        EXPECT_EQ(held[turn].sequence, *sequence);
+    }
+    EXPECT_LE(places.size(), readers + 2u) << "no fresh pages after the first steps";
+    EXPECT_LE(writer.engine.segments(), readers + 2u);
+    all.clear();
+    for (int i = 60; i < 64; ++i)
+        ASSERT_TRUE(writer.engine.publish(solver.step(i)));
+    EXPECT_LE(writer.engine.segments(), 3u) << "given back when they have gone";
+}
+
 TEST(StagingSlots, ArraysInABufferArePublishedWithoutACopyFromTheSecondStepOn) {
     Writer writer(options(QueuePolicy::latest_only, 2));
     Solver solver(writer.team, 9);

@@ -36,6 +36,7 @@ template <class Wire> void pass(Wire& wire, Is<Decision> auto& decision) {
     wire.flag(decision.failed, "state");
     wire.flag(decision.accepted, "state");
     wire.flag(decision.new_table, "state");
+    wire.number(decision.most_steps);
     wire.list(decision.kept, 8, "steps", [&](auto& sequence) { wire.number(sequence); });
 }
 

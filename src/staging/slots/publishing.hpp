@@ -26,6 +26,7 @@ struct Decision {
     bool failed = false;
     bool accepted = false;
     bool new_table = false;
+    std::uint64_t most_steps = 0;    ///< that there may be at a time
     std::vector<std::uint64_t> kept; ///< sequence numbers of steps that readers may still ask for
     bool operator==(const Decision&) const = default;
 };

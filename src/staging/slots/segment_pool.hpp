@@ -15,6 +15,10 @@ class SegmentPool {
     /// Keeps at most `most` segments; more are made while others are still in use.
     SegmentPool(MakeSegment make, std::size_t most);
 
+    /// From the next `take` on. More are freed as they come back, fewer made only when none is
+    /// free.
+    void keep_at_most(std::size_t most) { most_ = most; }
+
     /// A segment of at least so many bytes (at least one) that nobody else uses; what was in it is
     /// void. It comes back to the pool with the last copy of the pointer. Throws what MakeSegment
     /// throws.

@@ -70,7 +70,6 @@ class SlotEngine::Room {
 SlotEngine::SlotEngine(const Team& team, const EngineOptions& options, MakeSegment make_segment,
                        const MakeService& make_service)
     : team_(team.comm()), options_(options),
-      // One more than the queue holds: the one that `buffer` hands out.
       pool_(std::move(make_segment), options.queue.depth + 1) {
     team_.together([&] {
         if (team_.rank() == 0)
@@ -131,6 +130,8 @@ std::optional<std::uint64_t> SlotEngine::publish(LocalStep step) {
         first_block_ = static_cast<std::uint32_t>(team_.sum_before(part_->blocks.size()));
     }
     ++offered_;
+    // One more than the queue holds: the one that `buffer` hands out.
+    pool_.keep_at_most(decision.most_steps + 1);
     held_.keep(decision.kept);
     if (!decision.accepted)
         return std::nullopt;
@@ -199,10 +200,12 @@ Decision SlotEngine::decide(const std::vector<std::vector<std::byte>>& offers,
             announcer_.set_table(merge(parts_));
         await_readers();
         decision.accepted = room.reserve(most_bytes);
+        decision.most_steps = queue_->most_steps();
         decision.kept = queue_->sequences();
     });
     if (own) {
-        decision = {.failed = true, .kept = {}};
+        decision = Decision();
+        decision.failed = true;
         error = error ? error : own;
     }
     return decision;
