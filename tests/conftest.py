@@ -246,6 +246,13 @@ class Sides:
         launcher = [mpiexec, "-n", ranks, "--oversubscribe", "--bind-to", "none"]
         return Side(self.folder, name, ranks, self._start(*launcher, *words))
 
+    def relay(self, name: str, source: str, target: str) -> Side:
+        """The command line's relay."""
+        words = ["-m", "uzushio", "relay", "--from", source, "--to", target]
+        job = self._start(sys.executable, *words)
+        (self.folder / f"{name}.0.log").write_text(json.dumps(["pid", job.pid]) + "\n")
+        return Side(self.folder, name, 1, job)
+
     def end(self) -> None:
         """Kill what is left."""
         for process in self._processes:

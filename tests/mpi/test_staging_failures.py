@@ -9,35 +9,17 @@ import random
 import resource
 import signal
 import socket
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Side, Sides
+from conftest import Run, Side, Sides
+from staging_cases import KILLS, LIMIT, SEED, ends_by_kill, options
 
-#: Moments are random; another seed tries others.
-SEED = int(os.environ.get("UZUSHIO_TEST_SEED", "1"))
-KILLS = int(os.environ.get("UZUSHIO_TEST_KILLS", "8"))
 ENGINES = ["shm", "tcp"]
-#: What no wait may come near: far longer than any here should be on a loaded machine.
-LIMIT = 30.0
 POLICIES = ["block", "drop_newest", "drop_oldest", "latest_only"]
-
-
-def options(folder: Path, engine: str, name: str = "flow", **more: Any) -> dict[str, Any]:
-    """A writer's options; its contact file is NAME.contact."""
-    queue = {"policy": "block", "depth": 2, "time_limit": LIMIT} | more.pop("queue", {})
-    return {
-        "engine": engine,
-        "contact": str(folder / f"{name}.contact"),
-        "queue": queue,
-        "close_limit": 5.0,
-    } | more
-
-
-def ends_by_kill(side: Side) -> bool:
-    return side.ended() == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -437,3 +419,20 @@ def test_a_reader_that_may_not_or_cannot_attach_says_so_and_the_writer_goes_on(
     stop.touch()
     assert writer.ended() == 0, writer.account()
     assert there.ended() == 0, there.account()
+
+
+def test_a_run_goes_on_when_who_looks_is_killed(
+    sides: Sides, uzushio: Run, case: Path, tmp_path: Path
+) -> None:
+    reader = sides.process("holding", "reader", contact=str(tmp_path / "run/heat.contact"))
+    publish = "publish={engine: shm, wait_for_readers: 1, queue: {policy: block, time_limit: 60 s}}"
+    killer = threading.Thread(target=lambda: (reader.hear("ready"), reader.kill()))
+    killer.start()
+    done = uzushio("run", case, "--ranks", 2, "--set", publish)
+    killer.join()
+    assert done.returncode == 0, done.stderr
+    told = json.loads((tmp_path / "run/summary.json").read_text())["published"]
+    assert told["failed"] is None
+    assert told["published"] == 12
+    assert told["dropped"] == 0
+    assert told["seconds_waited"] < 30.0

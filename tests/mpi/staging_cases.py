@@ -1,0 +1,32 @@
+"""What the tests of staging's failures have in common."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from conftest import Side
+
+#: Moments are random; another seed tries others.
+SEED = int(os.environ.get("UZUSHIO_TEST_SEED", "1"))
+KILLS = int(os.environ.get("UZUSHIO_TEST_KILLS", "8"))
+#: What no wait may come near: far longer than any here should be on a loaded machine.
+LIMIT = 30.0
+
+
+def options(folder: Path, engine: str, name: str = "flow", **more: Any) -> dict[str, Any]:
+    """A writer's options; its contact file is NAME.contact."""
+    queue = {"policy": "block", "depth": 2, "time_limit": LIMIT} | more.pop("queue", {})
+    return {
+        "engine": engine,
+        "contact": str(folder / f"{name}.contact"),
+        "queue": queue,
+        "close_limit": 5.0,
+    } | more
+
+
+def ends_by_kill(side: Side) -> bool:
+    """Wait for the end of what was killed."""
+    return side.ended() == -signal.SIGKILL

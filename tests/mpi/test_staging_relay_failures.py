@@ -1,0 +1,154 @@
+"""Relays and what is behind them are killed and stopped: nothing hangs, nothing is lost."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import signal
+import time
+from typing import Any
+
+import pytest
+from conftest import Side, Sides
+from staging_cases import KILLS, LIMIT, SEED, options
+
+
+class Chain:
+    """A writer, two relays and readers, of which any part can be started when the test likes."""
+
+    def __init__(self, sides: Sides, **more: Any) -> None:
+        self.sides, self.folder = sides, sides.folder
+        self.contacts = [str(self.folder / f"{name}.contact") for name in ("flow", "one", "two")]
+        self.stop = self.folder / "stop"
+        self._flow = {"flow": options(self.folder, "shm", checksums=True, **more)}
+        self._count = itertools.count()
+
+    def writer(self) -> Side:
+        return self.sides.process(
+            "write",
+            f"writer{next(self._count)}",
+            streams=self._flow,
+            stop=str(self.stop),
+            pace=0.01,
+        )
+
+    def relay(self, place: int) -> Side:
+        """The first (0) or the second."""
+        return self.sides.relay(
+            f"relay{place}-{next(self._count)}", *self.contacts[place : place + 2]
+        )
+
+    def reader(self, act: str = "follow", behind: int = 2, **more: Any) -> Side:
+        """Behind so many relays."""
+        return self.sides.process(
+            act, f"reader{next(self._count)}", contact=self.contacts[behind], **more
+        )
+
+    def all(self) -> tuple[Side, Side, Side]:
+        return self.writer(), self.relay(0), self.relay(1)
+
+    def end(self, writer: Side) -> dict[str, Any]:
+        """Let the writer end; what it told."""
+        self.stop.touch()
+        assert writer.ended() == 0, writer.account()
+        result: dict[str, Any] = writer.hear("closed")
+        return result
+
+
+def test_a_chain_with_relays_may_start_in_any_order(sides: Sides) -> None:
+    chain = Chain(sides)
+    reader = chain.reader(steps=3)
+    chain.relay(1)
+    time.sleep(1.0)
+    writer = chain.writer()
+    chain.relay(0)
+    assert reader.ended() == 0, reader.account()
+    assert len(reader.values("whole")) == 3
+    assert chain.end(writer)["dropped"] == 0
+    chain.stop.unlink()
+    reader = chain.reader(steps=3)
+    time.sleep(0.5)
+    writer = chain.writer()
+    assert reader.ended() == 0, reader.account()
+    assert len(reader.values("whole")) == 3
+    chain.end(writer)
+
+
+def test_readers_and_writers_killed_behind_relays_are_noticed_through_them(sides: Sides) -> None:
+    chain = Chain(sides)
+    dice = random.Random(SEED)
+    writer, *_relays = chain.all()
+    for kill, act in enumerate(["waiting", "reading", "holding", "attaching"] * (KILLS // 8)):
+        moment = dice.uniform(0.0, 0.05)
+        print(f"seed {SEED}, {kill}: {act}, {moment:.4f} s")
+        reader = chain.reader(act)
+        reader.hear("ready")
+        time.sleep(moment)
+        reader.kill()
+    writer.more("step", 5)
+    for kill, act in enumerate(["waiting", "reading", "holding"]):
+        moment = dice.uniform(0.0, 0.05)
+        print(f"seed {SEED}, writer {kill}: {act}, {moment:.4f} s")
+        reader = chain.reader(act, answer_limit=20.0)
+        reader.hear("ready")
+        time.sleep(moment)
+        writer.kill()
+        began = time.monotonic()
+        assert reader.ended() == 3, reader.account()
+        assert reader.hear("error")[0] == "PeerGone", reader.account()
+        assert time.monotonic() - began < 10.0
+        writer = chain.writer()
+    later = chain.reader(steps=3)
+    assert later.ended() == 0, later.account()
+    result = chain.end(writer)
+    assert result["longest"] < LIMIT
+    assert result["dropped"] == 0
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_killed_relay_is_gone_for_its_readers_and_lets_go_of_what_they_held(
+    sides: Sides, place: int
+) -> None:
+    chain = Chain(sides)
+    writer, *relays = chain.all()
+    dice = random.Random(f"{SEED} {place}")
+    for kill, act in enumerate(["waiting", "reading", "holding"]):
+        moment = dice.uniform(0.0, 0.05)
+        print(f"seed {SEED}, {kill}: {act}, {moment:.4f} s")
+        readers = [chain.reader(act, answer_limit=20.0), chain.reader(answer_limit=20.0)]
+        for reader, sign in zip(readers, ["ready", "whole"], strict=True):
+            reader.hear(sign)
+        time.sleep(moment)
+        relays[place].kill()
+        for reader in readers:
+            assert reader.ended() == 3, reader.account()
+            assert reader.hear("error")[0] == "PeerGone", reader.account()
+            assert not reader.values("torn")
+        relays[place] = chain.relay(place)
+    later = chain.reader(steps=3)
+    assert later.ended() == 0, later.account()
+    result = chain.end(writer)
+    assert result["longest"] < LIMIT, "steps are freed by the broken connection, not by the limit"
+    assert result["dropped"] == 0
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_stopped_relay_is_as_a_stopped_reader(sides: Sides, place: int) -> None:
+    limit = 1.0
+    chain = Chain(sides, queue={"policy": "block", "depth": 3, "time_limit": limit})
+    writer, *relays = chain.all()
+    behind, beside = chain.reader(verify=True), chain.reader(behind=0)
+    behind.hear("whole", 2)
+    beside.hear("whole", 2)
+    relays[place].signal(signal.SIGSTOP)
+    seen = len(beside.values("whole"))
+    time.sleep(2.0 * limit)
+    beside.hear("whole", seen + 10)
+    relays[place].signal(signal.SIGCONT)
+    behind.more("whole", 3)
+    result = chain.end(writer)
+    assert max(result["waits"]) < limit + 2.0
+    assert sum(wait > 0.9 * limit for wait in result["waits"]) <= 2
+    for reader in (behind, beside):
+        assert reader.ended() == 0, reader.account()
+        assert not reader.values("torn")
