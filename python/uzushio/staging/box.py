@@ -77,6 +77,15 @@ def make_box(box: Extents, what: str) -> Box:
     return Box((0, 0, 0), triple(box, f"the counts of {what}"))  # type: ignore[arg-type]
 
 
+def _index(value: object) -> int:
+    try:
+        return operator.index(value)  # type: ignore[call-overload,no-any-return]
+    except TypeError:
+        raise StagingError(
+            f"A box is selected by numbers and slices of them along z, y, x, not by {value!r}."
+        ) from None
+
+
 def select(selection: Selection | None, whole: Box) -> tuple[Box, tuple[int, ...]]:
     """The box that a selection means, and the axes that it drops, as an index into an array does.
 
@@ -101,10 +110,10 @@ def select(selection: Selection | None, whole: Box) -> tuple[Box, tuple[int, ...
             if isinstance(part, slice):
                 if part.step not in (None, 1):
                     raise StagingError("A box has no step between indices; slice what was read.")
-                start[axis] = start[axis] if part.start is None else operator.index(part.start)
-                stop[axis] = stop[axis] if part.stop is None else operator.index(part.stop)
+                start[axis] = start[axis] if part.start is None else _index(part.start)
+                stop[axis] = stop[axis] if part.stop is None else _index(part.stop)
             else:
-                start[axis] = operator.index(part)
+                start[axis] = _index(part)
                 stop[axis] = start[axis] + 1
                 dropped += (axis,)
         box = Box(

@@ -37,8 +37,17 @@ def parse_options(options: str | Mapping[str, Any], where: str) -> Any:
     if isinstance(options, Mapping):
         options = yaml.safe_dump(_plain(options), sort_keys=False)
     parsed = _core.staging.parse_options(options, where)
-    parsed.adios2 = (yaml.safe_load(options) or {}).get("adios2") or {}
+    parsed.adios2 = _section(options, where) if "adios2" in options else {}
     return parsed
+
+
+def _section(options: str, where: str) -> Any:
+    """What the key `adios2` holds."""
+    try:
+        return (yaml.safe_load(options) or {}).get("adios2") or {}
+    except yaml.YAMLError as error:
+        text = " ".join(str(error).split())
+        raise StagingError(f"{where} cannot be read for its section adios2: {text}.") from error
 
 
 def choose_options(

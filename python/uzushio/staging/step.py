@@ -315,6 +315,10 @@ def _array(
         shape += (described.components,)
     if out is None:
         return np.empty(shape, described.dtype)
+    if not isinstance(out, np.ndarray):
+        raise StagingError(
+            f'"{described.name}" is read into a NumPy array, not a {type(out).__name__}.'
+        )
     if out.shape != shape or out.dtype != described.dtype:
         raise StagingError(
             f'"{described.name}" needs an array of {shape} {described.dtype}, not of {out.shape} '

@@ -47,18 +47,8 @@ std::string host_name() {
     throw StagingError(file.string() + " is not a contact file of a writer: " + why + ".");
 }
 
-/// The whole file, if it is this user's alone; nothing if there is none.
-std::optional<std::string> private_text(const std::filesystem::path& file) {
-    const Descriptor in(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (in.get() < 0) {
-        if (errno == ENOENT || errno == ENOTDIR)
-            return {};
-        throw StagingError("The contact file " + file.string() + " cannot be read: " + reason() +
-                           ".");
-    }
-    struct stat status{};
-    if (::fstat(in.get(), &status) != 0 || !S_ISREG(status.st_mode))
-        not_a_contact(file, "it is not a regular file");
+/// Throws unless the file is this user's alone.
+void require_private(const std::filesystem::path& file, const struct stat& status) {
     if (status.st_uid != ::geteuid())
         throw StagingError("The contact file " + file.string() +
                            " belongs to another user (number " + std::to_string(status.st_uid) +
@@ -71,6 +61,19 @@ std::optional<std::string> private_text(const std::filesystem::path& file) {
                            " gives others rights to it: restart the writer, or, if nobody can "
                            "have read it, set its mode to 0600.");
     }
+}
+
+/// The whole file and what is known about it; nothing if there is none.
+std::optional<std::string> text_at(const std::filesystem::path& file, struct stat& status) {
+    const Descriptor in(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (in.get() < 0) {
+        if (errno == ENOENT || errno == ENOTDIR)
+            return {};
+        throw StagingError("The contact file " + file.string() + " cannot be read: " + reason() +
+                           ".");
+    }
+    if (::fstat(in.get(), &status) != 0 || !S_ISREG(status.st_mode))
+        not_a_contact(file, "it is not a regular file");
     std::string text(most_bytes + 1, ' ');
     std::size_t size = 0;
     while (size < text.size()) {
@@ -111,12 +114,14 @@ void write_all(int file, const std::string& text, const std::string& name) {
 } // namespace
 
 std::optional<Contact> read_contact(const std::filesystem::path& file) {
-    const auto text = private_text(file);
+    struct stat status{};
+    const auto text = text_at(file, status);
     if (!text)
         return {};
     const auto json = nlohmann::json::parse(*text, nullptr, false);
     if (!json.is_object() || !json.contains("uzushio_contact"))
         not_a_contact(file, "it does not hold what such files hold");
+    require_private(file, status);
     if (json["uzushio_contact"] != format_version)
         throw StagingError("The contact file " + file.string() +
                            " is from another version of Uzushio: use the same on both sides.");
@@ -144,6 +149,10 @@ PublishedContact::PublishedContact(std::filesystem::path file, Contact contact)
     ::unlink(draft.c_str()); // of a process that had our number, and ended in here
     const Descriptor out(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                                 S_IRUSR | S_IWUSR));
+    if (out.get() < 0 && errno == ENOENT)
+        throw StagingError("The contact file " + name + " cannot be written: the folder " +
+                           file_.parent_path().string() +
+                           " does not exist; make it, or name another.");
     if (out.get() < 0)
         throw StagingError("The contact file " + name + " cannot be written: " + reason() + ".");
     try {
