@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "staging/interrupt.hpp"
 #include "staging/queue_timeout.hpp"
 
 namespace uzushio::staging {
@@ -93,10 +94,14 @@ void QueueState::close() {
 bool QueueState::drain(std::chrono::nanoseconds limit) {
     const auto deadline = after(limit);
     Lock lock(mutex_);
-    return room_.wait_until(lock, deadline, [&] {
-        return std::none_of(entries_.begin(), entries_.end(),
-                            [](const Entry& entry) { return entry.wanted(); });
-    });
+    const auto wanted = [&] {
+        return std::any_of(entries_.begin(), entries_.end(),
+                           [](const Entry& entry) { return entry.wanted(); });
+    };
+    while (wanted())
+        if (!wait_for_change(lock, deadline))
+            return !wanted();
+    return true;
 }
 
 std::vector<std::uint64_t> QueueState::sequences() const {
@@ -160,6 +165,14 @@ bool QueueState::make_room(Lock& lock, std::size_t bytes, Garbage& garbage) {
     return false;
 }
 
+bool QueueState::wait_for_change(Lock& lock, Clock::time_point deadline) {
+    (void)room_.wait_until(lock, std::min(deadline, Clock::now() + between_interrupts));
+    lock.unlock(); // who is asked may use the queue
+    throw_if_interrupted();
+    lock.lock();
+    return Clock::now() < deadline;
+}
+
 bool QueueState::wait_for_room(Lock& lock, std::size_t bytes, Garbage& garbage) {
     const auto room = [&] {
         sweep(Sparing::none, garbage);
@@ -174,7 +187,7 @@ bool QueueState::wait_for_room(Lock& lock, std::size_t bytes, Garbage& garbage) 
     const auto deadline = after(options_.time_limit);
     bool in_time = true;
     while (!room() && in_time && !closed_ && waiting_may_help(bytes))
-        in_time = room_.wait_until(lock, deadline) == std::cv_status::no_timeout;
+        in_time = wait_for_change(lock, deadline);
     counters_.seconds_waited += std::chrono::duration<double>(Clock::now() - start).count();
     if (room())
         return true;
@@ -316,7 +329,10 @@ std::size_t QueueState::readers() const {
 bool QueueState::wait_for_readers(std::size_t readers, std::chrono::nanoseconds limit) {
     const auto deadline = after(limit);
     Lock lock(mutex_);
-    return room_.wait_until(lock, deadline, [&] { return attached() >= readers; });
+    while (attached() < readers)
+        if (!wait_for_change(lock, deadline))
+            return attached() >= readers;
+    return true;
 }
 
 void QueueState::on_news(std::function<void()> tell) {

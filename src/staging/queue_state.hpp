@@ -75,6 +75,9 @@ class QueueState {
     std::size_t depth() const;
     bool fits(std::size_t bytes) const;
     bool make_room(Lock& lock, std::size_t bytes, Garbage& garbage);
+    /// Sleep on `room_` for a moment; false: the deadline is there. Throws Interrupted, and then
+    /// the lock is open.
+    bool wait_for_change(Lock& lock, Clock::time_point deadline);
     bool wait_for_room(Lock& lock, std::size_t bytes, Garbage& garbage);
     bool waiting_may_help(std::size_t bytes) const;
     void mark_stalled(Clock::time_point since);

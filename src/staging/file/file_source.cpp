@@ -8,6 +8,7 @@
 
 #include "staging/file/documents.hpp"
 #include "staging/file/names.hpp"
+#include "staging/interrupt.hpp"
 #include "staging/message_codec.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/step_codec.hpp"
@@ -39,6 +40,7 @@ bool sleep(Clock::time_point deadline) {
     const auto now = Clock::now();
     if (now >= deadline)
         return false;
+    throw_if_interrupted();
     std::this_thread::sleep_for(std::min<Clock::duration>(between_looks, deadline - now));
     return true;
 }

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "staging/interrupt.hpp"
 #include "staging/message_codec.hpp"
 #include "staging/socket/contact.hpp"
 #include "staging/socket/dial.hpp"
@@ -92,6 +93,7 @@ class Search {
             if (Clock::now() >= deadline_)
                 throw PeerGone("No writer was there within " + seconds(options_.attach_limit) +
                                ". " + found_);
+            throw_if_interrupted();
             std::this_thread::sleep_for(pause);
         }
     }
