@@ -71,6 +71,7 @@ module uzushio
         procedure :: remove_block => writer_remove_block
         procedure :: begin_step => writer_begin_step
         procedure :: end_step => writer_end_step
+        procedure :: cancel_step => writer_cancel_step
         procedure :: counters => writer_counters
         generic :: attribute => attribute_int, attribute_real, attribute_text
         generic :: put => &
@@ -260,6 +261,13 @@ module uzushio
             integer(c_int64_t), intent(out) :: sequence
             integer(c_int) :: status
         end function c_end_step
+
+        function c_cancel_step(writer, reason) bind(c, name="uz_cancel_step") result(status)
+            import
+            type(c_ptr), value :: writer
+            character(kind=c_char), intent(in) :: reason(*)
+            integer(c_int) :: status
+        end function c_cancel_step
 
         function c_get_counters(writer, counters) bind(c, name="uz_get_counters") result(status)
             import
@@ -493,6 +501,16 @@ contains
         call finish(c_end_step(self%handle, number), stat, errmsg)
         if (present(sequence)) sequence = number
     end subroutine writer_end_step
+
+    !> Give the step up instead of end_step, on ranks that cannot finish it; collective with the others' end_step,
+    !! which fails with the reason. Nothing is published, and the next step may begin.
+    subroutine writer_cancel_step(self, reason, stat, errmsg)
+        class(uz_writer), intent(inout) :: self
+        character(*), intent(in) :: reason
+        integer, intent(out), optional :: stat
+        character(*), intent(inout), optional :: errmsg
+        call finish(c_cancel_step(self%handle, c_text(reason)), stat, errmsg)
+    end subroutine writer_cancel_step
 
     subroutine writer_counters(self, counters, stat, errmsg)
         class(uz_writer), intent(in) :: self

@@ -197,6 +197,11 @@ UZ_API uz_status uz_buffer(uz_writer* writer, const char* field, uint64_t block,
  * policy dropped it, which is no error. */
 UZ_API uz_status uz_end_step(uz_writer* writer, int64_t* sequence);
 
+/* Give the step up instead of uz_end_step, on ranks that cannot finish it. Collective with the
+ * others' uz_end_step, which fails with the reason. Nothing is published, and the next step may
+ * begin. reason: what the other ranks are told. */
+UZ_API uz_status uz_cancel_step(uz_writer* writer, const char* reason);
+
 UZ_API uz_status uz_get_counters(const uz_writer* writer, uz_counters* counters);
 
 /* Give readers what is left, as long as the options say, end the stream, free the writer and set it

@@ -70,12 +70,16 @@ std::optional<std::uint64_t> PythonEngine::publish(staging::LocalStep step) {
     return sequence;
 }
 
+void PythonEngine::abandon() { drop(engine_); }
+
 void PythonEngine::close() {
     with_python([&] { engine_.attr("close")(); });
 }
 
 staging::QueueCounters PythonEngine::counters() const {
     staging::QueueCounters counters;
+    if (!engine_.is_valid())
+        return counters; // abandoned
     with_python([&] {
         const nb::object found = engine_.attr("counters")();
         counters.published = nb::cast<std::uint64_t>(found.attr("published"));

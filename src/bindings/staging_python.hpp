@@ -22,6 +22,7 @@ class PythonEngine final : public staging::WriterEngine {
     PythonEngine& operator=(const PythonEngine&) = delete;
 
     std::optional<std::uint64_t> publish(staging::LocalStep step) override;
+    void abandon() override;
     void close() override;
     [[nodiscard]] staging::QueueCounters counters() const override;
 

@@ -12,6 +12,7 @@
 
 #include "bindings/mpi_handle.hpp"
 #include "bindings/staging_python.hpp"
+#include "bindings/unlocked.hpp"
 #include "staging/staging_error.hpp"
 
 namespace nb = nanobind;
@@ -58,12 +59,11 @@ staging::Reader& PythonReader::get() const {
 }
 
 /// All ranks come here in any collective call, and see whether some of them leave. Returns whether
-/// any has views.
-bool PythonReader::meet(bool leaves) {
+/// any has views. In turn, without Python's lock.
+bool PythonReader::meet(bool leaves, int views) {
     if (team_.size() == 1)
-        return views_ > 0;
-    const nb::gil_scoped_release unlock;
-    std::array<std::uint64_t, 3> ranks{leaves ? 1u : 0u, leaves ? 0u : 1u, views_ > 0 ? 1u : 0u};
+        return views > 0;
+    std::array<std::uint64_t, 3> ranks{leaves ? 1u : 0u, leaves ? 0u : 1u, views > 0 ? 1u : 0u};
     team_.max(ranks);
     const auto [leave, stay, look] = ranks;
     if (leave == 0 || stay == 0)
@@ -81,7 +81,7 @@ bool PythonReader::meet(bool leaves) {
     } catch (const staging::StagingError&) {
         if (leaves)
             return look != 0;
-        if (views_ == 0) {
+        if (views == 0) {
             own_.reset();
             reader_ = nullptr;
         }
@@ -90,36 +90,40 @@ bool PythonReader::meet(bool leaves) {
     return look != 0;
 }
 
-void PythonReader::check_views() {
-    if (!meet(false))
+void PythonReader::check_views(int views) {
+    if (!meet(false, views))
         return;
     std::optional<std::string> error;
-    if (views_ > 0)
-        error = "The step cannot be given back while " + std::to_string(views_) +
-                (views_ == 1 ? " array of view() looks" : " arrays of view() look") +
+    if (views > 0)
+        error = "The step cannot be given back while " + std::to_string(views) +
+                (views == 1 ? " array of view() looks" : " arrays of view() look") +
                 " at its memory: delete them first (`del`, or leave the function that holds "
                 "them), or take copies with values().";
-    const nb::gil_scoped_release unlock;
     team_.agree(error);
 }
 
 std::string PythonReader::next(double limit) {
-    auto& reader = get();
-    check_views();
-    fault_ = nullptr;
-    const nb::gil_scoped_release unlock;
-    return name_of(reader.next(nanoseconds(limit)));
+    return in_turn(turn_, [&, views = views_] {
+        (void)get();
+        check_views(views);
+        fault_ = nullptr;
+        return name_of(get().next(nanoseconds(limit)));
+    });
+}
+
+staging::StepInfo PythonReader::step() {
+    return in_turn(turn_, [&] { return get().step(); });
+}
+
+std::uint64_t PythonReader::sequence() {
+    return in_turn(turn_, [&] { return get().sequence(); });
 }
 
 std::vector<BoxPair> PythonReader::read(const std::string& field, const BoxPair& wanted,
                                         const Target& to) {
-    auto& reader = get();
-    std::vector<staging::Box> missing;
-    {
-        const auto view = values_of(to);
-        const nb::gil_scoped_release unlock;
-        keeping([&] { missing = reader.read(field, box(wanted), view); });
-    }
+    const auto view = values_of(to);
+    const auto missing =
+        reading([&](staging::Reader& reader) { return reader.read(field, box(wanted), view); });
     std::vector<BoxPair> result;
     for (const auto& hole : missing)
         result.push_back(pair(hole));
@@ -128,63 +132,79 @@ std::vector<BoxPair> PythonReader::read(const std::string& field, const BoxPair&
 
 void PythonReader::read_block(const std::string& field, std::uint32_t block, bool with_ghosts,
                               const Target& to) {
-    auto& reader = get();
     const auto view = values_of(to);
-    const nb::gil_scoped_release unlock;
-    keeping([&] { reader.read_block(field, block, with_ghosts, view); });
+    reading([&](staging::Reader& reader) { reader.read_block(field, block, with_ghosts, view); });
 }
 
 nb::object PythonReader::view(nb::handle self, const std::string& field, std::uint32_t block) {
-    auto& reader = get();
-    const auto found = reader.view(field, block);
-    if (!found)
+    staging::ScalarType type{};
+    ++views_; // before the step could be given back
+    std::optional<staging::ConstArrayView> found;
+    try {
+        found = in_turn(turn_, [&] {
+            auto& reader = get();
+            const auto& step = reader.step();
+            auto seen = reader.view(field, block);
+            if (seen)
+                type = step.fields[*staging::find_field(step, field)].type;
+            return seen;
+        });
+    } catch (...) {
+        look_over();
+        throw;
+    }
+    if (!found) {
+        look_over();
         return nb::none();
+    }
     struct Look {
         nb::object self;
         PythonReader* reader;
     };
-    const auto& step = reader.step();
-    const auto type = step.fields[*staging::find_field(step, field)].type;
-    ++views_;
     const nb::capsule owner(new Look{nb::borrow(self), this}, [](void* pointer) noexcept {
         const std::unique_ptr<Look> look(static_cast<Look*>(pointer));
-        PythonReader& held = *look->reader;
-        if (--held.views_ == 0 && held.leaving_)
-            held.own_.reset();
+        look->reader->look_over();
     });
     return to_numpy(*found, type, owner);
 }
 
-bool PythonReader::verify(const std::string& field, std::uint32_t block) {
-    auto& reader = get();
+void PythonReader::look_over() noexcept {
+    if (--views_ > 0 || !leaving_)
+        return;
     const nb::gil_scoped_release unlock;
-    bool right = false;
-    keeping([&] { right = reader.verify(field, block); });
-    return right;
+    const std::lock_guard turn(turn_);
+    own_.reset();
+    reader_ = nullptr;
+}
+
+bool PythonReader::verify(const std::string& field, std::uint32_t block) {
+    return reading([&](staging::Reader& reader) { return reader.verify(field, block); });
 }
 
 void PythonReader::release() {
-    auto& reader = get();
-    check_views();
-    const nb::gil_scoped_release unlock;
-    reader.release();
+    in_turn(turn_, [&, views = views_] {
+        (void)get();
+        check_views(views);
+        get().release();
+    });
 }
 
 void PythonReader::detach() {
-    if (reader_ == nullptr || leaving_)
-        return;
-    leaving_ = true;
-    (void)meet(true);
-    if (views_ > 0)
-        return;
+    const int views = views_;
     const nb::gil_scoped_release unlock;
+    const std::lock_guard turn(turn_);
+    if (reader_ == nullptr || leaving_.exchange(true))
+        return;
+    (void)meet(true, views);
+    if (views > 0)
+        return;
     own_.reset();
     reader_ = nullptr;
 }
 
 void PythonReader::leave() {
     leaving_ = true;
-    check_views();
+    in_turn(turn_, [&, views = views_] { check_views(views); });
 }
 
 void bind_staging_reader(nb::module_& module) {
@@ -197,10 +217,11 @@ void bind_staging_reader(nb::module_& module) {
                const std::string& secret, bool tls) {
                 const auto options = options_of(stream, attach_limit, answer_limit, connections,
                                                 verify, secret, tls);
+                auto reader = interruptible([&] {
+                    return std::make_unique<staging::Reader>(contact, communicator(comm), options);
+                });
                 const nb::gil_scoped_release unlock;
-                new (self) PythonReader(
-                    std::make_unique<staging::Reader>(contact, communicator(comm), options),
-                    communicator(comm));
+                new (self) PythonReader(std::move(reader), communicator(comm));
             },
             "contact"_a, "comm"_a.none(), "stream"_a, "attach_limit"_a, "answer_limit"_a,
             "connections"_a, "verify"_a, "secret"_a, "tls"_a)

@@ -7,7 +7,9 @@
 #include <nanobind/stl/vector.h>
 
 #include <array>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +20,7 @@
 #include "bindings/staging.hpp"
 #include "bindings/staging_python.hpp"
 #include "bindings/staging_reader.hpp"
+#include "bindings/unlocked.hpp"
 #include "staging/writer.hpp"
 
 namespace nb = nanobind;
@@ -27,10 +30,25 @@ namespace uzushio::bindings {
 
 namespace {
 
+/// A Writer in Python's hands. Threads take turns at it; a thread that is in its turn may come back
+/// from work inside `end_step`.
+struct PythonWriter {
+    /// Call a member of the writer, or a function on it, in turn and without Python's lock.
+    template <class Work, class... Arguments>
+    auto operator()(Work&& work, Arguments&&... arguments) {
+        return in_turn(turn, [&] {
+            return std::invoke(work, *writer, std::forward<Arguments>(arguments)...);
+        });
+    }
+
+    std::unique_ptr<staging::Writer> writer;
+    std::recursive_mutex turn; ///< taken without Python's lock
+};
+
 using staging::Writer;
 
 /// Run `work` in Python on each step, with a reader that ends with the call.
-void on_step(Writer& writer, const nb::callable& work) {
+void on_step(PythonWriter& writer, const nb::callable& work) {
     // The last copy of the function may be destroyed by a thread that has not Python's lock.
     const auto held = std::shared_ptr<nb::callable>(new nb::callable(work), [](nb::callable* p) {
         if (!nb::is_alive()) {
@@ -41,7 +59,7 @@ void on_step(Writer& writer, const nb::callable& work) {
         }
         delete p;
     });
-    writer.on_step([held](staging::Reader& reader) {
+    writer(&Writer::on_step, [held](staging::Reader& reader) {
         with_python([&] {
             nb::object handle = nb::cast(std::make_unique<PythonReader>(reader));
             std::exception_ptr error;
@@ -58,8 +76,8 @@ void on_step(Writer& writer, const nb::callable& work) {
     });
 }
 
-nb::dict counters(const Writer& writer) {
-    const auto found = writer.counters();
+nb::dict counters(PythonWriter& writer) {
+    const auto found = writer(&Writer::counters);
     nb::dict result;
     result["published"] = found.published;
     result["delivered"] = found.delivered;
@@ -74,13 +92,14 @@ nb::dict counters(const Writer& writer) {
 } // namespace
 
 void bind_staging_writer(nb::module_& module) {
-    nb::class_<Writer>(module, "Writer")
+    nb::class_<PythonWriter>(module, "Writer")
         .def(
             "__init__",
-            [](Writer* self, const std::string& name, const std::optional<std::uintptr_t>& comm,
-               const staging::EngineOptions& options) {
-                const nb::gil_scoped_release unlock;
-                new (self) Writer(name, communicator(comm), options);
+            [](PythonWriter* self, const std::string& name,
+               const std::optional<std::uintptr_t>& comm, const staging::EngineOptions& options) {
+                auto made = interruptible(
+                    [&] { return std::make_unique<Writer>(name, communicator(comm), options); });
+                new (self) PythonWriter{std::move(made), {}};
             },
             "name"_a, "comm"_a.none(), "options"_a)
         .def_static(
@@ -89,71 +108,95 @@ void bind_staging_writer(nb::module_& module) {
                nb::object engine) {
                 auto made = std::make_unique<PythonEngine>(std::move(engine));
                 const nb::gil_scoped_release unlock;
-                return std::make_unique<Writer>(name, communicator(comm), std::move(made));
+                return std::unique_ptr<PythonWriter>(new PythonWriter{
+                    std::make_unique<Writer>(name, communicator(comm), std::move(made)), {}});
             },
             "name"_a, "comm"_a.none(), "engine"_a)
-        .def("attribute", &Writer::attribute, "name"_a, "value"_a)
+        .def(
+            "attribute",
+            [](PythonWriter& writer, std::string name,
+               std::variant<std::int64_t, double, std::string> value) {
+                writer(&Writer::attribute, std::move(name), std::move(value));
+            },
+            "name"_a, "value"_a)
         .def(
             "uniform_mesh",
-            [](Writer& writer, const std::string& name, const BoxPair& elements,
+            [](PythonWriter& writer, const std::string& name, const BoxPair& elements,
                std::array<double, 3> origin, std::array<double, 3> spacing,
                std::uint8_t dimension) {
-                writer.uniform_mesh(name, box(elements), origin, spacing, dimension);
+                writer(&Writer::uniform_mesh, name, box(elements), origin, spacing, dimension);
             },
             "name"_a, "elements"_a, "origin"_a, "spacing"_a, "dimension"_a)
         .def(
             "rectilinear_mesh",
-            [](Writer& writer, const std::string& name, const BoxPair& elements,
+            [](PythonWriter& writer, const std::string& name, const BoxPair& elements,
                std::array<std::vector<double>, 3> coordinates, std::uint8_t dimension) {
-                writer.rectilinear_mesh(name, box(elements), std::move(coordinates), dimension);
+                writer(&Writer::rectilinear_mesh, name, box(elements), std::move(coordinates),
+                       dimension);
             },
             "name"_a, "elements"_a, "coordinates"_a, "dimension"_a)
         .def(
             "curvilinear_mesh",
-            [](Writer& writer, const std::string& name, const BoxPair& elements,
+            [](PythonWriter& writer, const std::string& name, const BoxPair& elements,
                const std::string& field, const std::string& type, std::uint8_t dimension) {
-                writer.curvilinear_mesh(name, box(elements), field, scalar_type(type), dimension);
+                writer(&Writer::curvilinear_mesh, name, box(elements), field, scalar_type(type),
+                       dimension);
             },
             "name"_a, "elements"_a, "field"_a, "type"_a, "dimension"_a)
         .def(
             "field",
-            [](Writer& writer, const std::string& name, const std::string& mesh,
+            [](PythonWriter& writer, const std::string& name, const std::string& mesh,
                const std::string& where, const std::string& type, std::uint32_t components,
                const nb::dict& attributes) {
-                writer.field(name, mesh, association(where), scalar_type(type), components,
-                             to_attributes(attributes));
+                writer(&Writer::field, name, mesh, association(where), scalar_type(type),
+                       components, to_attributes(attributes));
             },
             "name"_a, "mesh"_a, "association"_a, "type"_a, "components"_a, "attributes"_a)
         .def(
             "block",
-            [](Writer& writer, std::uint64_t id, const std::string& mesh, const BoxPair& owned,
-               const std::string& where) {
-                writer.block(id, mesh, box(owned), association(where));
+            [](PythonWriter& writer, std::uint64_t id, const std::string& mesh,
+               const BoxPair& owned, const std::string& where) {
+                writer(&Writer::block, id, mesh, box(owned), association(where));
             },
             "id"_a, "mesh"_a, "owned"_a, "association"_a)
-        .def("remove_block", &Writer::remove_block, "id"_a)
-        .def("begin_step", &Writer::begin_step, "index"_a, "time"_a,
-             nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "remove_block",
+            [](PythonWriter& writer, std::uint64_t id) { writer(&Writer::remove_block, id); },
+            "id"_a)
+        .def(
+            "begin_step",
+            [](PythonWriter& writer, std::int64_t index, double time) {
+                writer(&Writer::begin_step, index, time);
+            },
+            "index"_a, "time"_a)
         .def(
             "put",
-            [](Writer& writer, const std::string& field, std::uint64_t block, const Values& values,
-               const GhostPair& widths) {
-                writer.put(field, block, values_of(values), ghosts(widths));
+            [](PythonWriter& writer, const std::string& field, std::uint64_t block,
+               const Values& values, const GhostPair& widths) {
+                const auto view = values_of(values);
+                writer([&](Writer& w) { w.put(field, block, view, ghosts(widths)); });
             },
             "field"_a, "block"_a, "values"_a, "ghosts"_a)
         .def(
             "buffer",
             [](nb::handle self, const std::string& field, std::uint64_t block,
                const GhostPair& widths, const std::string& type) {
-                auto& writer = nb::cast<Writer&>(self);
-                return to_numpy(writer.buffer(field, block, ghosts(widths)), scalar_type(type),
-                                self);
+                auto& writer = nb::cast<PythonWriter&>(self);
+                const auto memory = writer(&Writer::buffer, field, block, ghosts(widths));
+                return to_numpy(memory, scalar_type(type), self);
             },
             "field"_a, "block"_a, "ghosts"_a, "type"_a)
-        .def("end_step", &Writer::end_step, nb::call_guard<nb::gil_scoped_release>())
-        .def("close", &Writer::close, nb::call_guard<nb::gil_scoped_release>())
+        .def("end_step", [](PythonWriter& writer) { return writer(&Writer::end_step); })
+        .def(
+            "cancel_step",
+            [](PythonWriter& writer, const std::string& reason) {
+                writer(&Writer::cancel_step, reason);
+            },
+            "reason"_a)
+        .def("abandon", [](PythonWriter& writer) { writer(&Writer::abandon); })
+        .def("close", [](PythonWriter& writer) { writer(&Writer::close); })
         .def("counters", &counters)
-        .def_prop_ro("name", &Writer::name)
+        .def_prop_ro("name", [](PythonWriter& writer) { return writer.writer->name(); })
         .def("on_step", &on_step, "work"_a);
 }
 

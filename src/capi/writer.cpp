@@ -259,6 +259,10 @@ uz_status uz_end_step(uz_writer* writer, int64_t* sequence) {
     });
 }
 
+uz_status uz_cancel_step(uz_writer* writer, const char* reason) {
+    return with(writer, [&](uz_writer& w) { w.writer.cancel_step(text_of(reason, "reason")); });
+}
+
 uz_status uz_get_counters(const uz_writer* writer, uz_counters* counters) {
     return guarded([&] {
         const auto now = given(writer, "writer")->writer.counters();

@@ -28,7 +28,7 @@ class Source;
 /// publishes. It has no other: `next` throws, `release` and `detach` do nothing, and it must not be
 /// used after the work. Its `read` and `read_block` are collective over the solver's ranks (a rank
 /// that wants nothing reads an empty box); `view` is not, and shows this rank's blocks alone. Such
-/// steps carry no checksums.
+/// steps carry no checksums. One thread at a time may use a reader.
 class Reader {
   public:
     /// Attach to the stream that `contact` leads to: a contact file, "host:port", "mpi:NAME" inside

@@ -1,5 +1,6 @@
 #include "staging/writer.hpp"
 
+#include <sstream>
 #include <utility>
 
 #include "staging/buffer_pool.hpp"
@@ -41,6 +42,13 @@ struct Writer::State {
                 "Ranks publish steps " + std::to_string(static_cast<std::int64_t>(most[1])) +
                     " and " + std::to_string(static_cast<std::int64_t>(~most[2])) +
                     " as one: all must publish the same step.");
+    }
+
+    /// What was put is forgotten, and the next step may begin.
+    void step_over() {
+        step_open = publishing = false;
+        description.clear();
+        pool.end_step();
     }
 
     std::string name;
@@ -163,15 +171,39 @@ std::optional<std::uint64_t> Writer::end_step() {
     state.publishing = true;
     struct Over { // also when the engine throws
         State& state;
-        ~Over() {
-            state.publishing = false;
-            state.description.clear();
-            state.pool.end_step();
-        }
+        ~Over() { state.step_over(); }
     } over{state};
     // Before the engine: it need not cope with a rank that has nothing to publish.
-    state.agree_on_step(error);
+    try {
+        state.agree_on_step(error);
+    } catch (...) {
+        state.engine->take_back_buffers();
+        throw;
+    }
     return state.engine->publish(std::move(step));
+}
+
+void Writer::cancel_step(std::string_view reason) {
+    State& state = *state_;
+    require(!state.publishing, "cancel_step was called inside the work on a step.");
+    std::exception_ptr misuse;
+    try {
+        state.require_open_step("cancel_step");
+    } catch (...) {
+        misuse = std::current_exception();
+    }
+    std::ostringstream text;
+    text << "Step " << state.index << " was given up on rank " << state.team.rank() << ": "
+         << reason;
+    try {
+        state.agree_on_step(misuse ? misuse : std::make_exception_ptr(StagingError(text.str())));
+    } catch (const StagingError&) {
+        // This rank knows: it is what it told the others.
+    }
+    state.engine->take_back_buffers();
+    state.step_over();
+    if (misuse)
+        std::rethrow_exception(misuse);
 }
 
 void Writer::close() {
@@ -184,6 +216,11 @@ void Writer::close() {
     });
     state.closed = true;
     state.engine->close();
+}
+
+void Writer::abandon() {
+    if (!std::exchange(state_->closed, true))
+        state_->engine->abandon();
 }
 
 QueueCounters Writer::counters() const { return state_->engine->counters(); }

@@ -28,9 +28,9 @@ class WriterEngine;
 /// The writing side of a stream: a solver's ranks describe meshes, fields and blocks once, then put
 /// values for each step. What is described stays until it is described anew.
 ///
-/// Opening, `end_step` and `close` are collective: faults throw StagingError on all ranks,
-/// whichever rank's they are. The rest is each rank's own, and throws StagingError where it is
-/// misused.
+/// Opening, `end_step` (or `cancel_step`) and `close` are collective: faults throw StagingError on
+/// all ranks, whichever rank's they are. The rest is each rank's own, and throws StagingError where
+/// it is misused. One thread at a time may use a writer.
 class Writer {
   public:
     /// Open the stream `name`. MPI_COMM_NULL: this process alone.
@@ -86,8 +86,17 @@ class Writer {
     /// and the next one may begin.
     std::optional<std::uint64_t> end_step();
 
+    /// Give the step up, for `reason`, instead of `end_step` on ranks that cannot finish it
+    /// (collective with the others' `end_step`, which throws the reason): nothing is published, and
+    /// the next step may begin. Throws StagingError if there is no step here to give up.
+    void cancel_step(std::string_view reason);
+
     /// Give readers what is left, then end the stream. Nothing if it is closed already.
     void close();
+
+    /// Stop at once, without a word to readers, who see the writer gone: for a solver that fails.
+    /// Not collective. As the destructor, but memory that `buffer` gave stays until that.
+    void abandon();
 
     [[nodiscard]] QueueCounters counters() const;
     [[nodiscard]] const std::string& name() const;

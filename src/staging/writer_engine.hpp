@@ -36,9 +36,14 @@ class WriterEngine {
     [[nodiscard]] virtual std::span<std::byte> buffer([[maybe_unused]] std::size_t bytes) {
         return {};
     }
+    /// The step that memory was asked for is given up: `buffer` begins anew. Not collective.
+    virtual void take_back_buffers() {}
     /// Publish a step. Returns its sequence number, or nothing if it was dropped. All values may be
     /// overwritten afterwards.
     virtual std::optional<std::uint64_t> publish(LocalStep step) = 0;
+    /// Stop at once, as the destructor does, but keep the memory that `buffer` gave. Not
+    /// collective; nothing but `counters` may be called afterwards.
+    virtual void abandon() {}
     /// Give readers what is left, as long as the options say, and end the stream.
     virtual void close() = 0;
     /// Whole on rank 0; elsewhere what is known there. Not collective.

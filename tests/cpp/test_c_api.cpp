@@ -95,6 +95,22 @@ TEST_F(CApi, AStepWithAllThatWasDescribedIsPublished) {
     }
 }
 
+TEST_F(CApi, AStepMayBeGivenUpAndTheNextIsPublished) {
+    ASSERT_EQ(uz_begin_step(writer_, 0, 0), UZ_OK);
+    EXPECT_TELLS(uz_cancel_step(writer_, nullptr), UZ_ERROR_ARGUMENT, "'reason'");
+    ASSERT_EQ(uz_put(writer_, "T", id(), T_.data(), nullptr), UZ_OK);
+    if (rank() == 0) {
+        EXPECT_EQ(uz_cancel_step(writer_, "out of wind"), UZ_OK);
+    } else {
+        EXPECT_TELLS(uz_end_step(writer_, nullptr), UZ_ERROR_STAGING, "rank 0: out of wind");
+    }
+    std::int64_t sequence = -2;
+    ASSERT_EQ(uz_begin_step(writer_, 1, 0.1), UZ_OK);
+    ASSERT_EQ(uz_put(writer_, "T", id(), T_.data(), nullptr), UZ_OK);
+    ASSERT_EQ(uz_end_step(writer_, &sequence), UZ_OK) << uz_error_message();
+    EXPECT_EQ(sequence, 0);
+}
+
 TEST_F(CApi, NullPointersAreNamed) {
     EXPECT_TELLS(uz_field(nullptr, "T", "plate", UZ_ELEMENT, UZ_FLOAT64, 1, nullptr),
                  UZ_ERROR_ARGUMENT, "'writer' is a null pointer");

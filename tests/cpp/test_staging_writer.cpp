@@ -21,6 +21,8 @@ class Recorder : public WriterEngine {
     struct Log {
         std::vector<LocalStep> steps;
         std::vector<std::byte> memory; ///< handed out as `buffer`, as far as it goes
+        int taken_back = 0;
+        int abandoned = 0;
         int closed = 0;
         bool fails = false;
     };
@@ -35,6 +37,8 @@ class Recorder : public WriterEngine {
         log_->steps.push_back(std::move(step));
         return log_->steps.size() - 1;
     }
+    void take_back_buffers() override { ++log_->taken_back; }
+    void abandon() override { ++log_->abandoned; }
     void close() override { ++log_->closed; }
     [[nodiscard]] QueueCounters counters() const override { return {}; }
 
@@ -254,6 +258,30 @@ TEST(StagingWriter, BuffersAreTheEnginesAsFarAsItHasThemAndElseTheSameEachStep) 
     w.end_step();
 }
 
+TEST(StagingWriter, AStepThatOneRankGivesUpIsOverOnAllAndTheNextIsPublished) {
+    Bench bench;
+    Writer& w = bench.writer;
+    const Team team(MPI_COMM_WORLD);
+    const int guilty = team.size() - 1;
+    w.begin_step(1, 0);
+    w.put("p", bench.first, bench.values.data());
+    if (team.rank() == guilty)
+        EXPECT_NO_THROW(w.cancel_step("no more wind"));
+    else
+        EXPECT_EQ(message_of([&] { w.end_step(); }),
+                  "Step 1 was given up on rank " + std::to_string(guilty) + ": no more wind");
+    EXPECT_TRUE(bench.log->steps.empty());
+    EXPECT_EQ(bench.log->taken_back, 1);
+    w.begin_step(2, 0);
+    w.put("p", bench.first, bench.values.data());
+    w.end_step();
+    ASSERT_EQ(bench.log->steps.size(), 1u);
+    EXPECT_EQ(bench.log->steps[0].part.index, 2);
+    EXPECT_EQ(bench.log->steps[0].values.size(), 1u);
+    EXPECT_EQ(message_of([&] { w.cancel_step("nothing"); }),
+              "cancel_step belongs between begin_step and end_step.");
+}
+
 TEST(StagingWriter, ClosesOnceAndTakesNoStepAfterwards) {
     Bench bench;
     Writer& w = bench.writer;
@@ -265,6 +293,21 @@ TEST(StagingWriter, ClosesOnceAndTakesNoStepAfterwards) {
     EXPECT_EQ(bench.log->closed, 1);
     EXPECT_THROW(w.begin_step(2, 0), StagingError);
     EXPECT_THROW(w.end_step(), StagingError);
+}
+
+TEST(StagingWriter, AnAbandonedStreamIsClosedButItsMemoryStays) {
+    Bench bench;
+    Writer& w = bench.writer;
+    w.begin_step(1, 0);
+    const ArrayView memory = w.buffer("p", bench.first);
+    w.abandon();
+    w.abandon();
+    w.close();
+    EXPECT_EQ(bench.log->abandoned, 1);
+    EXPECT_EQ(bench.log->closed, 0);
+    std::fill_n(memory.data, memory.bytes(),
+                std::byte{1}); // the sanitizers see whether it is there
+    EXPECT_THROW(w.begin_step(2, 0), StagingError);
 }
 
 TEST(StagingWriter, ACurvilinearMeshBringsItsCoordinatesAsAField) {

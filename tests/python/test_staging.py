@@ -5,6 +5,9 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+import textwrap
+import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -478,3 +481,192 @@ def test_inspect_prints_what_a_stream_offers(
     printed = capsys.readouterr().out
     assert "0 … 119" in printed and "m/s" in printed and "4 × 5 × 6" in printed
     assert "step 2  t 1  " in printed and "u 2 … 121" in printed
+
+
+def u_writer(engine: str, folder: Path) -> Any:
+    """A writer of one field on one block."""
+    writer = box_writer(options(engine, folder))
+    writer.field("u", "box")
+    writer.block(0, "box", (4, 5, 6))
+    return writer
+
+
+def test_an_exception_inside_a_step_leaves_the_next_one_free(tmp_path: Path) -> None:
+    writer = u_writer("shm", tmp_path)
+    with pytest.raises(ValueError, match="of the solver"), writer.step(0, 0.0):
+        closed = writer.buffer("u")
+        raise ValueError("of the solver")
+    assert not closed.flags.writeable
+    reader = staging.attach(contact("shm", tmp_path))
+    with writer.step(1, 0.1) as step:
+        writer.put("u", numbers(4, 5, 6))
+    assert step.sequence == 0
+    assert reader.next(20.0).index == 1
+    reader.detach()
+    writer.close()
+
+
+def test_threads_that_share_a_reader_take_turns(tmp_path: Path) -> None:
+    writer = u_writer("tcp", tmp_path)
+    reader = staging.attach(contact("tcp", tmp_path))
+    with writer.step(0, 0.0):
+        writer.put("u", numbers(4, 5, 6))
+    step = reader.next(20.0)
+    right: list[bool] = []
+
+    def work() -> None:
+        for _ in range(50):
+            right.append(np.array_equal(step.read("u"), numbers(4, 5, 6)))
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30.0)
+    assert right == [True] * 200
+    reader.detach()
+    writer.close()
+
+
+WAITS = {
+    "attach to an address": """
+staging.attach("127.0.0.1:1", attach_limit=60, secret="00" * 32)
+""",
+    "for readers": """
+with writer.step(0, 0.0):
+    writer.put("u", np.zeros((2, 2, 2)))
+""",
+    "for room": """
+reader = staging.attach(contact)
+held = None
+for i in range(9):
+    with writer.step(i, 0.0):
+        writer.put("u", np.zeros((2, 2, 2)))
+    held = held or reader.next(20)
+""",
+    "for the last reader": """
+reader = staging.attach(contact)
+with writer.step(0, 0.0):
+    writer.put("u", np.zeros((2, 2, 2)))
+held = reader.next(20)
+writer.close()
+""",
+}
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_ctrl_c_ends_a_wait(wait: str, tmp_path: Path) -> None:
+    where = tmp_path / "w.contact"
+    chosen = {"engine": "shm", "contact": str(where), "queue": {"policy": "block", "depth": 1}}
+    if wait == "for readers":
+        chosen["wait_for_readers"] = 1
+    code = f"""
+import signal, threading, time
+import numpy as np
+from uzushio import staging
+signal.signal(signal.SIGINT, signal.default_int_handler)
+contact = {str(where)!r}
+writer = staging.open("w", None, {chosen!r})
+writer.uniform_mesh("box", (2, 2, 2)); writer.field("u", "box"); writer.block(0, "box", (2, 2, 2))
+def interrupt():
+    global sent
+    sent = time.monotonic()
+    signal.raise_signal(signal.SIGINT)
+threading.Timer(1.0, interrupt).start()
+try:
+{textwrap.indent(WAITS[wait].strip(), "    ")}
+except KeyboardInterrupt:
+    print("after", time.monotonic() - sent)
+import os, sys
+sys.stdout.flush()
+os._exit(0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False
+    )
+    word, _, seconds = done.stdout.partition(" ")
+    assert word == "after", done.stderr
+    assert float(seconds) < 5.0
+
+
+def test_the_limit_to_attach_counts_once(tmp_path: Path) -> None:
+    file = tmp_path / "late.contact"
+    with u_writer("shm", tmp_path):
+        text = contact("shm", tmp_path).read_bytes()
+
+    def leave_it() -> None:
+        file.touch(mode=0o600)
+        file.write_bytes(text)
+
+    timer = threading.Timer(1.5, leave_it)
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(staging.PeerGone):
+        staging.attach(file, attach_limit=2.0)
+    assert time.monotonic() - start < 3.4
+    timer.join()
+
+
+def test_a_with_that_ends_by_an_exception_ends_the_service_though_a_buffer_is_left(
+    tmp_path: Path,
+) -> None:
+    kept = []
+    with pytest.raises(ValueError, match="the end"), u_writer("tcp", tmp_path) as writer:
+        reader = staging.attach(contact("tcp", tmp_path))
+        for step in range(2):
+            with writer.step(step, 0.0):
+                kept.append(writer.buffer("u"))
+                kept[-1][...] = step
+        raise ValueError("the end")
+    assert not contact("tcp", tmp_path).exists()
+    with pytest.raises(staging.PeerGone):
+        for _ in range(3):
+            reader.next(10.0)
+    assert kept[-1].sum() >= 0.0
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"), [({"dtype": ">f8"}, "float64"), ({"components": -1}, "-1 components")]
+)
+def test_a_field_that_cannot_be_is_refused(
+    more: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
+    with (
+        u_writer("shm", tmp_path) as writer,
+        pytest.raises(staging.StagingError, match=sentence),
+    ):
+        writer.field("v", "box", **more)
+
+
+@pytest.mark.parametrize(
+    "text", ["engine: !!python/name:os.system x\nadios2: {}\n", "\tengine: shm\n"]
+)
+def test_yaml_that_cannot_be_read_is_told_with_its_file(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "staging.yaml"
+    file.write_text(text)
+    with pytest.raises(staging.StagingError, match=r"staging\.yaml"):
+        staging.open("s", None, file)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "more", "sentence"),
+    [(np.s_[..., 0], {}, "numbers and slices"), (None, {"out": [1]}, "not a list")],
+)
+def test_what_cannot_be_read_into_or_selected_is_told(
+    wanted: Any, more: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
+    with u_writer("shm", tmp_path) as writer, staging.attach(contact("shm", tmp_path)) as reader:
+        with writer.step(0, 0.0):
+            writer.put("u", numbers(4, 5, 6))
+        with pytest.raises(staging.StagingError, match=sentence):
+            reader.next(20.0).read("u", wanted, **more)
+
+
+def test_a_contact_that_cannot_be_is_told(tmp_path: Path) -> None:
+    with pytest.raises(staging.StagingError, match=r"folder .*nowhere does not exist"):
+        box_writer({"engine": "shm", "contact": tmp_path / "nowhere" / "s.contact"})
+    script = tmp_path / "solver.py"
+    script.write_text("print(1)")
+    script.chmod(0o644)
+    with pytest.raises(staging.StagingError, match="is not a contact file"):
+        staging.attach(script)

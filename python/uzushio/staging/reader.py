@@ -58,16 +58,19 @@ def attach(
         StagingError: the contact is unusable, or of another stream.
     """
     where = os.fspath(contact)
+    end = time.monotonic() + attach_limit
     if _is_adios2(where, comm, attach_limit):
         from uzushio.staging.adios2_engine import Adios2Source
 
-        found = Adios2Source(Path(where), comm, attach_limit, stream)
+        left = max(0.0, end - time.monotonic())
+        found = Adios2Source(Path(where), comm, left, stream)
         return Reader.with_source(
             found, comm, step_limit=step_limit, answer_limit=answer_limit, verify=verify
         )
     handle = None if comm is None else comm.handle
+    left = max(0.0, end - time.monotonic())
     core = _core.staging.Reader(
-        where, handle, stream, attach_limit, answer_limit, connections, verify, secret, tls
+        where, handle, stream, left, answer_limit, connections, verify, secret, tls
     )
     return Reader(core, comm, step_limit)
 
@@ -100,7 +103,8 @@ def _is_adios2(contact: str, comm: MPI.Comm | None, limit: float) -> bool:
 class Reader:
     """Steps of a stream, one at a time. Made by `attach`; iterate over it, or call `next`.
 
-    All methods are collective over the reader's ranks.
+    All methods are collective over the reader's ranks. One thread at a time may use it: those of
+    one process take turns, and what they read is of the step that there is by then.
     """
 
     def __init__(self, core: Any, comm: MPI.Comm | None, step_limit: float = math.inf) -> None:

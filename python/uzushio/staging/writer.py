@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -70,14 +70,15 @@ class Writer:
     """A stream that the ranks of a communicator write. Made by `open`.
 
     `open`, `step` and `close` are collective; the rest is each rank's own. What is described stays
-    until it is described anew. Boxes are `Box`, (start, count), or counts alone, along z, y, x.
+    until it is described anew. Boxes are `Box`, (start, count), or counts alone, along z, y, x. One
+    thread at a time may use it: threads take turns.
     """
 
     def __init__(self, core: Any, comm: MPI.Comm | None = None) -> None:
         self._core, self.comm = core, comm
         self._dimensions: dict[str, int] = {}
         self._fields: dict[str, _Field] = {}
-        self._blocks: list[int] = []
+        self._blocks: dict[int, None] = {}  # in the order of description
         self._held: list[np.ndarray] = []
         self._handed: list[np.ndarray] = []
         self._works: list[Callable[[Step], object]] = []
@@ -103,7 +104,7 @@ class Writer:
         if error is None:
             self.close()
         else:
-            self._core = None
+            self.abandon()
 
     def _open(self) -> Any:
         if self._core is None:
@@ -185,7 +186,7 @@ class Writer:
             dtype: of that field.
             dimension: axes in use, counted from x.
         """
-        box, kind = make_box(elements, f"mesh {name}"), np.dtype(dtype)
+        box, kind = make_box(elements, f"mesh {name}"), _native(dtype, f'Field "{field}"')
         self._open().curvilinear_mesh(name, box.pair, field, kind.name, dimension)
         self._dimensions[name] = dimension
         self._fields[field] = _Field(dimension, kind, 3)
@@ -209,7 +210,11 @@ class Writer:
             components: of one value.
             attributes: its unit, say.
         """
-        kind = np.dtype(dtype)
+        kind = _native(dtype, f'Field "{name}"')
+        if not 1 <= components < 1 << 32:
+            raise StagingError(
+                f'Field "{name}" cannot have {components} components; it needs one at least.'
+            )
         self._open().field(name, mesh, association, kind.name, components, attributes)
         self._fields[name] = _Field(self._dimensions[mesh], kind, components)
 
@@ -230,19 +235,19 @@ class Writer:
                 neighbours, or vertices, which then are not.
         """
         self._open().block(id, mesh, make_box(owned, f"block {id}").pair, association)
-        if id not in self._blocks:
-            self._blocks.append(id)
+        self._blocks[id] = None
 
     def remove_block(self, id: int) -> None:
         """The block is this rank's no more."""
         self._open().remove_block(id)
-        self._blocks.remove(id)
+        del self._blocks[id]
 
     @contextmanager
     def step(self, index: int, time: float) -> Iterator[OpenStep]:
         """Publish a step: what is put inside the block belongs to it (collective).
 
-        After an exception inside the block nothing is published.
+        After an exception inside the block, on whichever rank, nothing is published, and the next
+        step may follow: `StagingError` on the ranks that it was not raised on says what it was.
 
         Args:
             index: the solver's number of the step.
@@ -250,7 +255,14 @@ class Writer:
         """
         opened = OpenStep(index, time)
         self.begin_step(index, time)
-        yield opened
+        try:
+            yield opened
+        except BaseException as error:
+            if self._core is not None:
+                # What is wrong with giving up matters less than why.
+                with suppress(StagingError):
+                    self.cancel_step(f"{type(error).__name__}: {error}")
+            raise
         opened.sequence = self.end_step()
 
     def begin_step(self, index: int, time: float) -> None:
@@ -330,11 +342,26 @@ class Writer:
             failure, self._failure = self._failure, None
             raise error from failure
         finally:
-            self._held.clear()
-            for array in self._handed:
-                array.flags.writeable = False
-            self._handed.clear()
+            self._forget()
         return sequence
+
+    def cancel_step(self, reason: str) -> None:
+        """Give the step up in place of `end_step` (collective; `step` does this too).
+
+        Nothing is published, and the next step may begin. Ranks that call `end_step` meanwhile
+        raise a `StagingError` with the reason.
+        """
+        try:
+            self._open().cancel_step(reason)
+        finally:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Arrays of the step that is over are the solver's; those of `buffer` are closed."""
+        self._held.clear()
+        for array in self._handed:
+            array.flags.writeable = False
+        self._handed.clear()
 
     def close(self) -> None:
         """Give readers what is left, then end the stream (collective)."""
@@ -342,6 +369,13 @@ class Writer:
             self._core.close()
             self._last = self.counters()
             self._core = None
+
+    def abandon(self) -> None:
+        """Stop at once, without a word to readers, who see the writer gone. Not collective."""
+        core, self._core = self._core, None
+        if core is not None:
+            core.abandon()
+            self._forget()
 
     def counters(self) -> Counters:
         """What happened to the steps so far; whole on rank 0."""
@@ -372,7 +406,18 @@ class Writer:
             raise StagingError(
                 f"This rank has {len(self._blocks)} blocks; say which one is meant with block=."
             )
-        return self._blocks[0]
+        return next(iter(self._blocks))
+
+
+def _native(dtype: DTypeLike, what: str) -> np.dtype[Any]:
+    """The dtype, if this machine's order of bytes is its."""
+    kind = np.dtype(dtype)
+    if not kind.isnative:
+        raise StagingError(
+            f"{what} is to be of {kind.str}, whose bytes are in the other order than this "
+            f"machine's; describe it as {kind.newbyteorder('=').name}, and convert the values."
+        )
+    return kind
 
 
 def _run(writer: Writer | None, number: int, core: Any) -> None:

@@ -284,18 +284,23 @@ Verdict SlotEngine::commit(const std::vector<std::vector<std::byte>>& outcomes,
 
 // ---- the end ----------------------------------------------------------------------------------
 
+void SlotEngine::abandon() {
+    closed_ = true;
+    service_.reset();
+}
+
 void SlotEngine::close() {
     if (std::exchange(closed_, true))
         return;
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
+    std::exception_ptr error;
     if (team_.rank() == 0) {
         queue_->close();
-        (void)queue_->drain(options_.close_limit);
+        attempt(error, [&] { (void)queue_->drain(options_.close_limit); });
     }
     team_.barrier(); // until then readers may ask any rank
-    const auto left = options_.close_limit - (Clock::now() - start);
-    std::exception_ptr error;
+    const auto left = error ? Clock::duration(0) : options_.close_limit - (Clock::now() - start);
     attempt(error, [&] {
         service_->close(std::max<std::chrono::nanoseconds>(left, std::chrono::seconds(1)));
     });

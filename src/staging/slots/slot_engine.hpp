@@ -46,11 +46,14 @@ class SlotEngine : public WriterEngine {
     /// is needed, nor in a step that needs more than those before.
     [[nodiscard]] std::span<std::byte> buffer(std::size_t bytes) override;
 
+    void take_back_buffers() override { handed_out_ = 0; }
+
     /// If any rank fails (no memory, tables that do not fit each other, QueueTimeout, PeerGone for
     /// readers that were to be waited for), all throw, the step is not published, and the next one
     /// may be tried.
     std::optional<std::uint64_t> publish(LocalStep step) override;
 
+    void abandon() override;
     /// May take a second more than the limit, to say goodbye. Nothing may be published afterwards,
     /// also if it throws.
     void close() override;

@@ -27,11 +27,16 @@ class SocketEngine final : public WriterEngine {
     SocketEngine(const std::string& stream, const Team& team, const EngineOptions& options,
                  const Memory& memory);
 
+    void take_back_buffers() override { slots_->take_back_buffers(); }
     [[nodiscard]] std::span<std::byte> buffer(std::size_t bytes) override {
         return slots_->buffer(bytes);
     }
     std::optional<std::uint64_t> publish(LocalStep step) override {
         return slots_->publish(std::move(step));
+    }
+    void abandon() override {
+        contact_.reset();
+        slots_->abandon();
     }
     void close() override;
     [[nodiscard]] QueueCounters counters() const override { return slots_->counters(); }
