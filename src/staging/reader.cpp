@@ -9,6 +9,7 @@
 #include "staging/copy.hpp"
 #include "staging/engines.hpp"
 #include "staging/message_codec.hpp"
+#include "staging/own_process.hpp"
 #include "staging/planner.hpp"
 #include "staging/select.hpp"
 #include "staging/source.hpp"
@@ -58,6 +59,10 @@ static_assert(static_cast<int>(News::detached) == static_cast<int>(Arrival::deta
 struct Reader::State {
     State(MPI_Comm comm, const ReaderOptions& given) : team(comm), options(given) {}
 
+    void require_own() const {
+        require(process.here(), "The reader is the process's that attached it: a process forked "
+                                "from that attaches a reader of its own.");
+    }
     [[nodiscard]] Step stands_at() const {
         Step step = source ? source->here() : nullptr;
         return step ? step : current;
@@ -112,6 +117,7 @@ struct Reader::State {
     void drop();
     [[nodiscard]] Arrival arrive(News news, std::span<const std::byte> message);
 
+    OwnProcess process;
     Team team;
     ReaderOptions options;
     std::unique_ptr<Source> source; ///< null once detached; may use the team
@@ -168,10 +174,14 @@ Reader::Reader(std::unique_ptr<Source> source, MPI_Comm comm, const ReaderOption
 }
 
 Reader::Reader(Reader&&) noexcept = default;
-Reader::~Reader() = default;
+Reader::~Reader() {
+    if (state_ && !state_->process.here())
+        (void)state_.release(); // nothing in there is ours to end
+}
 
 Arrival Reader::next(std::chrono::nanoseconds limit) {
     State& state = *state_;
+    state.require_own();
     if (!state.source)
         return Arrival::detached;
     require(state.source->here() == nullptr,
@@ -241,6 +251,7 @@ std::uint64_t Reader::sequence() const { return state_->announce().sequence; }
 
 std::vector<Box> Reader::read(std::string_view field, const Box& box, const ArrayView& to) {
     State& state = *state_;
+    state.require_own();
     Plan plan;
     std::exception_ptr error;
     try {
@@ -260,6 +271,7 @@ std::vector<Box> Reader::read(std::string_view field, const Box& box, const Arra
 void Reader::read_block(std::string_view field, std::uint32_t block, bool with_ghosts,
                         const ArrayView& to) {
     State& state = *state_;
+    state.require_own();
     Plan plan;
     std::exception_ptr error;
     try {
@@ -303,7 +315,7 @@ bool Reader::verify(std::string_view field, std::uint32_t block) {
 
 void Reader::release() {
     State& state = *state_;
-    if (state.current == nullptr)
+    if (state.current == nullptr || !state.process.here())
         return;
     const std::uint64_t sequence = state.current->sequence;
     state.drop();
@@ -315,7 +327,7 @@ void Reader::release() {
 
 void Reader::detach() {
     State& state = *state_;
-    if (!state.source || state.source->here() != nullptr)
+    if (!state.source || state.source->here() != nullptr || !state.process.here())
         return;
     if (state.current != nullptr)
         state.drop();

@@ -29,6 +29,9 @@ class Source;
 /// used after the work. Its `read` and `read_block` are collective over the solver's ranks (a rank
 /// that wants nothing reads an empty box); `view` is not, and shows this rank's blocks alone. Such
 /// steps carry no checksums. One thread at a time may use a reader.
+///
+/// In a process forked from the one that attached, a reader does nothing at `release`, `detach` and
+/// its end; what `view` gave before may be looked at, and the rest throws.
 class Reader {
   public:
     /// Attach to the stream that `contact` leads to: a contact file, "host:port", "mpi:NAME" inside

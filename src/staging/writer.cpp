@@ -6,6 +6,7 @@
 #include "staging/buffer_pool.hpp"
 #include "staging/description.hpp"
 #include "staging/engines.hpp"
+#include "staging/own_process.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/team.hpp"
 #include "staging/writer_engine.hpp"
@@ -25,6 +26,10 @@ struct Writer::State {
         : name(std::move(stream)), team(comm),
           description(static_cast<std::uint32_t>(team.rank())) {}
 
+    void require_own(const char* member) const {
+        require(process.here(), "The stream \"" + name + "\" is the process's that opened it: " +
+                                    member + " cannot be called in a process forked from that.");
+    }
     void require_open_step(const char* member) const {
         require(!closed, "The stream \"" + name + "\" is closed.");
         require(step_open, std::string(member) + " belongs between begin_step and end_step.");
@@ -51,6 +56,7 @@ struct Writer::State {
         pool.end_step();
     }
 
+    OwnProcess process;
     std::string name;
     Team team;
     std::unique_ptr<WriterEngine> engine; ///< uses the team
@@ -75,7 +81,10 @@ Writer::Writer(std::string name, MPI_Comm comm, std::unique_ptr<WriterEngine> en
 }
 
 Writer::Writer(Writer&&) noexcept = default;
-Writer::~Writer() = default;
+Writer::~Writer() {
+    if (state_ && !state_->process.here())
+        (void)state_.release(); // nothing in there is ours to end
+}
 
 void Writer::attribute(std::string name, std::variant<std::int64_t, double, std::string> value) {
     state_->description.attribute(std::move(name), std::move(value));
@@ -117,6 +126,7 @@ void Writer::remove_block(std::uint64_t id) { state_->description.remove_block(i
 
 void Writer::begin_step(std::int64_t index, double time) {
     State& state = *state_;
+    state.require_own("begin_step");
     require(!state.closed, "The stream \"" + state.name + "\" is closed: no step can begin.");
     require(!state.publishing,
             "Step " + std::to_string(state.index) +
@@ -158,6 +168,7 @@ ArrayView Writer::buffer(std::string_view field, std::uint64_t block, const Ghos
 
 std::optional<std::uint64_t> Writer::end_step() {
     State& state = *state_;
+    state.require_own("end_step");
     LocalStep step;
     std::exception_ptr error;
     try {
@@ -185,6 +196,8 @@ std::optional<std::uint64_t> Writer::end_step() {
 
 void Writer::cancel_step(std::string_view reason) {
     State& state = *state_;
+    if (!state.process.here())
+        return;
     require(!state.publishing, "cancel_step was called inside the work on a step.");
     std::exception_ptr misuse;
     try {
@@ -208,7 +221,7 @@ void Writer::cancel_step(std::string_view reason) {
 
 void Writer::close() {
     State& state = *state_;
-    if (state.closed)
+    if (state.closed || !state.process.here())
         return;
     state.team.together([&] {
         require(!state.step_open, "Step " + std::to_string(state.index) +
@@ -219,7 +232,7 @@ void Writer::close() {
 }
 
 void Writer::abandon() {
-    if (!std::exchange(state_->closed, true))
+    if (state_->process.here() && !std::exchange(state_->closed, true))
         state_->engine->abandon();
 }
 

@@ -31,6 +31,9 @@ class WriterEngine;
 /// Opening, `end_step` (or `cancel_step`) and `close` are collective: faults throw StagingError on
 /// all ranks, whichever rank's they are. The rest is each rank's own, and throws StagingError where
 /// it is misused. One thread at a time may use a writer.
+///
+/// In a process forked from the one that opened it, a writer does nothing at `close`, `abandon` and
+/// its end, and publishes nothing.
 class Writer {
   public:
     /// Open the stream `name`. MPI_COMM_NULL: this process alone.

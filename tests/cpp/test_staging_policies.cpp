@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -251,6 +252,47 @@ TEST_P(StagingPolicies, AStoppedReaderCostsOneLimitAndStillHasItsStepWhenItGoesO
     }
     EXPECT_EQ(last, 19) << "the newest is kept for it";
     EXPECT_TRUE(other.ended_well());
+}
+
+TEST_P(StagingPolicies, AForkedProcessThatEndsLeavesItsParentsStreamsAlone) {
+    std::optional<Writer> writer(std::in_place, "flow", MPI_COMM_NULL,
+                                 options(QueuePolicy::block, 3));
+    Flow flow(*writer);
+    std::optional<Reader> there(reader());
+    EXPECT_TRUE(flow.publish(0));
+    EXPECT_EQ(next_of(*there), 0);
+    OtherProcess child([&](const OtherProcess::Tell& tell) {
+        const auto refused = [](const auto& work) {
+            try {
+                work();
+            } catch (const StagingError&) {
+                return 1;
+            }
+            return 0;
+        };
+        tell(refused([&] { writer->begin_step(1, 0.0); }));
+        tell(refused([&] { (void)there->next(1s); }));
+        there->release();
+        there->detach();
+        writer->close();
+        there.reset();
+        writer.reset();
+        tell(2);
+    });
+    EXPECT_EQ(child.hear(long_enough), 1);
+    EXPECT_EQ(child.hear(long_enough), 1);
+    EXPECT_EQ(child.hear(long_enough), 2);
+    EXPECT_TRUE(child.ended_well());
+    EXPECT_TRUE(std::filesystem::exists(contact()));
+    EXPECT_TRUE(Flow::whole(*there)) << "it still has its step";
+    EXPECT_TRUE(flow.publish(1));
+    EXPECT_EQ(next_of(*there), 1);
+    Reader another = reader();
+    EXPECT_EQ(next_of(another), 1) << "others find the writer";
+    another.detach();
+    there->release();
+    writer->close();
+    EXPECT_EQ(there->next(long_enough), Arrival::ended);
 }
 
 TEST_P(StagingPolicies, AWriterThatIsKilledIsAnErrorForItsReaders) {

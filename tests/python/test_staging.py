@@ -670,3 +670,44 @@ def test_a_contact_that_cannot_be_is_told(tmp_path: Path) -> None:
     script.chmod(0o644)
     with pytest.raises(staging.StagingError, match="is not a contact file"):
         staging.attach(script)
+
+
+FORKING = """
+import os, sys
+from uzushio import staging
+import numpy as np
+
+writer = staging.open("s", None, {"engine": sys.argv[1], "contact": sys.argv[2]})
+writer.uniform_mesh("box", (4, 5, 6), origin=(0, 0, 0), spacing=(1, 1, 1))
+writer.field("u", "box")
+reader = staging.attach(sys.argv[2], attach_limit=60.0, step_limit=60.0)
+for index in range(3):
+    with writer.step(index, 0.0):
+        writer.put("u", np.full((4, 5, 6), float(index)))
+    step = reader.next(60.0)
+    assert step is not None
+    assert (step.read("u") == index).all()
+    if index < 2:
+        child = os.fork()
+        if child == 0:
+            sys.exit(0)  # runs what is to be run at an end
+        assert os.waitpid(child, 0)[1] == 0
+    assert os.path.exists(sys.argv[2])
+reader.detach()
+writer.close()
+assert not os.path.exists(sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("engine", ["shm", "tcp"])
+def test_a_forked_child_that_exits_leaves_its_parents_streams_alone(
+    engine: str, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORKING, engine, str(tmp_path / "s.contact")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

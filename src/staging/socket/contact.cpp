@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "staging/descriptor.hpp"
 #include "staging/staging_error.hpp"
 
 namespace uzushio::staging::socket {
@@ -19,22 +20,6 @@ namespace {
 
 constexpr int format_version = 1;
 constexpr std::size_t most_bytes = 16384; ///< a contact has a few hundred
-
-/// A file descriptor, closed at the end.
-class Descriptor {
-  public:
-    explicit Descriptor(int number) : number_(number) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() {
-        if (number_ >= 0)
-            ::close(number_);
-    }
-    [[nodiscard]] int get() const { return number_; }
-
-  private:
-    int number_;
-};
 
 std::string reason() { return std::generic_category().message(errno); }
 
@@ -167,6 +152,8 @@ PublishedContact::PublishedContact(std::filesystem::path file, Contact contact)
 }
 
 PublishedContact::~PublishedContact() {
+    if (!process_.here())
+        return;
     try {
         if (const auto there = read_contact(file_); there && *there == contact_)
             ::unlink(file_.c_str());

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "staging/own_process.hpp"
 #include "staging/socket/secret.hpp"
 
 namespace uzushio::staging::socket {
@@ -34,11 +35,13 @@ class PublishedContact {
     PublishedContact(std::filesystem::path file, Contact contact);
     PublishedContact(const PublishedContact&) = delete;
     PublishedContact& operator=(const PublishedContact&) = delete;
-    ~PublishedContact(); ///< removes the file, if it is still the one written here
+    /// Removes the file, if it is still the one written here; not in a forked process.
+    ~PublishedContact();
 
     [[nodiscard]] const std::filesystem::path& file() const { return file_; }
 
   private:
+    OwnProcess process_;
     std::filesystem::path file_;
     Contact contact_;
 };
