@@ -290,7 +290,7 @@ TEST(StagingSocket, ADataConnectionThatWasCutWhileIdleIsOpenedAnew) {
 class FakeMapper : public socket::SegmentMapper {
   public:
     explicit FakeMapper(std::string node) : node_(std::move(node)) {}
-    [[nodiscard]] std::string node() const override { return node_; }
+    [[nodiscard]] const std::string& node() const override { return node_; }
     [[nodiscard]] std::span<const std::byte> map(const SegmentPlace& place) override {
         return {reinterpret_cast<const std::byte*>(place.handle), place.bytes};
     }

@@ -8,9 +8,9 @@
 
 namespace uzushio::staging::shm {
 
-std::string Mapper::node() const {
-    const std::string name = node_name();
-    return name.empty() ? "unknown" : name; // no writer is there
+Mapper::Mapper() : node_(node_name()) {
+    if (node_.empty())
+        node_ = "unknown"; // no writer is there
 }
 
 std::span<const std::byte> Mapper::map(const SegmentPlace& place) {

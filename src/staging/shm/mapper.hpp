@@ -13,13 +13,16 @@ namespace uzushio::staging::shm {
 /// Lets a reader look at the memory of writers on its node.
 class Mapper final : public socket::SegmentMapper {
   public:
-    [[nodiscard]] std::string node() const override;
+    Mapper();
+
+    [[nodiscard]] const std::string& node() const override { return node_; }
     [[nodiscard]] std::span<const std::byte> map(const SegmentPlace& place) override;
     /// Throws PeerGone if the writer took the step away while it was looked at: its rank had given
     /// this reader up.
     void end() override;
 
   private:
+    std::string node_; ///< asked for once: that takes system calls
     SegmentMap map_;
     std::unordered_map<std::uint64_t, SegmentPlace> seen_; ///< of this step, by token
 };

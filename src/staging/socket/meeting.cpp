@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <sstream>
 #include <thread>
 #include <utility>
 
+#include "staging/in_seconds.hpp"
 #include "staging/interrupt.hpp"
 #include "staging/message_codec.hpp"
 #include "staging/socket/contact.hpp"
@@ -24,12 +24,6 @@ constexpr auto pause = std::chrono::milliseconds(50);
 /// A contact file whose secret is wrong may be about to be replaced: a new writer listens first,
 /// perhaps on the same port, and writes its file then.
 constexpr auto replacing_limit = std::chrono::seconds(2);
-
-std::string seconds(std::chrono::nanoseconds time) {
-    std::ostringstream text;
-    text << std::chrono::duration<double>(time).count() << " s";
-    return text.str();
-}
 
 } // namespace
 
@@ -91,7 +85,7 @@ class Search {
             if (auto meeting = look())
                 return std::move(*meeting);
             if (Clock::now() >= deadline_)
-                throw PeerGone("No writer was there within " + seconds(options_.attach_limit) +
+                throw PeerGone("No writer was there within " + in_seconds(options_.attach_limit) +
                                ". " + found_);
             throw_if_interrupted();
             std::this_thread::sleep_for(pause);

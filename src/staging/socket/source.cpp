@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include "staging/decoder.hpp"
 #include "staging/encoder.hpp"
+#include "staging/in_seconds.hpp"
 #include "staging/message_codec.hpp"
 #include "staging/socket/address.hpp"
 #include "staging/socket/handshake.hpp"
@@ -53,12 +53,6 @@ void split(const Job& job, std::int64_t most, Jobs& jobs) {
         part.to = job.to.sub(relative_to(part.request.source, box.start));
         split(part, most, jobs);
     }
-}
-
-std::string seconds(std::chrono::nanoseconds time) {
-    std::ostringstream text;
-    text << std::chrono::duration<double>(time).count() << " s";
-    return text.str();
 }
 
 /// What all ranks of a reader know of the writer.
@@ -122,7 +116,8 @@ class SocketSource::Core {
     Known known_;
     std::shared_ptr<TlsContext> tls_;
     std::unique_ptr<SegmentMapper> mapper_;
-    bool asked_ = false; ///< Next was sent, and not answered yet
+    std::vector<bool> near_; ///< by the writer's rank: whether the mapper reaches its memory
+    bool asked_ = false;     ///< Next was sent, and not answered yet
     bool ended_ = false;
     std::optional<Incoming> answer_;
     std::exception_ptr fault_;
@@ -147,6 +142,8 @@ SocketSource::Core::Core(const std::string& contact, const Team& team, const Rea
     const auto bytes = team.broadcast(encoder.take());
     Decoder decoder(bytes, Limits{});
     parts(decoder, known_);
+    for (const Endpoint& endpoint : known_.endpoints.ranks)
+        near_.push_back(mapper_ && endpoint.node == mapper_->node());
     if (known_.tls && !tls_)
         tls_ = std::make_shared<TlsContext>(known_.secret);
 }
@@ -329,7 +326,7 @@ void SocketSource::Core::explain(std::uint32_t rank, std::exception_ptr fault,
         throw PeerGone(who + " is gone: its process ended, or the connection was cut (" +
                        gone.what() + "). Attach again when it is back.");
     } catch (const PeerSilent&) {
-        throw PeerSilent(who + " has sent nothing for " + seconds(limit) +
+        throw PeerSilent(who + " has sent nothing for " + in_seconds(limit) +
                          ": it hangs, or the network does. Raise `answer_limit` if it is slow.");
     } catch (const std::exception& other) {
         throw StagingError(who + ": " + other.what());
@@ -337,8 +334,8 @@ void SocketSource::Core::explain(std::uint32_t rank, std::exception_ptr fault,
 }
 
 std::span<const std::byte> SocketSource::Core::segment(const Announce& step, std::uint32_t rank) {
-    if (!mapper_ || rank >= step.places.size() || rank >= known_.endpoints.ranks.size() ||
-        step.places[rank] == SegmentPlace{} || known_.endpoints.ranks[rank].node != mapper_->node())
+    if (rank >= step.places.size() || rank >= near_.size() || !near_[rank] ||
+        step.places[rank] == SegmentPlace{})
         return {};
     return mapper_->map(step.places[rank]);
 }

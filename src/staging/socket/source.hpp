@@ -19,7 +19,7 @@ class SegmentMapper {
   public:
     virtual ~SegmentMapper() = default;
     /// Endpoint::node of the writers whose memory this process can look at; never empty.
-    [[nodiscard]] virtual std::string node() const = 0;
+    [[nodiscard]] virtual const std::string& node() const = 0;
     /// The memory of a segment, valid until `end`; nothing if it cannot be had: its values are then
     /// asked for over the connection. Called for places that are not zero.
     [[nodiscard]] virtual std::span<const std::byte> map(const SegmentPlace& place) = 0;

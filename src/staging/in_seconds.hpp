@@ -1,0 +1,16 @@
+#pragma once
+
+#include <chrono>
+#include <sstream>
+#include <string>
+
+namespace uzushio::staging {
+
+/// A time for messages: "0.5 s".
+[[nodiscard]] inline std::string in_seconds(std::chrono::nanoseconds time) {
+    std::ostringstream text;
+    text << std::chrono::duration<double>(time).count() << " s";
+    return text.str();
+}
+
+} // namespace uzushio::staging
