@@ -8,6 +8,8 @@ namespace {
 
 constexpr int most_yields = 50;
 constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(1);
+constexpr std::chrono::nanoseconds patience = std::chrono::milliseconds(100);
+constexpr std::chrono::nanoseconds idle_sleep = std::chrono::milliseconds(5);
 
 } // namespace
 
@@ -18,7 +20,8 @@ void Pauses::pause() {
         return;
     }
     std::this_thread::sleep_for(sleep_);
-    sleep_ = std::min(longest_sleep, sleep_ + sleep_ / 2);
+    slept_ += sleep_;
+    sleep_ = slept_ < patience ? std::min(longest_sleep, sleep_ + sleep_ / 2) : idle_sleep;
 }
 
 void wait_asleep(std::span<MPI_Request> requests) {

@@ -8,8 +8,9 @@
 namespace uzushio::staging {
 
 /// Pauses between looks at something that other threads or ranks do: it yields the core at first,
-/// then sleeps, longer each time, up to a millisecond. What comes soon is seen soon, and a long
-/// wait takes no core from the ranks that compute.
+/// then sleeps, longer each time, up to a millisecond. After 0.1 s without anything it sleeps 5 ms
+/// at a time: what comes then is seen late by a twentieth of the wait so far at most, and a long
+/// wait takes next to nothing of the core of a rank that computes.
 class Pauses {
   public:
     void pause();
@@ -17,6 +18,7 @@ class Pauses {
   private:
     int yields_ = 0;
     std::chrono::nanoseconds sleep_ = std::chrono::microseconds(20);
+    std::chrono::nanoseconds slept_{};
 };
 
 /// Complete all requests, asleep.

@@ -363,6 +363,33 @@ TEST(StagingMpi, WithoutReadersTheSolverNeitherWaitsNorLosesItsCore) {
     }
 }
 
+TEST(StagingMpi, AReaderThatWaitsCostsNeitherSideMoreThanAFiftiethOfACore) {
+    const Programs programs({world_size() - 1});
+    const auto idle = [] { // measured once all have fallen asleep
+        std::this_thread::sleep_for(300ms);
+        const double before = processor_seconds();
+        std::this_thread::sleep_for(2s);
+        return (processor_seconds() - before) / 2;
+    };
+    if (programs.writes()) {
+        Solver solver("slow", programs, options(MpiMode::pull));
+        EXPECT_TRUE(solver.publish(0));
+        EXPECT_LT(idle(), 0.02);
+        EXPECT_TRUE(solver.publish(1));
+        solver.writer().close();
+    } else {
+        Reader reader("mpi:slow", programs.comm());
+        EXPECT_EQ(reader.next(long_enough), Arrival::step);
+        const double before = processor_seconds();
+        const auto start = std::chrono::steady_clock::now();
+        EXPECT_EQ(reader.next(long_enough), Arrival::step);
+        const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
+        EXPECT_GT(waited.count(), 1.0);
+        EXPECT_LT((processor_seconds() - before) / waited.count(), 0.02);
+        EXPECT_EQ(reader.next(long_enough), Arrival::ended);
+    }
+}
+
 TEST(StagingMpi, AStreamThatNobodyWritesIsGivenUpInTimeAndFoundWhenItComes) {
     const Programs programs({world_size() / 2});
     if (programs.writes()) {

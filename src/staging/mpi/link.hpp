@@ -18,6 +18,12 @@ namespace uzushio::staging::mpi {
 /// there once more, or whether. So one link is made for two groups of processes, whatever streams
 /// they open after each other, and never freed: a job has only so many groups, and MPI_Finalize
 /// takes the rest. Attaching again costs a few small messages.
+///
+/// Making one has no time limit: MPI makes communicators over some of the processes, and windows,
+/// in calls that block (MPI 4 too), and what both sides have begun cannot be taken back. If a
+/// process of either side is stopped between its letter and this, the others' wait lasts until it
+/// goes on; if it dies, MPI ends the job. To end the job by ourselves after a limit would end a
+/// solver because a viewer hangs, while its service's thread alone is held up.
 class Link {
   public:
     /// Ranks are those in MPI_COMM_WORLD. Collective over both groups if these two have no link

@@ -19,6 +19,8 @@ constexpr int order_tag = 1;
 constexpr std::size_t most_buffers = 8;
 constexpr std::chrono::nanoseconds shortest_pause = 20us;
 constexpr std::chrono::nanoseconds hurried_pause = 5us;
+constexpr std::chrono::nanoseconds patience = 100ms;
+constexpr std::chrono::nanoseconds idle_pause = 5ms;
 
 /// Longer than any get takes that goes on; for readers that do not tell that they have it.
 std::chrono::nanoseconds most_time_for(std::uint64_t bytes) {
@@ -87,6 +89,7 @@ void MpiService::wake() {
 void MpiService::run() {
     const SharpSleep sharp;
     auto pause = shortest_pause;
+    auto last_news = Clock::now();
     bool said = false;
     for (;;) {
         const bool moved = look();
@@ -98,21 +101,24 @@ void MpiService::run() {
         }
         if (moved) {
             pause = shortest_pause;
+            last_news = Clock::now();
             continue;
         }
-        pause = std::min(pause, longest_pause());
+        pause = std::min(pause, longest_pause(Clock::now() - last_news));
         std::unique_lock lock(mutex_);
-        if (news_.wait_for(lock, pause, [&] { return woken_; }))
+        if (news_.wait_for(lock, pause, [&] { return woken_; })) {
             pause = shortest_pause;
-        else
+            last_news = Clock::now();
+        } else {
             pause += pause / 2;
+        }
         woken_ = false;
     }
 }
 
-std::chrono::nanoseconds MpiService::longest_pause() const {
+std::chrono::nanoseconds MpiService::longest_pause(std::chrono::nanoseconds silent) const {
     if (channels_.empty())
-        return 2ms;
+        return silent < patience ? std::chrono::nanoseconds(2ms) : idle_pause;
     for (const Channel& channel : channels_)
         for (const auto& [from, until] : channel.getting)
             if (Clock::now() < until)
@@ -121,7 +127,7 @@ std::chrono::nanoseconds MpiService::longest_pause() const {
         for (const auto& [to, sender] : channel.senders)
             if (!sender->idle())
                 return shortest_pause; // MPI moves tiles only while somebody looks
-    return 200us;
+    return silent < patience ? std::chrono::nanoseconds(200us) : idle_pause;
 }
 
 bool MpiService::look() {
