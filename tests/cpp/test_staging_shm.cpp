@@ -11,10 +11,13 @@
 #include <csignal>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "staging/shm/available_memory.hpp"
 #include "staging/shm/mapper.hpp"
 #include "staging/shm/node_name.hpp"
 #include "staging/shm/segment_map.hpp"
@@ -230,6 +233,64 @@ TEST(StagingShm, AllPagesAreThereFromTheStart) {
     const auto before = faults();
     std::memset(segment->bytes().data(), 1, segment->bytes().size());
     EXPECT_LT(faults() - before, 4000) << "of 16384 pages, and those of a sanitizer";
+}
+
+/// A folder that looks like a system's root, with one file after another in it.
+class FakeRoot {
+  public:
+    FakeRoot() {
+        std::array<char, 32> name{"/tmp/uzushio-root-XXXXXX"};
+        path_ = mkdtemp(name.data());
+        put("proc/meminfo", "MemTotal: 9000 kB\nMemFree:  10 kB\nMemAvailable:    2000 kB\n");
+    }
+    FakeRoot(const FakeRoot&) = delete;
+    FakeRoot& operator=(const FakeRoot&) = delete;
+    ~FakeRoot() { std::filesystem::remove_all(path_); }
+
+    void put(const std::string& file, const std::string& text) const {
+        std::filesystem::create_directories((path_ / file).parent_path());
+        std::ofstream(path_ / file) << text;
+    }
+    [[nodiscard]] std::size_t available() const { return available_memory(path_); }
+
+  private:
+    std::filesystem::path path_;
+};
+
+TEST(StagingMemory, IsWhatTheSystemHasLeftIfNoGroupHasLess) {
+    const FakeRoot root;
+    EXPECT_EQ(root.available(), 2000u * 1024);
+    root.put("proc/self/cgroup", "0::/job\n");
+    root.put("sys/fs/cgroup/job/memory.max", "max\n");
+    root.put("sys/fs/cgroup/job/memory.current", "1000\n");
+    EXPECT_EQ(root.available(), 2000u * 1024) << "a group without a limit";
+    root.put("sys/fs/cgroup/job/memory.max", "99000000\n");
+    EXPECT_EQ(root.available(), 2000u * 1024) << "a group that may have more";
+    EXPECT_GT(available_memory(), 0u) << "of this machine";
+}
+
+TEST(StagingMemory, IsNoMoreThanTheOwnGroupHasLeft) {
+    const FakeRoot second; // version 2, with 100 bytes of files that nobody uses
+    second.put("proc/self/cgroup", "0::/job/step\n");
+    second.put("sys/fs/cgroup/job/step/memory.max", "5000\n");
+    second.put("sys/fs/cgroup/job/step/memory.current", "3000\n");
+    EXPECT_EQ(second.available(), 2000u);
+    second.put("sys/fs/cgroup/job/step/memory.stat", "anon 2900\ninactive_file 100\n");
+    EXPECT_EQ(second.available(), 2100u);
+    second.put("sys/fs/cgroup/job/step/memory.current", "6000\n");
+    EXPECT_EQ(second.available(), 0u) << "above its limit";
+
+    const FakeRoot container; // whose path is the host's, and not to be seen
+    container.put("proc/self/cgroup", "0::/kubepods/pod7\n");
+    container.put("sys/fs/cgroup/memory.max", "5000\n");
+    container.put("sys/fs/cgroup/memory.current", "1000\n");
+    EXPECT_EQ(container.available(), 4000u);
+
+    const FakeRoot first; // version 1
+    first.put("proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/job\n0::/\n");
+    first.put("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "7000\n");
+    first.put("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "1500\n");
+    EXPECT_EQ(first.available(), 5500u);
 }
 
 TEST(StagingShm, ProcessesOfOneNodeHaveOneName) {

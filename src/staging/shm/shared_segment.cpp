@@ -8,11 +8,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <limits>
 #include <new>
 #include <string>
 
+#include "staging/descriptor.hpp"
+#include "staging/shm/available_memory.hpp"
 #include "staging/shm/segment_header.hpp"
 #include "staging/staging_error.hpp"
 
@@ -29,20 +29,6 @@ namespace {
                        "): lower the queue's depth, or use more ranks or nodes.");
 }
 
-/// Memory that can be had without the system ending processes for it; all there is if it does not
-/// tell.
-std::size_t available_memory() {
-    std::ifstream info("/proc/meminfo");
-    std::string name;
-    std::size_t kibibytes = 0;
-    while (info >> name >> kibibytes) {
-        if (name == "MemAvailable:")
-            return kibibytes * 1024;
-        info.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-    }
-    return std::numeric_limits<std::size_t>::max();
-}
-
 /// Ask before taking: a file that is too long, or memory that is not there, ends the process rather
 /// than the call.
 void require_room(std::size_t bytes) {
@@ -54,21 +40,6 @@ void require_room(std::size_t bytes) {
         bytes + 2 * SegmentHeader::bytes > files.rlim_cur)
         refuse(bytes, "the limit of a file's size is " + std::to_string(files.rlim_cur));
 }
-
-class Descriptor {
-  public:
-    explicit Descriptor(int number) : number_(number) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() {
-        if (number_ >= 0)
-            close(number_);
-    }
-    [[nodiscard]] int get() const { return number_; }
-
-  private:
-    int number_;
-};
 
 class SharedSegment final : public Segment {
   public:
