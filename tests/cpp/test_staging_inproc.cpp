@@ -8,6 +8,7 @@
 
 #include "support/staging_suite.hpp"
 
+#include "staging/inproc/exchange.hpp"
 #include "staging/inproc/slabs.hpp"
 
 namespace {
@@ -38,6 +39,29 @@ Carrier inside() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, StagingSuite, testing::Values(inside()), name_of);
+
+TEST(StagingInproc, MemoryThatOneRankLacksForAReadIsAnErrorOnAll) {
+    const Team team(MPI_COMM_WORLD);
+    if (team.size() == 1)
+        GTEST_SKIP() << "needs ranks that ask each other";
+    inproc::Exchange exchange(team);
+    std::vector<double> target(100), source(100, 1.0);
+    Fetch fetch;
+    fetch.rank = static_cast<std::uint32_t>((team.rank() + 1) % team.size());
+    fetch.request.source = {{}, {1, 1, 100}};
+    fetch.to = packed_view(reinterpret_cast<std::byte*>(target.data()), {1, 1, 100}, 1, 8);
+    bool short_of_memory = team.rank() == 0;
+    const inproc::Exchange::Select select = [&](const PieceRequest&) {
+        if (short_of_memory)
+            throw std::bad_alloc();
+        return packed_view(reinterpret_cast<const std::byte*>(source.data()), {1, 1, 100}, 1, 8);
+    };
+    EXPECT_THROW(exchange.run({&fetch, 1}, select), StagingError);
+    EXPECT_EQ(target, std::vector<double>(100, 0.0)) << "no value has moved";
+    short_of_memory = false;
+    exchange.run({&fetch, 1}, select);
+    EXPECT_EQ(target, source) << "the next one goes on";
+}
 
 EngineOptions inproc() {
     EngineOptions options;

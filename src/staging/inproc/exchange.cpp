@@ -45,17 +45,27 @@ template <class Byte> class Stream {
 
     Stream(int peer, std::int64_t most_bytes) : peer_(peer), most_(most_bytes) {}
 
-    void add(const Item<Byte>& item) {
-        items_.push_back(item);
-        left_ += item.view.bytes();
-    }
+    void add(const Item<Byte>& item) { items_.push_back(item); }
     [[nodiscard]] bool empty() const { return items_.empty(); }
 
+    /// Take the memory that messages need, so that to move them takes no more.
+    void prepare(BufferPool& pool) {
+        Stream rehearsal = *this;
+        std::size_t messages = 0; // that need a buffer
+        std::int64_t most = 0;
+        for (Slot slot; rehearsal.cut(slot);)
+            if (!slot.direct) {
+                ++messages;
+                most = std::max(most, slot.bytes);
+            }
+        for (std::size_t i = 0; i < std::min(slots, messages); ++i)
+            buffers_.push_back(pool.take(static_cast<std::size_t>(most)));
+    }
     /// Start what can be started.
-    void start(MPI_Comm comm, BufferPool& pool) {
+    void start(MPI_Comm comm) {
         for (auto& slot : slots_)
             if (slot.request == MPI_REQUEST_NULL && cut(slot))
-                start(slot, comm, pool);
+                start(slot, comm);
     }
     /// Message `number` has arrived, or left.
     void complete(std::size_t number) {
@@ -105,22 +115,24 @@ template <class Byte> class Stream {
             slot.parts.push_back(*held_);
             held_ = next_part();
         }
-        return !slot.parts.empty();
-    }
-    void start(Slot& slot, MPI_Comm comm, BufferPool& pool) {
-        const std::int64_t left = left_;
-        left_ -= slot.bytes;
+        if (slot.parts.empty())
+            return false;
         const auto& first = slot.parts.front();
         slot.direct =
             slot.parts.size() == 1 && RunCursor(first.view, first.order).run_bytes() == slot.bytes;
+        return true;
+    }
+    void start(Slot& slot, MPI_Comm comm) {
+        const auto& first = slot.parts.front();
         const auto bytes = static_cast<int>(slot.bytes);
         if (slot.direct) {
             transfer(first.view.data, bytes, comm, slot.request);
             return;
         }
-        if (slot.buffer.size() < static_cast<std::size_t>(slot.bytes))
-            slot.buffer =
-                pool.take(static_cast<std::size_t>(std::max(slot.bytes, std::min(most_, left))));
+        if (slot.buffer.empty()) {
+            slot.buffer = buffers_.back();
+            buffers_.pop_back();
+        }
         if constexpr (sends) {
             std::byte* to = slot.buffer.data();
             for (const auto& part : slot.parts) {
@@ -139,12 +151,12 @@ template <class Byte> class Stream {
 
     int peer_;
     std::int64_t most_;
-    std::int64_t left_ = 0; ///< bytes in no message yet
     std::vector<Item<Byte>> items_;
     std::size_t item_ = 0;
     std::optional<Slabs> slabs_;
     std::optional<Item<Byte>> held_; ///< the part that the next message begins with
     std::array<Slot, slots> slots_;
+    std::vector<std::span<std::byte>> buffers_; ///< that no slot has yet
 };
 
 using Outgoing = Stream<const std::byte>;
@@ -167,12 +179,11 @@ void collect(const Streams& streams, bool sends, std::vector<MPI_Request>& reque
             }
 }
 
-void transfer(std::vector<Outgoing>& outgoing, std::vector<Incoming>& incoming, MPI_Comm comm,
-              BufferPool& pool) {
+void transfer(std::vector<Outgoing>& outgoing, std::vector<Incoming>& incoming, MPI_Comm comm) {
     for (auto& stream : incoming)
-        stream.start(comm, pool);
+        stream.start(comm);
     for (auto& stream : outgoing)
-        stream.start(comm, pool);
+        stream.start(comm);
     std::vector<MPI_Request> requests;
     std::vector<Active> active;
     std::vector<int> done;
@@ -198,10 +209,10 @@ void transfer(std::vector<Outgoing>& outgoing, std::vector<Incoming>& incoming, 
                 active[static_cast<std::size_t>(done[static_cast<std::size_t>(i)])];
             if (sends) {
                 outgoing[stream].complete(slot);
-                outgoing[stream].start(comm, pool);
+                outgoing[stream].start(comm);
             } else {
                 incoming[stream].complete(slot);
-                incoming[stream].start(comm, pool);
+                incoming[stream].start(comm);
             }
         }
     }
@@ -259,20 +270,30 @@ void Exchange::run(std::span<const Fetch> wanted, const Select& select) {
     const auto ranks = static_cast<std::size_t>(team_.size());
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
-    for (int rank = 0; rank < team_.size(); ++rank) {
-        outgoing.emplace_back(rank, most);
-        incoming.emplace_back(rank, most);
-    }
-    std::size_t next = 0;
-    for (std::size_t rank = 0; rank < ranks; ++rank)
-        for (int i = 0; i < requests.counts[rank]; ++i, ++next)
-            outgoing[rank].add({select(requests.all[next]), requests.all[next].order});
-    for (const Fetch& fetch : wanted)
-        incoming[fetch.rank].add({fetch.to, fetch.request.order});
-    std::erase_if(outgoing, [](const Outgoing& stream) { return stream.empty(); });
-    std::erase_if(incoming, [](const Incoming& stream) { return stream.empty(); });
-    transfer(outgoing, incoming, team_.comm(), pool_);
-    pool_.end_step();
+    struct Over { // also when it throws
+        BufferPool& pool;
+        ~Over() { pool.end_step(); }
+    } over{pool_};
+    // A rank that lacks memory must say so before others wait for its messages.
+    team_.together([&] {
+        for (int rank = 0; rank < team_.size(); ++rank) {
+            outgoing.emplace_back(rank, most);
+            incoming.emplace_back(rank, most);
+        }
+        std::size_t next = 0;
+        for (std::size_t rank = 0; rank < ranks; ++rank)
+            for (int i = 0; i < requests.counts[rank]; ++i, ++next)
+                outgoing[rank].add({select(requests.all[next]), requests.all[next].order});
+        for (const Fetch& fetch : wanted)
+            incoming[fetch.rank].add({fetch.to, fetch.request.order});
+        std::erase_if(outgoing, [](const Outgoing& stream) { return stream.empty(); });
+        std::erase_if(incoming, [](const Incoming& stream) { return stream.empty(); });
+        for (auto& stream : outgoing)
+            stream.prepare(pool_);
+        for (auto& stream : incoming)
+            stream.prepare(pool_);
+    });
+    transfer(outgoing, incoming, team_.comm());
 }
 
 } // namespace uzushio::staging::inproc

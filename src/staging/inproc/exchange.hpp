@@ -20,7 +20,8 @@ class Exchange {
     explicit Exchange(const Team& team) : team_(team) {}
 
     /// Collective; waits asleep. `select` finds what another rank asks this one for. No rank asks
-    /// itself.
+    /// itself. What `select` throws, and memory that one rank lacks for messages, all ranks throw
+    /// before any value moves.
     void run(std::span<const Fetch> wanted, const Select& select);
 
   private:
