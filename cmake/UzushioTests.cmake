@@ -21,6 +21,10 @@ foreach(source IN LISTS tests)
     target_include_directories(
         ${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests/cpp")
     target_link_libraries(${name} PRIVATE ${rooms} uzushio::flags uzushio_test_main)
+    if(name STREQUAL "test_staging_corpus")
+        target_compile_definitions(
+            ${name} PRIVATE UZUSHIO_FUZZ_CORPUS="${PROJECT_SOURCE_DIR}/tests/fuzz/corpus")
+    endif()
     set_target_properties(
         ${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
 

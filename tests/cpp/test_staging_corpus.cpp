@@ -11,8 +11,7 @@
 
 namespace {
 
-const std::filesystem::path corpus =
-    std::filesystem::path(__FILE__).parent_path() / ".." / "fuzz" / "corpus";
+const std::filesystem::path corpus = UZUSHIO_FUZZ_CORPUS; // CMake knows where the sources are
 
 std::vector<std::uint8_t> contents(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
