@@ -680,6 +680,7 @@ import numpy as np
 writer = staging.open("s", None, {"engine": sys.argv[1], "contact": sys.argv[2]})
 writer.uniform_mesh("box", (4, 5, 6), origin=(0, 0, 0), spacing=(1, 1, 1))
 writer.field("u", "box")
+writer.block(0, "box", (4, 5, 6))
 reader = staging.attach(sys.argv[2], attach_limit=60.0, step_limit=60.0)
 for index in range(3):
     with writer.step(index, 0.0):
