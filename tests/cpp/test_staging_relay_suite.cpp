@@ -1,5 +1,6 @@
 // ranks: 1 2 3
 #include <deque>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -25,10 +26,12 @@ Carrier behind(const std::string& name, int relays) {
                 between.to = contact_behind(options.contact.string(), i + 1);
                 between.once = true;
                 between.listen.tls = i % 2 == 1;
-                static std::deque<std::jthread> threads; // joined at the end
-                threads.emplace_back([between] {
+                // Stopped and joined at the end: one that began after its writer had gone waits for
+                // the next one.
+                static std::deque<std::jthread> threads;
+                threads.emplace_back([between](const std::stop_token& stop) {
                     const Team alone;
-                    relay::Relay(between, alone).run([] { return true; });
+                    relay::Relay(between, alone).run([&] { return !stop.stop_requested(); });
                 });
             }
         return Writer(stream, comm, options);

@@ -278,8 +278,7 @@ class Adios2Source(Source):
                 if at is not None:
                     engine.EndStep()
                     self._at[number] = None
-                wait = max(0.0, deadline - time.monotonic())
-                begun = engine.BeginStep(self._bindings.StepMode.Read, wait)
+                begun = self._begin(engine, deadline)
                 if begun == status.NotReady:
                     return "timeout"
                 if begun == status.EndOfStream:
@@ -290,6 +289,20 @@ class Adios2Source(Source):
                 least = max(least, self._at[number] or 0)
             if all(at == least for at in self._at):
                 return "step"
+
+    def _begin(self, engine: Any, deadline: float) -> Any:
+        """Begin the next step of one stream; only look, and sleep here.
+
+        With a time limit of its own SST may end the process (ADIOS2's issue 1862).
+        """
+        pause = 1e-4
+        while True:
+            begun = engine.BeginStep(self._bindings.StepMode.Read, 0.0)
+            left = deadline - time.monotonic()
+            if begun != self._bindings.StepStatus.NotReady or left <= 0.0:
+                return begun
+            time.sleep(min(pause, left))
+            pause = min(2.0 * pause, 0.01)
 
     def _sequence(self, number: int) -> int:
         return int(self._get(number, _SEQUENCE, np.int64, 0)[0])
