@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from uzushio.errors import StagingError
 
@@ -77,9 +77,9 @@ def make_box(box: Extents, what: str) -> Box:
     return Box((0, 0, 0), triple(box, f"the counts of {what}"))  # type: ignore[arg-type]
 
 
-def _index(value: object) -> int:
+def _index(value: Any) -> int:
     try:
-        return operator.index(value)  # type: ignore[call-overload,no-any-return]
+        return operator.index(value)
     except TypeError:
         raise StagingError(
             f"A box is selected by numbers and slices of them along z, y, x, not by {value!r}."
