@@ -353,11 +353,12 @@ def test_the_library_shows_its_interface_and_nothing_else() -> None:
         ["nm", "-DC", "--defined-only", library], capture_output=True, text=True, check=True
     )
     names = [line.split(maxsplit=2)[2] for line in listed.stdout.splitlines()]
-    declared = re.findall(
-        r"^UZ_API .*?\b(uz_\w+)\(",
-        (Installation.of_package().prefix / "include" / "uzushio" / "uzushio.h").read_text(),
-        re.MULTILINE,
-    )
+    headers = (Installation.of_package().prefix / "include" / "uzushio").glob("*.h")
+    declared = [
+        name
+        for header in headers
+        for name in re.findall(r"^UZ_API .*?\b(uz_\w+)\(", header.read_text(), re.MULTILINE)
+    ]
     assert sorted(name for name in names if name.startswith("uz_")) == sorted(declared)
     others = [name for name in names if not name.startswith("uz_")]
     assert all("uzushio::staging::" in name for name in others)
