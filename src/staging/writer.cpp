@@ -207,7 +207,7 @@ void Writer::cancel_step(std::string_view reason) {
     }
     std::ostringstream text;
     text << "Step " << state.index << " was given up on rank " << state.team.rank() << ": "
-         << reason;
+         << reason << (reason.ends_with('.') ? "" : ".");
     try {
         state.agree_on_step(misuse ? misuse : std::make_exception_ptr(StagingError(text.str())));
     } catch (const StagingError&) {
