@@ -38,7 +38,7 @@ foreach(source IN LISTS tests)
         add_test(NAME ${name}.${n}
                  COMMAND "${MPIEXEC_EXECUTABLE}" ${launch_flags} ${MPIEXEC_NUMPROC_FLAG} ${n}
                          ${MPIEXEC_PREFLAGS} $<TARGET_FILE:${name}> ${MPIEXEC_POSTFLAGS})
-        set_tests_properties(${name}.${n} PROPERTIES PROCESSORS ${n} TIMEOUT 300)
+        set_tests_properties(${name}.${n} PROPERTIES PROCESSORS ${n} TIMEOUT 120)
     endforeach()
 
     file(STRINGS "${source}" programs REGEX "^// programs:" LIMIT_COUNT 1)
@@ -51,7 +51,7 @@ foreach(source IN LISTS tests)
                  COMMAND "${MPIEXEC_EXECUTABLE}" ${launch_flags}
                          ${MPIEXEC_NUMPROC_FLAG} ${first} $<TARGET_FILE:${name}> :
                          ${MPIEXEC_NUMPROC_FLAG} ${second} $<TARGET_FILE:${name}>)
-        set_tests_properties(${name}.${both} PROPERTIES PROCESSORS 3 TIMEOUT 300)
+        set_tests_properties(${name}.${both} PROPERTIES PROCESSORS 3 TIMEOUT 120)
     endforeach()
 endforeach()
 
