@@ -3,7 +3,7 @@
 Each read of a step is followed by the same transfer without staging: memcpy into memory that is
 used again (shm), one plain socket for each pair of ranks with the same buffers (tcp), one MPI
 message (mpi), a loop that copies from one plain socket to another (relay). Figures are the least
-times of the repetitions. ADIOS2's SST runs too where it is installed.
+times of the repetitions. ADIOS2's SST runs when asked for by --only adios2.
 
     python bench/staging.py [--json FILE] [--megabytes 100] [--repeats 15] [--only NAME ...]
 """
@@ -299,7 +299,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where to write the records")
     parser.add_argument("--megabytes", type=float, default=100.0, help="of a rank's block")
     parser.add_argument("--repeats", type=int, default=15, help="steps to time")
-    parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=list(MEASUREMENTS))
+    # A transfer of this size over SST does not end in time (docs/performance/staging.md).
+    usual = [name for name in MEASUREMENTS if name != "adios2"]
+    parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=usual)
     options = parser.parse_args()
     prepare_environment()
     os.environ.pop("UZUSHIO_STAGING", None)
