@@ -269,7 +269,7 @@ TEST(StagingWriter, AStepThatOneRankGivesUpIsOverOnAllAndTheNextIsPublished) {
         EXPECT_NO_THROW(w.cancel_step("no more wind"));
     else
         EXPECT_EQ(message_of([&] { w.end_step(); }),
-                  "Step 1 was given up on rank " + std::to_string(guilty) + ": no more wind");
+                  "Step 1 was given up on rank " + std::to_string(guilty) + ": no more wind.");
     EXPECT_TRUE(bench.log->steps.empty());
     EXPECT_EQ(bench.log->taken_back, 1);
     w.begin_step(2, 0);

@@ -33,7 +33,7 @@ for index in range(3):
 writer.close()
 told = "ValueError: mine"
 if comm.rank != guilty:
-    told = f"StagingError: Step 1 was given up on rank {guilty}: {told}"
+    told = f"StagingError: Step 1 was given up on rank {guilty}: {told}."
 assert seen == ["0", told, "1"], seen
 comm.Barrier()
 if comm.rank == 0:
