@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from uzushio import registry, yaml_file
-from uzushio.case_errors import explain
 from uzushio.errors import CaseError, StagingError
 from uzushio.lengths import Length
+from uzushio.yaml_document import Document
 
 __all__ = ["Case", "Length", "Section", "load_case"]
 
@@ -170,35 +170,24 @@ def load_case(path: Path | str, overrides: list[str] | None = None) -> Case:
         CaseError: one line for each mistake, naming the file and line, the key, the value given
             and what is allowed.
     """
-    path = Path(path)
-    values, lines = yaml_file.parse(yaml_file.read_text(path), str(path))
-    given = {_apply(override, values) for override in overrides or []}
-
-    def where(key: yaml_file.KeyPath) -> str:
-        for end in range(len(key), 0, -1):
-            if key[:end] in given:
-                return f"--set {'.'.join(map(str, key[:end]))}"
-            if key[:end] in lines:
-                return f"{path}:{lines[key[:end]]}"
-        return str(path)
-
-    model = _model(values, where)
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        raise CaseError("\n".join(explain(error, model, values, where))) from error
+    document = Document.read(path)
+    for override in overrides or []:
+        key = _apply(override, document.values)
+        document.given[key] = f"--set {'.'.join(map(str, key))}"
+    return document.validate(_model(document))
 
 
-def _model(values: dict[str, Any], where: Callable[[yaml_file.KeyPath], str]) -> type[Case]:
-    """Find the case model of the solver that `values` names."""
-    name = values.get("solver")
+def _model(document: Document) -> type[Case]:
+    """Find the case model of the solver that the file names."""
+    name = document.values.get("solver")
+    where = document.where(("solver",))
     if not isinstance(name, str):
         allowed = ", ".join(registry.known())
-        raise CaseError(f"{where(('solver',))}: solver is required (allowed: {allowed})")
+        raise CaseError(f"{where}: solver is required (allowed: {allowed})")
     try:
         return registry.solver_class(name).case_model
     except CaseError as error:
-        raise CaseError(f"{where(('solver',))}: {error}") from error
+        raise CaseError(f"{where}: {error}") from error
 
 
 def _apply(override: str, values: dict[str, Any]) -> yaml_file.KeyPath:

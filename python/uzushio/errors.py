@@ -41,3 +41,7 @@ class PeerSilent(StagingError):  # noqa: N818
 
 class QueueTimeout(StagingError):  # noqa: N818
     """No reader made room in time, and the queue's options say to fail then."""
+
+
+class PipelineError(UzushioError):
+    """A pipeline asks for what there is not, or one of its actions failed; raised on all ranks."""

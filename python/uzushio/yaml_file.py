@@ -30,17 +30,17 @@ for _first in "-+.0123456789":
     ]
 
 
-def read_text(path: Path) -> str:
-    """Read a case file; raises `CaseError` with the reason if that is not possible."""
+def read_text(path: Path, kind: str = "case") -> str:
+    """Read a file of this kind; raises `CaseError` with the reason if that is not possible."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise CaseError(f"{path} cannot be read ({error.strerror}); name a case file.") from error
+        raise CaseError(f"{path} cannot be read ({error.strerror}); name a {kind} file.") from error
     except UnicodeDecodeError as error:
-        raise CaseError(f"{path} is not UTF-8 text; name a YAML case file.") from error
+        raise CaseError(f"{path} is not UTF-8 text; name a YAML {kind} file.") from error
 
 
-def parse(text: str, name: str) -> tuple[dict[str, Any], dict[KeyPath, int]]:
+def parse(text: str, name: str, kind: str = "case") -> tuple[dict[str, Any], dict[KeyPath, int]]:
     """Parse a mapping and the line number (from 1) of each of its keys.
 
     Raises:
@@ -50,7 +50,7 @@ def parse(text: str, name: str) -> tuple[dict[str, Any], dict[KeyPath, int]]:
     try:
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
-            raise CaseError(f"{name} must hold `key: value` lines, as a case file does.")
+            raise CaseError(f"{name} must hold `key: value` lines, as a {kind} file does.")
         lines: dict[KeyPath, int] = {}
         _walk(node, (), lines, name)
         return loader.construct_document(node), lines

@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from uzushio import yaml_file
 from uzushio.case import Section
-from uzushio.case_errors import explain
 from uzushio.errors import CaseError
 from uzushio.quantities import Rate, Seconds, Size
 from uzushio.registry import unknown
+from uzushio.yaml_document import Document
 from uzushio.yaml_file import KeyPath
 
 #: More than anyone has: the search for the smallest number of ranks goes no further.
@@ -109,20 +108,9 @@ def load_plan(path: Path | str) -> Plan:
         CaseError: one line for each mistake, naming the file and line, the key, the value given
             and what is allowed.
     """
-    path = Path(path)
-    values, lines = yaml_file.parse(yaml_file.read_text(path), str(path))
-
-    def where(key: KeyPath) -> str:
-        for end in range(len(key), 0, -1):
-            if key[:end] in lines:
-                return f"{path}:{lines[key[:end]]}"
-        return str(path)
-
-    try:
-        plan = Plan.model_validate(values)
-    except ValidationError as error:
-        raise CaseError("\n".join(explain(error, Plan, values, where))) from error
-    check_way(plan, where)
+    document = Document.read(path, "plan")
+    plan = document.validate(Plan)
+    check_way(plan, document.where)
     return plan
 
 

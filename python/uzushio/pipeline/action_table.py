@@ -1,0 +1,46 @@
+"""The kinds of actions by name, imported only when a pipeline's file asks for one."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from uzushio.errors import PipelineError
+from uzushio.registry import unknown
+
+if TYPE_CHECKING:
+    from uzushio.pipeline.action import Action
+
+#: Key in the file to "module:Class".
+ACTIONS: dict[str, str] = {
+    "count": "uzushio.pipeline.actions.count:Count",
+}
+
+
+def register(name: str, target: str) -> None:
+    """Add a kind of action, or replace one.
+
+    Args:
+        name: the action's key in a pipeline's file.
+        target: "module:Class", a subclass of `uzushio.pipeline.action.Action`.
+    """
+    ACTIONS[name] = target
+
+
+def action_class(name: str) -> type[Action[Any]]:
+    """Import the kind of action called `name`.
+
+    Raises:
+        PipelineError: there is none, or its module cannot be imported.
+    """
+    if name not in ACTIONS:
+        raise PipelineError(f"the action '{name}' {unknown(name, list(ACTIONS))}")
+    module, _, attribute = ACTIONS[name].partition(":")
+    try:
+        found: type[Action[Any]] = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise PipelineError(
+            f"the action '{name}' cannot be loaded from {ACTIONS[name]} ({error}); install what "
+            "it needs"
+        ) from error
+    return found

@@ -1,0 +1,1 @@
+"""One module for each kind of action; see `uzushio.pipeline.action_table`."""

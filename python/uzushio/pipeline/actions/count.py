@@ -1,0 +1,68 @@
+"""Action `count`: how many values are not numbers, and the range of the others."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from uzushio.case import Section
+from uzushio.pipeline.action import Action
+from uzushio.pipeline.context import Context
+from uzushio.pipeline.need import Need
+from uzushio.pipeline.stream import Stream
+
+
+class CountSettings(Section):
+    """What to count."""
+
+    fields: list[str] = Field(min_length=1, description="names of the fields")
+    file: str = Field("count.jsonl", description="a line of JSON for each step")
+
+
+class Count(Action[CountSettings]):
+    """Writes the number of points, of values that are no numbers, and the range, for each field."""
+
+    settings_model: ClassVar[type[Section]] = CountSettings
+
+    def prepare(self, stream: Stream) -> Sequence[Need]:
+        """One field after the other: each may be on a grid of its own."""
+        self._needs = [Need((stream.scalar(name).name,)) for name in self.settings.fields]
+        self._steps = 0
+        return self._needs
+
+    def run(self, context: Context) -> None:
+        """Add a line to the file."""
+        found = []
+        with context.together():
+            for need in self._needs:
+                values = [part.owned(need.fields[0]) for part in context.parts(need)]
+                found.append([_range(part) for part in values])
+        every = context.comm.gather(found)
+        with context.together():
+            if every is not None:
+                line: dict[str, Any] = {"step": context.index, "time": context.time}
+                for name, ranks in zip(self.settings.fields, zip(*every, strict=True), strict=True):
+                    points, bad, low, high = np.array([row for rank in ranks for row in rank]).T
+                    line[name] = {"points": int(points.sum()), "nan": int(bad.sum())}
+                    if bad.sum() < points.sum():
+                        line[name] |= {"min": float(np.nanmin(low)), "max": float(np.nanmax(high))}
+                with (context.folder / self.settings.file).open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(line) + os.linesep)
+        self._steps += 1
+
+    def summary(self) -> Mapping[str, Any]:
+        """The file, and how many steps are in it."""
+        return {"files": [self.settings.file], "steps": self._steps}
+
+
+def _range(values: np.ndarray) -> tuple[int, int, float, float]:
+    """Number of values, of those that are not finite, least and greatest of the others."""
+    good = np.isfinite(values)
+    kept = values[good]
+    ends = (kept.min(), kept.max()) if kept.size else (np.nan, np.nan)
+    return values.size, values.size - kept.size, float(ends[0]), float(ends[1])
