@@ -210,6 +210,7 @@ class ChannelSolver(Solver):
         return {
             **numbers,
             "viscosity": flow.viscosity,
+            "periodic": "x y",
             "lx": grid.lx,
             "ly": grid.ly,
             "dt": self.dt,

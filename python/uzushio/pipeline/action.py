@@ -57,6 +57,17 @@ class Action(ABC, Generic[Settings]):
             PipelineError: it cannot be done; a whole sentence.
         """
 
+    def finish(self) -> None:
+        """Write what only the end makes whole.
+
+        Called on all ranks when the steps have come to their end in order, before `close`; the
+        last chance to communicate. Not called after a failure that ends the pipeline.
+
+        Raises:
+            PipelineError, OutputError: on all ranks; a whole sentence.
+        """
+        return None
+
     def close(self) -> None:
         """Finish files; the last call, also after a signal. Must not communicate."""
         return None

@@ -32,6 +32,8 @@ class Grid:
         points: indices of all of them, along z, y, x.
         coordinates: of all of them along z, y and x, three 1-D arrays; None if curvilinear.
         coordinate_field: of a curvilinear mesh: the field with the vertices' x, y and z.
+        periodic: the axes ("xy", say) along which the first point follows the last one, at the
+            distance of the others; from the stream's attribute of this name.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Grid:
     points: Box
     coordinates: Coordinates | None = field(default=None, repr=False)
     coordinate_field: str | None = None
+    periodic: str = ""
 
     @property
     def cells(self) -> Box:
@@ -64,17 +67,25 @@ class Grid:
         return z, y, x
 
     @staticmethod
-    def of(mesh: Mesh, of_elements: bool) -> Grid:
+    def of(mesh: Mesh, of_elements: bool, periodic: str = "") -> Grid:
         """The points of a mesh."""
         if not of_elements:
             return Grid(
-                mesh.name, mesh.name, False, mesh.vertices, mesh.coordinates, mesh.coordinate_field
+                mesh.name,
+                mesh.name,
+                False,
+                mesh.vertices,
+                mesh.coordinates,
+                mesh.coordinate_field,
+                periodic,
             )
         lines = mesh.coordinates
         if lines is not None:
             z, y, x = (0.5 * (line[1:] + line[:-1]) if len(line) > 1 else line for line in lines)
             lines = (z, y, x)
-        return Grid(f"{mesh.name} (elements)", mesh.name, True, mesh.elements, lines)
+        return Grid(
+            f"{mesh.name} (elements)", mesh.name, True, mesh.elements, lines, None, periodic
+        )
 
 
 @dataclass(frozen=True)
@@ -119,8 +130,9 @@ class Stream:
         """What a step has."""
         grids: dict[str, Grid] = {}
         quantities = []
+        axes = _periodic(step.attributes)
         for found in step.fields.values():
-            grid = Grid.of(step.meshes[found.mesh], found.association == "element")
+            grid = Grid.of(step.meshes[found.mesh], found.association == "element", axes)
             grid = grids.setdefault(grid.name, grid)
             quantities.append(
                 Quantity(
@@ -141,10 +153,12 @@ class Stream:
         """What a solver will publish, known before its first step."""
         grids: dict[str, Grid] = {}
         quantities = []
+        axes = _periodic(attributes)
         for name, layout in layouts.items():
             z, y, x = (np.asarray(layout.coordinates[axis], np.float64) for axis in "zyx")
             whole = Box((0, 0, 0), (len(z), len(y), len(x)))
-            grids.setdefault(layout.mesh, Grid(layout.mesh, layout.mesh, False, whole, (z, y, x)))
+            grid = Grid(layout.mesh, layout.mesh, False, whole, (z, y, x), None, axes)
+            grids.setdefault(layout.mesh, grid)
             dtype = np.dtype(np.float64)
             quantities.append(
                 Quantity(name, layout.mesh, dtype, 1, _text(layout.unit), layout.description)
@@ -171,6 +185,11 @@ class Stream:
     def grid_of(self, name: str) -> Grid:
         """The grid of a quantity; raises `PipelineError`."""
         return self.grids[self.quantity(name).grid]
+
+
+def _periodic(attributes: Mapping[str, int | float | str]) -> str:
+    """The periodic axes that a stream names: "x y" or "xy" is both."""
+    return "".join(axis for axis in "xyz" if axis in str(attributes.get("periodic", "")))
 
 
 def _text(value: object) -> str:
