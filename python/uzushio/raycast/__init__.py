@@ -1,0 +1,83 @@
+"""Ray casting: blocks of structured fields become a picture, in one pass per ray.
+
+::
+
+    domain = (z, y, x)  # coordinates of the mesh's points, three 1-D arrays
+    block = Block(domain, (0, 0, 0), ((0, 0, 0), cells), {"u": u})
+    scene = Scene([Isosurface("u", [0.5], color=(1, 0.8, 0.2))], domain)
+    picture = cast(scene, camera, 1024, 768, [block]).image  # premultiplied, no background
+
+What a picture shows does not depend on how the domain is cut into blocks, if each has the ghost
+layers that `ghost_layers` asks for. Blocks of several ranks make one picture by
+`uzushio.compositing`, in the order of `visibility_order`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from uzushio.raycast.block import Block, cell_centres
+    from uzushio.raycast.camera import Camera
+    from uzushio.raycast.caster import Result, cast, default_threads
+    from uzushio.raycast.ghosts import default_step, ghost_layers
+    from uzushio.raycast.layers import (
+        ColorTable,
+        Isosurface,
+        Layer,
+        Lighting,
+        Scene,
+        Slice,
+        Transfer,
+        Volume,
+    )
+    from uzushio.raycast.order import rounds, visibility_order
+
+_HOME = {
+    "Block": "block",
+    "Camera": "camera",
+    "ColorTable": "layers",
+    "Isosurface": "layers",
+    "Layer": "layers",
+    "Lighting": "layers",
+    "Result": "caster",
+    "Scene": "layers",
+    "Slice": "layers",
+    "Transfer": "layers",
+    "Volume": "layers",
+    "cast": "caster",
+    "cell_centres": "block",
+    "default_step": "ghosts",
+    "default_threads": "caster",
+    "ghost_layers": "ghosts",
+    "rounds": "order",
+    "visibility_order": "order",
+}
+
+__all__ = [
+    "Block",
+    "Camera",
+    "ColorTable",
+    "Isosurface",
+    "Layer",
+    "Lighting",
+    "Result",
+    "Scene",
+    "Slice",
+    "Transfer",
+    "Volume",
+    "cast",
+    "cell_centres",
+    "default_step",
+    "default_threads",
+    "ghost_layers",
+    "rounds",
+    "visibility_order",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"uzushio.raycast.{_HOME[name]}"), name)

@@ -1,0 +1,103 @@
+"""A part of the domain with its fields' values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from uzushio.raycast.layers import check_coordinates
+
+Triple: TypeAlias = tuple[int, int, int]
+
+
+@runtime_checkable
+class HasStartCount(Protocol):
+    """A box of indices, as `uzushio.staging.Box` is."""
+
+    @property
+    def start(self) -> Triple:
+        """First indices (z, y, x)."""
+
+    @property
+    def count(self) -> Triple:
+        """Numbers of indices (z, y, x)."""
+
+
+#: Global cells (start, count), each (z, y, x): a cell lies between points i and i + 1.
+Cells: TypeAlias = HasStartCount | tuple[Sequence[int], Sequence[int]]
+
+
+def start_count(cells: Cells) -> tuple[Triple, Triple]:
+    """Return start and count of a box of cells, each (z, y, x)."""
+    start, count = (cells.start, cells.count) if isinstance(cells, HasStartCount) else cells
+    if len(start) != 3 or len(count) != 3 or any(n < 0 for n in count):
+        raise ValueError(f"cells are (start, count), each three integers z, y, x, not {cells}")
+    return (
+        (int(start[0]), int(start[1]), int(start[2])),
+        (int(count[0]), int(count[1]), int(count[2])),
+    )
+
+
+def cell_centres(coordinates: ArrayLike) -> NDArray[np.float64]:
+    """Return the middles between points: the coordinates of data that belongs to cells.
+
+    The ray caster interpolates between points. Values that a mesh has one of per cell are drawn
+    from cell centre to cell centre: pass these as the coordinates, for the domain and its blocks,
+    and the picture ends half a cell before the mesh does.
+    """
+    points = np.asarray(coordinates, dtype=np.float64)
+    return (points[1:] + points[:-1]) / 2
+
+
+class Block:
+    """Cells that are drawn, and the values at their points, looked at where they lie.
+
+    Every cell of the domain is drawn by exactly one block. The arrays must stay as they are as long
+    as the block is used: it remembers the range of their values, brick by brick, from its first
+    picture on. So make a new block for each step.
+
+    Args:
+        coordinates: (z, y, x) of the points stored, ghost points among them.
+        start: Global index (z, y, x) of the first point stored.
+        cells: Global cells that this block draws, `Box` or (start, count); none is allowed.
+        fields: Arrays (z, y, x) by name: float32 or float64, of any strides; never copied.
+
+    Raises:
+        ValueError: Shapes do not fit each other, or the points stored are not those of the cells.
+    """
+
+    def __init__(
+        self,
+        coordinates: Sequence[ArrayLike],
+        start: Sequence[int],
+        cells: Cells,
+        fields: Mapping[str, NDArray[Any]],
+    ) -> None:
+        self.cells = start_count(cells)
+        self.start: Triple = (int(start[0]), int(start[1]), int(start[2]))
+        self.fields = dict(fields)
+        self.empty = min(self.cells[1]) == 0
+        shape = tuple(np.shape(c)[0] for c in coordinates)
+        for name, array in self.fields.items():
+            if array.shape != shape:
+                raise ValueError(
+                    f"field {name!r} has the shape {array.shape}; its block stores {shape} points"
+                )
+            if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
+                raise ValueError(f"field {name!r} is of type {array.dtype}, not float32 or float64")
+        if self.empty:
+            self.coordinates = tuple(np.asarray(c, dtype=np.float64) for c in coordinates)
+            return
+        self.coordinates = check_coordinates(coordinates, "a block")
+        for axis, name in enumerate("zyx"):
+            first, last = self.start[axis], self.start[axis] + shape[axis] - 1
+            begin = self.cells[0][axis]
+            end = begin + self.cells[1][axis]
+            if begin < first or end > last:
+                raise ValueError(
+                    f"a block draws the cells {begin} to {end - 1} along {name}, for which it "
+                    f"needs the points {begin} to {end}; it stores {first} to {last}"
+                )

@@ -1,0 +1,268 @@
+"""What a picture shows: slices, iso-surfaces and volumes of fields, in a scene."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Color: TypeAlias = Sequence[float]
+Coordinates: TypeAlias = tuple[Any, Any, Any]
+
+
+def rgba(color: Color, what: str) -> tuple[float, float, float, float]:
+    """Check a colour of three or four numbers from 0 to 1; opacity is 1 unless given."""
+    values = [float(v) for v in color]
+    if len(values) == 3:
+        values.append(1.0)
+    if len(values) != 4 or not all(0 <= v <= 1 for v in values):
+        raise ValueError(f"{what} is red, green, blue and maybe opacity, from 0 to 1, not {color}")
+    return values[0], values[1], values[2], values[3]
+
+
+def _positive(value: float, what: str) -> None:
+    if not (value > 0 and np.isfinite(value)):
+        raise ValueError(f"{what} is a positive number, not {value}")
+
+
+def _opacity(value: float) -> None:
+    if not 0 <= value <= 1:
+        raise ValueError(f"an opacity is between 0 and 1, not {value}")
+
+
+@dataclass(frozen=True, eq=False)
+class ColorTable:
+    """Colours of values: linear between the table's rows.
+
+    Attributes:
+        rgba: Shape (n, 3) or (n, 4), from 0 to 1, not premultiplied; the first row is for `lo`,
+            the last for `hi`.
+        lo: The value of the first row.
+        hi: The value of the last row.
+        below: Colour of values below `lo`; the first row if None.
+        above: Colour of values above `hi`; the last row if None.
+        nan: Colour of what is not a number.
+    """
+
+    rgba: NDArray[np.float32]
+    lo: float
+    hi: float
+    below: Color | None = None
+    above: Color | None = None
+    nan: Color = (1.0, 0.0, 1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        table = np.array(self.rgba, dtype=np.float32)
+        if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] not in (3, 4):
+            raise ValueError(
+                f"a colour table has rows of 3 or 4 numbers; its shape is {table.shape}"
+            )
+        if not ((table >= 0) & (table <= 1)).all():
+            raise ValueError("the numbers of a colour table are between 0 and 1")
+        if table.shape[1] == 3:
+            table = np.concatenate([table, np.ones((len(table), 1), np.float32)], axis=1)
+        if not (np.isfinite(self.lo) and np.isfinite(self.hi) and self.lo <= self.hi):
+            raise ValueError(f"a colour table goes from lo to hi, not from {self.lo} to {self.hi}")
+        object.__setattr__(self, "rgba", np.ascontiguousarray(table))
+        for name in ("below", "above", "nan"):
+            if (color := getattr(self, name)) is not None:
+                object.__setattr__(self, name, rgba(color, f"the colour {name}"))
+
+
+@dataclass(frozen=True)
+class Lighting:
+    """Light from the camera: colour × (ambient + diffuse × cos) + specular × cos**power.
+
+    `cos` is that of the angle between the normal and the ray; both sides are lit alike.
+    """
+
+    ambient: float = 0.2
+    diffuse: float = 0.8
+    specular: float = 0.2
+    power: float = 30.0
+
+    def __post_init__(self) -> None:
+        for name in ("ambient", "diffuse", "specular", "power"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"the lighting's {name} is not negative")
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """A field on a plane, in the colours of a table.
+
+    Attributes:
+        field: Name of the field.
+        origin: A point of the plane, (x, y, z).
+        normal: Of the plane, (x, y, z), of any length but 0.
+        colors: The table; its own opacities are multiplied by `opacity`.
+        opacity: Of the whole slice.
+    """
+
+    field: str
+    origin: Sequence[float]
+    normal: Sequence[float]
+    colors: ColorTable
+    opacity: float = 1.0
+
+    def __post_init__(self) -> None:
+        normal = np.array(self.normal, dtype=np.float64)
+        if normal.shape != (3,) or not np.isfinite(normal).all() or not normal.any():
+            raise ValueError(f"a slice's normal is three numbers, not all zero, not {self.normal}")
+        if np.shape(self.origin) != (3,) or not np.isfinite(self.origin).all():
+            raise ValueError(f"a slice's origin is three numbers, not {self.origin}")
+        _opacity(self.opacity)
+
+
+@dataclass(frozen=True, eq=False)
+class Isosurface:
+    """Surfaces on which a field has given values, lit from the camera.
+
+    Attributes:
+        field: Name of the field.
+        values: One or more values.
+        color: One colour for all surfaces; give this or `colors`.
+        colors: A table, by `color_field` or, without one, by the value itself.
+        color_field: Name of the field that colours the surfaces.
+        opacity: Of each surface, on top of that of its colour.
+        lighting: How it is lit; None shows the colour itself.
+    """
+
+    field: str
+    values: Sequence[float]
+    color: Color | None = None
+    colors: ColorTable | None = None
+    color_field: str | None = None
+    opacity: float = 1.0
+    lighting: Lighting | None = Lighting()
+
+    def __post_init__(self) -> None:
+        values = tuple(float(v) for v in np.atleast_1d(self.values))
+        if not values or not np.isfinite(values).all():
+            raise ValueError(f"an iso-surface has one or more finite values, not {self.values}")
+        object.__setattr__(self, "values", values)
+        if (self.color is None) == (self.colors is None):
+            raise ValueError("an iso-surface has either a color or a table of colors")
+        if self.color_field is not None and self.colors is None:
+            raise ValueError(
+                f"the iso-surface is coloured by {self.color_field!r}: it needs a table of colors"
+            )
+        if self.color is not None:
+            object.__setattr__(self, "color", rgba(self.color, "an iso-surface's color"))
+        _opacity(self.opacity)
+
+
+@dataclass(frozen=True, eq=False)
+class Transfer:
+    """Colour and opacity of values in a volume: linear between points, constant beyond them.
+
+    Attributes:
+        points: Shape (n, 5): value, red, green, blue, opacity, by rising value. Two points of the
+            same value make a jump.
+        nan: Colour and opacity of what is not a number.
+    """
+
+    points: NDArray[np.float64]
+    nan: Color = (1.0, 0.0, 1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        points = np.array(self.points, dtype=np.float64)
+        if points.ndim != 2 or points.shape[0] < 1 or points.shape[1] != 5:
+            raise ValueError(
+                "a transfer function has rows of value, red, green, blue, opacity; its shape is "
+                f"{points.shape}"
+            )
+        if not np.isfinite(points).all() or (np.diff(points[:, 0]) < 0).any():
+            raise ValueError("the values of a transfer function are finite and do not fall")
+        if not ((points[:, 1:] >= 0) & (points[:, 1:] <= 1)).all():
+            raise ValueError("colours and opacities of a transfer function are between 0 and 1")
+        object.__setattr__(self, "points", np.ascontiguousarray(points))
+        object.__setattr__(self, "nan", rgba(self.nan, "the colour nan"))
+
+
+@dataclass(frozen=True, eq=False)
+class Volume:
+    """A field as a glowing, absorbing medium.
+
+    Attributes:
+        field: Name of the field.
+        transfer: Colour and opacity of values: a `Transfer`, or its points.
+        unit_distance: Length on which the medium has the opacity that the transfer function says;
+            the scene's step if None.
+        shading: Lighting by the field's gradient, if given.
+    """
+
+    field: str
+    transfer: Transfer | NDArray[np.float64]
+    unit_distance: float | None = None
+    shading: Lighting | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.transfer, Transfer):
+            object.__setattr__(self, "transfer", Transfer(self.transfer))
+        if self.unit_distance is not None:
+            _positive(self.unit_distance, "a volume's unit distance")
+
+
+Layer: TypeAlias = Slice | Isosurface | Volume
+
+
+def check_coordinates(coordinates: Sequence[ArrayLike], what: str) -> Coordinates:
+    """Return (z, y, x) as contiguous arrays of float64, rising, of two points or more."""
+    if len(coordinates) != 3:
+        raise ValueError(f"{what} has three arrays of coordinates, z, y, x, not {len(coordinates)}")
+    arrays = [np.ascontiguousarray(c, dtype=np.float64) for c in coordinates]
+    for name, array in zip("zyx", arrays, strict=True):
+        if array.ndim != 1 or len(array) < 2:
+            raise ValueError(
+                f"{what} needs two points or more along {name}; the shape is {array.shape}"
+            )
+        if not np.isfinite(array).all() or (np.diff(array) <= 0).any():
+            raise ValueError(f"the coordinates of {what} along {name} must rise")
+    return arrays[0], arrays[1], arrays[2]
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Layers over a whole domain, the same on all ranks.
+
+    Attributes:
+        layers: What is shown.
+        domain: Coordinates (z, y, x) of all points of the whole mesh, three 1-D arrays.
+        step: Greatest distance of samples along a ray; `default_step` of the domain if None. With
+            slices alone it means nothing.
+        bounding_box: Colour of the domain's edges; None for no edges.
+        line_width: Of the edges, in pixels.
+    """
+
+    layers: Sequence[Layer]
+    domain: Coordinates
+    step: float | None = None
+    bounding_box: Color | None = None
+    line_width: float = 1.5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "layers", tuple(self.layers))
+        object.__setattr__(self, "domain", check_coordinates(self.domain, "the domain"))
+        if self.step is None:
+            from uzushio.raycast.ghosts import default_step
+
+            object.__setattr__(self, "step", default_step(self.domain))
+        _positive(self.step or 0.0, "a scene's step")
+        if self.bounding_box is not None:
+            color = rgba(self.bounding_box, "the colour of the bounding box")
+            object.__setattr__(self, "bounding_box", color)
+        _positive(self.line_width, "the width of lines")
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the fields that the layers show."""
+        names: dict[str, None] = {}
+        for layer in self.layers:
+            names[layer.field] = None
+            if isinstance(layer, Isosurface) and layer.color_field is not None:
+                names[layer.color_field] = None
+        return tuple(names)

@@ -1,0 +1,346 @@
+"""The ray caster's rules in NumPy, in double precision, without any of its speed.
+
+One array operation handles one segment of all rays. What it draws is what `docs/theory/raycast.md`
+says; the fast one is held against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from uzushio.raycast.block import Block
+from uzushio.raycast.camera import Camera
+from uzushio.raycast.layers import ColorTable, Isosurface, Lighting, Scene, Slice, Transfer, Volume
+
+OPAQUE_ENOUGH = 0.5
+
+
+@dataclass
+class Rays:
+    """Of all pixels, row by row; everything along (x, y, z)."""
+
+    origin: np.ndarray
+    direction: np.ndarray
+    enter: np.ndarray
+    length: np.ndarray  # inside the domain; 0 for those that miss it
+    cosine: np.ndarray  # with the view direction
+
+
+def rays_of(scene: Scene, camera: Camera, width: int, height: int) -> Rays:
+    pixel = 2 * camera.half_height / height
+    right = (np.arange(width) + 0.5 - width / 2) * pixel
+    up = (height / 2 - np.arange(height) - 0.5) * pixel
+    right, up = (a.ravel() for a in np.meshgrid(right, up))
+    offset = right[:, None] * camera.axes[0] + up[:, None] * camera.axes[1]
+    origin = np.zeros_like(offset) + camera.position
+    if camera.parallel_height is None:
+        direction = offset + camera.axes[2]
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    else:
+        origin += offset
+        direction = np.zeros_like(offset) + camera.axes[2]
+    lo = np.array([c[0] for c in scene.domain[::-1]])
+    hi = np.array([c[-1] for c in scene.domain[::-1]])
+    safe = np.where(np.abs(direction) < 1e-30, 1e-30, direction)
+    a, b = (lo - origin) / safe, (hi - origin) / safe
+    enter = np.maximum(np.minimum(a, b).max(axis=1), 0)
+    leave = np.maximum(a, b).min(axis=1)
+    return Rays(origin, direction, enter, np.maximum(leave - enter, 0), direction @ camera.axes[2])
+
+
+class Values:
+    """Interpolation in a block."""
+
+    def __init__(self, block: Block, scene: Scene) -> None:
+        self.block = block
+        self.domain = scene.domain[::-1]
+
+    def cell(self, points: np.ndarray) -> np.ndarray:
+        """Global cells, (x, y, z), of points."""
+        cells = [
+            np.clip(np.searchsorted(x, p, side="right") - 1, 0, len(x) - 2)
+            for x, p in zip(self.domain, points.T, strict=True)
+        ]
+        return np.stack(cells, axis=1)
+
+    def owned(self, points: np.ndarray) -> np.ndarray:
+        start = np.array(self.block.cells[0][::-1])
+        cells = self.cell(points) - start
+        return ((cells >= 0) & (cells < self.block.cells[1][::-1])).all(axis=1)
+
+    def _stored(self, cells: np.ndarray) -> np.ndarray:
+        start = np.array(self.block.start[::-1])
+        shape = np.array([len(c) for c in self.block.coordinates[::-1]])
+        return np.clip(cells, start, start + shape - 2)
+
+    def value(self, name: str, points: np.ndarray) -> np.ndarray:
+        cells = self._stored(self.cell(points))
+        weights = [
+            (p - x[c]) / (x[c + 1] - x[c])
+            for x, p, c in zip(self.domain, points.T, cells.T, strict=True)
+        ]
+        return self._interpolate(name, cells, weights)
+
+    def _interpolate(self, name: str, cells: np.ndarray, weights: list[Any]) -> np.ndarray:
+        array = self.block.fields[name]
+        i, j, k = (cells - np.array(self.block.start[::-1])).T
+        total = np.zeros(len(i))
+        for dk in (0, 1):
+            for dj in (0, 1):
+                for di in (0, 1):
+                    weight = np.ones(len(i))
+                    for w, d in zip(weights, (di, dj, dk), strict=True):
+                        weight = weight * (w if d else 1 - w)
+                    total += weight * array[k + dk, j + dj, i + di]
+        return total
+
+    def gradient(self, name: str, points: np.ndarray) -> np.ndarray:
+        """Of central differences at the mesh's points, interpolated."""
+        cells = self._stored(self.cell(points))
+        weights = [
+            (p - x[c]) / (x[c + 1] - x[c])
+            for x, p, c in zip(self.domain, points.T, cells.T, strict=True)
+        ]
+        start = np.array(self.block.start[::-1])
+        shape = np.array([len(c) for c in self.block.coordinates[::-1]])
+        result = []
+        for axis, x in enumerate(self.domain):
+            parts = []
+            for side in (0, 1):
+                node = cells[:, axis] + side
+                below = np.maximum(node - 1, start[axis])
+                above = np.minimum(node + 1, start[axis] + shape[axis] - 1)
+                flat = list(weights)
+                flat[axis] = np.zeros(len(node))
+                ends = []
+                for at in (below, above):
+                    moved = cells.copy()
+                    # A node at the upper end is reached as the upper one of its cell.
+                    moved[:, axis] = np.minimum(at, start[axis] + shape[axis] - 2)
+                    flat[axis] = (at - moved[:, axis]).astype(float)
+                    ends.append(self._interpolate(name, moved, flat))
+                parts.append((ends[1] - ends[0]) / (x[above] - x[below]))
+            w = weights[axis]
+            result.append((1 - w) * parts[0] + w * parts[1])
+        return np.stack(result, axis=1)
+
+
+def colors_of(table: ColorTable, values: np.ndarray) -> np.ndarray:
+    rows = np.asarray(table.rgba, dtype=float)
+    span = table.hi - table.lo
+    position = (values - table.lo) / span if span > 0 else np.where(values > table.lo, 1.0, 0.0)
+    known = np.where(np.isnan(position), 0, np.clip(position, 0, 1)) * (len(rows) - 1)
+    low = np.minimum(known.astype(int), max(len(rows) - 2, 0))
+    high = np.minimum(low + 1, len(rows) - 1)
+    part = (known - low)[:, None]
+    result = (1 - part) * rows[low] + part * rows[high]
+    if table.below is not None:
+        result[values < table.lo] = table.below
+    if table.above is not None:
+        result[values > table.hi] = table.above
+    result[np.isnan(values)] = table.nan
+    return result
+
+
+def extinction(opacity: Any, unit: float) -> Any:
+    return -np.log1p(-np.minimum(opacity, 0.9999)) / unit
+
+
+def mean_medium(
+    transfer: Transfer, unit: float, a: np.ndarray, b: np.ndarray, samples: int = 64
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean extinction, and colour weighted by it, of values evenly spread between a and b."""
+    tau, color = np.zeros(len(a)), np.zeros((len(a), 3))
+    points = transfer.points
+    for s in (np.arange(samples) + 0.5) / samples:
+        value = a + s * (b - a)
+        here = extinction(np.interp(value, points[:, 0], points[:, 4]), unit)
+        tau += here / samples
+        for c in range(3):
+            color[:, c] += here / samples * np.interp(value, points[:, 0], points[:, c + 1])
+    color /= np.maximum(tau, 1e-300)[:, None]
+    bad = np.isnan(a) | np.isnan(b)
+    tau[bad] = extinction(transfer.nan[3], unit)
+    color[bad] = transfer.nan[:3]
+    return tau, color
+
+
+def lit(color: np.ndarray, light: Lighting | None, normal: Any, rays: np.ndarray) -> np.ndarray:
+    if light is None:
+        return color
+    length = np.maximum(np.linalg.norm(normal, axis=1), 1e-300)
+    cosine = np.abs((normal * rays).sum(axis=1)) / length
+    scale = light.ambient + light.diffuse * cosine
+    return np.clip(color * scale[:, None] + light.specular * cosine[:, None] ** light.power, 0, 1)
+
+
+class Canvas:
+    """Colours, premultiplied, front to back."""
+
+    def __init__(self, pixels: int) -> None:
+        self.color = np.zeros((pixels, 4))
+        self.depth = np.full(pixels, np.inf)
+
+    def add(self, index: np.ndarray, color: np.ndarray, alpha: np.ndarray, t: np.ndarray) -> None:
+        left = 1 - self.color[index, 3]
+        self.color[index, :3] += (left * alpha)[:, None] * color
+        before = self.color[index, 3]
+        self.color[index, 3] += left * alpha
+        reached = (before < OPAQUE_ENOUGH) & (self.color[index, 3] >= OPAQUE_ENOUGH)
+        self.depth[index[reached]] = t[reached]
+
+
+def reference_cast(
+    scene: Scene, camera: Camera, width: int, height: int, blocks: Sequence[Block]
+) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """Image (height, width, 4), depth, and rays that hit each layer."""
+    rays = rays_of(scene, camera, width, height)
+    canvas = Canvas(width * height)
+    hits = [np.zeros(width * height, dtype=bool) for _ in scene.layers]
+    for block in blocks:
+        if not block.empty:
+            _Cast(scene, rays, Values(block, scene), canvas, hits).all()
+    image = canvas.color.reshape(height, width, 4)
+    depth = (canvas.depth * rays.cosine).reshape(height, width)
+    return image, depth, [int(h.sum()) for h in hits]
+
+
+class _Cast:
+    def __init__(
+        self, scene: Scene, rays: Rays, values: Values, canvas: Canvas, hits: list[np.ndarray]
+    ) -> None:
+        self.scene, self.rays, self.values = scene, rays, values
+        self.canvas, self.hits = canvas, hits
+        self.step = float(scene.step or 0)
+        self.marching = any(not isinstance(layer, Slice) for layer in scene.layers)
+        self.slices = []
+        for number, layer in enumerate(scene.layers):
+            if isinstance(layer, Slice):
+                normal = np.array(layer.normal, dtype=float)
+                along = rays.direction @ normal
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    t = ((np.array(layer.origin) - rays.origin) @ normal) / along - rays.enter
+                t[~((t >= 0) & (t <= rays.length) & (rays.length > 0))] = np.inf
+                self.slices.append((number, layer, t))
+
+    def points(self, index: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """`t` counts from where the ray enters the domain."""
+        rays = self.rays
+        return rays.origin[index] + (rays.enter[index] + t)[:, None] * rays.direction[index]
+
+    def all(self) -> None:
+        if not self.marching:
+            index = np.flatnonzero(self.rays.length > 0)
+            self.segment(index, np.zeros(len(index)), self.rays.length[index], own=True)
+            return
+        count = int(np.ceil(self.rays.length.max() / self.step)) if len(self.rays.length) else 0
+        for k in range(count):
+            index = np.flatnonzero(k * self.step < self.rays.length)
+            begin = np.full(len(index), k * self.step)
+            end = np.minimum(begin + self.step, self.rays.length[index])
+            mine = self.values.owned(self.points(index, (begin + end) / 2))
+            self.segment(index[mine], begin[mine], end[mine], own=False)
+
+    def segment(self, index: np.ndarray, begin: np.ndarray, end: np.ndarray, own: bool) -> None:
+        """Everything between `begin` and `end` of some rays; each event is at its own place."""
+        if len(index) == 0:
+            return
+        events: list[tuple[int, Any, np.ndarray, float]] = []
+        for number, layer, t in self.slices:
+            inside = (t[index] >= begin) & ((t[index] < end) | (end >= self.rays.length[index]))
+            if own:
+                at = np.where(inside, t[index], 0.0)
+                inside &= self.values.owned(self.points(index, at))
+            events.append((number, layer, np.where(inside, t[index], np.inf), 0.0))
+        volumes = []
+        for number, layer in enumerate(self.scene.layers):
+            if isinstance(layer, Slice):
+                continue
+            a = self.values.value(layer.field, self.points(index, begin))
+            b = self.values.value(layer.field, self.points(index, end))
+            if isinstance(layer, Volume):
+                volumes.append((number, layer))
+                continue
+            for iso in layer.values:
+                crosses = ((a < iso) != (b < iso)) & ~np.isnan(a) & ~np.isnan(b)
+                t = self.root(layer.field, iso, index, begin, end, a < iso, crosses)
+                events.append((number, layer, t, iso))
+        at = begin.copy()
+        while True:
+            times = np.stack([t for _, _, t, _ in events] + [end])
+            which = times.argmin(axis=0)
+            until = times.min(axis=0)
+            self.media(volumes, index, at, until)
+            if not (which < len(events)).any():
+                return
+            for e, (number, layer, t, iso) in enumerate(events):
+                now = which == e
+                if now.any():
+                    self.surface(number, layer, index[now], t[now], iso)
+                    t[now] = np.inf
+            at = until
+
+    def root(
+        self,
+        name: str,
+        iso: float,
+        index: np.ndarray,
+        begin: np.ndarray,
+        end: np.ndarray,
+        rising: np.ndarray,
+        crosses: np.ndarray,
+    ) -> np.ndarray:
+        """Where the field has the value, by bisection; infinity where it does not."""
+        lo, hi = begin.copy(), end.copy()
+        for _ in range(30):
+            middle = (lo + hi) / 2
+            below = self.values.value(name, self.points(index, middle)) < iso
+            lo = np.where(below == rising, middle, lo)
+            hi = np.where(below == rising, hi, middle)
+        return np.where(crosses, (lo + hi) / 2, np.inf)
+
+    def media(
+        self, volumes: list[Any], index: np.ndarray, begin: np.ndarray, end: np.ndarray
+    ) -> None:
+        """Volumes between two places of each ray: mixed where there are several."""
+        if not volumes:
+            return
+        total, mixed = np.zeros(len(index)), np.zeros((len(index), 3))
+        for number, layer in volumes:
+            a = self.values.value(layer.field, self.points(index, begin))
+            b = self.values.value(layer.field, self.points(index, end))
+            unit = layer.unit_distance or self.step
+            tau, color = mean_medium(layer.transfer, unit, a, b)
+            if layer.shading is not None:
+                normal = self.values.gradient(layer.field, self.points(index, (begin + end) / 2))
+                color = lit(color, layer.shading, normal, self.rays.direction[index])
+            total += tau
+            mixed += tau[:, None] * color
+            self.hits[number][index[(tau > 0) & (end > begin)]] = True
+        alpha = 1 - np.exp(-total * (end - begin))
+        color = mixed / np.maximum(total, 1e-300)[:, None]
+        self.canvas.add(index, color, alpha, self.rays.enter[index] + begin)
+
+    def surface(
+        self, number: int, layer: Any, index: np.ndarray, t: np.ndarray, iso: float
+    ) -> None:
+        points = self.points(index, t)
+        if isinstance(layer, Slice):
+            color = colors_of(layer.colors, self.values.value(layer.field, points))
+        elif layer.color is not None:
+            color = np.tile(np.array(layer.color, dtype=float), (len(index), 1))
+        else:
+            value = np.full(len(index), iso)
+            if layer.color_field is not None:
+                value = self.values.value(layer.color_field, points)
+            color = colors_of(layer.colors, value)
+        rgb, alpha = color[:, :3], color[:, 3] * layer.opacity
+        if isinstance(layer, Isosurface):
+            normal = self.values.gradient(layer.field, points) if layer.lighting else None
+            rgb = lit(rgb, layer.lighting, normal, self.rays.direction[index])
+        self.canvas.add(index, rgb, alpha, self.rays.enter[index] + t)
+        self.hits[number][index[alpha > 0]] = True
