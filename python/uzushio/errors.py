@@ -43,5 +43,9 @@ class QueueTimeout(StagingError):  # noqa: N818
     """No reader made room in time, and the queue's options say to fail then."""
 
 
+class RenderError(UzushioError):
+    """A picture cannot be made as asked: a field is missing, or the machine cannot draw it."""
+
+
 class PipelineError(UzushioError):
     """A pipeline asks for what there is not, or one of its actions failed; raised on all ranks."""

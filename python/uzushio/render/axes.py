@@ -1,0 +1,213 @@
+"""Ticks and names along the edges of the domain that the eye takes for its outline."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uzushio.raycast import Camera
+from uzushio.render import marks
+from uzushio.render.cameras import Rectangle
+from uzushio.render.marks import Mark
+from uzushio.render.ticks import ticks
+from uzushio.render.typeface import Mask, Typeface, typeset
+
+#: Lengths in heights of the letters.
+TICK = 0.45
+GAP = 0.3
+#: Room that is kept for them around the domain: left, right, above, below.
+MARGINS = (5.2, 3.0, 0.9, 3.9)
+SHORTEST = 3.0  # of an edge with ticks
+
+_CORNERS = list(itertools.product((0, 1), repeat=3))
+
+Vector2 = NDArray[np.float64]
+
+
+class _Edge(NamedTuple):
+    """An edge of the domain along one axis, and the direction in the picture that leads outside."""
+
+    begin: tuple[int, int, int]
+    outward: Vector2
+    length: float
+
+
+def draw(
+    camera: Camera,
+    bounds: Sequence[tuple[float, float]],
+    names: Sequence[str],
+    picture: Rectangle,
+    em: int,
+    ink: str,
+    paper: str,
+    face: Typeface,
+    taken: Sequence[Rectangle] = (),
+) -> list[Mark]:
+    """Draw ticks, labels and names of x, y and z, none of which overlap.
+
+    Along an axis that points at the eye there is none; and none at all around an eye that is in the
+    domain, or so near that corners are behind it.
+
+    Args:
+        camera: The picture's.
+        bounds: Of the domain along x, y and z.
+        names: Of the axes.
+        picture: All pixels.
+        em: Height of the letters.
+        ink: Their colour.
+        paper: Colour of what lies behind them.
+        face: The font.
+        taken: Where something else is written.
+    """
+    columns, rows = round(picture.width), round(picture.height)
+    corners = camera.project(_points(bounds), columns, rows)
+    if not np.isfinite(corners).all():
+        return []
+    places = list(taken)
+    drawn: list[Mark] = []
+    color, _ = marks.shade(ink)
+    rim, _ = marks.shade(paper)
+    for axis in _by_length(camera, corners, bounds):
+        edge = _outline(axis, camera, corners, bounds)
+        if edge is None or edge.length < SHORTEST * em:
+            continue
+        new = _axis(axis, edge, camera, bounds, names[axis], picture, em, color, face, places)
+        for mark, is_text in new:
+            if is_text:
+                drawn.append(marks.halo(mark, rim, max(2, round(0.15 * em))))
+                places.append(mark.rectangle)
+        drawn += [mark for mark, _ in new]
+    return drawn
+
+
+def _points(bounds: Sequence[tuple[float, float]]) -> NDArray[np.float64]:
+    return np.array([[bounds[a][corner[a]] for a in range(3)] for corner in _CORNERS], float)
+
+
+def _by_length(
+    camera: Camera, corners: NDArray[np.float64], bounds: Sequence[tuple[float, float]]
+) -> list[int]:
+    """The axes, those first that take most of the picture: they keep their labels."""
+
+    def length(axis: int) -> float:
+        edge = _outline(axis, camera, corners, bounds)
+        return 0.0 if edge is None else edge.length
+
+    return sorted(range(3), key=length, reverse=True)
+
+
+def _outline(
+    axis: int,
+    camera: Camera,
+    corners: NDArray[np.float64],
+    bounds: Sequence[tuple[float, float]],
+) -> _Edge | None:
+    """Of the edges along an axis that part a face that is seen from one that is not, the best.
+
+    That is one at the bottom, or at the left.
+    """
+    middle = corners[:, :2].mean(axis=0)
+    others = [a for a in range(3) if a != axis]
+    best: tuple[float, _Edge] | None = None
+    for sides in itertools.product((0, 1), repeat=2):
+        seen = [_faces(camera, a, side, bounds) for a, side in zip(others, sides, strict=True)]
+        if seen[0] == seen[1]:
+            continue
+        corner = [0, 0, 0]
+        for a, side in zip(others, sides, strict=True):
+            corner[a] = side
+        begin = (corner[0], corner[1], corner[2])
+        corner[axis] = 1
+        start = corners[_CORNERS.index(begin), :2]
+        end = corners[_CORNERS.index((corner[0], corner[1], corner[2])), :2]
+        length = float(np.hypot(*(end - start)))
+        if length == 0.0:
+            continue
+        outward = np.array([end[1] - start[1], start[0] - end[0]]) / length
+        if outward @ ((start + end) / 2 - middle) < 0:
+            outward = -outward
+        score = float(outward[1] - 0.6 * outward[0])
+        if best is None or score > best[0]:
+            best = score, _Edge(begin, outward, length)
+    return best[1] if best else None
+
+
+def _faces(camera: Camera, axis: int, side: int, bounds: Sequence[tuple[float, float]]) -> bool:
+    """Whether the outer side of a face of the domain is seen."""
+    outer = 1.0 if side else -1.0
+    if camera.parallel_height is not None:
+        return bool(-camera.axes[2][axis] * outer > 1e-6)
+    extent = bounds[axis][1] - bounds[axis][0]
+    return bool((camera.position[axis] - bounds[axis][side]) * outer > 1e-6 * extent)
+
+
+def _axis(
+    axis: int,
+    edge: _Edge,
+    camera: Camera,
+    bounds: Sequence[tuple[float, float]],
+    name: str,
+    picture: Rectangle,
+    em: int,
+    color: NDArray[np.uint8],
+    face: Typeface,
+    taken: Sequence[Rectangle],
+) -> list[tuple[Mark, bool]]:
+    """Ticks, labels and name of one axis; each with whether it is text."""
+    out = edge.outward
+    along = np.array([abs(out[1]), abs(out[0])])
+    small = round(0.9 * em)
+    columns, rows = round(picture.width), round(picture.height)
+    for most in range(9, 1, -1):
+        found = ticks(*bounds[axis], most=most)
+        masks = [face.mask(label, small) for label in found.labels]
+        sizes = [_size(mask) for mask in masks]
+        points = np.array([[bounds[a][edge.begin[a]] for a in range(3)]] * len(masks), float)
+        points = points.reshape(-1, 3)
+        points[:, axis] = found.values
+        places = camera.project(points, columns, rows)[:, :2]
+        widest = max((float(size @ along) for size in sizes), default=0.0)
+        apart = np.hypot(*np.diff(places, axis=0).T).min() if len(places) > 1 else np.inf
+        if apart >= widest + 0.9 * em:
+            break
+    reach = (TICK + GAP) * em
+    result: list[tuple[Mark, bool]] = []
+    deepest = 0.0
+    for place, mask, size in zip(places, masks, sizes, strict=True):
+        result.append((marks.line(place, place + out * TICK * em, 1.2, color, 0.85), False))
+        centre = place + out * (reach + float(size @ np.abs(out)) / 2)
+        mark = _inside(marks.text(mask, centre, color), picture)
+        if not any(mark.rectangle.overlaps(other, 0.4 * em) for other in taken):
+            result.append((mark, True))
+            deepest = max(deepest, float(size @ np.abs(out)))
+    if name:
+        last = [edge.begin[0], edge.begin[1], edge.begin[2]]
+        last[axis] = 1
+        ends = [[bounds[a][corner[a]] for a in range(3)] for corner in (edge.begin, last)]
+        middle = camera.project(ends, columns, rows)[:, :2].mean(axis=0)
+        words = typeset(name + (f"  {found.factor}" if found.factor else ""))
+        mask = face.mask(words, em, len(name) == 1)
+        depth = float(_size(mask) @ np.abs(out))
+        centre = middle + out * (reach + deepest + 0.55 * em + depth / 2)
+        mark = _inside(marks.text(mask, centre, color), picture)
+        own = [m.rectangle for m, is_text in result if is_text]
+        if not any(mark.rectangle.overlaps(other) for other in (*taken, *own)):
+            result.append((mark, True))
+    return result
+
+
+def _size(mask: Mask) -> Vector2:
+    height, width = mask.coverage.shape
+    return np.array([width, height], float)
+
+
+def _inside(mark: Mark, picture: Rectangle, margin: int = 3) -> Mark:
+    """The mark moved, if it must be, to where all of it is in the picture."""
+    height, width = mark.coverage.shape
+    left = min(max(mark.left, margin), round(picture.right) - width - margin)
+    top = min(max(mark.top, margin), round(picture.bottom) - height - margin)
+    return mark._replace(left=left, top=top)

@@ -1,0 +1,48 @@
+"""What lies behind everything, added when the picture is composited."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uzushio.render.colors import rgba
+
+
+def on_background(
+    image: NDArray[Any] | None, background: str | tuple[str, str], width: int, height: int
+) -> NDArray[np.uint8]:
+    """Return a picture of shape (height, width, 3), rounded once.
+
+    Args:
+        image: bytes or floats, premultiplied; shape (height, width, 4). None: nothing is drawn.
+        background: one colour, or those of the top and the bottom.
+        width: of the picture.
+        height: of the picture.
+    """
+    behind = _background(background, width, height)
+    if image is None:
+        return behind.copy()
+    if image.dtype != np.uint8:
+        clear = 1.0 - np.clip(image[..., 3:], 0.0, 1.0)
+        mixed = image[..., :3] * np.float32(255.0) + behind * clear
+        return np.asarray(np.clip(mixed + 0.5, 0, 255), np.uint8)
+    result: NDArray[Any] = behind.astype(np.uint16)
+    result *= (255 - image[..., 3:]).astype(np.uint16)
+    result += 128
+    result = (result + (result >> 8)) >> 8
+    result += image[..., :3]
+    return np.asarray(np.minimum(result, 255), np.uint8)
+
+
+@lru_cache(maxsize=4)
+def _background(background: str | tuple[str, str], width: int, height: int) -> NDArray[np.uint8]:
+    top, bottom = (background, background) if isinstance(background, str) else background
+    upper, lower = (np.array(rgba(color)[:3]) for color in (top, bottom))
+    share = ((np.arange(height) + 0.5) / height)[:, None, None]
+    rows = 255 * (upper + (lower - upper) * share)
+    pixels = np.broadcast_to(np.round(rows), (height, width, 3)).astype(np.uint8)
+    pixels.flags.writeable = False
+    return pixels

@@ -1,0 +1,207 @@
+"""Colours by name: single ones, and maps from values to colours with a scale and limits."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator, Field, model_validator
+
+from uzushio.case import Section
+
+#: Red, green, blue, opacity, each 0 to 1.
+RGBA = tuple[float, float, float, float]
+
+#: Maps that diverge from a middle, whose limits are made symmetric when they follow the values.
+DIVERGING = {
+    "PiYG",
+    "PRGn",
+    "BrBG",
+    "PuOr",
+    "RdGy",
+    "RdBu",
+    "RdYlBu",
+    "RdYlGn",
+    "Spectral",
+    "coolwarm",
+    "bwr",
+    "seismic",
+    "berlin",
+    "managua",
+    "vanimo",
+}
+
+#: Entries of a table. On a logarithmic scale a table that is even in the value needs many.
+ENTRIES = {"linear": 256, "log": 16384}
+
+
+def rgba(color: str) -> RGBA:
+    """Return a colour: any name or #RRGGBB that matplotlib knows.
+
+    Raises:
+        ValueError: There is no such colour; the message offers similar ones.
+    """
+    from matplotlib import colors
+
+    try:
+        red, green, blue, opacity = colors.to_rgba(color)
+    except ValueError:
+        near = difflib.get_close_matches(str(color), colors.get_named_colors_mapping(), 3)
+        advice = f"did you mean {' or '.join(near)}?" if near else "write a name or #RRGGBB"
+        raise ValueError(f"there is no colour {color!r}; {advice}") from None
+    return float(red), float(green), float(blue), float(opacity)
+
+
+def _known(color: str) -> str:
+    rgba(color)
+    return color
+
+
+#: The name of a colour, as matplotlib knows it, or #RRGGBB.
+Color = Annotated[str, AfterValidator(_known)]
+
+
+def luminance(color: str) -> float:
+    """Return how light a colour is to the eye, 0 to 1 (Rec. 709, gamma left alone)."""
+    red, green, blue, _ = rgba(color)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@lru_cache(maxsize=64)
+def samples(name: str | tuple[str, ...], count: int) -> NDArray[np.float32]:
+    """Return a map's colours at `count` places from its beginning to its end; shape (count, 4).
+
+    Args:
+        name: of matplotlib's, with `_r` for the other way round; or colours to blend between.
+        count: number of places, at least 2.
+
+    Raises:
+        ValueError: There is no such map; the message offers similar ones.
+    """
+    import matplotlib as mpl
+    from matplotlib.colors import Colormap, LinearSegmentedColormap
+
+    known: Colormap
+    if isinstance(name, tuple):
+        if len(name) < 2:
+            raise ValueError("a colour map of one's own takes at least two colours")
+        known = LinearSegmentedColormap.from_list("own", [rgba(color) for color in name], 1024)
+    else:
+        try:
+            known = mpl.colormaps[name]
+        except KeyError:
+            near = difflib.get_close_matches(name, list(mpl.colormaps), 3)
+            advice = (
+                f"did you mean {' or '.join(near)}?" if near else "it may be viridis or coolwarm"
+            )
+            raise ValueError(f"there is no colour map {name!r}; {advice}") from None
+    table = np.asarray(known(np.linspace(0.0, 1.0, count)), dtype=np.float32)
+    table.flags.writeable = False
+    return table
+
+
+class Table(NamedTuple):
+    """Colours for values, even from the first row, for `lo`, to the last, for `hi`."""
+
+    rgba: NDArray[np.float32]
+    """Not premultiplied; shape (n, 4)."""
+    lo: float
+    hi: float
+    below: RGBA
+    above: RGBA
+    nan: RGBA
+
+
+def _limits(limits: tuple[float | None, float | None]) -> tuple[float | None, float | None]:
+    lo, hi = limits
+    if lo is not None and hi is not None and not lo < hi:
+        raise ValueError("the first limit must be below the second")
+    return limits
+
+
+class Colors(Section):
+    """How values become colours.
+
+    A limit that is not given follows the values, as `follow` says. Limits that follow are
+    symmetric about zero if the map diverges and the values have both signs.
+    """
+
+    field: str | None = Field(None, description="of another field than the layer's own")
+    map: str | tuple[Color, ...] = Field(
+        "viridis", description="matplotlib's name, _r for reversed; or a list of colours"
+    )
+    limits: Annotated[tuple[float | None, float | None], AfterValidator(_limits)] = Field(
+        (None, None), description="values of the map's ends; null: it follows the values"
+    )
+    follow: Literal["widen", "step", "smooth"] = Field(
+        "widen",
+        description="how limits follow: all values so far, this step's, or this step's smoothed",
+    )
+    symmetric: bool | None = Field(
+        None, description="limits that follow lie symmetric about zero; if not given, as above"
+    )
+    scale: Literal["linear", "log"] = Field("linear", description="of the colours")
+    levels: Annotated[int, Field(ge=2, le=256)] | None = Field(
+        None, description="number of bands of one colour each; none if not given"
+    )
+    below: Color | None = Field(None, description="colour below the limits; the first if not given")
+    above: Color | None = Field(None, description="colour above the limits; the last if not given")
+    nan: Color = Field("magenta", description="colour of values that are not numbers")
+    label: str | None = Field(None, description="of the legend; the field's name if not given")
+    unit: str | None = Field(None, description="behind the label; the field's own if not given")
+    legend: bool = Field(True, description="whether there is one")
+
+    @model_validator(mode="after")
+    def _drawable(self) -> Self:
+        samples(self.map, 2)
+        if self.scale == "log" and any(end is not None and end <= 0.0 for end in self.limits):
+            raise ValueError("limits of a logarithmic scale must be above zero")
+        if self.scale == "log" and self.symmetric:
+            raise ValueError("limits of a logarithmic scale cannot lie symmetric about zero")
+        return self
+
+    @property
+    def fixed(self) -> bool:
+        """Whether both limits are given, so that nobody needs to look at the values for them."""
+        return None not in self.limits
+
+    @property
+    def diverging(self) -> bool:
+        """Whether the map has a middle."""
+        return isinstance(self.map, str) and self.map.removesuffix("_r") in DIVERGING
+
+    def ramp(self, count: int) -> NDArray[np.float32]:
+        """Return the colours from limit to limit, even on the scale; shape (count, 4)."""
+        if self.levels is None:
+            return samples(self.map, count)
+        bands = samples(self.map, self.levels)
+        return bands[np.arange(count) * self.levels // count]
+
+    def table(self, limits: tuple[float, float]) -> Table:
+        """Return the table for limits that are finite, increasing, and positive if logarithmic."""
+        lo, hi = limits
+        count = ENTRIES[self.scale]
+        if self.scale == "log":
+            place = np.log(np.linspace(lo, hi, count) / lo) / np.log(hi / lo)
+            ramp = self.ramp(1024)
+            colors = ramp[np.clip(np.rint(place * 1023).astype(int), 0, 1023)]
+        else:
+            colors = self.ramp(count if self.levels is None else 16 * count)
+        first, last = (_tuple(colors[end]) for end in (0, -1))
+        return Table(
+            colors,
+            lo,
+            hi,
+            rgba(self.below) if self.below else first,
+            rgba(self.above) if self.above else last,
+            rgba(self.nan),
+        )
+
+
+def _tuple(color: Sequence[Any] | NDArray[np.float32]) -> RGBA:
+    red, green, blue, opacity = (float(channel) for channel in color)
+    return red, green, blue, opacity

@@ -1,0 +1,154 @@
+"""Marks on a picture: text, lines, polygons and bars, with smooth edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uzushio.render.cameras import Rectangle
+from uzushio.render.colors import rgba
+from uzushio.render.typeface import Mask
+
+#: Column and row; pixel i reaches from i to i + 1.
+Point = Sequence[float] | NDArray[np.float64]
+
+
+class Mark(NamedTuple):
+    """A colour, or a small image, that covers pixels more or less."""
+
+    left: int
+    top: int
+    coverage: NDArray[np.uint8]
+    """Shape (height, width)."""
+    color: NDArray[np.uint8]
+    """Shape (3,) or (height, width, 3)."""
+
+    @property
+    def rectangle(self) -> Rectangle:
+        """The pixels that it may cover."""
+        height, width = self.coverage.shape
+        return Rectangle(self.left, self.left + width, self.top, self.top + height)
+
+
+def paint(pixels: NDArray[np.uint8], marks: Iterable[Mark]) -> None:
+    """Draw marks into a picture of shape (height, width, 3), one above the other."""
+    rows, columns = pixels.shape[:2]
+    for left, top, coverage, color in marks:
+        height, width = coverage.shape
+        y0, y1 = max(top, 0), min(top + height, rows)
+        x0, x1 = max(left, 0), min(left + width, columns)
+        if y0 >= y1 or x0 >= x1:
+            continue
+        inner = slice(y0 - top, y1 - top), slice(x0 - left, x1 - left)
+        part = pixels[y0:y1, x0:x1]
+        amount = coverage[inner][..., None].astype(np.uint16)
+        shade = color if color.ndim == 1 else color[inner]
+        total = part * (255 - amount) + shade * amount + np.uint16(128)
+        part[:] = (total + (total >> 8)) >> 8  # a division by 255 that rounds
+
+
+def shade(color: str, opacity: float = 1.0) -> tuple[NDArray[np.uint8], float]:
+    """Return a colour's bytes, and how much it covers."""
+    red, green, blue, own = rgba(color)
+    return np.round(255 * np.array([red, green, blue])).astype(np.uint8), own * opacity
+
+
+def text(mask: Mask, middle: Point, color: NDArray[np.uint8]) -> Mark:
+    """Place a text with the middle of its ink at a point."""
+    height, width = mask.coverage.shape
+    left, top = round(middle[0] - width / 2), round(middle[1] - height / 2)
+    return Mark(left, top, mask.coverage, color)
+
+
+def text_on_baseline(mask: Mask, x: float, y: float, color: NDArray[np.uint8]) -> Mark:
+    """Place a text that begins at (x, y), y being its baseline."""
+    return Mark(round(x) + mask.left, round(y) + mask.top, mask.coverage, color)
+
+
+def halo(mark: Mark, color: NDArray[np.uint8], radius: int, opacity: float = 0.75) -> Mark:
+    """Return a soft rim for a mark, so that it can be read over anything."""
+    wide: NDArray[Any] = np.pad(mark.coverage.astype(np.float32), 2 * radius)
+    for axis in (0, 1):  # two box filters in each direction
+        for _ in range(2):
+            total = np.cumsum(wide, axis=axis)
+            wide = total - np.roll(total, 2 * radius, axis=axis)
+            wide = np.roll(wide, -radius, axis=axis) / (2 * radius)
+    spread = np.minimum(255.0, np.maximum(wide, 0) * 4.0) * opacity
+    return Mark(mark.left - 2 * radius, mark.top - 2 * radius, spread.astype(np.uint8), color)
+
+
+def line(
+    start: Point,
+    end: Point,
+    width: float,
+    color: NDArray[np.uint8],
+    opacity: float = 1.0,
+) -> Mark:
+    """Draw a straight line."""
+    (x0, y0), (x1, y1) = start, end
+    left, top, x, y = _grid((x0, x1), (y0, y1), width / 2 + 1)
+    length = float(np.hypot(x1 - x0, y1 - y0))
+    along_x, along_y = ((x1 - x0) / length, (y1 - y0) / length) if length else (1.0, 0.0)
+    along = (x - x0) * along_x + (y - y0) * along_y
+    across = np.abs((x - x0) * along_y - (y - y0) * along_x)
+    body = np.clip(width / 2 + 0.5 - across, 0, 1) - np.clip(0.5 - width / 2 - across, 0, 1)
+    ends = np.clip(along + 0.5, 0, 1) * np.clip(length - along + 0.5, 0, 1)
+    return Mark(left, top, _bytes(body * ends * opacity), color)
+
+
+def polygon(corners: Sequence[Point], color: NDArray[np.uint8], opacity: float = 1.0) -> Mark:
+    """Fill a convex polygon whose corners (column, row) go around it."""
+    points = np.asarray(corners, float)
+    left, top, x, y = _grid(points[:, 0], points[:, 1], 1)
+    inside = np.ones(x.shape)
+    following = np.roll(points, -1, axis=0)
+    middle = points.mean(axis=0)
+    for (x0, y0), (x1, y1) in zip(points, following, strict=True):
+        normal = np.array([y1 - y0, x0 - x1]) / np.hypot(x1 - x0, y1 - y0)
+        if normal @ (middle - (x0, y0)) < 0:
+            normal = -normal
+        inside = np.minimum(
+            inside, np.clip((x - x0) * normal[0] + (y - y0) * normal[1] + 0.5, 0, 1)
+        )
+    return Mark(left, top, _bytes(inside * opacity), color)
+
+
+def box(rectangle: Rectangle, color: NDArray[np.uint8], opacity: float = 1.0) -> Mark:
+    """Fill a rectangle of whole pixels."""
+    left, right, top, bottom = (round(edge) for edge in rectangle)
+    return Mark(
+        left, top, np.full((bottom - top, right - left), round(255 * opacity), np.uint8), color
+    )
+
+
+def frame(
+    rectangle: Rectangle, color: NDArray[np.uint8], width: int = 1, opacity: float = 1.0
+) -> list[Mark]:
+    """Draw a rectangle's outline, just outside of it."""
+    left, right, top, bottom = rectangle
+    sides = (
+        Rectangle(left - width, right + width, top - width, top),
+        Rectangle(left - width, right + width, bottom, bottom + width),
+        Rectangle(left - width, left, top, bottom),
+        Rectangle(right, right + width, top, bottom),
+    )
+    return [box(side, color, opacity) for side in sides]
+
+
+def _grid(
+    xs: Sequence[float] | NDArray[np.float64],
+    ys: Sequence[float] | NDArray[np.float64],
+    margin: float,
+) -> tuple[int, int, NDArray[np.float64], NDArray[np.float64]]:
+    """The pixels around some points: first column and row, and the centres of all."""
+    left, right = int(np.floor(min(xs) - margin)), int(np.ceil(max(xs) + margin))
+    top, bottom = int(np.floor(min(ys) - margin)), int(np.ceil(max(ys) + margin))
+    x, y = np.meshgrid(np.arange(left, right) + 0.5, np.arange(top, bottom) + 0.5)
+    return left, top, x, y
+
+
+def _bytes(coverage: NDArray[np.float64]) -> NDArray[np.uint8]:
+    return np.round(255 * coverage).astype(np.uint8)

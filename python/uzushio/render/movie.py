@@ -1,0 +1,291 @@
+"""Movies that play while they grow, and whatever ends the run.
+
+While it is written, a movie is a fragmented MP4: each picture follows with its own index, so a run
+that is killed loses the last picture at most. `close` makes an ordinary MP4 of it, which every
+player and slide program takes, without encoding anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uzushio.collective import system_sentence
+from uzushio.errors import OutputError
+from uzushio.render.picture import Picture
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from av.container import OutputContainer
+    from av.video.stream import VideoStream
+
+_FRAGMENTED = "frag_every_frame+empty_moov+default_base_moof"
+
+
+class Encoder(NamedTuple):
+    """One that may be in the FFmpeg that PyAV brings."""
+
+    name: str
+    options: dict[str, str]
+    remark: str  # if it is not what everything plays
+
+
+#: In the order in which they are tried. No look-ahead: a picture given is a picture written.
+ENCODERS = (
+    Encoder("libx264", {"preset": "fast", "tune": "zerolatency", "crf": "18"}, ""),
+    Encoder("libopenh264", {"b": "12M", "allow_skip_frames": "0"}, ""),
+    Encoder(
+        "libvpx-vp9",
+        {"crf": "24", "b": "0", "deadline": "realtime", "cpu-used": "5", "lag-in-frames": "0"},
+        "VP9, which browsers play and some slide programs do not",
+    ),
+    Encoder(
+        "libsvtav1",
+        {"crf": "28", "preset": "9", "svtav1-params": "pred-struct=1"},
+        "AV1, which recent browsers play and most slide programs do not",
+    ),
+    Encoder(
+        "mpeg4", {"q:v": "3"}, "MPEG-4 part 2, which players such as VLC play and browsers do not"
+    ),
+)
+
+
+class Movie:
+    """A movie of pictures of one size.
+
+    Use it on one rank, in a ``with`` statement, or `close` it. An odd width or height is padded by
+    one column or row, which H.264 asks for.
+
+    Args:
+        path: Of the MP4 file; its folder is made, and a file that is there replaced.
+        fps: Pictures a second.
+        encoder: One of `ENCODERS` by name; the first that is there if None.
+        threads: Threads that encode, besides a solver that wants the processor too.
+
+    Attributes:
+        encoder: Name of the encoder in use.
+        remark: What to tell the user about it; empty if everything plays its movies.
+        pictures: Number of pictures written.
+
+    Raises:
+        OutputError: There is no such encoder, or the file cannot be made.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        fps: float = 25.0,
+        *,
+        encoder: str | None = None,
+        threads: int = 1,
+    ) -> None:
+        if not 0.1 <= fps <= 240:
+            raise ValueError(f"a movie has 0.1 to 240 pictures a second, not {fps:g}")
+        self.path = Path(path)
+        self.fps = fps
+        chosen = choose_encoder(ENCODERS, encoder)
+        self.encoder = chosen.name
+        self.remark = f"{self.path.name} is {chosen.remark}." if chosen.remark else ""
+        self.pictures = 0
+        self._options = chosen.options
+        self._rate = Fraction(fps).limit_denominator(1000)
+        self._threads = threads
+        self._shape: tuple[int, int] | None = None
+        self._stream: VideoStream | None = None
+        self._container: OutputContainer | None = None
+        self._good = 0  # bytes of the file that are whole pictures
+        self._failed = False
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("wb")
+        except OSError as error:
+            raise OutputError(f"The movie was not begun: {system_sentence(error)}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def write(self, picture: Picture | NDArray[np.uint8]) -> None:
+        """Append a picture; the file then plays up to the picture before it, at least.
+
+        After a failure the movie keeps what it had, and further pictures are left out in silence.
+
+        Raises:
+            OutputError: It cannot be written: the disk is full, say.
+            ValueError: It has another size than the first.
+        """
+        pixels = picture.pixels if isinstance(picture, Picture) else picture
+        height, width = pixels.shape[:2]
+        if self._shape not in (None, (height, width)):
+            assert self._shape is not None
+            raise ValueError(
+                f"{self.path.name} has pictures of {self._shape[1]} × {self._shape[0]} pixels; "
+                f"one of {width} × {height} cannot follow"
+            )
+        if self._failed:
+            return
+        try:
+            if self._stream is None:
+                self._begin(height, width)
+            self._append(pixels)
+        except OSError as error:
+            self._give_up()
+            raise OutputError(
+                f"{self.path.name} ends after {self.pictures} pictures, further ones are left out: "
+                f"{_sentence(error, self.path)}"
+            ) from error
+
+    def close(self) -> None:
+        """End the file. Calling it again does nothing; no failure here takes pictures away.
+
+        Raises:
+            OutputError: The last picture cannot be written.
+        """
+        if self._file.closed:
+            return
+        if self._failed or not self.pictures:
+            self._file.close()
+            if self.pictures == 0:
+                self.path.unlink(missing_ok=True)
+            return
+        assert self._container is not None and self._stream is not None
+        try:
+            self._container.mux(self._stream.encode(None))
+            self._container.close()
+            self._file.close()
+        except OSError as error:
+            self._give_up()
+            raise OutputError(
+                f"{self.path.name} may lack its last picture: {_sentence(error, self.path)}"
+            ) from error
+        _make_ordinary(self.path)
+
+    def _begin(self, height: int, width: int) -> None:
+        import av
+        from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTrc
+
+        self._shape = height, width
+        self._container = av.open(
+            self._file, "w", format="mp4", options={"movflags": _FRAGMENTED, "flush_packets": "1"}
+        )
+        stream = cast(
+            "VideoStream",
+            self._container.add_stream(self.encoder, rate=self._rate, options=dict(self._options)),
+        )
+        stream.width, stream.height = width + width % 2, height + height % 2
+        stream.pix_fmt = "yuv420p"
+        codec = stream.codec_context
+        codec.gop_size = max(1, round(2 * self.fps))  # a player jumps to every other second
+        codec.max_b_frames = 0
+        codec.thread_count = self._threads
+        codec.colorspace = Colorspace.ITU709
+        codec.color_primaries = ColorPrimaries.BT709
+        codec.color_trc = ColorTrc.BT709
+        codec.color_range = ColorRange.MPEG
+        self._stream = stream
+
+    def _append(self, pixels: NDArray[np.uint8]) -> None:
+        from av.video.frame import VideoFrame
+        from av.video.reformatter import ColorRange, Colorspace
+
+        assert self._stream is not None and self._container is not None
+        height, width = pixels.shape[:2]
+        padding = ((0, height % 2), (0, width % 2), (0, 0))
+        if height % 2 or width % 2:
+            pixels = np.pad(pixels[..., :3], padding, mode="edge")
+        frame = VideoFrame.from_ndarray(np.ascontiguousarray(pixels[..., :3]), format="rgb24")
+        frame = frame.reformat(
+            format="yuv420p", dst_colorspace=Colorspace.ITU709, dst_color_range=ColorRange.MPEG
+        )
+        frame.pts = self.pictures
+        frame.time_base = 1 / self._rate
+        self._container.mux(self._stream.encode(frame))
+        self._file.flush()
+        self._good = self._file.tell()
+        self.pictures += 1
+
+    def _give_up(self) -> None:
+        """Leave the file with the pictures that are whole in it."""
+        self._failed = True
+        with contextlib.suppress(OSError):
+            self._file.flush()
+        with contextlib.suppress(OSError):
+            os.truncate(self.path, self._good)
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+
+def choose_encoder(encoders: Sequence[Encoder], name: str | None = None) -> Encoder:
+    """Return the first encoder that is there, or the one of a name.
+
+    Raises:
+        OutputError: It is not there, or none is.
+    """
+    try:
+        from av.codec import Codec
+        from av.codec.codec import UnknownCodecError
+    except ImportError as error:
+        raise OutputError(
+            f"Movies need PyAV; install it with `pip install av` ({error})."
+        ) from error
+
+    there = []
+    for encoder in encoders:
+        with contextlib.suppress(UnknownCodecError):
+            Codec(encoder.name, "w")
+            there.append(encoder)
+    names = ", ".join(encoder.name for encoder in there)
+    if name is not None:
+        for encoder in there:
+            if encoder.name == name:
+                return encoder
+        raise OutputError(
+            f"PyAV here has no encoder {name}; it has {names or 'none that movies can use'}."
+        )
+    if not there:
+        raise OutputError(
+            "PyAV here has no encoder for movies; install the wheel from PyPI (`pip install av`), "
+            "or write pictures only."
+        )
+    return there[0]
+
+
+def _make_ordinary(path: Path) -> None:
+    """Replace a fragmented MP4 by one with its index at the beginning, if that can be."""
+    import av
+
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with (
+            av.open(str(path)) as source,
+            av.open(str(part), "w", format="mp4", options={"movflags": "faststart"}) as target,
+        ):
+            video = source.streams.video[0]
+            copy = target.add_stream_from_template(video)
+            for packet in source.demux(video):
+                if packet.dts is not None:
+                    packet.stream = copy
+                    target.mux(packet)
+        part.replace(path)
+    except (OSError, av.FFmpegError):  # no space for two, say: it plays as it is
+        part.unlink(missing_ok=True)
+
+
+def _sentence(error: OSError, path: Path) -> Any:
+    error.filename = error.filename or str(path)
+    return system_sentence(error)

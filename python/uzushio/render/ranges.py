@@ -1,0 +1,98 @@
+"""Least and greatest values of fields in blocks: what colours that follow the values need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uzushio.render.cameras import Vector
+from uzushio.render.limits import NOTHING, Range
+
+
+def field_range(block: Any, name: str, positive: bool = False) -> Range:
+    """Return the range of the points of a block's cells, (inf, -inf) if there is none.
+
+    Points shared by blocks count in both, ghosts in none, so that the range over all blocks is that
+    of the whole field. Values that are not finite do not count.
+
+    Args:
+        block: a `uzushio.raycast.Block`.
+        name: of the field.
+        positive: whether only values above zero count.
+    """
+    start, cells = np.asarray(block.start), np.asarray(block.cells[0])
+    low = cells - start
+    high = low + np.asarray(block.cells[1]) + 1
+    inside = tuple(slice(lo, hi) for lo, hi in zip(low, high, strict=True))
+    return value_range(block.fields[name][inside], positive)
+
+
+def value_range(values: NDArray[Any], positive: bool = False) -> Range:
+    """Return the range of the finite values of an array, above zero only if so asked."""
+    if values.size == 0:
+        return NOTHING
+    if not positive:
+        lo, hi = float(values.min()), float(values.max())
+        if math.isfinite(lo) and math.isfinite(hi):
+            return lo, hi
+    # Plane by plane: no copy of a field is made.
+    planes = values if values.ndim > 1 else values[None]
+    found = NOTHING
+    for plane in planes:
+        good = np.isfinite(plane)
+        if positive:
+            good &= plane > 0
+        if good.any():
+            chosen = plane[good]
+            found = min(found[0], float(chosen.min())), max(found[1], float(chosen.max()))
+    return found
+
+
+def plane_range(
+    block: Any, name: str, origin: Vector, normal: Vector, positive: bool = False
+) -> Range:
+    """Return the range of a field in a plane, where lines of the mesh cut it.
+
+    The lines are those along the axis that is nearest to the normal, so that each is cut once: as
+    many values as the block has on a side. Between the lines the field is no further out.
+    """
+    start, cells = np.asarray(block.start), np.asarray(block.cells[0])
+    count = np.asarray(block.cells[1])
+    if (count <= 0).any():
+        return NOTHING
+    low = cells - start
+    inside = tuple(slice(int(lo), int(lo + n + 1)) for lo, n in zip(low, count, strict=True))
+    points = [np.asarray(block.coordinates[axis])[inside[axis]] for axis in range(3)]
+    values = block.fields[name][inside]
+
+    towards = np.asarray(normal, float)[::-1]  # z, y, x, as arrays are
+    through = np.asarray(origin, float)[::-1]
+    main = int(np.abs(towards).argmax())
+    first, second = (axis for axis in range(3) if axis != main)
+    cut = (
+        through[main]
+        - (points[first] - through[first])[:, None] * (towards[first] / towards[main])
+        - (points[second] - through[second])[None, :] * (towards[second] / towards[main])
+    )
+    along = points[main]
+    hit = (cut >= along[0]) & (cut <= along[-1])
+    if not hit.any():
+        return NOTHING
+    cell = np.clip(np.searchsorted(along, cut[hit], side="right") - 1, 0, len(along) - 2)
+    share = (cut[hit] - along[cell]) / (along[cell + 1] - along[cell])
+    i, j = np.nonzero(hit)
+    lines = np.moveaxis(values, main, 0)
+    with np.errstate(invalid="ignore"):
+        found = lines[cell, i, j] * (1 - share) + lines[cell + 1, i, j] * share
+    return value_range(found, positive)
+
+
+def merged(ranges: Sequence[Range]) -> Range:
+    """Return the range of all."""
+    return min((r[0] for r in ranges), default=math.inf), max(
+        (r[1] for r in ranges), default=-math.inf
+    )

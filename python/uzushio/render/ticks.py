@@ -1,0 +1,107 @@
+"""Round numbers along an axis, and how they are written."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from uzushio.render.typeface import raised
+
+#: Steps between ticks, times a power of ten.
+STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+_MINUS = "\N{MINUS SIGN}"
+
+
+class Ticks(NamedTuple):
+    """Values with ticks, what is written beside each, and a factor that all have in common."""
+
+    values: list[float]
+    labels: list[str]
+    factor: str
+    """Such as ×10⁻⁴; empty for 1."""
+
+
+def ticks(lo: float, hi: float, most: int, scale: str = "linear") -> Ticks:
+    """Return ticks from `lo` to `hi`, at most `most` of them, but no fewer than two if that can be.
+
+    Args:
+        lo: finite, above zero on a logarithmic scale.
+        hi: above `lo`.
+        most: at least 2.
+        scale: ``linear`` or ``log``.
+    """
+    if scale == "log":
+        values = _log_values(lo, hi, most)
+        if len(values) >= 2:
+            return Ticks(values, [_power(value, lo, hi) for value in values], "")
+    values, step = _linear_values(lo, hi, most)
+    return _written(values, step)
+
+
+def _linear_values(lo: float, hi: float, most: int) -> tuple[list[float], float]:
+    """The multiples of the smallest round step that gives no more than `most`."""
+    magnitude = 10.0 ** math.floor(math.log10((hi - lo) / most))
+    slack = 1e-6 * (hi - lo)
+    step = magnitude
+    for factor in (*STEPS, *(10 * s for s in STEPS)):
+        step = factor * magnitude
+        first, last = math.ceil((lo - slack) / step), math.floor((hi + slack) / step)
+        if last - first + 1 <= most:
+            break
+    return [n * step for n in range(first, last + 1)], step
+
+
+def _log_values(lo: float, hi: float, most: int) -> list[float]:
+    """Powers of ten, every one or every few; with 2 and 5 between if there is room."""
+    slack = 1e-9
+    first, last = math.ceil(math.log10(lo) - slack), math.floor(math.log10(hi) + slack)
+    powers = range(first, last + 1)
+    if len(powers) > most:
+        every = -(-len(powers) // most)
+        return [10.0**n for n in powers if n % every == 0]
+    finer = [
+        m * 10.0**n
+        for n in range(first - 1, last + 1)
+        for m in (1, 2, 5)
+        if lo * (1 - slack) <= m * 10.0**n <= hi * (1 + slack)
+    ]
+    return finer if len(powers) < 3 and len(finer) <= most else [10.0**n for n in powers]
+
+
+def _power(value: float, lo: float, hi: float) -> str:
+    """A value of a logarithmic axis."""
+    if lo >= 0.99e-3 and hi <= 1.01e4:
+        return f"{value:g}"
+    exponent = math.floor(math.log10(value) + 1e-9)
+    mantissa = round(value / 10.0**exponent)
+    power = f"10{raised(exponent)}"
+    return power if mantissa == 1 else f"{mantissa}·{power}"
+
+
+def _written(values: list[float], step: float) -> Ticks:
+    """Values with as many digits as their step needs, and the factor in front of all."""
+    if not values:
+        return Ticks([], [], "")
+    largest = max(abs(value) for value in values)
+    exponent = math.floor(math.log10(largest)) if largest > 0 else 0
+    common = exponent if exponent >= 5 or exponent <= -4 else 0
+    unit = 10.0**common
+    decimals = max(0, -math.floor(math.log10(step / unit * 1.0000001)))
+    if round(step / unit * 10**decimals, 6) % 1 > 1e-6:
+        decimals += 1  # 0.25
+    labels = [f"{value / unit:.{decimals}f}" for value in values]
+    zero = f"{0:.{decimals}f}"
+    labels = [zero if label == f"-{zero}" else label.replace("-", _MINUS) for label in labels]
+    return Ticks(values, labels, f"×10{raised(common)}" if common else "")
+
+
+def number(value: float) -> str:
+    """Write one number with up to four figures."""
+    text = f"{value:.4g}"
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        front = "" if mantissa == "1" else f"{mantissa}·"
+        text = f"{front}10{raised(int(exponent))}"
+        if mantissa == "-1":
+            text = f"-10{raised(int(exponent))}"
+    return text.replace("-", _MINUS)

@@ -1,0 +1,201 @@
+"""What a picture shows: camera, layers, background, and what is written on it."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
+
+from uzushio.case import Section
+from uzushio.render.cameras import NAMED, Vector, Viewpoint
+from uzushio.render.colors import Color, Colors, luminance
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Side = Annotated[int, Field(ge=16, le=16384)]
+
+_AXES: dict[str, Vector] = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+
+
+class SliceLayer(Section):
+    """A plane through a field."""
+
+    kind: Literal["slice"] = "slice"
+    field: str = Field(description="name of the field")
+    normal: Literal["x", "y", "z"] | Vector = Field("z", description="of the plane")
+    at: float | None = Field(
+        None, description="where the plane cuts the axis `normal`; the middle if not given"
+    )
+    origin: Vector | None = Field(None, description="a point of the plane, instead of `at`")
+    color: Colors = Field(default_factory=Colors, description="how values become colours")
+    opacity: Share = 1.0
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if self.at is not None and self.origin is not None:
+            raise ValueError("a slice has `at` or `origin`, not both")
+        if not isinstance(self.normal, str):
+            if self.at is not None:
+                raise ValueError("`at` needs an axis as normal; give the plane an `origin`")
+            if not any(self.normal):
+                raise ValueError("the normal of a slice must not be zero")
+        return self
+
+    def plane(self, bounds: Any) -> tuple[Vector, Vector]:
+        """Return a point and the normal for a domain of such bounds along x, y and z."""
+        middle = [(lo + hi) / 2 for lo, hi in bounds]
+        if not isinstance(self.normal, str):
+            return self.origin or (middle[0], middle[1], middle[2]), self.normal
+        if self.at is not None:
+            middle["xyz".index(self.normal)] = self.at
+        return self.origin or (middle[0], middle[1], middle[2]), _AXES[self.normal]
+
+
+class IsosurfaceLayer(Section):
+    """Surfaces on which a field has a value."""
+
+    kind: Literal["isosurface"] = "isosurface"
+    field: str = Field(description="name of the field")
+    values: Annotated[
+        tuple[float, ...],
+        Field(min_length=1, max_length=64),
+        BeforeValidator(lambda values: (values,) if isinstance(values, int | float) else values),
+    ] = Field(description="one value, or several")
+    color: Colors | Color = Field(
+        "#d8a35c", description="one colour; or colours by the value of a field"
+    )
+    opacity: Share = 1.0
+    lighting: bool = True
+
+
+class VolumeLayer(Section):
+    """A field as a cloud: values have colour and opacity."""
+
+    kind: Literal["volume"] = "volume"
+    field: str = Field(description="name of the field")
+    color: Colors = Field(default_factory=Colors, description="how values become colours")
+    opacity: Annotated[tuple[tuple[float, Share], ...], Field(min_length=2)] = Field(
+        ((0.0, 0.0), (1.0, 0.4)),
+        description="(place, opacity): straight lines between; places as `places` says",
+    )
+    places: Literal["limits", "values"] = Field(
+        "limits", description="0 to 1 from limit to limit of the colours, or the field's values"
+    )
+    unit_distance: Annotated[float, Field(gt=0.0)] | None = Field(
+        None, description="length that has this opacity; a fortieth of the diagonal if not given"
+    )
+    shading: bool = False
+
+    @field_validator("opacity")
+    @classmethod
+    def _increasing(cls, points: tuple[tuple[float, float], ...]) -> Any:
+        places = [place for place, _ in points]
+        if any(one >= next for one, next in itertools.pairwise(places)):
+            raise ValueError("the places of the opacity must increase")
+        return points
+
+
+class MeshLayer(Section):
+    """The surface of a VTK mesh of any kind, by VTK's own drawing."""
+
+    kind: Literal["mesh"] = "mesh"
+    mesh: str = Field(description="name by which the picture is handed its parts")
+    color: Colors | Color = Field(
+        "#c9ced6", description="one colour; or colours by the value of a field"
+    )
+    edges: bool = Field(False, description="whether the lines of the mesh are drawn")
+    lighting: bool = True
+    smooth: bool = Field(True, description="light without visible facets, where there are normals")
+    line_width: Annotated[float, Field(gt=0.0)] = Field(1.0, description="of lines, in pixels")
+    point_size: Annotated[float, Field(gt=0.0)] = Field(3.0, description="of points, in pixels")
+
+    @model_validator(mode="after")
+    def _field(self) -> Self:
+        if isinstance(self.color, Colors) and self.color.field is None:
+            raise ValueError("the colours of a mesh need a `field`")
+        return self
+
+
+def _kind(layer: Any) -> Any:
+    return layer.get("kind") if isinstance(layer, dict) else getattr(layer, "kind", None)
+
+
+Layer = Annotated[
+    Annotated[SliceLayer, Tag("slice")]
+    | Annotated[IsosurfaceLayer, Tag("isosurface")]
+    | Annotated[VolumeLayer, Tag("volume")]
+    | Annotated[MeshLayer, Tag("mesh")],
+    Discriminator(_kind),
+]
+
+
+def _viewpoint(camera: Any) -> Any:
+    if isinstance(camera, str):
+        if camera not in NAMED:
+            raise ValueError(f"there is no camera {camera!r}; it may be {', '.join(NAMED)}")
+        return {"name": camera}
+    return camera
+
+
+class View(Section):
+    """A picture in words. `title` may hold {time} and {step}, with a format as in {time:.2f}."""
+
+    layers: tuple[Layer, ...] = Field(description="what is drawn, in any order")
+    size: tuple[Side, Side] = Field((1280, 720), description="columns and rows of pixels")
+    camera: Annotated[Viewpoint, BeforeValidator(_viewpoint)] = Field(
+        default_factory=lambda: Viewpoint(name="isometric"), description="its name, or a section"
+    )
+    background: Color | tuple[Color, Color] = Field(
+        "white", description="a colour, or those of the picture's top and bottom"
+    )
+    title: str = Field("", description="written above; may hold {time} and {step}")
+    time_stamp: str = Field("t = {time:.4g}", description="written in a corner; empty for none")
+    legend: bool = Field(True, description="whether coloured layers have legends")
+    axes: bool = Field(True, description="ticks and labels along the domain's edges")
+    axis_names: tuple[str, str, str] = ("x", "y", "z")
+    length_unit: str = Field("", description="of the axes")
+    outline: bool = Field(True, description="the domain's edges")
+    orientation: bool = Field(False, description="a small cross of the axes in a corner")
+    text_size: Annotated[float, Field(ge=6.0)] | None = Field(
+        None, description="height of letters in pixels; it follows the picture's if not given"
+    )
+    text_color: Color | None = Field(None, description="it follows the background if not given")
+    font: Path | None = Field(None, description="file of a font; DejaVu Sans if not given")
+
+    @field_validator("title", "time_stamp")
+    @classmethod
+    def _format(cls, text: str) -> str:
+        try:
+            text.format(time=1.0, step=1)
+        except (LookupError, ValueError, AttributeError, TypeError):
+            raise ValueError(
+                "may hold {time} and {step} only, with a format such as {time:.2f}; "
+                "write {{ for a brace"
+            ) from None
+        return text
+
+    @property
+    def ink(self) -> str:
+        """The colour of text and lines."""
+        if self.text_color is not None:
+            return self.text_color
+        shades = [self.background] if isinstance(self.background, str) else self.background
+        light = sum(luminance(shade) for shade in shades) / len(shades)
+        return "#1a1a1a" if light > 0.5 else "#f0f0f0"
+
+    @property
+    def paper(self) -> str:
+        """The colour behind text, or one like it."""
+        return self.background if isinstance(self.background, str) else self.background[0]
+
+    def fields(self) -> tuple[str, ...]:
+        """Return the names of the fields that the picture needs of the blocks, each once."""
+        names: list[str] = []
+        for layer in self.layers:
+            if isinstance(layer, MeshLayer):
+                continue
+            names.append(layer.field)
+            if isinstance(layer.color, Colors) and layer.color.field:
+                names.append(layer.color.field)
+        return tuple(dict.fromkeys(names))
