@@ -6,6 +6,8 @@ NB_MODULE(_core, module) {
     uzushio::bindings::bind_channel(channel);
     auto compositing = module.def_submodule("compositing", "Sort-last image compositing.");
     uzushio::bindings::bind_compositing(compositing);
+    auto pipeline = module.def_submodule("pipeline", "Kernels of derived fields.");
+    uzushio::bindings::bind_pipeline(pipeline);
     auto staging = module.def_submodule("staging", "Steps on their way to readers.");
     uzushio::bindings::bind_staging(staging);
 }

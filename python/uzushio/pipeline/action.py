@@ -39,6 +39,11 @@ class Action(ABC, Generic[Settings]):
         """
         self.settings, self.name, self.setup = settings, name, setup
 
+    @classmethod
+    def default_name(cls, settings: Any) -> str:
+        """What an action is called that the file gives no name; "" for its kind, and a number."""
+        return ""
+
     @abstractmethod
     def prepare(self, stream: Stream) -> Sequence[Need]:
         """Check the names that the file gives, and say what `run` will look at.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from mpi4py import MPI
 
+    from uzushio.pipeline.model import PipelineFile
     from uzushio.pipeline.need import Need, Part
     from uzushio.pipeline.stream import Stream
 
@@ -50,6 +51,7 @@ class Setup:
         base: folder of the pipeline's file, from which paths in it count.
         in_process: whether the ranks are the solver's, inside its step.
         say: tells the user a sentence (on rank 0; does nothing elsewhere).
+        file: all of the pipeline's file.
         timings: of this rank.
     """
 
@@ -58,6 +60,7 @@ class Setup:
     base: Path
     in_process: bool
     say: Callable[[str], None]
+    file: PipelineFile
     timings: Timings = field(default_factory=Timings)
 
 

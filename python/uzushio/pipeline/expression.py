@@ -1,0 +1,224 @@
+"""Expressions over fields, point by point, and over reductions of them, as files write them.
+
+They are Python's in form, and nothing but arithmetic, comparisons and the functions listed here
+gets through. Values are computed by numexpr, in pieces that fit the cache.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from uzushio.errors import PipelineError
+from uzushio.registry import unknown
+
+_OF_ONE = (
+    "abs arccos arcsin arctan ceil cos cosh exp expm1 floor log log10 log1p sin sinh sqrt tan tanh"
+)
+#: Functions of values, and their numbers of arguments.
+FUNCTIONS = {**dict.fromkeys(_OF_ONE.split(), 1), "arctan2": 2, "where": 3}
+#: Functions that make one number of a field.
+REDUCTIONS = ("min", "max", "mean", "sum", "std")
+CONSTANTS = {"pi": math.pi}
+
+_BINARY = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Mod, ast.BitAnd, ast.BitOr)
+_UNARY = (ast.UAdd, ast.USub, ast.Not, ast.Invert)
+_COMPARE = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+
+
+def _parse(text: str) -> ast.expr:
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else error
+        raise PipelineError(f"'{text}' is no expression ({reason})") from error
+
+
+def _dotted(node: ast.expr) -> str | None:
+    """The name that a node is, "velocity.x" too."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return None
+
+
+class _Checked(ast.NodeTransformer):
+    """Refuses what is no arithmetic; renames variables; writes logic as numexpr wants it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.names: dict[str, str] = {}  # as in the file: as numexpr gets it
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        found = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
+        raise PipelineError(f"'{self._text}': {found} is not arithmetic")
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._variable(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        return self._variable(node)
+
+    def _variable(self, node: ast.expr) -> ast.expr:
+        name = _dotted(node)
+        if name is None:
+            self.generic_visit(node)
+            raise AssertionError
+        return ast.Name(self.names.setdefault(name, f"v{len(self.names)}"), ast.Load())
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        if isinstance(node.value, (int, float)):
+            return node
+        self.generic_visit(node)
+        raise AssertionError
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        if not isinstance(node.op, _BINARY):
+            self.generic_visit(node)
+        return ast.BinOp(self.visit(node.left), node.op, self.visit(node.right))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        if not isinstance(node.op, _UNARY):
+            self.generic_visit(node)
+        inverted = isinstance(node.op, (ast.Not, ast.Invert))
+        return ast.UnaryOp(ast.Invert() if inverted else node.op, self.visit(node.operand))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        first, *others = map(self.visit, node.values)
+        for other in others:
+            operator = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
+            first = ast.BinOp(first, operator, other)
+        return first  # type: ignore[no-any-return]
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        if not all(isinstance(operator, _COMPARE) for operator in node.ops):
+            self.generic_visit(node)
+        sides = [self.visit(side) for side in (node.left, *node.comparators)]
+        pairs = [
+            ast.Compare(left, [operator], [right])
+            for left, operator, right in zip(sides, node.ops, sides[1:], strict=False)
+        ]
+        whole: ast.expr = pairs[0]
+        for pair in pairs[1:]:
+            whole = ast.BinOp(whole, ast.BitAnd(), pair)
+        return whole
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
+        if name in REDUCTIONS:
+            raise PipelineError(
+                f"'{self._text}': {name} makes one number of a whole field, which only triggers "
+                "and time series take"
+            )
+        if name not in FUNCTIONS:
+            raise PipelineError(f"'{self._text}': the function '{name}' {_known(name)}")
+        if len(node.args) != FUNCTIONS[name] or node.keywords:
+            raise PipelineError(f"'{self._text}': {name} takes {FUNCTIONS[name]} arguments")
+        return ast.Call(ast.Name(name, ast.Load()), [self.visit(arg) for arg in node.args], [])
+
+
+def _known(name: str) -> str:
+    return unknown(name, [*FUNCTIONS, *REDUCTIONS])
+
+
+class FieldExpression:
+    """An expression of fields, point by point.
+
+    Attributes:
+        text: as the file has it.
+        names: of fields, numbers and coordinates in it, in order.
+    """
+
+    def __init__(self, text: str) -> None:
+        """Parse it; raises `PipelineError` if it is not arithmetic."""
+        self.text = text
+        checked = _Checked(text)
+        self._code = ast.unparse(ast.fix_missing_locations(checked.visit(_parse(text))))
+        self._variables = checked.names
+        self.names = tuple(checked.names)
+
+    def __call__(
+        self, values: Mapping[str, np.ndarray | float], out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """The values of the expression.
+
+        Args:
+            values: of each of `names`; arrays of one shape, or that broadcast to it, and numbers.
+            out: an array to fill.
+
+        Raises:
+            PipelineError: the types do not fit its functions.
+        """
+        import numexpr
+
+        known = {variable: values[name] for name, variable in self._variables.items()}
+        try:
+            found = numexpr.evaluate(
+                self._code, local_dict=known, global_dict={}, out=out, casting="unsafe"
+            )
+        except (TypeError, ValueError, NotImplementedError, AttributeError) as error:
+            raise PipelineError(f"'{self.text}' cannot be computed ({error})") from error
+        return np.asarray(found)
+
+
+class ScalarExpression:
+    """An expression of reductions over fields, and of numbers: "max(abs(u)) > 25".
+
+    Attributes:
+        text: as the file has it.
+        reductions: the reductions in it, (name, expression of fields).
+        names: of the numbers in it, outside reductions.
+    """
+
+    def __init__(self, text: str) -> None:
+        """Parse it; raises `PipelineError` if it is not arithmetic of reductions."""
+        self.text = text
+        self.reductions: list[tuple[str, FieldExpression]] = []
+        self.names: list[str] = []
+        tree = ast.fix_missing_locations(ast.Expression(self._visit(_parse(text))))
+        self._code = compile(tree, "<expression>", "eval")
+
+    def _visit(self, node: ast.expr) -> ast.expr:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            name = node.func.id
+            if name in REDUCTIONS and len(node.args) == 1 and not node.keywords:
+                self.reductions.append((name, FieldExpression(ast.unparse(node.args[0]))))
+                return ast.Name(f"_{len(self.reductions) - 1}", ast.Load())
+            if name in FUNCTIONS and len(node.args) == FUNCTIONS[name] and not node.keywords:
+                return ast.Call(node.func, [self._visit(arg) for arg in node.args], [])
+            if name not in FUNCTIONS and name not in REDUCTIONS:
+                raise PipelineError(f"'{self.text}': the function '{name}' {_known(name)}")
+            count = 1 if name in REDUCTIONS else FUNCTIONS[name]
+            raise PipelineError(f"'{self.text}': {name} takes {count} arguments")
+        if isinstance(node, ast.Name):
+            self.names.append(node.id)
+            return ast.Name(f"n_{node.id}", ast.Load())
+        if isinstance(node, ast.BinOp) and isinstance(node.op, _BINARY):
+            return ast.BinOp(self._visit(node.left), node.op, self._visit(node.right))
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, _UNARY):
+            return ast.UnaryOp(node.op, self._visit(node.operand))
+        if isinstance(node, ast.BoolOp):
+            return ast.BoolOp(node.op, [self._visit(value) for value in node.values])
+        if isinstance(node, ast.Compare) and all(isinstance(op, _COMPARE) for op in node.ops):
+            sides = [self._visit(side) for side in node.comparators]
+            return ast.Compare(self._visit(node.left), node.ops, sides)
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+            return ast.Constant(float(node.value))
+        raise PipelineError(f"'{self.text}': {ast.unparse(node)} is not arithmetic of numbers")
+
+    def __call__(self, reduced: list[float], numbers: Mapping[str, float]) -> float:
+        """Its value, with those of its reductions in order; comparisons are 0 or 1."""
+        known: dict[str, Any] = {f"_{at}": np.float64(value) for at, value in enumerate(reduced)}
+        known |= {f"n_{name}": np.float64(numbers[name]) for name in self.names}
+        with np.errstate(all="ignore"):
+            return float(eval(self._code, {"__builtins__": {}, **_SCALAR_FUNCTIONS}, known))
+
+
+_SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    name: (np.abs if name == "abs" else getattr(np, name)) for name in FUNCTIONS
+}

@@ -1,0 +1,255 @@
+"""Which field is made of which others: the stream's own, their components, and the sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+
+from uzushio.errors import PipelineError
+from uzushio.pipeline.expression import CONSTANTS, FieldExpression
+from uzushio.pipeline.nodes import (
+    Component,
+    Expression,
+    Gradient,
+    Magnitude,
+    Node,
+    Resampled,
+    VelocityGradient,
+    floating,
+)
+from uzushio.pipeline.sources import SourceSettings
+from uzushio.pipeline.stream import Grid, Quantity, Stream, components_of
+from uzushio.registry import unknown
+from uzushio.staging.box import Box
+
+#: Spacings that a field of a staggered grid is extrapolated over at most.
+_BEYOND = 1.5
+#: Numbers that expressions know besides the stream's attributes.
+NUMBERS = ("time", "step")
+
+
+class Graph:
+    """The fields of a stream and the sources made of them.
+
+    Attributes:
+        stream: with the sources and all components among its quantities.
+        nodes: what is computed, each after those that it is made of.
+    """
+
+    def __init__(self, stream: Stream, sources: Mapping[str, SourceSettings]) -> None:
+        """Check all names.
+
+        Raises:
+            PipelineError: a source is made of what there is not; begins with "sources.NAME: ".
+        """
+        self.stream = Stream(dict(stream.grids), dict(stream.quantities), stream.attributes)
+        self.nodes: dict[str, Node] = {}
+        self._sources, self._making = sources, []  # type: ignore[var-annotated]
+        self._step: tuple[int, float] = (0, 0.0)
+        for quantity in stream.quantities.values():
+            self._add_components(quantity)
+        for name in sources:
+            if name in stream.quantities:
+                raise PipelineError(
+                    f"sources.{name}: the stream has a field '{name}' already; choose another name"
+                )
+            self._require(name)
+
+    def at(self, index: int, time: float, attributes: Mapping[str, int | float | str]) -> None:
+        """Take the numbers of a step."""
+        self._step = (index, time)
+        self.stream.attributes = attributes
+
+    def numbers(self) -> Mapping[str, float]:
+        """The numbers that expressions know, of the step that there is."""
+        found = {
+            name: float(value)
+            for name, value in self.stream.attributes.items()
+            if isinstance(value, (int, float))
+        }
+        return found | CONSTANTS | {"step": float(self._step[0]), "time": self._step[1]}
+
+    def is_number(self, name: str) -> bool:
+        """Whether an expression may name it as a number."""
+        return name in CONSTANTS or name in NUMBERS or self._is_attribute(name)
+
+    def _is_attribute(self, name: str) -> bool:
+        return isinstance(self.stream.attributes.get(name), (int, float))
+
+    def check_expression(self, expression: FieldExpression) -> list[str]:
+        """The fields that an expression names.
+
+        Raises:
+            PipelineError: it names what there is not, or no field.
+        """
+        known = self.stream.quantities
+        fields = [name for name in expression.names if name in known]
+        for name in expression.names:
+            if name in known:
+                self.stream.scalar(name)
+            elif not (self.is_number(name) or name in ("x", "y", "z")):
+                numbers = [n for n, v in self.stream.attributes.items() if not isinstance(v, str)]
+                allowed = [*known, *numbers, *NUMBERS, *CONSTANTS, "x", "y", "z"]
+                raise PipelineError(f"'{expression.text}': '{name}' {unknown(name, allowed)}")
+        if not fields:
+            raise PipelineError(f"'{expression.text}' names no field")
+        return fields
+
+    def on_grid(self, name: str, grid: Grid) -> str:
+        """The name of a field as it is on a grid: interpolated to it if it is on another one.
+
+        Raises:
+            PipelineError: that cannot be done.
+        """
+        quantity = self.stream.quantity(name)
+        if quantity.grid == grid.name:
+            return name
+        key = f"{name} on {grid.name}"
+        if key not in self.nodes:
+            source = self.stream.grids[quantity.grid]
+            _require_near(name, source, grid)
+            dtype = floating(quantity.dtype)
+            made = Quantity(
+                key, grid.name, dtype, quantity.components, quantity.unit, quantity.description
+            )
+            self.nodes[key] = Resampled(made, grid, name, source)
+        return key
+
+    def boxes(self, wanted: Iterable[tuple[str, Box]]) -> dict[str, Box]:
+        """The boxes that each field has to be known on for these to be: its own, and others'."""
+        result: dict[str, Box] = {}
+        for name, box in wanted:
+            result[name] = union(result[name], box) if name in result else box
+        for name in reversed(self.nodes):
+            if name in result:
+                for other, box in self.nodes[name].takes(result[name]).items():
+                    result[other] = union(result[other], box) if other in result else box
+        return result
+
+    def _require(self, name: str) -> None:
+        """See that the field `name` is there, making it if it is a source."""
+        if name in self.stream.quantities or name not in self._sources:
+            return
+        if name in self._making:
+            round = " -> ".join([*self._making[self._making.index(name) :], name])
+            raise PipelineError(f"sources.{name} is made of itself: {round}")
+        self._making.append(name)
+        try:
+            self._make(name, self._sources[name])
+        except PipelineError as error:
+            text = str(error)
+            raise PipelineError(
+                text if text.startswith("sources.") else f"sources.{name}: {text}"
+            ) from error
+        finally:
+            self._making.pop()
+
+    def _make(self, name: str, settings: SourceSettings) -> None:
+        """Add a source."""
+        if settings.expression is not None:
+            node: Node = self._expression(name, settings, FieldExpression(settings.expression))
+        else:
+            for field in settings.fields:
+                self._require(field.partition(".")[0])
+                self._require(field)
+            node = _KINDS.get(settings.kind or "", Graph._velocity)(self, name, settings)
+        self.nodes[name] = node
+        self.stream.quantities[name] = node.quantity
+        self._add_components(node.quantity)
+
+    def _add_components(self, quantity: Quantity) -> None:
+        grid = self.stream.grids[quantity.grid]
+        for number, part in enumerate(components_of(quantity)):
+            self.stream.quantities[part.name] = part
+            self.nodes[part.name] = Component(part, grid, quantity.name, number)
+
+    def _quantity(
+        self, name: str, settings: SourceSettings, of: list[str], components: int = 1
+    ) -> tuple[Quantity, Grid]:
+        """What a source is: on the grid of the first field that it is made of."""
+        grid = self.stream.grid_of(of[0])
+        dtype = floating(*(self.stream.quantity(field).dtype for field in of))
+        label = settings.label or name
+        unit = settings.unit
+        return Quantity(name, grid.name, dtype, components, unit, label, derived=True), grid
+
+    def _expression(
+        self, name: str, settings: SourceSettings, expression: FieldExpression
+    ) -> Expression:
+        for field in expression.names:
+            self._require(field.partition(".")[0])
+            self._require(field)
+        fields = self.check_expression(expression)
+        quantity, grid = self._quantity(name, settings, fields)
+        if grid.coordinates is None and {"x", "y", "z"} & set(expression.names) - set(fields):
+            raise PipelineError(
+                f"'{expression.text}' names coordinates, and {grid.mesh} is curvilinear; name "
+                f"{grid.coordinate_field}.x, say"
+            )
+        of = {field: self.on_grid(field, grid) for field in fields}
+        tried: dict[str, np.ndarray | float] = dict.fromkeys(expression.names, 1.0)
+        tried |= {field: np.ones(1, self.stream.quantity(field).dtype) for field in fields}
+        expression(tried)  # types that do not fit show here
+        return Expression(quantity, grid, of, expression, self.numbers)
+
+    def _gradient(self, name: str, settings: SourceSettings) -> Gradient:
+        if len(settings.fields) != 1:
+            raise PipelineError("the kind gradient is of one field")
+        field = self.stream.scalar(settings.fields[0]).name
+        components = 1 if settings.axis else 3
+        quantity, grid = self._quantity(name, settings, [field], components)
+        return Gradient(quantity, grid, field, settings.axis)
+
+    def _magnitude(self, name: str, settings: SourceSettings) -> Magnitude:
+        quantity, grid = self._quantity(name, settings, settings.fields)
+        return Magnitude(quantity, grid, [self.on_grid(field, grid) for field in settings.fields])
+
+    def _velocity(self, name: str, settings: SourceSettings) -> VelocityGradient:
+        fields = settings.fields
+        if len(fields) == 1 and self.stream.quantity(fields[0]).components == 3:
+            fields = [part.name for part in components_of(self.stream.quantity(fields[0]))]
+        if len(fields) != 3:
+            raise PipelineError(
+                f"the kind {settings.kind} is of a velocity: three fields along x, y and z, or one "
+                "with three components"
+            )
+        fields = [self.stream.scalar(field).name for field in fields]
+        components = 3 if settings.kind == "vorticity" else 1
+        quantity, grid = self._quantity(name, settings, fields, components)
+        of = [self.on_grid(field, grid) for field in fields]
+        return VelocityGradient(quantity, grid, of, str(settings.kind))
+
+
+_KINDS: dict[str, Callable[[Graph, str, SourceSettings], Node]] = {
+    "gradient": Graph._gradient,
+    "magnitude": Graph._magnitude,
+}
+
+
+def union(one: Box, other: Box) -> Box:
+    """The smallest box that holds both."""
+    z, y, x = map(min, one.start, other.start)
+    nz, ny, nx = (
+        max(a, b) - start for a, b, start in zip(one.stop, other.stop, (z, y, x), strict=True)
+    )
+    return Box((z, y, x), (nz, ny, nx))
+
+
+def _require_near(name: str, source: Grid, target: Grid) -> None:
+    """Raise `PipelineError` unless the points of a grid are those of another, or just beside."""
+    if source.coordinates is None or target.coordinates is None:
+        raise PipelineError(
+            f"the field '{name}' is on {source.name}, not on {target.name}, and between "
+            "curvilinear meshes nothing is interpolated"
+        )
+    for axis, line, points in zip("zyx", source.coordinates, target.coordinates, strict=True):
+        if np.array_equal(line, points):
+            continue
+        low, high = sorted((float(line[0]), float(line[-1])))
+        room = _BEYOND * float(np.abs(np.diff(line)).max()) if len(line) > 1 else 0.0
+        if points.min() < low - room or points.max() > high + room or len(line) < 2:
+            raise PipelineError(
+                f"the field '{name}' is on {source.name}, which does not cover {target.name} along "
+                f"{axis}; fields that are looked at together must be of the same region"
+            )

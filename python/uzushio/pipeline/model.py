@@ -1,0 +1,137 @@
+"""The model of a pipeline's file; see docs/how-to/pictures.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, create_model, field_validator
+
+from uzushio.case import Section
+from uzushio.errors import CaseError, PipelineError
+from uzushio.pipeline.action_table import ACTIONS, action_class
+from uzushio.pipeline.sources import SourceSettings
+from uzushio.pipeline.trigger import When
+from uzushio.registry import unknown
+from uzushio.yaml_document import Document
+
+OnError = Literal["continue", "stop"]
+#: A name that is good for a file, and for a field in an expression.
+Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+class ActionItem(When):
+    """What all actions have: their triggers, a name, and what happens when they fail."""
+
+    name: Annotated[str, Field(pattern=r"^[\w.-]+$")] | None = Field(
+        None, description="of its files and of it in messages"
+    )
+    on_error: OnError | None = Field(None, description="instead of the whole pipeline's")
+
+
+class PipelineFile(Section):
+    """All of a file; `load` puts in the models of the actions that it names."""
+
+    title: str = ""
+    on_error: OnError = Field(
+        "continue", description="after an action fails: the others go on, or all stops"
+    )
+    sources: dict[Name, SourceSettings] = Field(default_factory=dict)
+    actions: list[Any] = Field(min_length=1)
+
+    @field_validator("sources", mode="before")
+    @classmethod
+    def _none(cls, given: Any) -> Any:
+        return {} if given is None else given
+
+
+class Loaded:
+    """A pipeline's file that was read.
+
+    Attributes:
+        path: of the file.
+        document: with the lines of all keys.
+        file: what is in it.
+        kinds: of the actions, in order.
+    """
+
+    def __init__(self, path: Path, document: Document, file: PipelineFile) -> None:
+        self.path, self.document, self.file = path, document, file
+        self.kinds = [_kind(item) for item in document.values["actions"]]
+
+    def where(self, action: int) -> str:
+        """The file and line of an action."""
+        return self.document.where(("actions", action))
+
+
+def load(path: Path | str) -> Loaded:
+    """Read and validate a pipeline's file.
+
+    Raises:
+        CaseError: one line for each mistake, naming the file and line, the key, the value given
+            and what is allowed.
+    """
+    document = Document.read(path, "pipeline")
+    actions = document.values.get("actions")
+    kinds: set[str] = set()
+    mistakes = []
+    for number, item in enumerate(actions if isinstance(actions, list) else []):
+        try:
+            kind = _kind_of(item)
+            action_class(kind)
+            kinds.add(kind)
+        except PipelineError as error:
+            mistakes.append(f"{document.where(('actions', number))}: actions.{number}: {error}")
+    if mistakes:
+        raise CaseError("\n".join(mistakes))
+    return Loaded(Path(path), document, document.validate(_model(sorted(kinds))))
+
+
+def _model(kinds: list[str]) -> type[PipelineFile]:
+    """The model of files with these kinds of actions."""
+    if not kinds:
+        return PipelineFile
+    members = [
+        Annotated[
+            create_model(  # type: ignore[call-overload]
+                f"{kind} action",
+                __base__=ActionItem,
+                **{kind: (action_class(kind).settings_model, ...)},
+            ),
+            Tag(f"action {kind}"),
+        ]
+        for kind in kinds
+    ]
+    union: Any = members[0]
+    for member in members[1:]:
+        union = union | member
+    if len(members) > 1:
+        union = Annotated[union, Discriminator(lambda item: f"action {_kind(item)}")]
+    return create_model(
+        "PipelineFile",
+        __base__=PipelineFile,
+        actions=(Annotated[list[union], Field(min_length=1)], ...),
+    )
+
+
+def _kind_of(item: Any) -> str:
+    """The kind of an action in the file; raises `PipelineError`, a sentence's end."""
+    if not isinstance(item, dict):
+        raise PipelineError(f"got {item!r}, must be a section such as {{picture: NAME, every: 10}}")
+    found = [key for key in item if key in ACTIONS]
+    if len(found) > 1:
+        raise PipelineError(f"has the keys {' and '.join(found)}; an action is of one kind")
+    if found:
+        return str(found[0])
+    common = list(ActionItem.model_fields)
+    others = [str(key) for key in item if key not in common]
+    if others:
+        raise PipelineError(f"the key '{others[0]}' {unknown(others[0], [*ACTIONS, *common])}")
+    raise PipelineError(f"needs a kind of action (allowed: {', '.join(ACTIONS)})")
+
+
+def _kind(item: Any) -> str:
+    """The same of an item that is valid, or of its model."""
+    if isinstance(item, ActionItem):
+        return next(key for key in type(item).model_fields if key in ACTIONS)
+    return next((str(key) for key in item if key in ACTIONS), "")

@@ -1,0 +1,271 @@
+"""How each derived field is computed on a box, and what it takes of others."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from uzushio import _core
+from uzushio.pipeline.expression import FieldExpression
+from uzushio.pipeline.stencils import AxisStencil, derivative, interpolation
+from uzushio.pipeline.stream import Grid, Quantity
+from uzushio.staging.box import Box
+
+#: Values and the box of global indices that they are of.
+Patch = tuple[Box, np.ndarray]
+#: Gives memory of a shape and dtype for a result.
+Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
+
+
+class Node(ABC):
+    """A field that is made of others.
+
+    Attributes:
+        quantity: what it is.
+        grid: that its values are on.
+        of: names of the fields that it is made of.
+    """
+
+    def __init__(self, quantity: Quantity, grid: Grid, of: Sequence[str]) -> None:
+        self.quantity, self.grid, self.of = quantity, grid, tuple(of)
+
+    def takes(self, box: Box) -> dict[str, Box]:
+        """What computing it on a box takes of each field that it is made of."""
+        return dict.fromkeys(self.of, box)
+
+    @abstractmethod
+    def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
+        """Its values on a box, (z, y, x) and components last.
+
+        Args:
+            box: global indices.
+            values: at least what `takes` says.
+            allocate: memory for the result, where it takes any.
+        """
+
+
+def _inside(patch: Patch, box: Box) -> np.ndarray:
+    """The part of a patch's values that a box has."""
+    return patch[1][box.slices(patch[0].start)]
+
+
+def _typed(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """The values as this dtype: themselves where they are."""
+    return values if values.dtype == dtype else values.astype(dtype)
+
+
+def floating(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype that results of these are computed in: float32 or float64."""
+    return np.result_type(*dtypes, np.float32)
+
+
+class Component(Node):
+    """One component of a vector: a view."""
+
+    def __init__(self, quantity: Quantity, grid: Grid, vector: str, number: int) -> None:
+        super().__init__(quantity, grid, [vector])
+        self._number = number
+
+    def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
+        """A view of the vector's values."""
+        return _inside(values[self.of[0]], box)[..., self._number]
+
+
+class Expression(Node):
+    """An expression, point by point."""
+
+    def __init__(
+        self,
+        quantity: Quantity,
+        grid: Grid,
+        of: Mapping[str, str],
+        expression: FieldExpression,
+        numbers: Callable[[], Mapping[str, float]],
+    ) -> None:
+        """Make the node.
+
+        Args:
+            quantity: what it is.
+            grid: that its values are on.
+            of: name in the expression to the field's.
+            expression: of these fields, of coordinates, and of numbers.
+            numbers: those of the step.
+        """
+        super().__init__(quantity, grid, list(of.values()))
+        self._fields, self._expression, self._numbers = of, expression, numbers
+
+    def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
+        """Evaluated in one pass."""
+        numbers = self._numbers()
+        known: dict[str, np.ndarray | float] = {}
+        for name in self._expression.names:
+            if name in self._fields:
+                known[name] = _inside(values[self._fields[name]], box)
+            elif name in ("x", "y", "z"):
+                axis = "zyx".index(name)
+                shape = [1, 1, 1]
+                shape[axis] = -1
+                known[name] = self.grid.lines(box)[axis].reshape(shape)
+            else:
+                known[name] = numbers[name]
+        out = allocate(box.count, self.quantity.dtype)
+        if not any(np.ndim(value) for value in known.values()):
+            out[...] = self._expression(known)
+        else:
+            self._expression(known, out)
+        return out
+
+
+class Derivatives(Node):
+    """What takes derivatives: computed by the kernels of `src/pipeline`."""
+
+    def __init__(self, quantity: Quantity, grid: Grid, of: Sequence[str]) -> None:
+        curvilinear = [grid.coordinate_field] if grid.coordinate_field is not None else []
+        super().__init__(quantity, grid, [*of, *curvilinear])
+        self._mesh = grid.coordinate_field
+        self.axes: Sequence[int] = (0, 1, 2)  # along which neighbours are taken
+        lines = grid.coordinates
+        if lines is None:  # derivatives by index; the mesh's own make the rest of it
+            z, y, x = (np.arange(n, dtype=np.float64) for n in grid.points.count)
+            lines = (z, y, x)
+        self.stencils = [
+            derivative(line, start) for line, start in zip(lines, grid.points.start, strict=True)
+        ]
+
+    def takes(self, box: Box) -> dict[str, Box]:
+        """The box and the neighbours that the stencils reach."""
+        ranges = [
+            stencil.reach(start, count) if axis in self.axes else (start, count)
+            for axis, (stencil, start, count) in enumerate(
+                zip(self.stencils, *box.pair, strict=True)
+            )
+        ]
+        # Values along one axis are taken at the points of the others.
+        lower = [min(low, start) for (low, _), start in zip(ranges, box.start, strict=True)]
+        upper = [max(low + n, stop) for (low, n), stop in zip(ranges, box.stop, strict=True)]
+        z, y, x = lower
+        nz, ny, nx = (stop - start for start, stop in zip(lower, upper, strict=True))
+        return dict.fromkeys(self.of, Box((z, y, x), (nz, ny, nx)))
+
+    def _arguments(
+        self, box: Box, values: Mapping[str, Patch]
+    ) -> tuple[Box, list[tuple[np.ndarray, np.ndarray]], tuple[int, ...], list[np.ndarray]]:
+        """The box taken; stencils, offset and coordinates as the kernels take them."""
+        taken = self.takes(box)[self.of[0]]
+        tables = [
+            stencil.table(start, count, origin)
+            for stencil, start, count, origin in zip(
+                self.stencils, *box.pair, taken.start, strict=True
+            )
+        ]
+        offset = tuple(a - b for a, b in zip(box.start, taken.start, strict=True))
+        mesh: list[np.ndarray] = []
+        if self._mesh is not None:
+            corners = _typed(_inside(values[self._mesh], taken), self.quantity.dtype)
+            mesh = [corners[..., component] for component in range(3)]
+        return taken, tables, offset, mesh
+
+
+class Gradient(Derivatives):
+    """The gradient of a scalar, or its component along one axis."""
+
+    def __init__(self, quantity: Quantity, grid: Grid, of: str, axis: str | None) -> None:
+        super().__init__(quantity, grid, [of])
+        self._axis = None if axis is None else "zyx".index(axis)
+        if self._axis is not None and self._mesh is None:
+            self.axes = (self._axis,)
+
+    def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
+        """By the kernel; of a curvilinear mesh always all three."""
+        taken, tables, offset, mesh = self._arguments(box, values)
+        dtype = self.quantity.dtype
+        field = _typed(_inside(values[self.of[0]], taken), dtype)
+        if self._axis is not None and not mesh:
+            out = allocate(box.count, dtype)
+            _core.pipeline.combine(field, self._axis, tables[self._axis], offset, out)
+            return out
+        whole = allocate((3, *box.count), dtype)
+        _core.pipeline.gradient(field, tables, offset, list(whole), mesh)
+        return np.moveaxis(whole, 0, -1) if self._axis is None else whole[2 - self._axis]
+
+
+class VelocityGradient(Derivatives):
+    """What is made of all derivatives of a velocity."""
+
+    def __init__(self, quantity: Quantity, grid: Grid, of: Sequence[str], kind: str) -> None:
+        super().__init__(quantity, grid, of)
+        self._kind = getattr(_core.pipeline.Quantity, kind)
+
+    def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
+        """By the kernel, in one pass."""
+        taken, tables, offset, mesh = self._arguments(box, values)
+        dtype, components = self.quantity.dtype, self.quantity.components
+        velocity = [_typed(_inside(values[name], taken), dtype) for name in self.of[:3]]
+        out = allocate((components, *box.count), dtype)
+        _core.pipeline.velocity_gradient(self._kind, velocity, tables, offset, list(out), mesh)
+        return out[0] if components == 1 else np.moveaxis(out, 0, -1)
+
+
+class Magnitude(Node):
+    """The length of a vector, or of scalars taken as one."""
+
+    def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
+        """The root of the sum of squares."""
+        parts = []
+        for name in self.of:
+            found = _inside(values[name], box)
+            parts += [found] if found.ndim == 3 else list(np.moveaxis(found, -1, 0))
+        names = [f"v{number}" for number in range(len(parts))]
+        expression = FieldExpression(f"sqrt({' + '.join(f'{name}**2' for name in names)})")
+        out = allocate(box.count, self.quantity.dtype)
+        return expression(dict(zip(names, parts, strict=True)), out)
+
+
+class Resampled(Node):
+    """A field interpolated to another grid, as a staggered one is: exact for cubics."""
+
+    def __init__(self, quantity: Quantity, grid: Grid, of: str, source: Grid) -> None:
+        """As `Node`, and the grid that the field is on; both have lines of coordinates."""
+        super().__init__(quantity, grid, [of])
+        assert grid.coordinates is not None and source.coordinates is not None
+        self._stencils: list[AxisStencil | None] = []
+        for axis in range(3):
+            start, source_start = grid.points.start[axis], source.points.start[axis]
+            line, target = source.coordinates[axis], grid.coordinates[axis]
+            same = start == source_start and np.array_equal(line, target)
+            self._stencils.append(
+                None if same else interpolation(line, target, source_start, start)
+            )
+
+    def takes(self, box: Box) -> dict[str, Box]:
+        """The points that it is interpolated from."""
+        (z, nz), (y, ny), (x, nx) = (
+            (start, count) if stencil is None else stencil.reach(start, count)
+            for stencil, start, count in zip(self._stencils, *box.pair, strict=True)
+        )
+        return {self.of[0]: Box((z, y, x), (nz, ny, nx))}
+
+    def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
+        """Along one axis after the other."""
+        taken = self.takes(box)[self.of[0]]
+        found = _typed(_inside(values[self.of[0]], taken), self.quantity.dtype)
+        if found.ndim == 3:
+            return self._one(found, box, taken, allocate)
+        parts = [self._one(part, box, taken, np.empty) for part in np.moveaxis(found, -1, 0)]
+        return np.stack(parts, axis=-1)
+
+    def _one(self, values: np.ndarray, box: Box, taken: Box, allocate: Allocate) -> np.ndarray:
+        axes = [axis for axis, stencil in enumerate(self._stencils) if stencil is not None]
+        for axis in axes:
+            stencil = self._stencils[axis]
+            assert stencil is not None
+            table = stencil.table(box.start[axis], box.count[axis], taken.start[axis])
+            shape = list(values.shape)
+            shape[axis] = box.count[axis]
+            out = (allocate if axis == axes[-1] else np.empty)(tuple(shape), values.dtype)
+            _core.pipeline.combine(values, axis, table, (0, 0, 0), out)
+            values = out
+        return values

@@ -1,0 +1,359 @@
+"""A pipeline at work: from a step to all that the file wants of it."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uzushio.collective import collective
+from uzushio.errors import OtherRankError, PipelineError, StagingError, UzushioError
+from uzushio.pipeline.action import Action
+from uzushio.pipeline.action_table import action_class
+from uzushio.pipeline.context import Context, Setup, Timings
+from uzushio.pipeline.graph import Graph
+from uzushio.pipeline.model import ActionItem, Loaded
+from uzushio.pipeline.need import Need
+from uzushio.pipeline.reductions import Reduced
+from uzushio.pipeline.stream import Stream
+from uzushio.pipeline.trigger import Clock
+from uzushio.pipeline.values import Layout, Pool, StepValues, plan
+from uzushio.staging.step import Step
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+#: Layouts of needs that are remembered; there are few sets of actions that run together.
+_LAYOUTS = 64
+
+
+@dataclass
+class Job:
+    """An action of the file, its triggers, and what became of it.
+
+    Attributes:
+        action: what is done.
+        clock: when.
+        where: file and line.
+        stops: whether its failure stops all.
+        condition: what has to be true, once the stream is known.
+        needs: what it looks at.
+        runs: how often it ran, failures too.
+        failures: how often it failed.
+        error: the last failure.
+    """
+
+    action: Action[Any]
+    clock: Clock
+    where: str
+    stops: bool
+    condition: Reduced | None = None
+    needs: Sequence[Need] = ()
+    runs: int = 0
+    failures: int = 0
+    error: str | None = None
+    seconds: float = 0.0
+
+
+@dataclass
+class Counts:
+    """What a pipeline saw.
+
+    Attributes:
+        steps: that it was given.
+        used: at which something ran.
+        bytes_read: of this rank, from other processes.
+    """
+
+    steps: int = 0
+    used: int = 0
+    bytes_read: int = 0
+    first: int | None = None
+    last: int | None = None
+    nan: dict[str, int] = field(default_factory=dict)
+
+
+class Pipeline:
+    """All methods but `close`, `wants` and `summary` are collective."""
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        comm: MPI.Comm,
+        folder: Path,
+        say: Callable[[str], None],
+        *,
+        inside: bool = False,
+    ) -> None:
+        """Make the actions.
+
+        Args:
+            loaded: the file.
+            comm: the ranks that work together.
+            folder: for the results; made if it is not there.
+            say: tells the user a sentence; called on rank 0 alone.
+            inside: whether the ranks are the solver's, inside its step.
+
+        Raises:
+            PipelineError: two actions have the same name. OutputError: no folder.
+        """
+        self._comm, self._inside = comm, inside
+        self._file, self._loaded = loaded.file, loaded
+        self.timings, self.counts = Timings(), Counts()
+        self._say = say if comm.rank == 0 else lambda text: None
+        with collective(comm):
+            if comm.rank == 0:
+                folder.mkdir(parents=True, exist_ok=True)
+        base = loaded.path.resolve().parent
+        self._setup = Setup(comm, folder, base, inside, self._say, loaded.file, self.timings)
+        self._jobs = [
+            self._job(number, kind, item)
+            for number, (kind, item) in enumerate(
+                zip(loaded.kinds, loaded.file.actions, strict=True)
+            )
+        ]
+        names = [job.action.name for job in self._jobs]
+        for job in self._jobs:
+            if names.count(job.action.name) > 1:
+                raise PipelineError(
+                    f"{job.where}: two actions are called '{job.action.name}'; give each a 'name'."
+                )
+        self._graph: Graph | None = None
+        self._known: object = None
+        self._pool = Pool()
+        self._layouts: dict[object, Layout] = {}
+
+    def _job(self, number: int, kind: str, item: ActionItem) -> Job:
+        kinds = self._loaded.kinds
+        plain = kind if kinds.count(kind) == 1 else f"{kind}{number}"
+        settings = getattr(item, kind)
+        name = item.name or action_class(kind).default_name(settings) or plain
+        action = action_class(kind)(settings, name, self._setup)
+        stops = (item.on_error or self._file.on_error) == "stop"
+        return Job(action, Clock(item), self._loaded.where(number), stops)
+
+    def prepare(self, stream: Stream) -> None:
+        """Check all names against what a stream has, and learn what the actions look at.
+
+        Raises:
+            PipelineError: one line for each mistake, with its place in the file.
+        """
+        try:
+            graph = Graph(stream, self._file.sources)
+        except PipelineError as error:
+            key = ("sources", str(error).removeprefix("sources.").partition(":")[0].split(" ")[0])
+            raise PipelineError(f"{self._loaded.document.where(key)}: {error}.") from error
+        mistakes = []
+        for job in self._jobs:
+            try:
+                job.needs = job.action.prepare(graph.stream)
+                for need in job.needs:
+                    grid = graph.stream.grid_of(need.fields[0])
+                    for name in need.fields:
+                        graph.on_grid(name, grid)
+                text = job.clock.settings.when
+                job.condition = None if text is None else Reduced(text, graph)
+            except PipelineError as error:
+                mistakes.append(f"{job.where}: {job.action.name}: {error}.")
+        if mistakes:
+            raise PipelineError("\n".join(mistakes))
+        self._graph = graph
+        self._layouts.clear()
+
+    def fields(self) -> set[str]:
+        """The stream's own fields that are looked at, once it is prepared."""
+        assert self._graph is not None
+        graph, names = self._graph, set[str]()
+        for job in self._jobs:
+            for need in (*job.needs, *(job.condition.needs if job.condition else ())):
+                grid = graph.stream.grid_of(need.fields[0])
+                names |= {graph.on_grid(name, grid) for name in need.fields}
+                names |= {name for name in (grid.coordinate_field,) if name is not None}
+        for name in reversed(graph.nodes):
+            if name in names:
+                names |= set(graph.nodes[name].of)
+        return names - graph.nodes.keys()
+
+    def wants(self, index: int, time: float) -> bool:
+        """Whether anything may run at a step: else nobody needs to have its values."""
+        return any(job.clock.due(index, time) for job in self._jobs)
+
+    def skip(self, index: int, time: float) -> None:
+        """A step was there at which nothing is due."""
+        self._saw(index, time)
+
+    def _saw(self, index: int, time: float) -> None:
+        counts = self.counts
+        counts.steps += 1
+        counts.first = index if counts.first is None else counts.first
+        counts.last = index
+        for job in self._jobs:
+            job.clock.saw(index, time)
+
+    def step(self, step: Step) -> bool:
+        """Do at a step what is due.
+
+        Returns:
+            Whether anything ran.
+
+        Raises:
+            PipelineError: names in the file that the stream does not have; or an action failed
+                that the file wants to stop for.
+            StagingError: the step cannot be read.
+        """
+        due = [job for job in self._jobs if job.clock.due(step.index, step.time)]
+        self._look(step)
+        self._saw(step.index, step.time)
+        if not due:
+            return False
+        graph = self._graph
+        assert graph is not None
+        graph.at(step.index, step.time, step.attributes)
+        conditions = [need for job in due if job.condition for need in job.condition.needs]
+        needs = list(dict.fromkeys([*conditions, *(need for job in due for need in job.needs)]))
+        layout = self._layout(graph, needs, step)
+        values = StepValues(graph, layout, step, self._comm, self._inside, self._pool, self.timings)
+        context = Context(step.index, step.time, step.attributes, graph.stream, self._setup, values)
+        try:
+            if conditions:
+                values.load(conditions)
+            fired = [job for job in due if self._fires(job, context)]
+            values.load([need for job in fired for need in job.needs])
+            for job in fired:
+                self._run(job, context)
+        finally:
+            values.drop()
+        self.counts.bytes_read += values.bytes_read
+        self.counts.used += bool(fired)
+        return bool(fired)
+
+    def _look(self, step: Step) -> None:
+        """See whether the stream has what it had."""
+        digest = hashlib.sha256()
+        for mesh in step.meshes.values():
+            digest.update(repr((mesh.name, mesh.kind, mesh.vertices, mesh.origin)).encode())
+            for line in mesh.coordinates or ():
+                digest.update(line.tobytes())
+        known = digest.digest(), tuple(step.fields.values())
+        if known != self._known:
+            self.prepare(Stream.of_step(step))
+            self._known = known
+
+    def _layout(self, graph: Graph, needs: list[Need], step: Step) -> Layout:
+        """The layout of these needs, made anew only where the stream's blocks changed."""
+        blocks: object = None
+        if self._inside:
+            blocks = tuple((b.id, b.rank, b.mesh, b.vertices.pair) for b in step.blocks)
+        key = (tuple(needs), blocks)
+        if key not in self._layouts:
+            if len(self._layouts) >= _LAYOUTS:
+                self._layouts.clear()
+            with self.timings.stage("plan"):
+                self._layouts[key] = plan(graph, needs, step, self._comm, self._inside)
+        return self._layouts[key]
+
+    def _fires(self, job: Job, context: Context) -> bool:
+        """Whether the action's condition is true."""
+        if job.condition is None:
+            return True
+        try:
+            with self.timings.stage("triggers"):
+                return bool(job.condition(context))
+        except UzushioError as error:
+            self._failed(job, context, error)
+            return False
+
+    def _run(self, job: Job, context: Context) -> None:
+        """Run an action; whatever it raises is its own failure."""
+        began = time.perf_counter()
+        job.runs += 1
+        try:
+            with collective(self._comm):
+                job.action.run(context)
+        except StagingError:
+            raise
+        except Exception as error:
+            self._failed(job, context, error)
+        finally:
+            job.seconds += time.perf_counter() - began
+
+    def _failed(self, job: Job, context: Context, error: Exception) -> None:
+        """Count a failure, and say it if it is not the one that was said before."""
+        expected = isinstance(error, UzushioError)
+        text = str(error) if expected else f"{type(error).__name__}: {error}"
+        texts = self._comm.allgather("" if isinstance(error, OtherRankError) else text)
+        text = next((found for found in texts if found), text)
+        job.failures += 1
+        if job.stops:
+            raise PipelineError(
+                f"{job.where}: the action {job.action.name} failed at step {context.index}, and "
+                f"the pipeline is to stop then: {text}"
+            ) from error
+        if text != job.error:
+            self._say(
+                f"The action {job.action.name} failed at step {context.index}, and the others go "
+                f"on: {text}"
+            )
+        job.error = text
+
+    def finish(self) -> None:
+        """Let the actions write what only the end makes whole."""
+        context = _AtEnd(self.counts.last or 0)
+        for job in self._jobs:
+            if self._graph is None:
+                continue
+            try:
+                with collective(self._comm):
+                    job.action.finish()
+            except Exception as error:
+                self._failed(job, context, error)  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        """Finish all files, whatever happened; the last call."""
+        for job in self._jobs:
+            try:
+                job.action.close()
+            except Exception as error:
+                job.failures += 1
+                job.error = f"{type(error).__name__}: {error}"
+                self._say(f"The action {job.action.name} could not finish its files: {error}")
+
+    def summary(self) -> dict[str, Any]:
+        """Plain JSON values: counters, timings in seconds, and each action's own (of this rank)."""
+        counts = self.counts
+        return {
+            "pipeline": str(self._loaded.path),
+            "title": self._file.title,
+            "steps": counts.steps,
+            "steps_used": counts.used,
+            "first_step": counts.first,
+            "last_step": counts.last,
+            "bytes_read": counts.bytes_read,
+            "bytes_kept": self._pool.bytes,
+            "seconds": dict(self.timings.seconds),
+            "actions": {
+                job.action.name: {
+                    "runs": job.runs,
+                    "failures": job.failures,
+                    "error": job.error,
+                    "seconds": job.seconds,
+                    **job.action.summary(),
+                }
+                for job in self._jobs
+            },
+        }
+
+    @property
+    def failures(self) -> int:
+        """Of all actions."""
+        return sum(job.failures for job in self._jobs)
+
+
+@dataclass(frozen=True)
+class _AtEnd:
+    """Where a failure at the end is said to be."""
+
+    index: int

@@ -1,0 +1,162 @@
+"""Expressions of reductions over fields, "max(abs(u)) > 25", of a step on all ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from uzushio.errors import PipelineError
+from uzushio.pipeline.expression import FieldExpression, ScalarExpression
+from uzushio.pipeline.graph import Graph
+from uzushio.pipeline.need import Need, Part
+from uzushio.registry import unknown
+from uzushio.staging.box import Box
+
+if TYPE_CHECKING:
+    from uzushio.pipeline.context import Context
+
+#: Values that an expression is computed for at a time.
+_PIECE = 1 << 15
+
+
+@dataclass
+class Moments:
+    """What reductions are made of; points count alike, values that are NaN are left out."""
+
+    count: int = 0
+    low: float = math.inf
+    high: float = -math.inf
+    mean: float = 0.0
+    squares: float = 0.0  #: of the differences from the mean, summed
+
+    def add(self, values: np.ndarray) -> None:
+        """Take values in."""
+        if np.isnan(np.sum(values)):
+            values = values[~np.isnan(values)]
+        if values.size:
+            mean = float(values.mean(dtype=np.float64))
+            squares = float(np.square(values - mean, dtype=np.float64).sum())
+            low, high = float(values.min()), float(values.max())
+            self.merge(Moments(values.size, low, high, mean, squares))
+
+    def merge(self, other: Moments) -> None:
+        """Take in what another has (Chan, Golub and LeVeque, 1983)."""
+        if other.count:
+            count, difference = self.count + other.count, other.mean - self.mean
+            self.squares += other.squares + difference**2 * self.count * other.count / count
+            self.mean += difference * other.count / count
+            self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+            self.count = count
+
+    def value(self, name: str) -> float:
+        """The reduction of this name; NaN if there was no value."""
+        if not self.count:
+            return math.nan
+        return {
+            "min": self.low,
+            "max": self.high,
+            "mean": self.mean,
+            "sum": self.mean * self.count,
+            "std": math.sqrt(self.squares / self.count),
+        }[name]
+
+
+class Reduced:
+    """An expression of reductions, with its names checked."""
+
+    def __init__(self, text: str, graph: Graph) -> None:
+        """Check the names.
+
+        Args:
+            text: of the expression.
+            graph: the fields that there are.
+
+        Raises:
+            PipelineError: it names what there is not.
+        """
+        self._graph = graph
+        self._expression = ScalarExpression(text)
+        self._parts: list[tuple[str, FieldExpression, Need]] = []
+        for name, inner in self._expression.reductions:
+            fields = graph.check_expression(inner)
+            self._parts.append((name, inner, Need(tuple(fields))))
+        for name in self._expression.names:
+            if not graph.is_number(name):
+                if name in graph.stream.quantities:
+                    raise PipelineError(
+                        f"'{text}': '{name}' is a field; make one number of it, as max({name})"
+                    )
+                numbers = [*graph.numbers()]
+                raise PipelineError(f"'{text}': '{name}' {unknown(name, numbers)}")
+
+    @property
+    def needs(self) -> Sequence[Need]:
+        """What it looks at."""
+        return [need for _, _, need in self._parts]
+
+    def __call__(self, context: Context) -> float:
+        """Its value, the same on all ranks (collective); comparisons are 0 or 1.
+
+        Raises:
+            PipelineError: it cannot be computed.
+        """
+        found: list[Moments] = []
+        numbers = self._graph.numbers()
+        with context.together():
+            for _, inner, need in self._parts:
+                moments = Moments()
+                for part in context.parts(need):
+                    _add(moments, inner, part, numbers)
+                found.append(moments)
+        every: list[list[Moments]] = context.comm.allgather(found)
+        reduced = []
+        for number, (name, _, _) in enumerate(self._parts):
+            whole = Moments()
+            for rank in every:
+                whole.merge(rank[number])
+            reduced.append(whole.value(name))
+        try:
+            return self._expression(reduced, numbers)
+        except (ArithmeticError, TypeError, ValueError) as error:
+            raise PipelineError(
+                f"'{self._expression.text}' cannot be computed ({error})."
+            ) from error
+
+
+def _add(
+    moments: Moments, expression: FieldExpression, part: Part, numbers: Mapping[str, float]
+) -> None:
+    """Take in an expression's values on a part, some planes or rows at a time."""
+    nz, ny, nx = part.points.count
+    rows = max(1, _PIECE // nx)
+    planes = max(1, _PIECE // (nx * ny))
+    for k in range(0, nz, planes):
+        for j in range(0, ny, rows if planes == 1 else ny):
+            start = (part.points.start[0] + k, part.points.start[1] + j, part.points.start[2])
+            count = (min(planes, nz - k), min(rows if planes == 1 else ny, ny - j), nx)
+            moments.add(_values(expression, part, Box(start, count), numbers))
+
+
+def _values(
+    expression: FieldExpression, part: Part, box: Box, numbers: Mapping[str, float]
+) -> np.ndarray:
+    """An expression's values on a box of a part."""
+    inside = box.slices(part.stored.start)
+    if expression.names == (expression.text,):
+        return part.fields[expression.text][inside]
+    known: dict[str, np.ndarray | float] = {}
+    for name in expression.names:
+        if name in part.fields:
+            known[name] = part.fields[name][inside]
+        elif name in numbers:
+            known[name] = numbers[name]
+        else:
+            axis = "zyx".index(name)
+            shape = [1, 1, 1]
+            shape[axis] = -1
+            known[name] = part.grid.lines(box)[axis].reshape(shape)
+    return expression(known)

@@ -1,0 +1,57 @@
+"""The section `sources` of a pipeline's file: fields that are derived of others."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from uzushio.case import Section
+
+Kind = Literal[
+    "vorticity",
+    "q_criterion",
+    "lambda2",
+    "gradient",
+    "magnitude",
+    "divergence",
+    "enstrophy",
+    "strain_rate",
+]
+Names = Annotated[list[str], Field(min_length=1)]
+
+
+class SourceSettings(Section):
+    """A derived field: an expression, or a kind of what is derived of which fields.
+
+    Text alone is an expression.
+    """
+
+    expression: str | None = Field(None, description="of fields, coordinates x y z, and numbers")
+    kind: Kind | None = Field(None, description="what to derive")
+    of: str | Names | None = Field(None, description="a field, or the three of a velocity")
+    axis: Literal["x", "y", "z"] | None = Field(
+        None, description="of a gradient: this component alone"
+    )
+    unit: str = ""
+    label: str = Field("", description="what legends call it")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, given: Any) -> Any:
+        return {"expression": given} if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.expression is None) == (self.kind is None):
+            raise ValueError("needs 'expression' or 'kind' (and not both)")
+        if (self.of is None) != (self.kind is None):
+            raise ValueError("needs 'of' with 'kind', and not with 'expression'")
+        if self.axis is not None and self.kind != "gradient":
+            raise ValueError("has an 'axis', which only the kind gradient takes")
+        return self
+
+    @property
+    def fields(self) -> list[str]:
+        """What it is derived of, in the order given; of an expression nothing."""
+        return [self.of] if isinstance(self.of, str) else list(self.of or ())

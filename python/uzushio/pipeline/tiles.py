@@ -1,0 +1,193 @@
+"""Which points of a grid a rank works on, and in which pieces.
+
+In the solver's process a rank works on its own blocks, each in a core, for which all that is taken
+lies in the block's own memory, and thin slabs around it, which take values of neighbours too. In a
+reader the ranks share the grid evenly, one piece each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from uzushio.pipeline.need import Need
+from uzushio.pipeline.stream import Grid
+from uzushio.staging.box import Box, Triple
+from uzushio.staging.step import Block, Step
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A box of a grid's points that one rank works on at once.
+
+    Attributes:
+        points: that belong to it, and to no other tile of any rank.
+        block: the stream's block whose memory holds them; None in a reader.
+    """
+
+    points: Box
+    block: Block | None = None
+
+
+def intersection(one: Box, other: Box) -> Box:
+    """What both boxes have; counts of 0 if nothing."""
+    z, y, x = map(max, one.start, other.start)
+    nz, ny, nx = (
+        max(0, min(a, b) - start)
+        for a, b, start in zip(one.stop, other.stop, (z, y, x), strict=True)
+    )
+    return Box((z, y, x), (nz, ny, nx))
+
+
+def contains(outer: Box, inner: Box) -> bool:
+    """Whether all indices of a box are in another."""
+    return all(a <= b for a, b in zip(outer.start, inner.start, strict=True)) and all(
+        a >= b for a, b in zip(outer.stop, inner.stop, strict=True)
+    )
+
+
+def grown(box: Box, lower: int, upper: int, whole: Box) -> Box:
+    """The box with more points below and above along each axis, as far as there are any."""
+    z, y, x = (max(s - lower, w) for s, w in zip(box.start, whole.start, strict=True))
+    nz, ny, nx = (
+        min(e + upper, w) - start
+        for e, w, start in zip(box.stop, whole.stop, (z, y, x), strict=True)
+    )
+    return Box((z, y, x), (nz, ny, nx))
+
+
+def stored_box(need: Need, grid: Grid, points: Box) -> tuple[Box, Box, Box]:
+    """What a tile holds for a need: its points, its cells, and all points stored.
+
+    Points have counts of 0 if the need's region has none of the tile.
+    """
+    region = grid.points if need.region is None else need.region
+    mine = intersection(points, region)
+    cells = intersection(mine, _cells_of(region, grid))
+    if mine.size == 0:
+        return mine, cells, mine
+    upper = need.ghosts + (1 if need.cells else 0)
+    return mine, cells, grown(mine, need.ghosts, upper, grid.points)
+
+
+def _cells_of(region: Box, grid: Grid) -> Box:
+    """The cells whose corners are all in a region."""
+    z, y, x = (max(n - 1, 0) for n in region.count)
+    return intersection(Box(region.start, (z, y, x)), grid.cells)
+
+
+def own_blocks(step: Step, grid: Grid, rank: int) -> list[tuple[Block, Box]]:
+    """The blocks of a rank of the writer, each with the points of a grid that belong to it.
+
+    Blocks of elements share vertices with their neighbours: a vertex belongs to the block that has
+    the element above it, at the grid's end to the last one.
+    """
+    blocks = [block for block in step.blocks if block.mesh == grid.mesh]
+    if grid.of_elements:
+        return [(block, block.elements) for block in blocks if block.rank == rank]
+    mesh = step.meshes[grid.mesh]
+    of_elements = sum(block.elements.size for block in blocks) == mesh.elements.size
+    found = []
+    for block in blocks:
+        if block.rank == rank:
+            points = block.vertices
+            if of_elements and len(blocks) > 1:
+                points = _upto_last(block.elements, points, grid.points)
+            found.append((block, points))
+    return [(block, points) for block, points in found if points.size]
+
+
+def _upto_last(elements: Box, vertices: Box, whole: Box) -> Box:
+    """The vertices below the elements, and at the grid's end those above too."""
+    z, y, x = (
+        v if e + n == stop - 1 or v == n else n
+        for e, n, v, stop in zip(
+            elements.start, elements.count, vertices.count, whole.stop, strict=True
+        )
+    )
+    return Box(elements.start, (z, y, x))
+
+
+def share(grid: Grid, rank: int, ranks: int) -> Box:
+    """The points of a grid that belong to a rank of a reader.
+
+    Boxes of about equal size, cut so that little surface is shared, along z rather than x.
+    """
+    parts = best_cut(grid.points.count, ranks)
+    place = np.unravel_index(rank, parts) if rank < int(np.prod(parts)) else None
+    if place is None:
+        return Box(grid.points.start, (0, 0, 0))
+    start, count = [], []
+    for at, n, first, total in zip(place, parts, *grid.points.pair, strict=True):
+        begin, end = total * int(at) // n, total * (int(at) + 1) // n
+        start.append(first + begin)
+        count.append(end - begin)
+    return Box((start[0], start[1], start[2]), (count[0], count[1], count[2]))
+
+
+def best_cut(counts: Triple, ranks: int) -> Triple:
+    """Numbers of parts along z, y, x: the least points at cuts; each part has two points at least.
+
+    With more ranks than that gives parts, some ranks get none.
+    """
+    most = [max(1, n // 2) for n in counts]
+    for parts in range(min(ranks, int(np.prod(most))), 0, -1):
+        found = [
+            (z, y, parts // (z * y))
+            for z in range(1, parts + 1)
+            if parts % z == 0
+            for y in range(1, parts // z + 1)
+            if parts // z % y == 0
+        ]
+        fitting = [cut for cut in found if all(a <= b for a, b in zip(cut, most, strict=True))]
+        if fitting:
+            nz, ny, nx = counts
+            return min(
+                fitting,
+                key=lambda cut: (
+                    (cut[0] - 1) * ny * nx + (cut[1] - 1) * nz * nx + (cut[2] - 1) * nz * ny,
+                    cut[2],
+                    cut[1],
+                ),
+            )
+    return 1, 1, 1
+
+
+def around(
+    block: Block, points: Box, lacks: Callable[[Box], tuple[Triple, Triple]]
+) -> Sequence[Tile]:
+    """Cut a block's points into a core, and slabs around it.
+
+    Args:
+        block: whose they are.
+        points: to cut.
+        lacks: how many points a box takes that are not in the block's memory, below and above
+            along each axis; 0 where it takes none.
+    """
+    low, high = list(points.start), list(points.stop)
+    while all(a < b for a, b in zip(low, high, strict=True)):
+        below, above = lacks(_between(low, high))
+        if not any(below) and not any(above):
+            break
+        low = [a + n for a, n in zip(low, below, strict=True)]
+        high = [b - n for b, n in zip(high, above, strict=True)]
+    if any(a >= b for a, b in zip(low, high, strict=True)):
+        return [Tile(points, block)]
+    tiles = [Tile(_between(low, high), block)]
+    start, stop = list(points.start), list(points.stop)
+    for axis in range(3):
+        for begin, end in ((start[axis], low[axis]), (high[axis], stop[axis])):
+            if begin < end:
+                one, other = start.copy(), stop.copy()
+                one[axis], other[axis] = begin, end
+                tiles.append(Tile(_between(one, other), block))
+        start[axis], stop[axis] = low[axis], high[axis]
+    return tiles
+
+
+def _between(low: Sequence[int], high: Sequence[int]) -> Box:
+    z, y, x = low
+    nz, ny, nx = (b - a for a, b in zip(low, high, strict=True))
+    return Box((z, y, x), (nz, ny, nx))

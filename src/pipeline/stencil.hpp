@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "pipeline/field_view.hpp"
+
+namespace uzushio::pipeline {
+
+/// A linear combination of neighbours along one axis, another one for each index of the result.
+///
+/// The result at index i is the sum over m < width of weights[m * size + i] times the value at
+/// first[i] + m. Weights come from the coordinates of the whole mesh, so that a result does not
+/// depend on which part of the mesh a rank has.
+struct Stencil {
+    std::span<const std::ptrdiff_t> first; ///< in the array that values are taken of
+    std::span<const double> weights;
+    std::ptrdiff_t width = 0;
+
+    [[nodiscard]] std::ptrdiff_t size() const { return static_cast<std::ptrdiff_t>(first.size()); }
+    [[nodiscard]] double weight(std::ptrdiff_t m, std::ptrdiff_t i) const {
+        return weights[static_cast<std::size_t>(m * size() + i)];
+    }
+};
+
+/// Combine along `axis` (0, 1, 2 for z, y, x). Along the other axes the result at index i belongs
+/// to the value at i + `offset`. `out` may have any strides and must not overlap `in`.
+///
+/// Throws std::invalid_argument if the stencil leaves `in` or does not have the extent of `out`.
+template <class T>
+void combine(const FieldView<const T>& in, int axis, const Stencil& stencil,
+             std::array<std::ptrdiff_t, 3> offset, const FieldView<T>& out, int threads);
+
+} // namespace uzushio::pipeline
