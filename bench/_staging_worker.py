@@ -9,6 +9,8 @@ each other. Rank 0 of the job that measures prints one line of JSON.
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import socket
 import sys
 import threading
@@ -233,6 +235,7 @@ def measure_fetch(
             mine.fill(-1.0)
             seconds = timed(comm, lambda block=block: block.values("u", out=mine))
             assert mine.min() == mine.max() == comm.rank, "what was read is not what was written"
+            mine.fill(-1.0)  # caches as they were before the read
             plain = timed(comm, limit)
             if step.index >= WARM:
                 reads.append(seconds)
@@ -240,6 +243,52 @@ def measure_fetch(
                 copies.append(timed(comm, lambda: np.copyto(other, mine)))
     measured = {"read": min(reads), "limit": min(limits), "memcpy": min(copies)}
     tell(comm, {**measured, "bytes": mine.nbytes, "steps": len(reads)})
+
+
+# ---- stored steps -----------------------------------------------------------------------------
+
+
+def store(config: Config) -> None:
+    """Time storing a step and reading it beside a plain file for each rank on the same disk."""
+    comm = MPI.COMM_WORLD
+    values = np.full(shape_of(config["bytes"]), float(comm.rank))
+    mine, sync = np.zeros_like(values), config["options"]["file"]["sync"]
+    steps = Path(config["options"]["file"]["folder"], "steps")
+    file = Path(config["folder"], f"plain.{comm.rank}")
+    times: dict[str, list[float]] = {"write": [], "read": [], "plain write": [], "plain read": []}
+
+    def write_plain() -> None:
+        with file.open("wb", buffering=0) as plain:
+            plain.write(bytes_of(values))
+            if sync:
+                os.fsync(plain.fileno())
+
+    def read_plain() -> None:
+        with file.open("rb", buffering=0) as plain:
+            plain.readinto(bytes_of(mine))
+
+    with open_writer(comm, config) as writer:
+        for index in range(config["repeats"]):
+            if comm.rank == 0:
+                for old in steps.glob("[0-9]*"):  # no more on the disk than one step and a file
+                    shutil.rmtree(old)
+            file.unlink(missing_ok=True)
+            writer.begin_step(index, float(index))
+            writer.put("u", values)
+            times["write"].append(timed(comm, writer.end_step))
+            times["plain write"].append(timed(comm, write_plain))
+    with staging.attach(str(steps.parent), comm) as reader:
+        step = reader.next(WAIT)
+        block = next(b for b in step.blocks if b.rank == comm.rank)
+        for _ in range(config["repeats"]):
+            for name, read in (
+                ("read", lambda: block.values("u", out=mine)),
+                ("plain read", read_plain),
+            ):
+                mine.fill(-1.0)
+                times[name].append(timed(comm, read))
+                assert mine.min() == mine.max() == comm.rank, "what was read is not what was stored"
+    tell(comm, {**{name: min(found) for name, found in times.items()}, "bytes": values.nbytes})
 
 
 # ---- one MPI launch for both sides ------------------------------------------------------------
@@ -273,6 +322,7 @@ ROLES: dict[str, Callable[[Config], None]] = {
     "fetch": fetch,
     "mpi": mpi,
     "relay": relay_plain,
+    "store": store,
 }
 
 if __name__ == "__main__":

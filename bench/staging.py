@@ -14,6 +14,7 @@ import argparse
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -258,6 +259,25 @@ class Bench:
             name = f"tcp through a relay, {pairs} to {pairs}"
             yield self.share(name, pairs, found, 0.8, "a plain two-socket copy loop a pair")
 
+    def file(self) -> Iterator[Row]:
+        """Stored steps, beside a plain file for each rank."""
+        for pairs in (1, 2):
+            for sync in (True, False):
+                config = self.config({})
+                folder = str(Path(config["folder"], "bench.zarr"))
+                config["options"] = {"engine": "file", "file": {"folder": folder, "sync": sync}}
+                found = measured(mpiexec(pairs, "store", config))
+                shutil.rmtree(config["folder"])
+                for kind in ("write",) if sync else ("write", "read"):
+                    times = {
+                        "bytes": found["bytes"],
+                        "read": found[kind],
+                        "limit": found[f"plain {kind}"],
+                    }
+                    how = f"{kind} and sync" if sync else kind
+                    name = f"file, {how}, {pairs} rank{'s' if pairs > 1 else ''}"
+                    yield self.share(name, pairs, times, None, f"a plain file a rank, {how}")
+
     def adios2(self) -> Iterator[Row]:
         """A peer: ADIOS2's SST, driven by our engine of that name."""
         if importlib.util.find_spec("adios2") is None:
@@ -274,6 +294,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "tcp": Bench.tcp,
     "mpi": Bench.mpi,
     "relay": Bench.relay,
+    "file": Bench.file,
     "adios2": Bench.adios2,
 }
 

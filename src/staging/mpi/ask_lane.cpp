@@ -9,15 +9,15 @@
 namespace uzushio::staging::mpi {
 namespace {
 
-/// Pieces asked for ahead, so that the writer never waits for a request.
-constexpr std::size_t most_asked = 32;
-/// Tiles under way: the next one comes while one is unpacked.
-constexpr std::size_t most_under_way = 4;
+/// Tiles under way: enough that the writer does not wait for requests for small pieces.
+constexpr std::size_t most_under_way = 32;
+/// Those of them that take memory: the next one comes while one is unpacked.
+constexpr std::size_t most_buffered = 4;
 
 } // namespace
 
-AskLane::AskLane(Link& link, std::uint32_t channel, int writer, std::vector<const Fetch*> wanted,
-                 Buffers& buffers, Places* places, Outgoing& outgoing)
+AskLane::AskLane(Link& link, std::uint32_t channel, int writer, std::vector<Wanted> wanted,
+                 Buffers& buffers, Places& places, Outgoing& outgoing)
     : link_(link), channel_(channel), writer_(writer), wanted_(std::move(wanted)),
       buffers_(buffers), places_(places), outgoing_(outgoing) {}
 
@@ -38,75 +38,52 @@ AskLane::~AskLane() {
     }
 }
 
-Manner AskLane::manner() const {
-    return {places_ != nullptr, places_ != nullptr ? most_put_bytes : most_tile_bytes};
-}
-
-bool AskLane::done() const { return opened_ == wanted_.size() && !tile_ && under_way_.empty(); }
+bool AskLane::done() const { return asked_ == wanted_.size() && !tile_ && under_way_.empty(); }
 
 bool AskLane::progress() {
     bool moved = finish();
-    moved |= ask();
-    while (under_way_.size() < most_under_way) {
-        if (!tile_ && !open())
-            break;
-        if (tile_ && !start())
-            break;
+    while (under_way_.size() < most_under_way && (tile_ || ask()) && start())
         moved = true;
-    }
+    if (!moved)
+        listen();
     return moved;
 }
 
 bool AskLane::ask() {
-    bool moved = false;
-    for (; asked_ < wanted_.size() && asked_ < opened_ + most_asked; ++asked_) {
-        outgoing_.send(link_.comm(), writer_, tag(channel_, Talk::request),
-                       encode(Wish{wanted_[asked_]->request, manner()}));
-        moved = true;
+    while (!tile_ && asked_ < wanted_.size()) {
+        const auto& [fetch, manner] = wanted_[asked_++];
+        const ArrayView& to = fetch->to;
+        tiles_.emplace(to.count, to.components, to.scalar_bytes, fetch->request.order,
+                       static_cast<std::int64_t>(manner.tile_bytes));
+        tile_ = tiles_->next();
+        if (tile_)
+            outgoing_.send(link_.comm(), writer_, tag(channel_, Talk::request),
+                           encode(Wish{fetch->request, manner}));
     }
-    return moved;
-}
-
-bool AskLane::open() {
-    Received message;
-    if (opened_ == asked_ || !receive(link_.comm(), writer_, tag(channel_, Talk::reply), message))
-        return false;
-    const Message reply = decode_message(message.bytes);
-    if (const auto* error = std::get_if<Error>(&reply))
-        throw StagingError(error->text);
-    const Fetch& fetch = *wanted_[opened_];
-    const auto* data = std::get_if<PieceData>(&reply);
-    if (data == nullptr || data->request != fetch.request.request ||
-        data->bytes != static_cast<std::uint64_t>(fetch.to.bytes()))
-        throw StagingError("Rank " + std::to_string(writer_) +
-                           " of the writer answers something else than it was asked: detach, and "
-                           "attach again.");
-    ++opened_;
-    tiles_.emplace(fetch.to.count, fetch.to.components, fetch.to.scalar_bytes, fetch.request.order,
-                   static_cast<std::int64_t>(manner().tile_bytes));
-    tile_ = tiles_->next();
-    return true;
+    return tile_.has_value();
 }
 
 bool AskLane::start() {
-    const Fetch& fetch = *wanted_[opened_ - 1];
-    UnderWay one{MPI_REQUEST_NULL, tile_->of(fetch.to), fetch.request.order, nullptr, {}};
+    const auto& [fetch, manner] = wanted_[asked_ - 1];
+    UnderWay one{MPI_REQUEST_NULL, tile_->of(fetch->to), fetch->request.order, nullptr, {}};
     std::byte* into = one.to.data;
     auto bytes = static_cast<int>(one.to.bytes());
-    if (places_ != nullptr) {
-        if (places_->empty())
+    if (manner.put) {
+        if (buffered_ == most_buffered || places_.empty())
             return false;
-        one.place = places_->back();
-        places_->pop_back();
+        one.place = places_.back();
+        places_.pop_back();
         outgoing_.send(link_.comm(), writer_, tag(channel_, Talk::grant), encode_grant(*one.place));
         into = nullptr;
         bytes = 0;
     } else if (!is_packed(one.to, one.order)) {
-        one.buffer = buffers_.take();
+        if (buffered_ < most_buffered)
+            one.buffer = buffers_.take();
         if (!one.buffer)
             return false;
         into = one.buffer.get();
     }
+    buffered_ += one.buffer || one.place ? 1 : 0;
     MPI_Irecv(into, bytes, MPI_BYTE, writer_, tag(channel_, Talk::data), link_.comm(),
               &one.request);
     under_way_.push_back(std::move(one));
@@ -122,12 +99,13 @@ bool AskLane::finish() {
         MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
         if (!done)
             return moved;
+        buffered_ -= one.buffer || one.place ? 1 : 0;
         if (one.place) {
             MPI_Win_sync(link_.landing());
             copy(
                 packed_tile<const std::byte>(link_.landed().data() + *one.place, one.to, one.order),
                 one.to);
-            places_->push_back(*one.place);
+            places_.push_back(*one.place);
         } else if (one.buffer) {
             copy(packed_tile<const std::byte>(one.buffer.get(), one.to, one.order), one.to);
             buffers_.give_back(std::move(one.buffer));
@@ -136,6 +114,18 @@ bool AskLane::finish() {
         moved = true;
     }
     return moved;
+}
+
+void AskLane::listen() {
+    Received message;
+    if (!receive(link_.comm(), writer_, tag(channel_, Talk::reply), message))
+        return;
+    const Message reply = decode_message(message.bytes);
+    const auto* error = std::get_if<Error>(&reply);
+    throw StagingError(error != nullptr ? error->text
+                                        : "Rank " + std::to_string(writer_) +
+                                              " of the writer answers something else than it was "
+                                              "asked: detach, and attach again.");
 }
 
 } // namespace uzushio::staging::mpi

@@ -21,12 +21,19 @@ namespace uzushio::staging::mpi {
 /// Places for tiles in this reader's landing window.
 using Places = std::vector<std::uint64_t>;
 
-/// Asks the writer for pieces, and takes the tiles that it sends or puts.
+/// Asks the writer for pieces, and takes the tiles that it sends or puts. They come in the order in
+/// which they were asked for, so that nothing is said before them.
 class AskLane : public Lane {
   public:
-    /// All are used as long as it lives. `places`: those that are free, if tiles are to be put.
-    AskLane(Link& link, std::uint32_t channel, int writer, std::vector<const Fetch*> wanted,
-            Buffers& buffers, Places* places, Outgoing& outgoing);
+    /// A piece, and how it is to be brought.
+    struct Wanted {
+        const Fetch* fetch = nullptr;
+        Manner manner;
+    };
+
+    /// All are used as long as it lives. `places`: those that are free, for tiles that are put.
+    AskLane(Link& link, std::uint32_t channel, int writer, std::vector<Wanted> wanted,
+            Buffers& buffers, Places& places, Outgoing& outgoing);
     AskLane(const AskLane&) = delete;
     AskLane& operator=(const AskLane&) = delete;
     ~AskLane() override;
@@ -44,22 +51,21 @@ class AskLane : public Lane {
     };
 
     bool ask();
-    bool open();
     bool start();
     bool finish();
-    [[nodiscard]] Manner manner() const;
+    void listen();
 
     Link& link_;
     std::uint32_t channel_;
     int writer_;
-    std::vector<const Fetch*> wanted_;
-    std::size_t asked_ = 0;  ///< of them
-    std::size_t opened_ = 0; ///< of them: the writer has said that the values come
+    std::vector<Wanted> wanted_;
+    std::size_t asked_ = 0; ///< of them
     std::optional<TileCutter> tiles_;
-    std::optional<Tile> tile_; ///< the next one, of the piece opened last
+    std::optional<Tile> tile_; ///< the next one, of the piece asked for last
     std::deque<UnderWay> under_way_;
+    std::size_t buffered_ = 0; ///< of them: in a buffer, or at a place
     Buffers& buffers_;
-    Places* places_;
+    Places& places_;
     Outgoing& outgoing_;
 };
 

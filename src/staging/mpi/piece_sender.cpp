@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "staging/copy.hpp"
+#include "staging/decode_error.hpp"
 #include "staging/message_codec.hpp"
 #include "staging/mpi/tags.hpp"
 #include "staging/run_cursor.hpp"
@@ -32,32 +33,38 @@ PieceSender::~PieceSender() {
     }
 }
 
-void PieceSender::answer(const Message& message) {
-    outgoing_.send(link_.comm(), to_, tag(channel_, Talk::reply), encode(message));
+void PieceSender::refuse(ErrorCode code, std::string text) {
+    refused_ = true;
+    outgoing_.send(link_.comm(), to_, tag(channel_, Talk::reply),
+                   encode(Message(Error{code, std::move(text)})));
 }
 
 void PieceSender::take(std::span<const std::byte> bytes) {
+    if (refused_)
+        return;
     try {
         const Wish wish = decode_wish(bytes);
         const PieceRequest& request = wish.request;
         auto step = steps_.find(request.sequence);
         if (!step)
-            return answer(Error{ErrorCode::gone, "Step " + std::to_string(request.sequence) +
-                                                     " is no longer on rank " +
-                                                     std::to_string(rank_) + " of the writer."});
+            return refuse(ErrorCode::gone, "Step " + std::to_string(request.sequence) +
+                                               " is no longer on rank " + std::to_string(rank_) +
+                                               " of the writer.");
         const auto view = select(*step, static_cast<std::uint32_t>(rank_), request);
+        if (wish.manner.tile_bytes > most_tile_bytes && !is_packed(view, request.order))
+            throw DecodeError("A request for a piece with gaps asks for tiles of " +
+                              std::to_string(wish.manner.tile_bytes) + " bytes.");
         Job job{wish,
                 std::move(step),
                 view,
                 {view.count, view.components, view.scalar_bytes, request.order,
                  static_cast<std::int64_t>(wish.manner.tile_bytes)},
                 {}};
-        answer(PieceData{request.request, 0, static_cast<std::uint64_t>(view.bytes()), {}});
         job.tile = job.tiles.next();
         if (job.tile)
             jobs_.push_back(std::move(job));
     } catch (const StagingError& error) { // what decoding and selecting find
-        answer(Error{ErrorCode::request, error.what()});
+        refuse(ErrorCode::request, error.what());
     }
 }
 

@@ -28,6 +28,8 @@ class PieceSender {
     PieceSender& operator=(const PieceSender&) = delete;
     ~PieceSender(); ///< abandons what is under way
 
+    /// After a wish that cannot be granted all others are ignored: what comes is told by its order
+    /// alone, and the reader has to attach again.
     void take(std::span<const std::byte> wish);
     /// The reader allows a tile to be put at a place in its landing window (encode_grant).
     void grant(std::span<const std::byte> bytes);
@@ -50,7 +52,7 @@ class PieceSender {
         std::shared_ptr<std::byte[]> buffer;
     };
 
-    void answer(const Message& message);
+    void refuse(ErrorCode code, std::string text);
     /// Returns false if there is no buffer or no place for it now.
     bool send(Job& job);
     bool put(Job& job);
@@ -65,6 +67,7 @@ class PieceSender {
     std::deque<Job> jobs_;
     std::deque<UnderWay> under_way_;
     std::deque<std::uint64_t> grants_;
+    bool refused_ = false;
 };
 
 } // namespace uzushio::staging::mpi

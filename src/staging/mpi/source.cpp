@@ -95,19 +95,32 @@ void MpiSource::release(std::uint64_t sequence) { say(Release{sequence}); }
 std::unique_ptr<Lane> MpiSource::lane(const Announce& step, std::uint32_t writer,
                                       const std::vector<const Fetch*>& wanted) {
     const SegmentPlace place = writer < step.places.size() ? step.places[writer] : SegmentPlace{};
-    if (mode_ != MpiMode::pull || place.process == 0)
-        return std::make_unique<AskLane>(*link_, channel_, static_cast<int>(writer), wanted,
-                                         buffers_, mode_ == MpiMode::push ? &places_ : nullptr,
-                                         outgoing_);
     // An address of the writer's process: reckoned with, never looked at.
     const std::span<const std::byte> segment(
         reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(place.handle)), place.bytes);
-    std::vector<GetLane::Wanted> pieces;
-    for (const Fetch* fetch : wanted)
-        pieces.push_back(
-            {fetch->to, select(step.step, writer, fetch->request, segment), fetch->request.order});
-    return std::make_unique<GetLane>(*link_, channel_, static_cast<int>(writer), std::move(pieces),
-                                     buffers_, outgoing_);
+    const auto from = [&](const Fetch& fetch) {
+        return select(step.step, writer, fetch.request, segment);
+    };
+    if (mode_ == MpiMode::pull && place.process != 0) {
+        std::vector<GetLane::Wanted> pieces;
+        for (const Fetch* fetch : wanted)
+            pieces.push_back({fetch->to, from(*fetch), fetch->request.order});
+        return std::make_unique<GetLane>(*link_, channel_, static_cast<int>(writer),
+                                         std::move(pieces), buffers_, outgoing_);
+    }
+    std::vector<AskLane::Wanted> pieces;
+    for (const Fetch* fetch : wanted) {
+        const Order order = fetch->request.order;
+        Manner manner{mode_ == MpiMode::push, most_tile_bytes};
+        if (manner.put)
+            manner.tile_bytes = most_put_bytes;
+        else if (place.process != 0 && is_packed(fetch->to, order) &&
+                 is_packed(from(*fetch), order))
+            manner.tile_bytes = most_straight_bytes;
+        pieces.push_back({fetch, manner});
+    }
+    return std::make_unique<AskLane>(*link_, channel_, static_cast<int>(writer), std::move(pieces),
+                                     buffers_, places_, outgoing_);
 }
 
 void MpiSource::fetch(const Announce& step, std::span<const Fetch> wanted,

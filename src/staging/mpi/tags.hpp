@@ -17,7 +17,7 @@ enum class Talk : std::uint8_t {
     request, ///< any rank of the reader to any of the writer: PieceRequest and its Manner
     grant,   ///< the same way: where in the reader's memory the next tile may be put
     hurry,   ///< the same way: so many bytes will be got; none: they were
-    reply,   ///< back: PieceData or Error, before the values
+    reply,   ///< back: Error, and no values any more
     data,    ///< back: a tile's values, or, empty, that they were put
 };
 

@@ -40,7 +40,7 @@ Wish decode_wish(std::span<const std::byte> bytes) {
     exchange(manner, wish.manner);
     manner.finish();
     if (wish.manner.tile_bytes == 0 ||
-        wish.manner.tile_bytes > (wish.manner.put ? most_put_bytes : most_tile_bytes))
+        wish.manner.tile_bytes > (wish.manner.put ? most_put_bytes : most_straight_bytes))
         throw DecodeError("A request for a piece asks for tiles of " +
                           std::to_string(wish.manner.tile_bytes) + " bytes.");
     return wish;

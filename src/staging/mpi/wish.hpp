@@ -17,8 +17,11 @@ struct Manner {
     bool operator==(const Manner&) const = default;
 };
 
-/// Most that a reader may ask for in a tile: writers pack into buffers of this size.
+/// Most of a tile that is packed: writers have buffers of this size.
 inline constexpr std::uint64_t most_tile_bytes = std::uint64_t{4} << 20;
+/// Most of one that goes from where the values are to where they belong. MPI moves such a message
+/// best if it is long; it must not take so long that the reader thinks its writer silent.
+inline constexpr std::uint64_t most_straight_bytes = std::uint64_t{256} << 20;
 /// The same for tiles that are put: a reader has room for eight.
 inline constexpr std::uint64_t most_put_bytes = std::uint64_t{2} << 20;
 

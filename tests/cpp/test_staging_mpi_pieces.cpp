@@ -1,0 +1,214 @@
+// ranks: 2
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "staging/held_steps.hpp"
+#include "staging/mpi/job.hpp"
+#include "staging/mpi/link.hpp"
+#include "staging/mpi/piece_sender.hpp"
+#include "staging/mpi/source.hpp"
+#include "staging/mpi/tags.hpp"
+#include "staging/staging_error.hpp"
+
+namespace uzushio::staging::mpi {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Bytes of values: more than a tile that is packed may have.
+constexpr Extent large{60, 100, 150};
+static_assert(60 * 100 * 150 * 8 > most_tile_bytes);
+constexpr std::int64_t gap = 24; ///< bytes after each row of an array with gaps
+constexpr std::uint64_t sequence = 3;
+
+class Memory : public Segment {
+  public:
+    explicit Memory(std::size_t bytes) : bytes_(bytes) {}
+    std::span<std::byte> bytes() override { return bytes_; }
+
+  private:
+    std::vector<std::byte> bytes_;
+};
+
+Layout layout(bool gaps) {
+    const std::int64_t row = large[2] * 8 + (gaps ? gap : 0);
+    return {{large[1] * row, row, 8}, 8};
+}
+
+std::size_t bytes_of(bool gaps) {
+    return static_cast<std::size_t>(large[0] * layout(gaps).strides[0]);
+}
+
+double& value(std::byte* data, const Layout& layout, std::int64_t z, std::int64_t y,
+              std::int64_t x) {
+    return *reinterpret_cast<double*>(data + z * layout.strides[0] + y * layout.strides[1] +
+                                      x * layout.strides[2]);
+}
+
+double expected(bool gaps, std::int64_t z, std::int64_t y, std::int64_t x) {
+    return (gaps ? 1e9 : 0.0) + static_cast<double>((z * 1000 + y) * 1000 + x);
+}
+
+/// Rank 0's step of two blocks, the second of which is stored with gaps.
+StepInfo two_blocks() {
+    StepInfo step;
+    step.coordsets = {{"mesh", UniformCoords{}}};
+    step.topologies = {{"mesh", 0, 3, {{}, {2 * large[0], large[1], large[2]}}}};
+    step.fields = {{"u", 0, Association::element, ScalarType::float64, 1, {}}};
+    for (const bool gaps : {false, true}) {
+        Block block = Block::with_elements({{gaps ? large[0] : 0, 0, 0}, large});
+        block.id = gaps ? 1 : 0;
+        StoredArray array;
+        array.offset = gaps ? bytes_of(false) : 0;
+        array.layout = layout(gaps);
+        block.arrays = {array};
+        step.blocks.push_back(block);
+    }
+    validate(step);
+    return step;
+}
+
+std::shared_ptr<const HeldStep> filled() {
+    auto memory = std::make_shared<Memory>(bytes_of(false) + bytes_of(true));
+    for (const bool gaps : {false, true})
+        for (std::int64_t z = 0; z < large[0]; ++z)
+            for (std::int64_t y = 0; y < large[1]; ++y)
+                for (std::int64_t x = 0; x < large[2]; ++x)
+                    value(memory->bytes().data() + (gaps ? bytes_of(false) : 0), layout(gaps), z, y,
+                          x) = expected(gaps, z, y, x);
+    return std::make_shared<const HeldStep>(
+        HeldStep{sequence, std::make_shared<StepInfo>(two_blocks()), 0, memory});
+}
+
+/// What a reader knows of it.
+Announce announced() {
+    Announce step;
+    step.sequence = sequence;
+    step.step = two_blocks();
+    step.places = {{1, 4096, bytes_of(false) + bytes_of(true), 0}};
+    return step;
+}
+
+PieceRequest request(std::uint32_t block) {
+    PieceRequest request;
+    request.request = block;
+    request.sequence = sequence;
+    request.block = block;
+    request.source = {{}, large};
+    request.components = 1;
+    request.order = Order::interleaved;
+    return request;
+}
+
+int world_rank() {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
+/// Serve a reader as the service's thread does, until it leaves; returns how tiles were wished.
+std::vector<Manner> serve(Link& link, std::uint32_t channel, const HeldSteps& steps) {
+    Buffers buffers(most_tile_bytes, 8);
+    Outgoing outgoing;
+    PieceSender sender(link, channel, 0, link.reader(0), steps, buffers, outgoing);
+    std::vector<Manner> manners;
+    Received message;
+    for (bool left = false; !left;) {
+        left = receive(link.comm(), MPI_ANY_SOURCE, tag(channel, Talk::up), message);
+        while (receive(link.comm(), MPI_ANY_SOURCE, tag(channel, Talk::request), message)) {
+            manners.push_back(decode_wish(message.bytes).manner);
+            sender.take(message.bytes);
+        }
+        if (!sender.progress())
+            std::this_thread::sleep_for(10us);
+        outgoing.sweep();
+    }
+    return manners;
+}
+
+TEST(StagingMpiPieces, ComeInOneMessageIfNeitherSideHasGapsAndElseInTiles) {
+    const auto link = Link::between({0}, {1});
+    if (world_rank() == 0) {
+        HeldSteps steps;
+        steps.put(filled());
+        std::vector<std::uint64_t> tiles;
+        for (const Manner& manner : serve(*link, 1, steps))
+            tiles.push_back(manner.tile_bytes);
+        EXPECT_EQ(tiles, (std::vector<std::uint64_t>{most_straight_bytes, most_tile_bytes,
+                                                     most_tile_bytes, most_tile_bytes}));
+        return;
+    }
+    MpiSource source(link, 1, MpiMode::two_sided);
+    for (const bool gaps_here : {false, true}) {
+        std::vector<std::vector<std::byte>> found(2, std::vector<std::byte>(bytes_of(gaps_here)));
+        std::vector<Fetch> wanted;
+        for (std::uint32_t block = 0; block < 2; ++block)
+            wanted.push_back(
+                {0, request(block), {found[block].data(), large, layout(gaps_here), 1, 8}});
+        source.fetch(announced(), wanted, 60s);
+        std::size_t wrong = 0;
+        for (const bool gaps : {false, true})
+            for (std::int64_t z = 0; z < large[0]; ++z)
+                for (std::int64_t y = 0; y < large[1]; ++y)
+                    for (std::int64_t x = 0; x < large[2]; ++x)
+                        wrong += value(found[gaps ? 1 : 0].data(), layout(gaps_here), z, y, x) !=
+                                 expected(gaps, z, y, x);
+        EXPECT_EQ(wrong, 0u) << "into an array " << (gaps_here ? "with" : "without") << " gaps";
+    }
+}
+
+TEST(StagingMpiPieces, OfAStepThatIsGoneAreRefusedAndSoIsWhatFollows) {
+    const auto link = Link::between({0}, {1});
+    if (world_rank() == 0) {
+        const HeldSteps none;
+        EXPECT_EQ(serve(*link, 2, none).size(), 2u);
+        return;
+    }
+    MpiSource source(link, 2, MpiMode::two_sided);
+    std::vector<std::byte> found(bytes_of(false));
+    const Fetch one{0, request(0), {found.data(), large, layout(false), 1, 8}};
+    const Fetch both[] = {one, one};
+    const auto text_of_fetch = [&] {
+        try {
+            source.fetch(announced(), both, 60s);
+        } catch (const StagingError& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    EXPECT_NE(text_of_fetch().find("Step 3 is no longer on rank 0"), std::string::npos);
+    EXPECT_NE(text_of_fetch().find("attach again"), std::string::npos);
+}
+
+TEST(StagingMpiPieces, WithGapsAreRefusedInTilesThatAreTooLargeToPack) {
+    const auto link = Link::between({0}, {1});
+    if (world_rank() == 0) {
+        HeldSteps steps;
+        steps.put(filled());
+        EXPECT_EQ(serve(*link, 3, steps).size(), 1u);
+        return;
+    }
+    Outgoing outgoing;
+    outgoing.send(link->comm(), 0, tag(3, Talk::request),
+                  encode(Wish{request(1), {false, most_straight_bytes}}));
+    Received reply;
+    while (!receive(link->comm(), 0, tag(3, Talk::reply), reply))
+        std::this_thread::sleep_for(100us);
+    const Message message = decode_message(reply.bytes);
+    ASSERT_TRUE(std::holds_alternative<Error>(message));
+    EXPECT_EQ(std::get<Error>(message).code, ErrorCode::request);
+    outgoing.send(link->comm(), 0, tag(3, Talk::up), std::vector<std::byte>(1));
+    while (!outgoing.sweep())
+        std::this_thread::sleep_for(100us);
+}
+
+} // namespace
+} // namespace uzushio::staging::mpi
