@@ -229,8 +229,13 @@ class ZarrSeries:
             dtype=variable.dtype,
             fill_value=variable.dtype.type(nothing),
             dimension_names=tuple(names),
-            attributes=dict(variable.attributes),
+            attributes={**variable.attributes, "coordinates": " ".join(self._beside())},
         )
+
+    def _beside(self) -> list[str]:
+        """Coordinates that xarray would not find by the names of axes."""
+        lines = self.frame.dropped if self.frame.lines is not None else ()
+        return ["step", *(_AXES[axis] for axis in lines)]
 
     def _commit(self, index: int, time: float) -> None:
         """Make the step count."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 #: Key in the file to "module:Class".
 ACTIONS: dict[str, str] = {
     "count": "uzushio.pipeline.actions.count:Count",
+    "extract": "uzushio.pipeline.actions.extract:Extract",
 }
 
 

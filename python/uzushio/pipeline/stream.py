@@ -34,6 +34,8 @@ class Grid:
         coordinate_field: of a curvilinear mesh: the field with the vertices' x, y and z.
         periodic: the axes ("xy", say) along which the first point follows the last one, at the
             distance of the others; from the stream's attribute of this name.
+        faces: where the points are centres of elements that lie along lines: the coordinates of
+            the mesh's vertices, one more along each axis.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Grid:
     coordinates: Coordinates | None = field(default=None, repr=False)
     coordinate_field: str | None = None
     periodic: str = ""
+    faces: Coordinates | None = field(default=None, repr=False)
 
     @property
     def cells(self) -> Box:
@@ -84,7 +87,14 @@ class Grid:
             z, y, x = (0.5 * (line[1:] + line[:-1]) if len(line) > 1 else line for line in lines)
             lines = (z, y, x)
         return Grid(
-            f"{mesh.name} (elements)", mesh.name, True, mesh.elements, lines, None, periodic
+            f"{mesh.name} (elements)",
+            mesh.name,
+            True,
+            mesh.elements,
+            lines,
+            None,
+            periodic,
+            mesh.coordinates,
         )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uzushio.channel import reference
 from uzushio.channel.figures import pictures, plots
 from uzushio.channel.figures.pictures import Slices
-from uzushio.channel.figures.style import style, write
+from uzushio.figure_style import style, write
 
 if TYPE_CHECKING:
     import xarray as xr

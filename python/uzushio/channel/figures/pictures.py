@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from uzushio.channel.figures.style import sheet
+from uzushio.figure_style import sheet
 
 #: Fluctuations in units of u_tau at the ends of the colour map; smaller if the flow is calm.
 STRONGEST = 3.0

@@ -13,7 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from uzushio.channel.figures.pictures import Slices
-from uzushio.channel.figures.style import (
+from uzushio.channel.reference import Profiles
+from uzushio.figure_style import (
     AMBER,
     BLACK,
     BLUE,
@@ -24,7 +25,6 @@ from uzushio.channel.figures.style import (
     PURPLE,
     sheet,
 )
-from uzushio.channel.reference import Profiles
 
 if TYPE_CHECKING:
     import xarray as xr

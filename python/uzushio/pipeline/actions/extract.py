@@ -1,0 +1,181 @@
+"""Action `extract`: planes, lines, boxes and strides of fields, as Zarr and VTKHDF."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from uzushio.case import Section
+from uzushio.collective import system_sentence
+from uzushio.errors import OutputError, PipelineError
+from uzushio.extracts.frame import Frame, Variable
+from uzushio.extracts.spread import Spread
+from uzushio.extracts.zarr_series import ZarrSeries
+from uzushio.pipeline.action import Action
+from uzushio.pipeline.need import Need
+from uzushio.pipeline.where import Selection, Where
+from uzushio.staging.box import Triple
+
+if TYPE_CHECKING:
+    from uzushio.extracts.vtkhdf_series import VtkhdfSeries
+    from uzushio.pipeline.context import Context
+    from uzushio.pipeline.stream import Stream
+
+_SUFFIXES = (".zarr", ".vtkhdf", ".hdf")
+
+
+class ExtractSettings(Where):
+    """What to write, and where."""
+
+    fields: list[str] = Field(min_length=1, description="names of fields and sources")
+    to: list[str] = Field(
+        [], description="files: NAME.zarr, NAME.vtkhdf; the action's name with .zarr if not given"
+    )
+    precision: Literal["stored", "single"] = Field(
+        "stored", description="single: numbers of four bytes"
+    )
+    chunks: tuple[int, int, int] | None = Field(
+        None, description="points of a chunk of Zarr along z, y, x"
+    )
+    compatible: bool = Field(
+        False,
+        description="VTKHDF for ParaView before 6.2: cells one by one where it knows no other",
+    )
+
+    @field_validator("to", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: object) -> object:
+        return [value] if isinstance(value, str) else value
+
+    @field_validator("to")
+    @classmethod
+    def _known(cls, value: list[str]) -> list[str]:
+        for name in value:
+            if not name.endswith(_SUFFIXES):
+                raise ValueError(f"{name} must end in .zarr or .vtkhdf")
+            if Path(name).name.removesuffix(Path(name).suffix) == "":
+                raise ValueError(f"{name} has no name before its ending")
+        return value
+
+    @field_validator("chunks")
+    @classmethod
+    def _positive(cls, value: tuple[int, int, int] | None) -> tuple[int, int, int] | None:
+        if value is not None and min(value) < 1:
+            raise ValueError("must be three numbers from 1 on")
+        return value
+
+
+class Extract(Action[ExtractSettings]):
+    """Writes the same points of the same fields at each step that it runs at."""
+
+    settings_model: ClassVar[type[Section]] = ExtractSettings
+    _selection: Selection
+    _need: Need
+    _stores: list[ZarrSeries | VtkhdfSeries]
+
+    def prepare(self, stream: Stream) -> Sequence[Need]:
+        """Find the points, and make sure that they can be written."""
+        settings = self.settings
+        for name in settings.fields:
+            stream.quantity(name)
+        if len(set(settings.fields)) < len(settings.fields):
+            raise PipelineError("a field is named twice; name each once")
+        self._selection = settings.on(stream.grid_of(settings.fields[0]))
+        names = list(settings.fields)
+        if self._selection.grid.coordinate_field not in (None, *names):
+            names.append(str(self._selection.grid.coordinate_field))
+        self._need = Need(tuple(names), region=self._selection.region)
+        frame = self._frame(stream, names)
+        self._files = [self.setup.folder / one for one in settings.to or [f"{self.name}.zarr"]]
+        self._stores = [self._store(file, frame) for file in self._files]
+        self._names = {name: _plain(name) for name in names}
+        self._steps = 0
+        return [self._need]
+
+    def _frame(self, stream: Stream, names: list[str]) -> Frame:
+        variables = {}
+        for name in names:
+            quantity = stream.quantity(name)
+            dtype = quantity.dtype
+            if self.settings.precision == "single" and dtype == np.float64:
+                dtype = np.dtype(np.float32)
+            told = {"units": quantity.unit, "long_name": quantity.description}
+            told = {key: value for key, value in told.items() if value}
+            variables[_plain(name)] = Variable(_plain(name), dtype, quantity.components, told)
+        selection = self._selection
+        return Frame(selection.count, variables, selection.lines, selection.dropped, self._title())
+
+    def _title(self) -> Mapping[str, Any]:
+        return {"title": self.name, "source": "uzushio"}
+
+    def _store(self, file: Path, frame: Frame) -> ZarrSeries | VtkhdfSeries:
+        if file.suffix == ".zarr":
+            chunks: Triple | None = self.settings.chunks
+            return ZarrSeries(file, frame, chunks)
+        from uzushio.extracts.vtkhdf_layout import kind_of
+        from uzushio.extracts.vtkhdf_series import VtkhdfSeries
+
+        try:
+            return VtkhdfSeries(file, frame, kind_of(frame, self.settings.compatible))
+        except OutputError as error:
+            raise PipelineError(str(error).removesuffix(".")) from error
+
+    def run(self, context: Context) -> None:
+        """Add the step to all stores; one that fails does not keep the others from it."""
+        found = [
+            (part, place)
+            for part in context.parts(self._need)
+            if (place := self._selection.of(part)) is not None
+        ]
+        spread = Spread(context.comm, [box for _, (box, _) in found])
+        values = {
+            plain: [part.owned(name)[places] for part, (_, places) in found]
+            for name, plain in self._names.items()
+        }
+        failures = []
+        for store in self._stores:
+            try:
+                with context.stage(f"write {store.path.suffix[1:]}"):
+                    if isinstance(store, ZarrSeries):
+                        store.append(context.index, context.time, spread, values)
+                    else:
+                        corners = values.get(
+                            _plain(self._selection.grid.coordinate_field or ""), []
+                        )
+                        store.append(context.index, context.time, spread, values, corners)
+            except OutputError as error:
+                failures.append(str(error))
+        if failures:
+            raise OutputError(" ".join(failures))
+        self._steps += 1
+
+    def close(self) -> None:
+        """Make one file of each VTKHDF series."""
+        for store in self._stores if self.setup.comm.rank == 0 else ():
+            if isinstance(store, ZarrSeries):
+                continue
+            try:
+                store.merge()
+            except OSError as error:
+                self.setup.say(
+                    f"{store.path} stays in pieces: keep {store.parts.name} beside it "
+                    f"({system_sentence(error).removesuffix('.')})."
+                )
+
+    def summary(self) -> Mapping[str, Any]:
+        """The files, and how much is in them."""
+        return {
+            "files": [str(file.relative_to(self.setup.folder)) for file in self._files],
+            "steps": self._steps,
+            "points": int(np.prod(self._selection.count)),
+            "bytes": sum(store.bytes for store in self._stores),
+        }
+
+
+def _plain(name: str) -> str:
+    """A field's name as one that stands for no path."""
+    return name.replace("/", "%2F")

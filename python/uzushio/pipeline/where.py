@@ -1,0 +1,201 @@
+"""Which points of a grid an action takes, as a file says it: planes, lines, boxes, strides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from uzushio.case import Section
+from uzushio.errors import PipelineError
+from uzushio.extracts.frame import Lines
+from uzushio.pipeline.need import Part
+from uzushio.pipeline.stream import Grid
+from uzushio.staging.box import Box, Triple
+
+Axis = Literal["x", "y", "z"]
+Stride = Annotated[int, Field(gt=0)]
+AXES: tuple[Axis, Axis, Axis] = ("z", "y", "x")
+
+
+class Where(Section):
+    """A part of a grid; without any key all of it."""
+
+    at: dict[Axis, float] = Field(
+        {}, description="axis: position; the nearest points: a plane, with two axes a line"
+    )
+    within: dict[Axis, tuple[float, float]] = Field({}, description="axis: [from, to]")
+    at_index: dict[Axis, int] = Field({}, description="axis: index of points, from 0")
+    within_index: dict[Axis, tuple[int, int]] = Field(
+        {}, description="axis: [first, last] index of points"
+    )
+    stride: Stride | dict[Axis, Stride] = Field(1, description="take one point in so many")
+
+    @model_validator(mode="after")
+    def _once(self) -> Self:
+        seen: dict[str, str] = {}
+        for key in ("at", "within", "at_index", "within_index"):
+            for axis in getattr(self, key):
+                if axis in seen:
+                    raise ValueError(f"{axis} is chosen by {seen[axis]} and by {key}; keep one")
+                seen[axis] = key
+        return self
+
+    def on(self, grid: Grid) -> Selection:
+        """The points that are meant.
+
+        Raises:
+            PipelineError: they lie outside the grid; without place and full stop.
+        """
+        start, count, stride, dropped = [], [], [], []
+        for number, axis in enumerate(AXES):
+            first, points = grid.points.start[number], grid.points.count[number]
+            step = self.stride if isinstance(self.stride, int) else self.stride.get(axis, 1)
+            if axis in self.at or axis in self.at_index:
+                low = high = self._single(grid, number)
+                dropped.append(number)
+            elif axis in self.within or axis in self.within_index:
+                low, high = self._range(grid, number)
+            else:
+                low, high = 0, points - 1
+            start.append(first + low)
+            stride.append(step if high > low else 1)
+            count.append((high - low) // stride[-1] + 1)
+        return Selection(grid, _triple(start), _triple(count), _triple(stride), tuple(dropped))
+
+    def _single(self, grid: Grid, number: int) -> int:
+        axis, points = AXES[number], grid.points.count[number]
+        if axis in self.at_index:
+            return _index(self.at_index[axis], axis, points, grid)
+        return nearest(grid, axis, self.at[axis])
+
+    def _range(self, grid: Grid, number: int) -> tuple[int, int]:
+        axis, points = AXES[number], grid.points.count[number]
+        if axis in self.within_index:
+            low, high = (_index(i, axis, points, grid) for i in self.within_index[axis])
+            if low > high:
+                raise PipelineError(f"within_index.{axis} must go from less to more")
+            return low, high
+        begin, end = self.within[axis]
+        line = line_of(grid, axis)
+        inside = np.flatnonzero((line >= begin) & (line <= end))
+        if not inside.size:
+            raise PipelineError(
+                f"no points have {axis} from {begin:g} to {end:g}; those of {grid.name} reach "
+                f"from {line[0]:g} to {line[-1]:g}"
+            )
+        return int(inside[0]), int(inside[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Points of a grid on a lattice of their own, whose indices begin at 0.
+
+    Attributes:
+        grid: that they are of.
+        start: index in the grid of the first point, along z, y, x.
+        count: of points.
+        stride: between them.
+        dropped: axes along which one position was asked for.
+    """
+
+    grid: Grid
+    start: Triple
+    count: Triple
+    stride: Triple
+    dropped: tuple[int, ...] = ()
+
+    @property
+    def region(self) -> Box:
+        """All points of the grid between the first and the last one."""
+        z, y, x = ((n - 1) * s + 1 for n, s in zip(self.count, self.stride, strict=True))
+        return Box(self.start, (z, y, x))
+
+    @property
+    def lines(self) -> Lines | None:
+        """Coordinates along z, y, x; None if the grid is curvilinear."""
+        if self.grid.coordinates is None:
+            return None
+        z, y, x = (
+            np.asarray(line[::step], np.float64)
+            for line, step in zip(self.grid.lines(self.region), self.stride, strict=True)
+        )
+        return z, y, x
+
+    def of(self, part: Part) -> tuple[Box, tuple[slice, slice, slice]] | None:
+        """Which of the points a part has.
+
+        Returns:
+            Their indices in the selection, and where they are in the part's `owned` arrays; None
+            if there are none.
+        """
+        start, count, places = [], [], []
+        for axis in range(3):
+            own, step = part.points, self.stride[axis]
+            low = max(0, -(-(own.start[axis] - self.start[axis]) // step))
+            high = min(self.count[axis], -(-(own.stop[axis] - self.start[axis]) // step))
+            if high <= low:
+                return None
+            begin = self.start[axis] + low * step - own.start[axis]
+            places.append(slice(begin, begin + (high - low - 1) * step + 1, step))
+            start.append(low)
+            count.append(high - low)
+        return Box(_triple(start), _triple(count)), (places[0], places[1], places[2])
+
+
+def line_of(grid: Grid, axis: Axis) -> np.ndarray:
+    """The coordinates of all points along an axis.
+
+    Raises:
+        PipelineError: the grid is curvilinear.
+    """
+    if grid.coordinates is None:
+        raise PipelineError(
+            f"{grid.name} is curvilinear and has no positions along its axes; choose by "
+            "at_index and within_index"
+        )
+    return grid.coordinates[AXES.index(axis)]
+
+
+def nearest(grid: Grid, axis: Axis, position: float) -> int:
+    """The index, from 0, of the point nearest to a position.
+
+    Positions up to half a distance of points beyond the last ones count for these; along a
+    periodic axis all do.
+
+    Raises:
+        PipelineError: the position lies outside.
+    """
+    line = line_of(grid, axis)
+    if len(line) == 1:
+        return 0
+    below, above = 0.5 * (line[1] - line[0]), 0.5 * (line[-1] - line[-2])
+    if axis in grid.periodic:
+        period = line[-1] - line[0] + 2.0 * above
+        position = (position - line[0]) % period + line[0]
+        if position > line[-1] + above:
+            return 0
+    elif not line[0] - below <= position <= line[-1] + above:
+        raise PipelineError(
+            f"{axis} = {position:g} lies outside {grid.name}, whose points reach from "
+            f"{line[0]:g} to {line[-1]:g}"
+        )
+    return int(np.abs(line - position).argmin())
+
+
+def shape_of(words: Mapping[str, object]) -> str:
+    """For messages: "z = 0.5, y = 1"."""
+    return ", ".join(f"{axis} = {value}" for axis, value in words.items())
+
+
+def _index(given: int, axis: str, points: int, grid: Grid) -> int:
+    if not 0 <= given < points:
+        raise PipelineError(f"{axis} has the indices 0 to {points - 1} on {grid.name}, not {given}")
+    return given
+
+
+def _triple(values: list[int]) -> Triple:
+    return values[0], values[1], values[2]
