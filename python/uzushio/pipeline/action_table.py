@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 
 #: Key in the file to "module:Class".
 ACTIONS: dict[str, str] = {
+    "picture": "uzushio.pipeline.actions.picture:Picture",
+    "movie": "uzushio.pipeline.actions.movie:Movie",
+    "slice": "uzushio.pipeline.actions.layers:Slice",
+    "isosurface": "uzushio.pipeline.actions.layers:Isosurface",
+    "volume": "uzushio.pipeline.actions.layers:Volume",
     "count": "uzushio.pipeline.actions.count:Count",
     "extract": "uzushio.pipeline.actions.extract:Extract",
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from uzushio.collective import collective
 
@@ -53,6 +53,7 @@ class Setup:
         say: tells the user a sentence (on rank 0; does nothing elsewhere).
         file: all of the pipeline's file.
         timings: of this rank.
+        shared: what actions of one kind use together, by a key of theirs.
     """
 
     comm: MPI.Comm
@@ -62,6 +63,7 @@ class Setup:
     say: Callable[[str], None]
     file: PipelineFile
     timings: Timings = field(default_factory=Timings)
+    shared: dict[object, Any] = field(default_factory=dict)
 
 
 class Values(Protocol):

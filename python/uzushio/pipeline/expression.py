@@ -156,6 +156,9 @@ class FieldExpression:
         """
         import numexpr
 
+        from uzushio.raycast import default_threads
+
+        numexpr.set_num_threads(default_threads())
         known = {variable: values[name] for name, variable in self._variables.items()}
         try:
             found = numexpr.evaluate(

@@ -13,6 +13,7 @@ from uzushio.pipeline.action_table import ACTIONS, action_class
 from uzushio.pipeline.sources import SourceSettings
 from uzushio.pipeline.trigger import When
 from uzushio.registry import unknown
+from uzushio.render.view import View
 from uzushio.yaml_document import Document
 
 OnError = Literal["continue", "stop"]
@@ -37,9 +38,10 @@ class PipelineFile(Section):
         "continue", description="after an action fails: the others go on, or all stops"
     )
     sources: dict[Name, SourceSettings] = Field(default_factory=dict)
+    views: dict[Name, View] = Field(default_factory=dict)
     actions: list[Any] = Field(min_length=1)
 
-    @field_validator("sources", mode="before")
+    @field_validator("sources", "views", mode="before")
     @classmethod
     def _none(cls, given: Any) -> Any:
         return {} if given is None else given

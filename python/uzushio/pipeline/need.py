@@ -25,12 +25,15 @@ class Need:
         ghosts: layers of points around what belongs to a part, as far as the grid goes.
         cells: whether the parts must hold all corners of their cells, as drawing takes, or points
             alone, as sums do.
+        distance: in coordinates, how far around what belongs to a part points are stored, besides
+            the ghosts.
         region: indices of the grid that are looked at; None for all.
     """
 
     fields: tuple[str, ...]
     ghosts: int = 0
     cells: bool = False
+    distance: float = 0.0
     region: Box | None = None
 
 

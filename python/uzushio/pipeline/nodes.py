@@ -12,6 +12,7 @@ from uzushio import _core
 from uzushio.pipeline.expression import FieldExpression
 from uzushio.pipeline.stencils import AxisStencil, derivative, interpolation
 from uzushio.pipeline.stream import Grid, Quantity
+from uzushio.raycast import default_threads
 from uzushio.staging.box import Box
 
 #: Values and the box of global indices that they are of.
@@ -185,10 +186,11 @@ class Gradient(Derivatives):
         field = _typed(_inside(values[self.of[0]], taken), dtype)
         if self._axis is not None and not mesh:
             out = allocate(box.count, dtype)
-            _core.pipeline.combine(field, self._axis, tables[self._axis], offset, out)
+            table = tables[self._axis]
+            _core.pipeline.combine(field, self._axis, table, offset, out, default_threads())
             return out
         whole = allocate((3, *box.count), dtype)
-        _core.pipeline.gradient(field, tables, offset, list(whole), mesh)
+        _core.pipeline.gradient(field, tables, offset, list(whole), mesh, default_threads())
         return np.moveaxis(whole, 0, -1) if self._axis is None else whole[2 - self._axis]
 
 
@@ -205,7 +207,9 @@ class VelocityGradient(Derivatives):
         dtype, components = self.quantity.dtype, self.quantity.components
         velocity = [_typed(_inside(values[name], taken), dtype) for name in self.of[:3]]
         out = allocate((components, *box.count), dtype)
-        _core.pipeline.velocity_gradient(self._kind, velocity, tables, offset, list(out), mesh)
+        _core.pipeline.velocity_gradient(
+            self._kind, velocity, tables, offset, list(out), mesh, default_threads()
+        )
         return out[0] if components == 1 else np.moveaxis(out, 0, -1)
 
 
@@ -266,6 +270,6 @@ class Resampled(Node):
             shape = list(values.shape)
             shape[axis] = box.count[axis]
             out = (allocate if axis == axes[-1] else np.empty)(tuple(shape), values.dtype)
-            _core.pipeline.combine(values, axis, table, (0, 0, 0), out)
+            _core.pipeline.combine(values, axis, table, (0, 0, 0), out, default_threads())
             values = out
         return values

@@ -48,14 +48,20 @@ def contains(outer: Box, inner: Box) -> bool:
     )
 
 
-def grown(box: Box, lower: int, upper: int, whole: Box) -> Box:
-    """The box with more points below and above along each axis, as far as there are any."""
-    z, y, x = (max(s - lower, w) for s, w in zip(box.start, whole.start, strict=True))
-    nz, ny, nx = (
-        min(e + upper, w) - start
-        for e, w, start in zip(box.stop, whole.stop, (z, y, x), strict=True)
-    )
-    return Box((z, y, x), (nz, ny, nx))
+def grown(box: Box, need: Need, grid: Grid) -> Box:
+    """The points that are stored for a box of points that belong to a tile."""
+    low, high = [], []
+    for axis, (start, stop) in enumerate(zip(box.start, box.stop, strict=True)):
+        whole_start, whole_stop = grid.points.start[axis], grid.points.stop[axis]
+        first, last = start, min(stop - 1 + need.cells, whole_stop - 1)
+        if need.distance > 0.0 and grid.coordinates is not None:
+            line = grid.coordinates[axis]
+            near = line[first - whole_start] - need.distance, line[last - whole_start]
+            first = whole_start + int(np.searchsorted(line, near[0], side="right")) - 1
+            last = whole_start + int(np.searchsorted(line, near[1] + need.distance, side="left"))
+        low.append(max(first - need.ghosts, whole_start))
+        high.append(min(last + need.ghosts + 1, whole_stop))
+    return _between(low, high)
 
 
 def stored_box(need: Need, grid: Grid, points: Box) -> tuple[Box, Box, Box]:
@@ -68,8 +74,7 @@ def stored_box(need: Need, grid: Grid, points: Box) -> tuple[Box, Box, Box]:
     cells = intersection(mine, _cells_of(region, grid))
     if mine.size == 0:
         return mine, cells, mine
-    upper = need.ghosts + (1 if need.cells else 0)
-    return mine, cells, grown(mine, need.ghosts, upper, grid.points)
+    return mine, cells, grown(mine, need, grid)
 
 
 def _cells_of(region: Box, grid: Grid) -> Box:

@@ -1,0 +1,40 @@
+"""Action `movie`: a view as a movie, without files of single pictures."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydantic import Field, model_validator
+
+from uzushio.case import Section
+from uzushio.pipeline.actions.picture import ShowsView
+from uzushio.pipeline.actions.reel import Fps
+from uzushio.render.view import View
+
+
+class MovieSettings(Section):
+    """Which view, and where to."""
+
+    view: str | View = Field(description="name of one of the views, or a section as there")
+    movie: str = Field("", alias="file", description="the view's name with .mp4 if not given")
+    fps: Fps = Field(12.0, description="pictures a second")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, given: Any) -> Any:
+        given = {"view": given} if isinstance(given, str) else given
+        if isinstance(given, dict) and "file" not in given:
+            view = given.get("view")
+            given = given | {"file": f"{view if isinstance(view, str) else 'movie'}.mp4"}
+        return given
+
+
+class Movie(ShowsView):
+    """A movie of a view."""
+
+    settings_model: ClassVar[type[Section]] = MovieSettings
+
+    @classmethod
+    def default_name(cls, settings: Any) -> str:
+        """That of the view, and what it is."""
+        return f"{settings.view}_movie" if isinstance(settings.view, str) else ""

@@ -1,0 +1,52 @@
+"""A movie that pictures are added to, on rank 0."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from uzushio.pipeline.context import Setup
+
+if TYPE_CHECKING:
+    from uzushio.render.movie import Movie
+    from uzushio.render.picture import Picture
+
+Fps = Annotated[float, Field(ge=0.1, le=240.0)]
+
+
+class Reel:
+    """A movie begun with its first picture; a failure of it is the movie's alone."""
+
+    def __init__(self, setup: Setup, file: str, fps: float) -> None:
+        self._setup, self._file, self._fps = setup, file, fps
+        self._movie: Movie | None = None
+
+    def add(self, picture: Picture) -> None:
+        """Append a picture.
+
+        Raises:
+            OutputError: it cannot be written: no encoder, no space.
+        """
+        if self._movie is None:
+            from uzushio.render.movie import Movie
+
+            self._movie = Movie(self._setup.folder / self._file, self._fps)
+            if self._movie.remark:
+                self._setup.say(self._movie.remark)
+        self._movie.write(picture)
+
+    def close(self) -> None:
+        """End the file; raises `OutputError`."""
+        if self._movie is not None:
+            self._movie.close()
+
+    def summary(self) -> dict[str, Any]:
+        """The file, and the number of its pictures."""
+        if self._movie is None:
+            return {"movie": None, "movie_pictures": 0}
+        return {
+            "movie": self._file,
+            "movie_pictures": self._movie.pictures,
+            "encoder": self._movie.encoder,
+        }

@@ -1,0 +1,132 @@
+"""A view drawn of a step: once, whichever actions want the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from uzushio.errors import PipelineError
+from uzushio.pipeline.context import Context, Setup
+from uzushio.pipeline.need import Need, Part
+from uzushio.pipeline.stream import Stream
+from uzushio.raycast import Block, default_step
+from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View, VolumeLayer
+
+if TYPE_CHECKING:
+    from uzushio.render.picture import Picture
+    from uzushio.render.renderer import Renderer
+
+#: As the ray caster rounds the distance of samples up.
+_ROUND = 1.001
+
+
+@dataclass
+class Drawing:
+    """Makes pictures of one view, of whatever rank has what of the mesh.
+
+    Attributes:
+        view: what is shown.
+        setup: where it works.
+        nan: values drawn in the colour of those that are no numbers, of all pictures.
+        pictures: that were made.
+        notes: sentences that were said, each once.
+    """
+
+    view: View
+    setup: Setup
+    nan: int = 0
+    pictures: int = 0
+    notes: set[str] = field(default_factory=set)
+    _need: Need | None = None
+    _renderer: Renderer | None = None
+    _last: tuple[int, Picture | None] | None = None
+
+    @staticmethod
+    def of(view: View, setup: Setup) -> Drawing:
+        """The one drawing of a view, which all actions share."""
+        key = (Drawing, view)
+        found: Drawing = setup.shared.setdefault(key, Drawing(view, setup))
+        return found
+
+    def prepare(self, stream: Stream) -> Sequence[Need]:
+        """Check the fields; see `Action.prepare`."""
+        names = [stream.scalar(name).name for name in self.view.fields()]
+        if not names or any(isinstance(layer, MeshLayer) for layer in self.view.layers):
+            raise PipelineError("a view needs layers of the kinds slice, isosurface or volume")
+        grid = stream.grid_of(names[0])
+        if min(grid.points.count) < 2:
+            raise PipelineError(
+                f"the mesh {grid.mesh} is flat, and pictures are of meshes with two points or more "
+                "along each axis"
+            )
+        if grid.coordinates is None:
+            raise PipelineError(f"the mesh {grid.mesh} is curvilinear")
+        solid = [layer for layer in self.view.layers if not isinstance(layer, SliceLayer)]
+        lit = any(
+            (isinstance(layer, IsosurfaceLayer) and layer.lighting)
+            or (isinstance(layer, VolumeLayer) and layer.shading)
+            for layer in solid
+        )
+        distance = 0.5 * _ROUND * default_step(grid.coordinates) if solid else 0.0
+        self._need = Need(tuple(names), ghosts=int(lit), cells=True, distance=distance)
+        return [self._need]
+
+    def picture(self, context: Context) -> Picture | None:
+        """The picture of a step, at rank 0; made by the first that asks (collective)."""
+        if self._last is None or self._last[0] != context.index:
+            self._last = context.index, self._draw(context)
+        return self._last[1]
+
+    def _draw(self, context: Context) -> Picture | None:
+        assert self._need is not None
+        if self._renderer is None:
+            from uzushio.render.renderer import Renderer
+
+            self._renderer = Renderer(self.setup.comm, *self.view.size)
+        need, stream = self._need, context.stream
+        with context.together():
+            blocks = [_block(part) for part in context.parts(need)]
+        grid = stream.grid_of(need.fields[0])
+        assert grid.coordinates is not None
+        picture = self._renderer.picture(
+            self.view,
+            blocks,
+            grid.coordinates,
+            time=context.time,
+            step=context.index,
+            units={name: stream.quantity(name).unit for name in need.fields},
+        )
+        if picture is not None:
+            self.pictures += 1
+            self.nan += picture.nan_count
+            for stage, seconds in picture.seconds.items():
+                self.setup.timings.add(f"picture: {stage}", seconds)
+            self._tell(picture)
+        return picture
+
+    def _tell(self, picture: Picture) -> None:
+        """Say once what somebody may miss in a picture."""
+        notes = list(picture.notes)
+        if picture.nan_count:
+            notes.append("Some values are not numbers, and drawn in the colour for these.")
+        for note in notes:
+            kind = note.partition(": it lies between")[0]
+            if kind not in self.notes:
+                self.notes.add(kind)
+                self.setup.say(f"At step {picture.step}: {note}")
+
+    def close(self) -> None:
+        """Give memory back; the last call. Communicates not: the compositor goes with the run."""
+        self._renderer = None
+
+
+def _block(part: Part) -> Block:
+    """A part as the ray caster takes it."""
+    fields = {
+        name: values if values.dtype in (np.float32, np.float64) else values.astype(np.float32)
+        for name, values in part.fields.items()
+    }
+    return Block(part.coordinates, part.stored.start, part.cells, fields)
