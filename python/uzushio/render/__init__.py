@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from uzushio.render.cameras import NAMED as CAMERAS
     from uzushio.render.cameras import Viewpoint
     from uzushio.render.colors import Colors
+    from uzushio.render.mesh_renderer import MeshRenderer
     from uzushio.render.movie import Movie
     from uzushio.render.picture import Picture, save_png
     from uzushio.render.renderer import Renderer
@@ -31,6 +32,7 @@ _HOMES = {
     "CAMERAS": "cameras",
     "Viewpoint": "cameras",
     "Colors": "colors",
+    "MeshRenderer": "mesh_renderer",
     "Movie": "movie",
     "Picture": "picture",
     "save_png": "picture",
@@ -47,6 +49,7 @@ __all__ = [
     "Colors",
     "IsosurfaceLayer",
     "MeshLayer",
+    "MeshRenderer",
     "Movie",
     "Picture",
     "Renderer",

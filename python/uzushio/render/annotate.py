@@ -63,6 +63,10 @@ class Caption:
             found += [Patch("not a number", "", (), color) for color in dict.fromkeys(colors)]
         return list(dict.fromkeys(found))
 
+    def limits(self) -> dict[str, tuple[float, float]]:
+        """The limits of the colours by label."""
+        return {s.colors.label or s.field: s.limits for s in self.scales.values()}
+
     def _bar(self, scale: Scale) -> Bar:
         lo, hi = scale.limits
         slack = 1e-3 * (hi - lo)
@@ -164,12 +168,12 @@ class Annotator:
             found += triad.draw(caption.camera, (x, y), view.axis_names, em, face)
             taken.append(Rectangle(x - room, x + room, y - room, y + room))
         if view.axes:
-            unit = f" [{view.length_unit}]" if view.length_unit else ""
-            names = [name + unit for name in view.axis_names]
+            unit = f"[{view.length_unit}]" if view.length_unit else ""
             found += axes.draw(
                 caption.camera,
                 caption.bounds,
-                names,
+                view.axis_names,
+                unit,
                 self._picture,
                 em,
                 view.ink,

@@ -40,6 +40,7 @@ def draw(
     camera: Camera,
     bounds: Sequence[tuple[float, float]],
     names: Sequence[str],
+    unit: str,
     picture: Rectangle,
     em: int,
     ink: str,
@@ -56,6 +57,7 @@ def draw(
         camera: The picture's.
         bounds: Of the domain along x, y and z.
         names: Of the axes.
+        unit: Behind each name, in brackets; may be empty.
         picture: All pixels.
         em: Height of the letters.
         ink: Their colour.
@@ -75,7 +77,7 @@ def draw(
         edge = _outline(axis, camera, corners, bounds)
         if edge is None or edge.length < SHORTEST * em:
             continue
-        new = _axis(axis, edge, camera, bounds, names[axis], picture, em, color, face, places)
+        new = _axis(axis, edge, camera, bounds, names[axis], unit, picture, em, color, face, places)
         for mark, is_text in new:
             if is_text:
                 drawn.append(marks.halo(mark, rim, max(2, round(0.15 * em))))
@@ -151,6 +153,7 @@ def _axis(
     camera: Camera,
     bounds: Sequence[tuple[float, float]],
     name: str,
+    unit: str,
     picture: Rectangle,
     em: int,
     color: NDArray[np.uint8],
@@ -189,8 +192,8 @@ def _axis(
         last[axis] = 1
         ends = [[bounds[a][corner[a]] for a in range(3)] for corner in (edge.begin, last)]
         middle = camera.project(ends, columns, rows)[:, :2].mean(axis=0)
-        words = typeset(name + (f"  {found.factor}" if found.factor else ""))
-        mask = face.mask(words, em, len(name) == 1)
+        behind = " ".join(filter(None, [typeset(unit), found.factor]))
+        mask = face.name(typeset(name), behind, em)
         depth = float(_size(mask) @ np.abs(out))
         centre = middle + out * (reach + deepest + 0.55 * em + depth / 2)
         mark = _inside(marks.text(mask, centre, color), picture)

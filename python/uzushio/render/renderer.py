@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import time as clock
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from uzushio.collective import collective
 from uzushio.errors import RenderError
 from uzushio.raycast import Block, Camera, Scene, cast, rounds, visibility_order
 from uzushio.render import casting
@@ -22,6 +19,7 @@ from uzushio.render.casting import Bounds
 from uzushio.render.limits import NOTHING, LimitTracker, Range
 from uzushio.render.picture import Picture
 from uzushio.render.ticks import number as in_words
+from uzushio.render.together import Timings, minimum, together
 from uzushio.render.view import IsosurfaceLayer, MeshLayer, View
 
 if TYPE_CHECKING:
@@ -40,14 +38,8 @@ class _Frame:
     nan_count: int = 0
     hits: dict[int, int] = dataclasses.field(default_factory=dict)
     ranges: dict[int, Range] = dataclasses.field(default_factory=dict)
-    seconds: dict[str, float] = dataclasses.field(default_factory=dict)
+    seconds: Timings = dataclasses.field(default_factory=Timings)
     image: NDArray[Any] | None = None  # of the rounds so far, at the root
-
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        began = clock.perf_counter()
-        yield
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + clock.perf_counter() - began
 
 
 class Renderer:
@@ -163,12 +155,12 @@ class Renderer:
         """
         caption = Caption(view, bounds_of(domain), time=time, step=step, units=dict(units or {}))
         frame = _Frame(caption, 0)
-        with frame.timed("prepare"):
-            with self._together():
+        with frame.seconds.stage("prepare"):
+            with together(self._comm):
                 check(view, blocks)
                 mine = casting.local_ranges(view, blocks, caption.bounds)
             ranges = self._agree(blocks, mine)
-            with self._together():
+            with together(self._comm):
                 caption.scales = casting.scales(view, ranges, self._tracker)
                 caption.camera = self._annotator.camera(caption)
                 edges = self._annotator.edge_width(view)
@@ -187,7 +179,7 @@ class Renderer:
         while frame.rounds_left:
             self._collect()
         done = None
-        with self._together():
+        with together(self._comm):
             if self._comm.rank == self.root:
                 done = self._written(frame)
         return done
@@ -208,7 +200,7 @@ class Renderer:
         least = np.array(
             [float(boxes == self._boxes), *(x for r in mine.values() for x in (r[0], -r[1]))]
         )
-        self._comm.Allreduce(least.copy(), least, _minimum())
+        self._comm.Allreduce(least.copy(), least, minimum())
         if not least[0]:
             self._boxes = boxes
             self._known = self._comm.allgather(boxes)
@@ -229,7 +221,7 @@ class Renderer:
         counts = np.zeros(1 + layers, np.int64)
         least = np.full((layers, 2), np.inf)
         touched = None
-        with frame.timed("cast"), self._together():
+        with frame.seconds.stage("cast"), together(self._comm):
             numbers = next((part for rank, part in parts if rank == self._comm.rank), None)
             if numbers is not None:
                 result = cast(
@@ -247,12 +239,12 @@ class Renderer:
                 for n, found in enumerate(result.ranges):
                     if found is not None:
                         least[n] = found[0], -found[1]
-        with frame.timed("composite"):
+        with frame.seconds.stage("composite"):
             self._compositor.set_order([rank for rank, _ in parts])
             self._compositor.submit(bounds=touched)
             self._flight.append(frame)
             self._comm.Allreduce(counts.copy(), counts)
-            self._comm.Allreduce(least.copy(), least, _minimum())
+            self._comm.Allreduce(least.copy(), least, minimum())
         frame.nan_count += int(counts[0])
         drawn = [
             n
@@ -267,7 +259,7 @@ class Renderer:
     def _collect(self) -> None:
         """Take the oldest image out of the compositor and lay it behind what there is already."""
         frame = self._flight.popleft()
-        with frame.timed("composite"):
+        with frame.seconds.stage("composite"):
             image = self._compositor.finish()
             frame.rounds_left -= 1
             if image is not None:
@@ -278,7 +270,7 @@ class Renderer:
         """The root's picture of what was composited."""
         caption = frame.caption
         caption.nan = frame.nan_count > 0
-        with frame.timed("annotate"):
+        with frame.seconds.stage("annotate"):
             background = caption.view.background
             pixels = on_background(frame.image, background, self.width, self.height)
             self._annotator.draw(pixels, caption)
@@ -286,22 +278,11 @@ class Renderer:
             pixels,
             caption.step,
             caption.time,
-            {scale.colors.label or scale.field: scale.limits for scale in caption.scales.values()},
+            caption.limits(),
             frame.nan_count,
             tuple(_notes(frame)),
             frame.seconds,
         )
-
-    @contextmanager
-    def _together(self) -> Iterator[None]:
-        """A block without communication that fails on all ranks, in one sentence, if on one."""
-        with collective(self._comm):
-            try:
-                yield
-            except ValueError as error:
-                raise RenderError(
-                    f"{str(error)[:1].upper()}{str(error)[1:].rstrip('.')}."
-                ) from error
 
 
 def bounds_of(domain: Coordinates) -> Bounds:
@@ -358,9 +339,3 @@ def _notes(frame: _Frame) -> Iterator[str]:
             )
         else:
             yield f"No surface of {layer.field} = {values} is inside of the picture."
-
-
-def _minimum() -> MPI.Op:
-    from mpi4py import MPI
-
-    return MPI.MIN

@@ -60,6 +60,23 @@ class Typeface:
         self._font(12, False)
         self._font(12, True)
 
+    def name(self, name: str, rest: str, size: int) -> Mask:
+        """Return a name followed by other text; one of a single letter is slanted."""
+        first = self.mask(name, size, len(name) == 1)
+        if not rest:
+            return first
+        second = self.mask(rest, size, False)
+        shift = round(first.advance + 0.35 * size)
+        top = min(first.top, second.top)
+        bottom = max(m.top + m.coverage.shape[0] for m in (first, second))
+        right = shift + second.left + second.coverage.shape[1]
+        whole = np.zeros((bottom - top, right - first.left), np.uint8)
+        for part, x in ((first, 0), (second, shift + second.left - first.left)):
+            height, width = part.coverage.shape
+            y = part.top - top
+            whole[y : y + height, x : x + width] = part.coverage
+        return Mask(whole, first.left, top, shift + second.advance)
+
     def width(self, text: str, size: int, slanted: bool = False) -> float:
         """Return how many columns a text takes."""
         return float(self._font(size, slanted).getlength(text))

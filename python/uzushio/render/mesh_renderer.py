@@ -1,0 +1,278 @@
+"""Pictures of meshes of any kind on many ranks: drawn by VTK, composited by depth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uzushio.compositing import Compositor
+from uzushio.errors import RenderError, UzushioError
+from uzushio.render import casting
+from uzushio.render.annotate import Annotator, Caption
+from uzushio.render.background import on_background
+from uzushio.render.casting import Bounds, Scale
+from uzushio.render.colors import Colors, rgba
+from uzushio.render.limits import LimitTracker, Range
+from uzushio.render.picture import Picture
+from uzushio.render.ranges import merged, value_range
+from uzushio.render.together import Timings, minimum, together
+from uzushio.render.view import MeshLayer, View
+from uzushio.render.vtk_window import MeshPart, VtkWindow, leaves, values_of, window_class
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+class MeshRenderer:
+    """Makes pictures of one size of VTK meshes of which each rank has parts.
+
+    All methods are collective. Surfaces are opaque: of two ranks' the nearer one is seen. The
+    picture is that of the whole, but for pixels along the rims of parts; parts with ghost cells
+    (`vtkGhostType`) have no walls between them.
+
+    Use it in a ``with`` statement, or `close` it.
+
+    Args:
+        comm: The ranks.
+        width: Columns of a picture.
+        height: Rows.
+        algorithm: Of compositing; see `uzushio.compositing`.
+        root: The rank that gets the pictures.
+        samples: Along each side of a pixel, averaged after compositing: smooth edges for samples²
+            times the work and memory.
+
+    Raises:
+        RenderError: VTK is missing or cannot draw without a screen, on all ranks.
+    """
+
+    def __init__(
+        self,
+        comm: MPI.Comm,
+        width: int,
+        height: int,
+        *,
+        algorithm: str = "auto",
+        root: int = 0,
+        samples: int = 2,
+    ) -> None:
+        if not 1 <= samples <= 4:
+            raise ValueError(f"a pixel has 1 to 4 samples along a side, not {samples}")
+        self.width, self.height, self.root = width, height, root
+        self._comm = comm
+        self._kind = _window_of_the_node(comm)
+        self._window: VtkWindow | None = None
+        self._compositor = Compositor(
+            comm,
+            samples * width,
+            samples * height,
+            format="rgba8_depth",
+            algorithm=algorithm,
+            root=root,
+            frames=1,
+        )
+        self._samples = samples
+        self._tracker = LimitTracker()
+        self._annotator = Annotator(width, height)
+
+    def __enter__(self) -> Self:
+        """Return the renderer, which is closed when the block ends without an error."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Close, unless an error is on its way, of which the other ranks may know nothing."""
+        if kind is None:
+            self.close()
+
+    def close(self) -> None:
+        """Give back memory."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
+        self._compositor.close()
+
+    def picture(
+        self,
+        view: View,
+        parts: Mapping[str, Any],
+        *,
+        bounds: Bounds | None = None,
+        time: float = 0.0,
+        step: int = 0,
+        units: Mapping[str, str] | None = None,
+    ) -> Picture | None:
+        """Make a picture; at the root it is returned, elsewhere None.
+
+        Args:
+            view: What is shown: layers of kind mesh only. Its size is the renderer's.
+            parts: This rank's data by the layers' mesh names: a VTK or pyvista data set, several,
+                a tree of them, or None.
+            bounds: Of the domain along x, y and z; those of all parts if None.
+            time: Of the step.
+            step: Its number.
+            units: Of fields by name, for legends that have none of their own.
+
+        Raises:
+            RenderError: On all ranks, with one sentence: a field is missing, say.
+        """
+        seconds = Timings()
+        with seconds.stage("prepare"):
+            with together(self._comm):
+                found = _gather(view, parts)
+                mine = [_range(layer, data) for layer, data in zip(view.layers, found, strict=True)]
+                extent = _extent([leaf for data in found for leaf in data])
+            has_data = any(found)
+            ranks = [rank for rank, there in enumerate(self._comm.allgather(has_data)) if there]
+            extent, ranges = self._agree(extent, mine)
+            with together(self._comm):
+                caption = Caption(view, bounds or extent, time, step, dict(units or {}))
+                caption.scales = casting.scales(view, dict(enumerate(ranges)), self._tracker)
+                caption.camera = self._annotator.camera(caption)
+        with seconds.stage("draw"), together(self._comm):
+            if has_data:
+                self._draw(caption, found, extent)
+        with seconds.stage("composite"):
+            image: Any = None
+            if ranks:
+                self._compositor.set_order(ranks)
+                self._compositor.submit()
+                image = self._compositor.finish()
+        done = None
+        with together(self._comm):
+            if self._comm.rank == self.root:
+                with seconds.stage("annotate"):
+                    done = self._written(caption, image, seconds)
+        return done
+
+    def _agree(self, extent: Bounds, mine: list[Range]) -> tuple[Bounds, list[Range]]:
+        """The bounds and ranges over all ranks."""
+        least = np.array([[lo, -hi] for lo, hi in (*extent, *mine)])
+        self._comm.Allreduce(least.copy(), least, minimum())
+        ends = [(float(lo), float(-hi)) for lo, hi in least]
+        if not np.isfinite(least[:3]).all():  # nobody has anything
+            ends[:3] = [(0.0, 1.0)] * 3
+        for n, (lo, hi) in enumerate(ends[:3]):
+            if hi <= lo:  # flat, which a box cannot be
+                width = max(b - a for a, b in ends[:3]) or 1.0
+                ends[n] = lo - 5e-4 * width, hi + 5e-4 * width
+        return (ends[0], ends[1], ends[2]), ends[3:]
+
+    def _draw(self, caption: Caption, found: list[list[Any]], extent: Bounds) -> None:
+        view = caption.view
+        if self._window is None:
+            self._window = VtkWindow(
+                self._samples * self.width, self._samples * self.height, self._kind
+            )
+        parts = [
+            _part(layer, leaf, caption.scales.get(number), view.ink, self._samples)
+            for number, (layer, leaves_of) in enumerate(zip(view.layers, found, strict=True))
+            for leaf in leaves_of
+        ]
+        outline = None
+        if view.outline:
+            shades = np.array([rgba(view.ink), rgba(view.paper)])
+            red, green, blue, _ = (0.65 * shades[0] + 0.35 * shades[1]).tolist()
+            width = self._samples * self._annotator.edge_width(view)
+            outline = caption.bounds, (red, green, blue, 1.0), width
+        both = zip(caption.bounds, extent, strict=True)
+        a, b, c = ((min(p[0], q[0]), max(p[1], q[1])) for p, q in both)
+        self._window.draw(
+            parts,
+            caption.camera,
+            (a, b, c),
+            outline,
+            self._compositor.canvas(),
+        )
+
+    def _written(self, caption: Caption, image: Any, seconds: Timings) -> Picture:
+        colors = None if image is None else averaged(image["rgba"], self._samples)
+        pixels = on_background(colors, caption.view.background, self.width, self.height)
+        self._annotator.draw(pixels, caption)
+        return Picture(pixels, caption.step, caption.time, caption.limits(), seconds=seconds)
+
+
+def averaged(image: NDArray[np.uint8], samples: int) -> NDArray[np.uint8]:
+    """Return an image of which each pixel is the mean of samples × samples."""
+    if samples == 1:
+        return np.ascontiguousarray(image)
+    rows, columns = image.shape[0] // samples, image.shape[1] // samples
+    sums: NDArray[Any] = np.zeros((rows, columns, 4), np.uint16)
+    for row in range(samples):
+        for column in range(samples):
+            sums += image[row::samples, column::samples]
+    return np.asarray((sums + samples**2 // 2) // samples**2, np.uint8)
+
+
+def _window_of_the_node(comm: MPI.Comm) -> str:
+    """The class of windows that draws here, tried by one rank of each node.
+
+    Raises:
+        RenderError: On all ranks, there is none on some node.
+    """
+    from mpi4py import MPI
+
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    name, failure = "", None
+    try:
+        if node.rank == 0:
+            try:
+                name = window_class()
+            except UzushioError as error:
+                failure = error
+        name = str(node.bcast(name))
+    finally:
+        node.Free()
+    with together(comm):
+        if failure is not None:
+            raise failure
+    return name
+
+
+def _gather(view: View, parts: Mapping[str, Any]) -> list[list[Any]]:
+    """This rank's data sets of each layer."""
+    found = []
+    for layer in view.layers:
+        if not isinstance(layer, MeshLayer):
+            raise RenderError(
+                f"A layer of kind {layer.kind} is drawn from blocks by Renderer: it cannot be "
+                "mixed with layers of kind mesh."
+            )
+        if layer.mesh not in parts:
+            raise RenderError(
+                f"There is no mesh {layer.mesh}; there is {', '.join(parts) or 'none at all'}."
+            )
+        found.append(leaves(parts[layer.mesh]))
+    return found
+
+
+def _range(layer: Any, data: list[Any]) -> Range:
+    """The range of the values that colour a layer."""
+    if isinstance(layer.color, str):
+        return merged([])
+    assert isinstance(layer.color, Colors)
+    name, positive = layer.color.field or "", layer.color.scale == "log"
+    return merged([value_range(values_of(leaf, name)[0], positive) for leaf in data])
+
+
+def _extent(data: list[Any]) -> Bounds:
+    """The bounds of data sets along x, y and z; (inf, -inf) if there are none."""
+    ends = np.array([leaf.GetBounds() for leaf in data]).reshape(-1, 3, 2)
+    x, y, z = (merged([(float(lo), float(hi)) for lo, hi in ends[:, axis]]) for axis in range(3))
+    return x, y, z
+
+
+def _part(layer: Any, data: Any, scale: Scale | None, ink: str, samples: int) -> MeshPart:
+    assert isinstance(layer, MeshLayer)
+    return MeshPart(
+        data,
+        color=rgba(layer.color) if isinstance(layer.color, str) else None,
+        field="" if scale is None else scale.field,
+        table=None if scale is None else scale.colors.table(scale.limits),
+        edges=rgba(ink) if layer.edges else None,
+        lighting=layer.lighting,
+        smooth=layer.smooth,
+        line_width=samples * layer.line_width,
+        point_size=samples * layer.point_size,
+    )

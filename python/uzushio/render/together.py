@@ -1,0 +1,43 @@
+"""What renderers need of a communicator."""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from uzushio.collective import collective
+from uzushio.errors import RenderError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+@contextmanager
+def together(comm: MPI.Comm) -> Iterator[None]:
+    """A block without communication that fails on all ranks, in one sentence, if it does on one."""
+    with collective(comm):
+        try:
+            yield
+        except ValueError as error:
+            text = str(error).rstrip(".")
+            raise RenderError(f"{text[:1].upper()}{text[1:]}.") from error
+
+
+def minimum() -> MPI.Op:
+    """Return MPI's MIN."""
+    from mpi4py import MPI
+
+    return MPI.MIN
+
+
+class Timings(dict[str, float]):
+    """Seconds by stage."""
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the time of a block to a stage."""
+        began = clock.perf_counter()
+        yield
+        self[name] = self.get(name, 0.0) + clock.perf_counter() - began

@@ -1,0 +1,364 @@
+"""VTK's drawing into memory, without a screen.
+
+Where the libraries for it are missing VTK does not fail but ends the process, so a child process
+tries first.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uzushio.compositing import DEPTH_PIXEL
+from uzushio.errors import RenderError
+from uzushio.raycast import Camera, default_threads
+from uzushio.render.casting import Bounds
+from uzushio.render.colors import RGBA, Table
+
+#: Seconds in which the child process has to draw.
+PATIENCE = 60.0
+#: Classes of windows without a screen, the best first.
+WINDOWS = ("vtkEGLRenderWindow", "vtkOSOpenGLRenderWindow")
+
+_TRIAL = """
+import sys
+from vtkmodules import vtkRenderingOpenGL2 as gl
+from vtkmodules.vtkRenderingCore import vtkRenderer
+window = getattr(gl, sys.argv[1])()
+window.SetOffScreenRendering(1)
+window.SetSize(16, 16)
+window.AddRenderer(vtkRenderer())
+window.Render()
+found = window.ReportCapabilities()
+assert "OpenGL version" in found, found
+print("it draws")
+"""
+
+
+@cache
+def window_class() -> str:
+    """Return the name of the class of windows that draws here, tried once in a child process.
+
+    Raises:
+        RenderError: VTK is missing, or none draws; the message says what to install.
+    """
+    reasons = []
+    for name in WINDOWS:
+        try:
+            trial = subprocess.run(
+                [sys.executable, "-c", _TRIAL, name],
+                env=_quiet_environment(),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
+            )
+        except subprocess.TimeoutExpired:
+            reasons.append(f"{name} did not draw within {PATIENCE:g} s")
+            continue
+        if trial.returncode == 0 and "it draws" in trial.stdout:
+            return name
+        if "No module named" in trial.stderr:
+            raise RenderError(
+                "Pictures of such meshes need VTK; install it with `pip install vtk`."
+            )
+        last = (trial.stderr.strip() or "no message").splitlines()[-1][:200]
+        ended = f"signal {-trial.returncode}" if trial.returncode < 0 else last
+        reasons.append(f"{name}: {ended}")
+    raise RenderError(
+        "VTK cannot draw without a screen here: it needs EGL or OSMesa "
+        f"(Debian: apt-get install libegl1 libgl1-mesa-dri). It said: {'; '.join(reasons)}."
+    )
+
+
+def _quiet_environment() -> dict[str, str]:
+    """The environment without what would make the child a rank of this job."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PMIX_", "PMI_", "OMPI_COMM_", "SLURM_"))
+    }
+
+
+@dataclass(frozen=True)
+class MeshPart:
+    """What a rank has of one layer, and how it looks.
+
+    Attributes:
+        data: A `vtkDataSet` of any kind.
+        color: One colour, or None for the colours of `table`.
+        field: Name of the array that has the colours' values, one for each point or cell.
+        table: Its colours.
+        edges: Colour of the mesh's lines, if they are drawn.
+        lighting: Whether the surface is lit from the camera.
+        smooth: Whether facets are smoothed where the data has normals.
+        line_width: In pixels.
+        point_size: In pixels.
+    """
+
+    data: Any
+    color: RGBA | None = None
+    field: str = ""
+    table: Table | None = None
+    edges: RGBA | None = None
+    lighting: bool = True
+    smooth: bool = True
+    line_width: float = 1.0
+    point_size: float = 3.0
+
+
+class VtkWindow:
+    """A window in memory that is kept from picture to picture.
+
+    Args:
+        width: Columns.
+        height: Rows.
+
+        kind: What `window_class` returns, if it is known.
+
+    Raises:
+        RenderError: VTK cannot draw here.
+    """
+
+    def __init__(self, width: int, height: int, kind: str | None = None) -> None:
+        os.environ.setdefault("LP_NUM_THREADS", str(default_threads()))  # of Mesa, if it draws
+        kind = kind or window_class()
+        from vtkmodules import vtkRenderingOpenGL2
+        from vtkmodules.vtkRenderingCore import vtkRenderer
+
+        self.width, self.height = width, height
+        self._renderer = vtkRenderer()
+        self._renderer.SetBackgroundAlpha(0.0)
+        self._renderer.SetUseFXAA(False)
+        self._window = getattr(vtkRenderingOpenGL2, kind)()
+        self._window.SetOffScreenRendering(1)
+        self._window.SetAlphaBitPlanes(1)
+        self._window.SetMultiSamples(0)  # a blend of two surfaces has no depth
+        self._window.SetSize(width, height)
+        self._window.AddRenderer(self._renderer)
+
+    def draw(
+        self,
+        parts: Iterable[MeshPart],
+        camera: Camera,
+        bounds: Bounds,
+        outline: tuple[Bounds, RGBA, float] | None = None,
+        out: NDArray[Any] | None = None,
+    ) -> NDArray[Any]:
+        """Draw, and return pixels of type `uzushio.compositing.DEPTH_PIXEL`.
+
+        Depth is the distance along the view, infinite where nothing is.
+
+        Args:
+            parts: What this rank has.
+            camera: The picture's.
+            bounds: Of the data of all ranks along x, y and z.
+            outline: Bounds of a box whose edges are drawn, their colour, and width in pixels.
+            out: Memory for the result, shape (height, width).
+
+        Raises:
+            RenderError: A part has no such field.
+        """
+        from vtkmodules.vtkCommonCore import vtkFloatArray, vtkUnsignedCharArray
+
+        if out is None:
+            out = np.empty((self.height, self.width), DEPTH_PIXEL)
+        near, far = view_range(camera, bounds)
+        self._look(camera, near, far)
+        self._renderer.RemoveAllViewProps()
+        for part in parts:
+            self._renderer.AddActor(_actor(part))
+        if outline is not None:
+            self._renderer.AddActor(_outline(*outline))
+        self._window.Render()
+
+        colors, z = vtkUnsignedCharArray(), vtkFloatArray()
+        corner = (0, 0, self.width - 1, self.height - 1)
+        self._window.GetRGBACharPixelData(*corner, 0, colors)
+        self._window.GetZbufferData(*corner, z)
+        self._renderer.RemoveAllViewProps()  # the data belongs to others
+        shape = self.height, self.width
+        out["rgba"] = _array(colors).reshape(*shape, 4)[::-1]
+        out["depth"] = _distance(_array(z).reshape(shape)[::-1], camera, near, far)
+        out["rgba"][np.isinf(out["depth"])] = 0
+        return out
+
+    def close(self) -> None:
+        """Give back what the graphics library holds."""
+        self._window.Finalize()
+
+    def _look(self, camera: Camera, near: float, far: float) -> None:
+        eye = self._renderer.GetActiveCamera()
+        eye.SetPosition(camera.position)
+        eye.SetFocalPoint(camera.focal_point)
+        eye.SetViewUp(camera.up)
+        if camera.parallel_height is not None:
+            eye.ParallelProjectionOn()
+            eye.SetParallelScale(camera.parallel_height / 2)
+        else:
+            eye.ParallelProjectionOff()
+            eye.SetViewAngle(camera.view_angle)
+        eye.SetClippingRange(near, far)
+
+
+def view_range(camera: Camera, bounds: Bounds) -> tuple[float, float]:
+    """Return the least and greatest distance along the view of what lies in the bounds, with room.
+
+    The same on all ranks, so that what they draw is as deep.
+    """
+    corners = [[x, y, z] for x in bounds[0] for y in bounds[1] for z in bounds[2]]
+    distance = (np.array(corners) - camera.position) @ camera.axes[2]
+    room = 1e-3 * float(np.ptp(np.array(bounds), axis=1).max()) or 1e-3
+    far = max(float(distance.max()) + room, room)
+    near = float(distance.min()) - room
+    return max(near, 1e-3 * far), far
+
+
+def _distance(
+    z: NDArray[np.float32], camera: Camera, near: float, far: float
+) -> NDArray[np.float32]:
+    """Distances along the view for values of the depth buffer, 0 to 1."""
+    z = z.astype(np.float64)
+    if camera.parallel_height is not None:
+        depth = near + z * (far - near)
+    else:
+        depth = near * far / (far - z * (far - near))
+    return np.where(z < 1.0, depth, np.inf).astype(np.float32)
+
+
+def leaves(data: Any) -> list[Any]:
+    """Return the data sets in a data set, a tree of them, a sequence of them, or None."""
+    if data is None:
+        return []
+    if isinstance(data, list | tuple):
+        return [leaf for item in data for leaf in leaves(item)]
+    if data.IsA("vtkCompositeDataSet"):
+        tree = data.NewIterator()
+        found = []
+        tree.InitTraversal()
+        while not tree.IsDoneWithTraversal():
+            found.append(tree.GetCurrentDataObject())
+            tree.GoToNextItem()
+        return [leaf for leaf in found if leaf.GetNumberOfPoints()]
+    return [data] if data.GetNumberOfPoints() else []
+
+
+def values_of(data: Any, name: str) -> tuple[NDArray[Any], bool]:
+    """Return the values of a field, and whether they belong to points (else to cells).
+
+    Raises:
+        RenderError: There is none of the name, or it has more than one component.
+    """
+    for attributes, at_points in ((data.GetPointData(), True), (data.GetCellData(), False)):
+        array = attributes.GetArray(name)
+        if array is None:
+            continue
+        if array.GetNumberOfComponents() != 1:
+            raise RenderError(
+                f"The field {name} has {array.GetNumberOfComponents()} components, and colours "
+                "need one: compute its magnitude, or a component, first."
+            )
+        return _array(array), at_points
+    there = [
+        attributes.GetArrayName(n)
+        for attributes in (data.GetPointData(), data.GetCellData())
+        for n in range(attributes.GetNumberOfArrays())
+    ]
+    raise RenderError(f"The mesh has no field {name}; it has {', '.join(there) or 'none'}.")
+
+
+def _array(vtk_array: Any) -> NDArray[Any]:
+    """The memory of a VTK array."""
+    from vtkmodules.util import numpy_support
+
+    view: NDArray[Any] = numpy_support.vtk_to_numpy(vtk_array)  # type: ignore[no-untyped-call]
+    return view
+
+
+def _actor(part: MeshPart) -> Any:
+    from vtkmodules.vtkFiltersGeometry import vtkGeometryFilter
+    from vtkmodules.vtkRenderingCore import vtkActor, vtkPolyDataMapper
+
+    data = part.data
+    if not data.IsA("vtkPolyData"):
+        surface = vtkGeometryFilter()
+        surface.SetInputData(data)
+        surface.Update()
+        data = surface.GetOutput()
+    mapper = vtkPolyDataMapper()
+    mapper.SetInputData(data)
+    actor = vtkActor()
+    actor.SetMapper(mapper)
+    look = actor.GetProperty()
+    if part.color is not None or part.table is None:
+        mapper.ScalarVisibilityOff()
+        look.SetColor(*(part.color or (0.8, 0.8, 0.8, 1.0))[:3])
+    else:
+        _, at_points = values_of(data, part.field)
+        mapper.SetScalarMode(3 if at_points else 4)  # a field of points, or of cells, by its name
+        mapper.SelectColorArray(part.field)
+        mapper.SetScalarVisibility(True)
+        mapper.SetInterpolateScalarsBeforeMapping(at_points)
+        mapper.SetUseLookupTableScalarRange(True)
+        mapper.SetLookupTable(_lookup(part.table))
+    look.SetAmbient(0.2 if part.lighting else 1.0)
+    look.SetDiffuse(0.8 if part.lighting else 0.0)
+    look.SetSpecular(0.2 if part.lighting else 0.0)
+    look.SetSpecularPower(30.0)
+    if part.smooth and data.GetPointData().GetNormals() is not None:
+        look.SetInterpolationToPhong()
+    else:
+        look.SetInterpolationToFlat()
+    look.SetLineWidth(part.line_width)
+    look.SetPointSize(part.point_size)
+    if part.edges is not None:
+        look.EdgeVisibilityOn()
+        look.SetEdgeColor(part.edges[:3])
+    return actor
+
+
+def _lookup(table: Table) -> Any:
+    from vtkmodules.util import numpy_support
+    from vtkmodules.vtkCommonCore import vtkLookupTable
+
+    # VTK gives each colour an equal part of the range; a texture holds no more colours than these.
+    count = min(len(table.rgba), 4096)
+    rows = table.rgba[np.linspace(0, len(table.rgba) - 1, count).round().astype(int)].copy()
+    rows[:, 3] = 1.0
+    lookup = vtkLookupTable()
+    lookup.SetNumberOfTableValues(count)
+    table_array = numpy_support.numpy_to_vtk(  # type: ignore[no-untyped-call]
+        np.round(255 * rows).astype(np.uint8), deep=True
+    )
+    lookup.SetTable(table_array)
+    lookup.SetTableRange(table.lo, table.hi)
+    lookup.SetBelowRangeColor(table.below)
+    lookup.SetAboveRangeColor(table.above)
+    lookup.UseBelowRangeColorOn()
+    lookup.UseAboveRangeColorOn()
+    lookup.SetNanColor(table.nan)
+    return lookup
+
+
+def _outline(bounds: Bounds, color: RGBA, width: float) -> Any:
+    from vtkmodules.vtkFiltersSources import vtkOutlineSource
+    from vtkmodules.vtkRenderingCore import vtkActor, vtkPolyDataMapper
+
+    box = vtkOutlineSource()
+    box.SetBounds([end for axis in bounds for end in axis])
+    mapper = vtkPolyDataMapper()
+    mapper.SetInputConnection(box.GetOutputPort())
+    actor = vtkActor()
+    actor.SetMapper(mapper)
+    actor.GetProperty().SetColor(*color[:3])
+    actor.GetProperty().SetLineWidth(width)
+    actor.GetProperty().LightingOff()
+    return actor
