@@ -96,6 +96,9 @@ class Publish(Section):
     python: Path | None = Field(
         None, description="file with on_step(step), which engine inproc runs inside each step"
     )
+    pipeline: Path | None = Field(
+        None, description="pipeline's file, which engine inproc works off inside the steps"
+    )
 
     def options(self) -> Any:
         """The options of staging; raises `StagingError` that names the key."""
@@ -110,10 +113,14 @@ class Publish(Section):
         except StagingError as error:
             # The line is that of a text which nobody sees.
             raise ValueError(re.sub(r"^publish(, line \d+)?: ", "", str(error))) from error
-        if (engine == "inproc") != (self.python is not None):
-            raise ValueError("needs 'python' with the engine inproc, and with no other")
-        if self.python is not None and not self.python.is_file():
-            raise ValueError(f"python: there is no file {self.python}")
+        inside = self.python is not None or self.pipeline is not None
+        if (engine == "inproc") != inside:
+            raise ValueError(
+                "needs 'pipeline' or 'python' with the engine inproc, and neither with another"
+            )
+        for key, file in (("python", self.python), ("pipeline", self.pipeline)):
+            if file is not None and not file.is_file():
+                raise ValueError(f"{key}: there is no file {file}")
         return self
 
 

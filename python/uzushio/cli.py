@@ -336,6 +336,75 @@ def relay(
         _fail(error)
 
 
+@app.command()
+def render(
+    pipeline: Annotated[
+        Path, typer.Argument(metavar="PIPELINE.yaml", help="What is to be made of the steps.")
+    ],
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="CONTACT|STORE",
+            help="Contact file of the writer or of a relay; host:port; or a folder of stored "
+            "steps, during or after the run.",
+        ),
+    ],
+    ranks: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Start an MPI job of this many ranks, which share the mesh. Without: work here, "
+            "or on the ranks of the mpiexec or srun that this runs in.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of the results: the job's alone.")
+    ] = Path("rendered"),
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Remove what an earlier job left in that folder."),
+    ] = False,
+    stream: Annotated[
+        str, typer.Option(help="Name of the stream, if another one there would be a mistake.")
+    ] = "",
+    wait: Annotated[
+        float, typer.Option(min=0.0, help="Seconds to wait for a writer that is not there yet.")
+    ] = 60.0,
+    limit: Annotated[float, typer.Option(min=0.0, help="Seconds to wait for each step.")] = 3600.0,
+    secret: Annotated[
+        str, typer.Option(envvar="UZUSHIO_SECRET", help="In hexadecimal, for host:port.")
+    ] = "",
+    tls: Annotated[bool, typer.Option("--tls", help="For host:port: the writer uses TLS.")] = False,
+    progress: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="Between lines of progress.")
+    ] = 5.0,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print warnings and errors only.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print tracebacks of errors.")] = False,
+) -> None:
+    """Make pictures, movies and more of the steps of a running solver, or of stored ones.
+
+    PIPELINE.yaml says what, and when; docs/how-to/pictures.md describes it. The job may be started
+    before the solver, or while it runs. It ends with the stream; Ctrl-C and SIGTERM finish the
+    movies and end it before. DIR/summary.json says what was made, and what took how long.
+
+    Live: uzushio render pipeline.yaml --from runs/channel/channel.contact --ranks 2
+    Later: uzushio render pipeline.yaml --from runs/channel/published/channel.zarr
+    """
+    leave_at_once()
+    try:
+        if launch.wants_job(ranks) and ranks is not None:
+            raise SystemExit(launch.run_job(ranks, sys.argv[1:]))
+    except UzushioError as error:
+        _fail(error)
+    from uzushio.pipeline import render_command
+
+    options = render_command.RenderOptions(
+        pipeline, source, out, overwrite, stream, wait, limit, secret, tls, progress, quiet
+    )
+    raise SystemExit(render_command.render(options, ranks, debug))
+
+
 def _bytes(number: float) -> str:
     """A number of bytes with a unit that suits it."""
     for unit in ("B", "KiB", "MiB", "GiB"):

@@ -22,6 +22,7 @@ from uzushio.staging.box import Box
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+    from uzushio.pipeline.inside import InsidePipeline
     from uzushio.staging.writer import Writer
 
 
@@ -61,9 +62,27 @@ class Publisher:
         self._blocks: dict[str, int] = {}
         self._result: dict[str, Any] | None = None
         self._seconds, self._fatal = 0.0, False
+        self._inside: InsidePipeline | None = None
+        self._function: Callable[[Any], object] | None = None
         if case.publish is not None:
             self._fields = _chosen(case.publish, solver)
+            self._look_inside(case.publish, folder)
             self._open(case, case.publish, folder)
+
+    def _look_inside(self, section: Publish, folder: Path) -> None:
+        """What engine inproc runs inside the steps; a pipeline alone says which fields it takes."""
+        if section.python is not None:
+            with collective(self._comm):
+                self._function = _function(section.python)
+        if section.pipeline is not None:
+            from uzushio.pipeline.inside import InsidePipeline
+
+            self._inside = InsidePipeline(
+                section.pipeline, self._solver, self._fields, self._comm, folder, self._warn
+            )
+            if self._function is None and section.fields is None:
+                needed = self._inside.fields()
+                self._fields = {n: f for n, f in self._fields.items() if n in needed}
 
     def _open(self, case: Case, section: Publish, folder: Path) -> None:
         from uzushio import staging
@@ -81,9 +100,10 @@ class Publisher:
             options.folder = place / f"{name}{part}.zarr"
         self._result = {"stream": name, "engine": options.engine, "failed": None}
         self._writer = writer = staging.open(name, self._comm, options)
-        if section.python is not None:
-            with collective(self._comm):
-                writer.on_step(_function(section.python))
+        if self._function is not None:
+            writer.on_step(self._function)
+        if self._inside is not None:
+            writer.on_step(self._inside.step)
         writer.attribute("title", case.title)
         writer.attribute("solver", case.solver)
         for field, layout in self._fields.items():
@@ -110,16 +130,20 @@ class Publisher:
         if self._writer is None:
             return
         began = time.monotonic()
-        try:
-            self._publish(self._writer)
-        except StagingError as error:
-            if self._fatal:
-                raise
-            self._fail(error)
+        inside = self._inside
+        if inside is None or self._function is not None or inside.wants():
+            try:
+                self._publish(self._writer)
+            except StagingError as error:
+                if self._fatal:
+                    raise
+                self._fail(error)
         self._seconds += time.monotonic() - began
 
     def _publish(self, writer: Writer) -> None:
         solver = self._solver
+        if self._inside is not None:
+            self._inside.begin()
         for name, value in solver.attributes().items():
             writer.attribute(name, value)
         writer.begin_step(solver.step_index, solver.time)
@@ -134,6 +158,8 @@ class Publisher:
         for name, out in memory.items():
             solver.write_field(name, out)
         writer.end_step()
+        if self._inside is not None:
+            self._inside.end()
 
     def _fail(self, error: StagingError) -> None:
         """Go on without the stream."""
@@ -155,6 +181,8 @@ class Publisher:
         if self._writer is None:
             return
         writer = self._writer
+        if self._inside is not None:
+            self._inside.finish()
         try:
             writer.close()
         except StagingError as error:
@@ -166,16 +194,23 @@ class Publisher:
     def abandon(self) -> None:
         """Stop at once: readers see the writer gone."""
         self._writer = None
+        if self._inside is not None:
+            self._inside.close()
 
     def summary(self) -> Mapping[str, Any] | None:
         """What became of the steps, for `summary.json`; the counters are those of rank 0."""
-        return self._result and {**self._result, "seconds": self._seconds}
+        if self._result is None:
+            return None
+        inside = {} if self._inside is None else {"pipeline": self._inside.summary()}
+        return {**self._result, "seconds": self._seconds, **inside}
 
     def report(self) -> str | None:
         """The same in a sentence."""
         result = self._result
         if result is None or "published" not in result:
             return None
+        if self._inside is not None:
+            return self._inside.report()
         return (
             f"Published {result['published']} steps as {result['stream']} ({result['engine']}): "
             f"{result['delivered']} delivered, {result['dropped']} dropped; the solver waited "

@@ -25,7 +25,8 @@ CASE = "case.yaml"
 SUMMARY = "summary.json"
 FIGURES = "figures"
 PUBLISHED = "published"
-_WRITTEN = (CASE, CHECKPOINTS, SUMMARY, STATISTICS, FIGURES, PUBLISHED)
+PIPELINE = "pipeline"
+_WRITTEN = (CASE, CHECKPOINTS, SUMMARY, STATISTICS, FIGURES, PUBLISHED, PIPELINE)
 
 
 def continues(folder: Path, restart: Path | None) -> bool:

@@ -122,7 +122,10 @@ def _kind_of(item: Any) -> str:
         raise PipelineError(f"got {item!r}, must be a section such as {{picture: NAME, every: 10}}")
     found = [key for key in item if key in ACTIONS]
     if len(found) > 1:
-        raise PipelineError(f"has the keys {' and '.join(found)}; an action is of one kind")
+        raise PipelineError(
+            f"has the keys {' and '.join(found)}, and an action is of one kind; what belongs to "
+            "it stands in its section, as {picture: {view: NAME, movie: FILE}, every: 10}"
+        )
     if found:
         return str(found[0])
     common = list(ActionItem.model_fields)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from uzushio.errors import OtherRankError, PipelineError, StagingError, UzushioE
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.action_table import action_class
 from uzushio.pipeline.context import Context, Setup, Timings
+from uzushio.pipeline.drawing import Drawing
 from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.model import ActionItem, Loaded
 from uzushio.pipeline.need import Need
@@ -66,6 +67,9 @@ class Counts:
         steps: that it was given.
         used: at which something ran.
         bytes_read: of this rank, from other processes.
+        first: number of the first step.
+        last: of the last one.
+        time: of the last one.
     """
 
     steps: int = 0
@@ -73,7 +77,7 @@ class Counts:
     bytes_read: int = 0
     first: int | None = None
     last: int | None = None
-    nan: dict[str, int] = field(default_factory=dict)
+    time: float = 0.0
 
 
 class Pipeline:
@@ -124,6 +128,8 @@ class Pipeline:
         self._graph: Graph | None = None
         self._known: object = None
         self._pool = Pool()
+        self.stopped = False  #: an action failed that the file wants to stop for
+        self.busy = 0.0  #: seconds at steps at which something was due
         self._layouts: dict[object, Layout] = {}
 
     def _job(self, number: int, kind: str, item: ActionItem) -> Job:
@@ -189,12 +195,17 @@ class Pipeline:
         counts = self.counts
         counts.steps += 1
         counts.first = index if counts.first is None else counts.first
-        counts.last = index
+        counts.last, counts.time = index, time
         for job in self._jobs:
             job.clock.saw(index, time)
 
-    def step(self, step: Step) -> bool:
+    def step(self, step: Step, release: Callable[[], object] | None = None) -> bool:
         """Do at a step what is due.
+
+        Args:
+            step: the step.
+            release: in a reader, gives the step back to the writer; called as soon as all values
+                were read.
 
         Returns:
             Whether anything ran.
@@ -204,6 +215,7 @@ class Pipeline:
                 that the file wants to stop for.
             StagingError: the step cannot be read.
         """
+        began = time.perf_counter()
         due = [job for job in self._jobs if job.clock.due(step.index, step.time)]
         self._look(step)
         self._saw(step.index, step.time)
@@ -222,10 +234,13 @@ class Pipeline:
                 values.load(conditions)
             fired = [job for job in due if self._fires(job, context)]
             values.load([need for job in fired for need in job.needs])
+            if release is not None:
+                release()
             for job in fired:
                 self._run(job, context)
         finally:
             values.drop()
+            self.busy += time.perf_counter() - began
         self.counts.bytes_read += values.bytes_read
         self.counts.used += bool(fired)
         return bool(fired)
@@ -288,6 +303,7 @@ class Pipeline:
         text = next((found for found in texts if found), text)
         job.failures += 1
         if job.stops:
+            self.stopped = True
             raise PipelineError(
                 f"{job.where}: the action {job.action.name} failed at step {context.index}, and "
                 f"the pipeline is to stop then: {text}"
@@ -345,6 +361,12 @@ class Pipeline:
                 for job in self._jobs
             },
         }
+
+    @property
+    def pictures(self) -> int:
+        """Drawn, on rank 0."""
+        drawings = {id(found): found for found in self._setup.shared.values()}.values()
+        return sum(found.pictures for found in drawings if isinstance(found, Drawing))
 
     @property
     def failures(self) -> int:
