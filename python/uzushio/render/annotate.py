@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -189,7 +190,7 @@ class Annotator:
             return []
         column = self._column(view, entries)
         drawn = legend.draw(entries, column, em, view.ink, face)
-        if self._free(caption, column):
+        if not self._silhouette(caption).meets(column):
             return drawn
         # The domain reaches behind the legends: they get a ground of their own.
         rim = 0.6 * em
@@ -203,17 +204,11 @@ class Annotator:
         paper, _ = marks.shade(view.paper)
         return [marks.box(ground, paper, 0.7), *drawn]
 
-    def _free(self, caption: Caption, column: Rectangle) -> bool:
-        """Whether nothing of the domain is behind the legends."""
+    def _silhouette(self, caption: Caption) -> marks.Silhouette:
+        """Where the domain is in the picture."""
         width, height = round(self._picture.width), round(self._picture.height)
-        corners = [
-            [x, y, z]
-            for x in caption.bounds[0]
-            for y in caption.bounds[1]
-            for z in caption.bounds[2]
-        ]
-        seen = caption.camera.project(corners, width, height)
-        return bool(np.isfinite(seen).all() and seen[:, 0].max() < column.left)
+        corners = list(itertools.product(*caption.bounds))
+        return marks.Silhouette(caption.camera.project(corners, width, height)[:, :2])
 
     def _headline(self, caption: Caption, face: Typeface) -> list[Mark]:
         """Title at the left, time stamp at the right."""
@@ -237,5 +232,7 @@ class Annotator:
             for line in lines:
                 mask = face.mask(line, size)
                 found.append(marks.text_on_baseline(mask, MARGIN * em, baseline, color))
-        radius = max(2, round(0.15 * em))
-        return [*(marks.halo(mark, rim, radius) for mark in found), *found]
+        covered = self._silhouette(caption)
+        radius = max(1, round(0.12 * em))
+        rims = [marks.halo(m, rim, radius) for m in found if covered.meets(m.rectangle)]
+        return [*rims, *found]

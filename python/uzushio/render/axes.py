@@ -69,6 +69,7 @@ def draw(
     corners = camera.project(_points(bounds), columns, rows)
     if not np.isfinite(corners).all():
         return []
+    covered = marks.Silhouette(corners[:, :2])
     places = list(taken)
     drawn: list[Mark] = []
     color, _ = marks.shade(ink)
@@ -80,8 +81,9 @@ def draw(
         new = _axis(axis, edge, camera, bounds, names[axis], unit, picture, em, color, face, places)
         for mark, is_text in new:
             if is_text:
-                drawn.append(marks.halo(mark, rim, max(2, round(0.15 * em))))
                 places.append(mark.rectangle)
+                if covered.meets(mark.rectangle):
+                    drawn.append(marks.halo(mark, rim, max(1, round(0.12 * em))))
         drawn += [mark for mark, _ in new]
     return drawn
 

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from uzushio.render.colors import rgba
 
+#: Rows that are mixed at a time: what is between stays in the cache.
+ROWS = 24
+
 
 def on_background(
     image: NDArray[Any] | None, background: str | tuple[str, str], width: int, height: int
@@ -29,12 +32,20 @@ def on_background(
         clear = 1.0 - np.clip(image[..., 3:], 0.0, 1.0)
         mixed = image[..., :3] * np.float32(255.0) + behind * clear
         return np.asarray(np.clip(mixed + 0.5, 0, 255), np.uint8)
-    result: NDArray[Any] = behind.astype(np.uint16)
-    result *= (255 - image[..., 3:]).astype(np.uint16)
-    result += 128
-    result = (result + (result >> 8)) >> 8
-    result += image[..., :3]
-    return np.asarray(np.minimum(result, 255), np.uint8)
+    result = behind.copy()
+    for top in range(0, height, ROWS):
+        rows = slice(top, top + ROWS)
+        part = image[rows]
+        if part[..., 3].any():
+            clear = (255 - part[..., 3]).astype(np.uint16)
+            for channel in range(3):
+                mixed: NDArray[Any] = behind[rows, :, channel] * clear
+                mixed += 128
+                mixed += mixed >> 8
+                mixed >>= 8  # a division by 255 that rounds
+                mixed += part[..., channel]
+                result[rows, :, channel] = np.minimum(mixed, 255)
+    return result
 
 
 @lru_cache(maxsize=4)

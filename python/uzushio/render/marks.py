@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,16 +68,53 @@ def text_on_baseline(mask: Mask, x: float, y: float, color: NDArray[np.uint8]) -
     return Mark(round(x) + mask.left, round(y) + mask.top, mask.coverage, color)
 
 
-def halo(mark: Mark, color: NDArray[np.uint8], radius: int, opacity: float = 0.75) -> Mark:
+def halo(mark: Mark, color: NDArray[np.uint8], radius: int, opacity: float = 0.8) -> Mark:
     """Return a soft rim for a mark, so that it can be read over anything."""
-    wide: NDArray[Any] = np.pad(mark.coverage.astype(np.float32), 2 * radius)
-    for axis in (0, 1):  # two box filters in each direction
-        for _ in range(2):
-            total = np.cumsum(wide, axis=axis)
-            wide = total - np.roll(total, 2 * radius, axis=axis)
-            wide = np.roll(wide, -radius, axis=axis) / (2 * radius)
-    spread = np.minimum(255.0, np.maximum(wide, 0) * 4.0) * opacity
-    return Mark(mark.left - 2 * radius, mark.top - 2 * radius, spread.astype(np.uint8), color)
+    from PIL import Image, ImageFilter
+
+    wide = Image.fromarray(np.pad(mark.coverage, 3 * radius))
+    spread = np.asarray(wide.filter(ImageFilter.GaussianBlur(radius)), np.float32)
+    coverage = (opacity * np.minimum(3.0 * spread, 255.0)).astype(np.uint8)
+    return Mark(mark.left - 3 * radius, mark.top - 3 * radius, coverage, color)
+
+
+class Silhouette:
+    """What of a picture the domain may cover: the convex hull of its corners.
+
+    Args:
+        corners: Columns and rows; shape (n, 2). Any that is not finite: all of the picture.
+    """
+
+    def __init__(self, corners: NDArray[np.float64]) -> None:
+        self._everywhere = not bool(np.isfinite(corners).all())
+        points = sorted({(float(x), float(y)) for x, y in corners} if not self._everywhere else ())
+        self._hull = np.array([*_chain(points), *_chain(points[::-1])])
+
+    def meets(self, place: Rectangle) -> bool:
+        """Whether any of a rectangle may be covered."""
+        if self._everywhere:
+            return True
+        left, right, top, bottom = place
+        box = np.array([(left, top), (right, top), (right, bottom), (left, bottom)])
+        edges = np.roll(self._hull, -1, axis=0) - self._hull
+        for x, y in (*edges, (1.0, 0.0), (0.0, 1.0)):  # is there an axis that parts the two?
+            ours, theirs = box @ (-y, x), self._hull @ (-y, x)
+            if ours.max() < theirs.min() or theirs.max() < ours.min():
+                return False
+        return True
+
+
+def _chain(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Half of a convex hull (A. M. Andrew), without its last point."""
+    chain: list[tuple[float, float]] = []
+    for x, y in points:
+        while len(chain) > 1:
+            (x0, y0), (x1, y1) = chain[-2:]
+            if (x1 - x0) * (y - y0) - (y1 - y0) * (x - x0) > 0:
+                break
+            chain.pop()
+        chain.append((x, y))
+    return chain[:-1]
 
 
 def line(

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uzushio.compositing import Compositor
-from uzushio.errors import RenderError, UzushioError
+from uzushio.errors import UzushioError
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import on_background
 from uzushio.render.casting import Bounds, Scale
-from uzushio.render.colors import Colors, rgba
+from uzushio.render.colors import rgba
 from uzushio.render.limits import LimitTracker, Range
 from uzushio.render.picture import Picture
 from uzushio.render.ranges import merged, value_range
 from uzushio.render.together import Timings, minimum, together
 from uzushio.render.view import MeshLayer, View
-from uzushio.render.vtk_window import MeshPart, VtkWindow, leaves, values_of, window_class
+from uzushio.render.vtk_filters import meshes_of, surfaces
+from uzushio.render.vtk_window import MeshPart, VtkWindow, values_of, window_class
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -106,9 +107,10 @@ class MeshRenderer:
         """Make a picture; at the root it is returned, elsewhere None.
 
         Args:
-            view: What is shown: layers of kind mesh only. Its size is the renderer's.
-            parts: This rank's data by the layers' mesh names: a VTK or pyvista data set, several,
-                a tree of them, or None.
+            view: What is shown: meshes, and slices and isosurfaces, which are of all meshes. Its
+                size is the renderer's.
+            parts: This rank's data by name of the mesh: a VTK or pyvista data set, several, a tree
+                of them, or None.
             bounds: Of the domain along x, y and z; those of all parts if None.
             time: Of the step.
             step: Its number.
@@ -120,14 +122,21 @@ class MeshRenderer:
         seconds = Timings()
         with seconds.stage("prepare"):
             with together(self._comm):
-                found = _gather(view, parts)
-                mine = [_range(layer, data) for layer, data in zip(view.layers, found, strict=True)]
-                extent = _extent([leaf for data in found for leaf in data])
-            has_data = any(found)
-            ranks = [rank for rank, there in enumerate(self._comm.allgather(has_data)) if there]
-            extent, ranges = self._agree(extent, mine)
+                data = [meshes_of(layer, parts) for layer in view.layers]
+                mine = _extent([mesh for meshes in data for mesh in meshes])
+            extent = _box(self._least(mine))
             with together(self._comm):
                 caption = Caption(view, bounds or extent, time, step, dict(units or {}))
+                found = [
+                    surfaces(layer, meshes, caption.bounds)
+                    for layer, meshes in zip(view.layers, data, strict=True)
+                ]
+                pairs = zip(view.layers, found, strict=True)
+                ranges = [_range(layer, leaves_of) for layer, leaves_of in pairs]
+            has_data = any(found)
+            ranks = [rank for rank, there in enumerate(self._comm.allgather(has_data)) if there]
+            ranges = self._least(ranges)
+            with together(self._comm):
                 caption.scales = casting.scales(view, dict(enumerate(ranges)), self._tracker)
                 caption.camera = self._annotator.camera(caption)
         with seconds.stage("draw"), together(self._comm):
@@ -146,18 +155,11 @@ class MeshRenderer:
                     done = self._written(caption, image, seconds)
         return done
 
-    def _agree(self, extent: Bounds, mine: list[Range]) -> tuple[Bounds, list[Range]]:
-        """The bounds and ranges over all ranks."""
-        least = np.array([[lo, -hi] for lo, hi in (*extent, *mine)])
+    def _least(self, mine: Sequence[Range]) -> list[Range]:
+        """Ranges over all ranks."""
+        least = np.array([[lo, -hi] for lo, hi in mine])
         self._comm.Allreduce(least.copy(), least, minimum())
-        ends = [(float(lo), float(-hi)) for lo, hi in least]
-        if not np.isfinite(least[:3]).all():  # nobody has anything
-            ends[:3] = [(0.0, 1.0)] * 3
-        for n, (lo, hi) in enumerate(ends[:3]):
-            if hi <= lo:  # flat, which a box cannot be
-                width = max(b - a for a, b in ends[:3]) or 1.0
-                ends[n] = lo - 5e-4 * width, hi + 5e-4 * width
-        return (ends[0], ends[1], ends[2]), ends[3:]
+        return [(float(lo), float(-hi)) for lo, hi in least]
 
     def _draw(self, caption: Caption, found: list[list[Any]], extent: Bounds) -> None:
         view = caption.view
@@ -230,29 +232,23 @@ def _window_of_the_node(comm: MPI.Comm) -> str:
     return name
 
 
-def _gather(view: View, parts: Mapping[str, Any]) -> list[list[Any]]:
-    """This rank's data sets of each layer."""
-    found = []
-    for layer in view.layers:
-        if not isinstance(layer, MeshLayer):
-            raise RenderError(
-                f"A layer of kind {layer.kind} is drawn from blocks by Renderer: it cannot be "
-                "mixed with layers of kind mesh."
-            )
-        if layer.mesh not in parts:
-            raise RenderError(
-                f"There is no mesh {layer.mesh}; there is {', '.join(parts) or 'none at all'}."
-            )
-        found.append(leaves(parts[layer.mesh]))
-    return found
+def _box(ends: list[Range]) -> Bounds:
+    """Bounds that a camera can look at, of what may be flat, or nothing."""
+    if not np.isfinite(ends).all():
+        ends = [(0.0, 1.0)] * 3
+    thin = 5e-4 * (max(hi - lo for lo, hi in ends) or 1.0)
+    x, y, z = ((lo, hi) if hi > lo else (lo - thin, hi + thin) for lo, hi in ends)
+    return x, y, z
 
 
 def _range(layer: Any, data: list[Any]) -> Range:
     """The range of the values that colour a layer."""
     if isinstance(layer.color, str):
         return merged([])
-    assert isinstance(layer.color, Colors)
-    name, positive = layer.color.field or "", layer.color.scale == "log"
+    found = casting.colouring(layer)
+    assert found is not None
+    colors, name = found
+    positive = colors.scale == "log"
     return merged([value_range(values_of(leaf, name)[0], positive) for leaf in data])
 
 
@@ -264,15 +260,19 @@ def _extent(data: list[Any]) -> Bounds:
 
 
 def _part(layer: Any, data: Any, scale: Scale | None, ink: str, samples: int) -> MeshPart:
-    assert isinstance(layer, MeshLayer)
+    more: dict[str, Any] = {}
+    if isinstance(layer, MeshLayer):
+        more = {
+            "edges": rgba(ink) if layer.edges else None,
+            "smooth": layer.smooth,
+            "line_width": samples * layer.line_width,
+            "point_size": samples * layer.point_size,
+        }
     return MeshPart(
         data,
         color=rgba(layer.color) if isinstance(layer.color, str) else None,
         field="" if scale is None else scale.field,
         table=None if scale is None else scale.colors.table(scale.limits),
-        edges=rgba(ink) if layer.edges else None,
-        lighting=layer.lighting,
-        smooth=layer.smooth,
-        line_width=samples * layer.line_width,
-        point_size=samples * layer.point_size,
+        lighting=getattr(layer, "lighting", False),  # a slice shows its colours as they are
+        **more,
     )

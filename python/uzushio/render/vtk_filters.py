@@ -1,0 +1,91 @@
+"""Slices and isosurfaces of VTK meshes, as surfaces that VTK draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from uzushio.errors import RenderError
+from uzushio.render.casting import Bounds, colouring
+from uzushio.render.view import IsosurfaceLayer, Layer, MeshLayer, SliceLayer
+from uzushio.render.vtk_window import leaves, values_of
+
+
+def meshes_of(layer: Layer, parts: Mapping[str, Any]) -> list[Any]:
+    """Return this rank's data sets that a layer is made of: its own mesh, or all.
+
+    Raises:
+        RenderError: There is no such mesh, or VTK's drawing has no such layer.
+    """
+    if not isinstance(layer, MeshLayer):
+        if not isinstance(layer, SliceLayer | IsosurfaceLayer):
+            raise RenderError(
+                f"A layer of kind {layer.kind} needs a uniform or rectilinear mesh; of other "
+                "meshes there are slices, isosurfaces and surfaces."
+            )
+        if layer.opacity < 1.0:
+            raise RenderError(
+                "Layers of meshes that are neither uniform nor rectilinear are opaque: leave out "
+                "`opacity`."
+            )
+        return leaves(list(parts.values()))
+    if layer.mesh not in parts:
+        raise RenderError(
+            f"There is no mesh {layer.mesh}; there is {', '.join(parts) or 'none at all'}."
+        )
+    return leaves(parts[layer.mesh])
+
+
+def surfaces(layer: Layer, data: list[Any], bounds: Bounds) -> list[Any]:
+    """Return the surfaces that a layer shows of data sets; for a mesh, the data sets themselves.
+
+    Raises:
+        RenderError: A field is missing, has components, or belongs to cells instead of points.
+    """
+    colored = colouring(layer)
+    found = []
+    for mesh in data:
+        if colored is not None:
+            values_of(mesh, colored[1])
+        if isinstance(layer, SliceLayer):
+            found.append(_slice(mesh, *layer.plane(bounds)))
+        elif isinstance(layer, IsosurfaceLayer):
+            found.append(_isosurface(mesh, layer))
+        else:
+            found.append(mesh)
+    return [surface for surface in found if surface.GetNumberOfPoints()]
+
+
+def _slice(mesh: Any, origin: Any, normal: Any) -> Any:
+    from vtkmodules.vtkCommonDataModel import vtkPlane
+    from vtkmodules.vtkFiltersCore import vtkCutter
+
+    plane = vtkPlane()
+    plane.SetOrigin(*origin)
+    plane.SetNormal(*normal)
+    cutter = vtkCutter()
+    cutter.SetInputData(mesh)
+    cutter.SetCutFunction(plane)
+    cutter.GenerateTrianglesOff()
+    cutter.Update()
+    return cutter.GetOutput()
+
+
+def _isosurface(mesh: Any, layer: IsosurfaceLayer) -> Any:
+    from vtkmodules.vtkCommonDataModel import vtkDataObject
+    from vtkmodules.vtkFiltersCore import vtkContourFilter
+
+    _, at_points = values_of(mesh, layer.field)
+    if not at_points:
+        raise RenderError(
+            f"An isosurface needs values at points, and those of {layer.field} belong to cells: "
+            "average them to the points first."
+        )
+    contour = vtkContourFilter()
+    contour.SetInputData(mesh)
+    contour.SetInputArrayToProcess(0, 0, 0, vtkDataObject.FIELD_ASSOCIATION_POINTS, layer.field)
+    for n, value in enumerate(layer.values):
+        contour.SetValue(n, value)
+    contour.ComputeNormalsOn()
+    contour.Update()
+    return contour.GetOutput()
