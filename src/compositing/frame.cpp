@@ -93,7 +93,7 @@ void Frame::prepare(const Schedule& schedule) {
     // Messages that have ended are forgotten a little later.
     shop_.requests.reserve(2 * static_cast<std::size_t>(shop_.frames) * messages);
     shop_.cursors.reserve(most_layers);
-    shop_.merger = Merger(std::max<std::size_t>(16, most_layers));
+    shop_.merger.reserve(most_layers);
 }
 
 void Frame::post(int number) {

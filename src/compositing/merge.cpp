@@ -1,6 +1,9 @@
 #include "compositing/merge.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cassert>
+#include <cstdint>
 
 namespace uzushio::compositing {
 
@@ -72,6 +75,11 @@ std::size_t Merger::run(const Shape& shape, std::span<Cursor> layers, Range inte
                 sources_.push_back(here.source);
         }
         const int count = until - position;
+        if (layers.size() > 1 && !sources_.empty() && until < interval.end &&
+            count < static_cast<int>(Block::pixels)) {
+            position = parts(shape, layers, {position, interval.end}, sink, to, read);
+            continue;
+        }
         if (sources_.empty()) {
             sink.skip(position, count);
         } else {
@@ -82,6 +90,45 @@ std::size_t Merger::run(const Shape& shape, std::span<Cursor> layers, Range inte
         position = until;
     }
     return read;
+}
+
+/// A block of the interval in which layers begin and end: each adds what it has. Cutting the block
+/// where any of them does would make as many pieces as there are runs, of all layers each.
+int Merger::parts(const Shape& shape, std::span<Cursor> layers, Range interval, Sink& sink,
+                  Width to, std::size_t& read) {
+    const auto& kernel = kernels(shape.format);
+    constexpr int group = static_cast<int>(group_pixels);
+    const int first = interval.begin;
+    const int count = std::min(interval.size(), static_cast<int>(Block::pixels));
+    kernel.begin(block_, static_cast<std::size_t>(count), shape.far);
+    std::uint64_t active = 0; // a bit for each group of pixels
+    static_assert(Block::pixels / group_pixels == 64);
+    for (auto& layer : layers)
+        for (int at = 0; at < count;) {
+            const auto here = layer.at(first + at);
+            const int until = std::min(here.until - first, count);
+            if (here.active) {
+                const auto pixels = static_cast<std::size_t>(until - at);
+                kernel.add(block_, static_cast<std::size_t>(at), here.source, pixels);
+                const int groups = (until - 1) / group - at / group + 1;
+                active |= ~std::uint64_t{0} >> (64 - groups) << at / group;
+                read += pixels;
+            }
+            at = until;
+        }
+    for (int at = 0; at < count;) {
+        const bool here = (active >> at / group & 1) != 0;
+        const std::uint64_t rest = (here ? ~active : active) >> at / group;
+        const int same = rest == 0 ? count : at - at % group + group * std::countr_zero(rest);
+        const int until = std::min({same, count, sink.contiguous_until(first + at) - first});
+        if (here)
+            kernel.end(block_, static_cast<std::size_t>(at), static_cast<std::size_t>(until - at),
+                       sink.append(first + at, until - at), to);
+        else
+            sink.skip(first + at, until - at);
+        at = until;
+    }
+    return first + count;
 }
 
 } // namespace uzushio::compositing

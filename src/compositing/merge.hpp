@@ -88,7 +88,10 @@ class MemorySink final : public Sink {
 /// Combines layers, each of which covers the positions that are asked for.
 class Merger {
   public:
-    explicit Merger(std::size_t layers) { sources_.reserve(layers); }
+    explicit Merger(std::size_t layers) { reserve(layers); }
+
+    /// Make room for so many layers.
+    void reserve(std::size_t layers) { sources_.reserve(layers); }
 
     /// Combine the positions `interval` of `layers`, front to back, into pixels of width `to`.
     /// Cursors go on from where they are. Tells the number of pixels that were read.
@@ -96,7 +99,11 @@ class Merger {
                     Width to);
 
   private:
+    int parts(const Shape& shape, std::span<Cursor> layers, Range interval, Sink& sink, Width to,
+              std::size_t& read);
+
     std::vector<Source> sources_;
+    Block block_{};
 };
 
 } // namespace uzushio::compositing

@@ -24,8 +24,9 @@ std::uint64_t background(float far) {
 }
 
 /// A layer wins where it is strictly nearer: the one in front keeps ties, and NaN never wins.
-void add(std::uint64_t* nearest, const std::uint64_t* pixels) {
-    for (std::size_t i = 0; i < block; ++i)
+[[gnu::always_inline]] inline void add(std::uint64_t* nearest, const std::uint64_t* pixels,
+                                       std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
         nearest[i] = depth(pixels[i]) < depth(nearest[i]) ? pixels[i] : nearest[i];
 }
 
@@ -36,18 +37,28 @@ void blend(std::span<const Source> layers, std::size_t pixels, std::byte* out, W
         const std::size_t count = std::min(block, pixels - from);
         std::fill_n(nearest, block, background(far));
         for (const auto& layer : layers) {
-            const std::byte* const first = layer.pixels + from * sizeof(std::uint64_t);
-            if (count == block) {
-                add(nearest, reinterpret_cast<const std::uint64_t*>(first));
-                continue;
-            }
-            std::uint64_t rest[block];
-            std::fill_n(rest, block, background(far));
-            std::memcpy(rest, first, count * sizeof(std::uint64_t));
-            add(nearest, rest);
+            const auto* const pixel = reinterpret_cast<const std::uint64_t*>(layer.pixels) + from;
+            if (count == block)
+                add(nearest, pixel, block);
+            else
+                add(nearest, pixel, count);
         }
         std::memcpy(out + from * sizeof(std::uint64_t), nearest, count * sizeof(std::uint64_t));
     }
+}
+
+std::uint64_t* pixels_of(Block& in) { return reinterpret_cast<std::uint64_t*>(in.memory); }
+
+void begin(Block& in, std::size_t pixels, float far) {
+    std::fill_n(pixels_of(in), pixels, background(far));
+}
+
+void add_part(Block& in, std::size_t at, const Source& layer, std::size_t pixels) {
+    add(pixels_of(in) + at, reinterpret_cast<const std::uint64_t*>(layer.pixels), pixels);
+}
+
+void end(const Block& in, std::size_t at, std::size_t pixels, std::byte* out, Width /*to*/) {
+    std::memcpy(out, in.memory + at * sizeof(std::uint64_t), pixels * sizeof(std::uint64_t));
 }
 
 void activity(const std::byte* pixels, std::size_t groups, Width /*width*/, float far,
@@ -67,7 +78,7 @@ void clear(std::byte* out, std::size_t pixels, Width /*width*/, float far) {
 
 } // namespace
 
-const Kernels nearest_kernels{Format::rgba8_depth, blend, activity, clear};
+const Kernels nearest_kernels{Format::rgba8_depth, blend, begin, add_part, end, activity, clear};
 
 const Kernels& kernels(Format format) {
     switch (format) {

@@ -69,6 +69,7 @@ class NodeStage {
     [[nodiscard]] std::byte* image(int rank, int slot) const;
     [[nodiscard]] std::byte* result(int rank, int slot) const;
 
+    void meet(int slot);
     void leave(int slot, const Picture& picture);
     bool arrive(int slot);
     void help(int slot);

@@ -12,7 +12,7 @@ namespace {
 
 // Pixels that are blended at a time: sums of a block stay in cache while layer by layer is added,
 // and loops of constant length are vectorised without a remainder.
-constexpr std::size_t block = 512;
+constexpr std::size_t block = Block::pixels;
 constexpr std::size_t cache_line = 64;
 
 /// Sums of one block, channel by channel, in units of 1/255; `clear` is what still shines through.
@@ -22,6 +22,7 @@ struct Sums {
     alignas(64) float b[block];
     alignas(64) float clear[block];
 };
+static_assert(sizeof(Sums) <= sizeof(Block));
 
 static_assert(std::endian::native == std::endian::little, "a channel is found by shifting");
 
@@ -29,7 +30,10 @@ constexpr float byte_opacity = 1.0F / 255;
 constexpr float word_opacity = 1.0F / 65535;
 constexpr float word_to_byte = 1.0F / 257;
 
-void start(Sums& sums, const std::uint32_t* pixels) {
+// Loops of a length that is known where they are called are vectorised without a remainder.
+#define UZUSHIO_INLINE [[gnu::always_inline]] inline
+
+UZUSHIO_INLINE void start(Sums& sums, const std::uint32_t* pixels) {
     for (std::size_t i = 0; i < block; ++i) {
         const std::uint32_t c = pixels[i];
         sums.r[i] = static_cast<float>(static_cast<std::int32_t>(c & 255));
@@ -39,19 +43,24 @@ void start(Sums& sums, const std::uint32_t* pixels) {
     }
 }
 
-void add(Sums& sums, const std::uint32_t* pixels) {
-    for (std::size_t i = 0; i < block; ++i) {
+UZUSHIO_INLINE void add(Sums& sums, std::size_t at, const std::uint32_t* pixels,
+                        std::size_t count) {
+    float* const r = sums.r + at;
+    float* const g = sums.g + at;
+    float* const b = sums.b + at;
+    float* const clear = sums.clear + at;
+    for (std::size_t i = 0; i < count; ++i) {
         const std::uint32_t c = pixels[i];
-        const float clear = sums.clear[i];
-        sums.r[i] += clear * static_cast<float>(static_cast<std::int32_t>(c & 255));
-        sums.g[i] += clear * static_cast<float>(static_cast<std::int32_t>(c >> 8 & 255));
-        sums.b[i] += clear * static_cast<float>(static_cast<std::int32_t>(c >> 16 & 255));
-        sums.clear[i] =
-            clear - clear * byte_opacity * static_cast<float>(static_cast<std::int32_t>(c >> 24));
+        const float left = clear[i];
+        r[i] += left * static_cast<float>(static_cast<std::int32_t>(c & 255));
+        g[i] += left * static_cast<float>(static_cast<std::int32_t>(c >> 8 & 255));
+        b[i] += left * static_cast<float>(static_cast<std::int32_t>(c >> 16 & 255));
+        clear[i] =
+            left - left * byte_opacity * static_cast<float>(static_cast<std::int32_t>(c >> 24));
     }
 }
 
-void start(Sums& sums, const std::uint64_t* pixels) {
+UZUSHIO_INLINE void start(Sums& sums, const std::uint64_t* pixels) {
     for (std::size_t i = 0; i < block; ++i) {
         const auto low = static_cast<std::uint32_t>(pixels[i]);
         const auto high = static_cast<std::uint32_t>(pixels[i] >> 32);
@@ -63,17 +72,22 @@ void start(Sums& sums, const std::uint64_t* pixels) {
     }
 }
 
-void add(Sums& sums, const std::uint64_t* pixels) {
-    for (std::size_t i = 0; i < block; ++i) {
+UZUSHIO_INLINE void add(Sums& sums, std::size_t at, const std::uint64_t* pixels,
+                        std::size_t count) {
+    float* const r = sums.r + at;
+    float* const g = sums.g + at;
+    float* const b = sums.b + at;
+    float* const clear = sums.clear + at;
+    for (std::size_t i = 0; i < count; ++i) {
         const auto low = static_cast<std::uint32_t>(pixels[i]);
         const auto high = static_cast<std::uint32_t>(pixels[i] >> 32);
-        const float clear = sums.clear[i];
-        const float scale = clear * word_to_byte;
-        sums.r[i] += scale * static_cast<float>(static_cast<std::int32_t>(low & 65535));
-        sums.g[i] += scale * static_cast<float>(static_cast<std::int32_t>(low >> 16));
-        sums.b[i] += scale * static_cast<float>(static_cast<std::int32_t>(high & 65535));
-        sums.clear[i] = clear - clear * word_opacity *
-                                    static_cast<float>(static_cast<std::int32_t>(high >> 16));
+        const float left = clear[i];
+        const float scale = left * word_to_byte;
+        r[i] += scale * static_cast<float>(static_cast<std::int32_t>(low & 65535));
+        g[i] += scale * static_cast<float>(static_cast<std::int32_t>(low >> 16));
+        b[i] += scale * static_cast<float>(static_cast<std::int32_t>(high & 65535));
+        clear[i] =
+            left - left * word_opacity * static_cast<float>(static_cast<std::int32_t>(high >> 16));
     }
 }
 
@@ -82,18 +96,27 @@ std::uint32_t rounded(float value, float most) {
     return static_cast<std::uint32_t>(static_cast<std::int32_t>(std::min(value, most) + 0.5F));
 }
 
-void finish(const Sums& sums, std::uint32_t* out) {
-    for (std::size_t i = 0; i < block; ++i)
-        out[i] = rounded(sums.r[i], 255) | rounded(sums.g[i], 255) << 8 |
-                 rounded(sums.b[i], 255) << 16 | rounded(255 - 255 * sums.clear[i], 255) << 24;
+UZUSHIO_INLINE void finish(const Sums& sums, std::size_t at, std::uint32_t* out,
+                           std::size_t count) {
+    const float* const r = sums.r + at;
+    const float* const g = sums.g + at;
+    const float* const b = sums.b + at;
+    const float* const clear = sums.clear + at;
+    for (std::size_t i = 0; i < count; ++i)
+        out[i] = rounded(r[i], 255) | rounded(g[i], 255) << 8 | rounded(b[i], 255) << 16 |
+                 rounded(255 - 255 * clear[i], 255) << 24;
 }
 
-void finish(const Sums& sums, std::uint64_t* out) {
-    for (std::size_t i = 0; i < block; ++i) {
-        const std::uint32_t low = rounded(257 * sums.r[i], 65535) | rounded(257 * sums.g[i], 65535)
-                                                                        << 16;
+UZUSHIO_INLINE void finish(const Sums& sums, std::size_t at, std::uint64_t* out,
+                           std::size_t count) {
+    const float* const r = sums.r + at;
+    const float* const g = sums.g + at;
+    const float* const b = sums.b + at;
+    const float* const clear = sums.clear + at;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint32_t low = rounded(257 * r[i], 65535) | rounded(257 * g[i], 65535) << 16;
         const std::uint32_t high =
-            rounded(257 * sums.b[i], 65535) | rounded(65535 - 65535 * sums.clear[i], 65535) << 16;
+            rounded(257 * b[i], 65535) | rounded(65535 - 65535 * clear[i], 65535) << 16;
         out[i] = low | std::uint64_t{high} << 32;
     }
 }
@@ -121,10 +144,8 @@ void on_block(const Source& layer, std::size_t from, std::size_t count, Step&& s
 
 template <class Word> void finish(const Sums& sums, std::byte* out, std::size_t count) {
     if (count == block)
-        return finish(sums, reinterpret_cast<Word*>(out));
-    Word rest[block];
-    finish(sums, rest);
-    std::memcpy(out, rest, count * sizeof(Word));
+        return finish(sums, 0, reinterpret_cast<Word*>(out), block);
+    finish(sums, 0, reinterpret_cast<Word*>(out), count);
 }
 
 void blend(std::span<const Source> layers, std::size_t pixels, std::byte* out, Width to,
@@ -148,7 +169,7 @@ void blend(std::span<const Source> layers, std::size_t pixels, std::byte* out, W
         const std::size_t count = std::min(block, pixels - from);
         for (std::size_t l = 0; l < layers.size(); ++l) {
             const auto step = [&](const auto* block_pixels) {
-                l == 0 ? start(sums, block_pixels) : add(sums, block_pixels);
+                l == 0 ? start(sums, block_pixels) : add(sums, 0, block_pixels, block);
             };
             if (layers[l].width == Width::narrow)
                 on_block<std::uint32_t>(layers[l], from, count, step);
@@ -160,6 +181,30 @@ void blend(std::span<const Source> layers, std::size_t pixels, std::byte* out, W
         else
             finish<std::uint64_t>(sums, out + from * sizeof(std::uint64_t), count);
     }
+}
+
+Sums& sums_of(Block& in) { return *reinterpret_cast<Sums*>(in.memory); }
+const Sums& sums_of(const Block& in) { return *reinterpret_cast<const Sums*>(in.memory); }
+
+void begin(Block& in, std::size_t pixels, float /*far*/) {
+    auto& sums = sums_of(in);
+    for (float* channel : {sums.r, sums.g, sums.b})
+        std::fill_n(channel, pixels, 0.0F);
+    std::fill_n(sums.clear, pixels, 1.0F);
+}
+
+void add_part(Block& in, std::size_t at, const Source& layer, std::size_t pixels) {
+    if (layer.width == Width::narrow)
+        add(sums_of(in), at, words<std::uint32_t>(layer.pixels), pixels);
+    else
+        add(sums_of(in), at, words<std::uint64_t>(layer.pixels), pixels);
+}
+
+void end(const Block& in, std::size_t at, std::size_t pixels, std::byte* out, Width to) {
+    if (to == Width::narrow)
+        finish(sums_of(in), at, reinterpret_cast<std::uint32_t*>(out), pixels);
+    else
+        finish(sums_of(in), at, reinterpret_cast<std::uint64_t*>(out), pixels);
 }
 
 template <class Word>
@@ -187,7 +232,7 @@ void clear(std::byte* out, std::size_t pixels, Width width, float /*far*/) {
 
 } // namespace
 
-const Kernels over8_kernels{Format::rgba8, blend, activity, clear};
+const Kernels over8_kernels{Format::rgba8, blend, begin, add_part, end, activity, clear};
 
 void over(std::span<const Rgba8> front, std::span<const Rgba8> back, std::span<Rgba8> out) {
     assert(front.size() == back.size() && front.size() == out.size());

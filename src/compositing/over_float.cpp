@@ -7,7 +7,7 @@ namespace uzushio::compositing {
 
 namespace {
 
-constexpr std::size_t block = 64; // pixels whose sums stay in cache
+constexpr std::size_t block = 64; // pixels whose sums stay in cache where layers cover all
 constexpr std::size_t channels = 4;
 
 /// Four channels side by side, as they are in memory, each with what shines through its pixel.
@@ -16,13 +16,14 @@ struct Sums {
     alignas(64) float clear[channels * block];
 };
 
-void add(Sums& sums, const float* pixels) {
-    for (std::size_t i = 0; i < block; ++i) {
-        const float clear = sums.clear[channels * i];
-        const float left = clear * (1 - pixels[channels * i + 3]);
+[[gnu::always_inline]] inline void add(float* value, float* clear, const float* pixels,
+                                       std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const float before = clear[channels * i];
+        const float left = before * (1 - pixels[channels * i + 3]);
         for (std::size_t c = 0; c < channels; ++c) {
-            sums.value[channels * i + c] += clear * pixels[channels * i + c];
-            sums.clear[channels * i + c] = left;
+            value[channels * i + c] += before * pixels[channels * i + c];
+            clear[channels * i + c] = left;
         }
     }
 }
@@ -42,16 +43,34 @@ void blend(std::span<const Source> layers, std::size_t pixels, std::byte* out, W
         std::fill_n(sums.clear, channels * block, 1.0F);
         for (const auto& layer : layers) {
             const std::byte* const first = layer.pixels + from * bytes;
-            if (count == block) {
-                add(sums, reinterpret_cast<const float*>(first));
-                continue;
-            }
-            float rest[channels * block] = {};
-            std::memcpy(rest, first, count * bytes);
-            add(sums, rest);
+            const auto* const pixel = reinterpret_cast<const float*>(first);
+            if (count == block)
+                add(sums.value, sums.clear, pixel, block);
+            else
+                add(sums.value, sums.clear, pixel, count);
         }
         std::memcpy(out + from * bytes, sums.value, count * bytes);
     }
+}
+
+// The sums of a block of parts: values, then what shines through.
+float* values(Block& in) { return reinterpret_cast<float*>(in.memory); }
+static_assert(sizeof(Block) >= 2 * channels * Block::pixels * sizeof(float));
+
+void begin(Block& in, std::size_t pixels, float /*far*/) {
+    std::fill_n(values(in), channels * pixels, 0.0F);
+    std::fill_n(values(in) + channels * Block::pixels, channels * pixels, 1.0F);
+}
+
+void add_part(Block& in, std::size_t at, const Source& layer, std::size_t pixels) {
+    float* const value = values(in) + channels * at;
+    add(value, value + channels * Block::pixels, reinterpret_cast<const float*>(layer.pixels),
+        pixels);
+}
+
+void end(const Block& in, std::size_t at, std::size_t pixels, std::byte* out, Width /*to*/) {
+    constexpr std::size_t bytes = channels * sizeof(float);
+    std::memcpy(out, in.memory + at * bytes, pixels * bytes);
 }
 
 void activity(const std::byte* pixels, std::size_t groups, Width /*width*/, float /*far*/,
@@ -72,6 +91,6 @@ void clear(std::byte* out, std::size_t pixels, Width /*width*/, float /*far*/) {
 
 } // namespace
 
-const Kernels over_float_kernels{Format::rgba_float, blend, activity, clear};
+const Kernels over_float_kernels{Format::rgba_float, blend, begin, add_part, end, activity, clear};
 
 } // namespace uzushio::compositing

@@ -1,0 +1,227 @@
+"""One rank of a job of bench/compositing.py.
+
+    mpiexec -n RANKS python _compositing_worker.py PART SIDE REPEATS
+
+Rank 0 prints one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import _icet
+import numpy as np
+from mpi4py import MPI
+
+from uzushio import _core
+from uzushio.compositing import Compositor
+
+BATCH = 5  # pictures in a row, as in a run: no barrier, in which ranks would spin, between
+SHARED = "hybrid(radix_k(8))"
+#: Algorithms by their names in the tables.
+MESSAGES = {
+    "sequential": "sequential",
+    "direct-send": "direct_send",
+    "pipeline": "parallel_pipeline",
+    "binary-tree": "binary_tree",
+    "binary-swap": "binary_swap",
+    "radix-4": "radix_k(4)",
+    "multi-step(4)": "multi_step(4, binary_swap, binary_tree)",
+}
+#: Shares of active pixels, and what is done about the others.
+SHARES = (0.125, 0.5, 1.0)
+TREATMENTS = {
+    "plain": (0, False),
+    "interlaced": (256, False),
+    "bounds": (0, True),
+    "both": (256, True),
+}
+FRAMES = (1, 2, 3)
+
+comm = MPI.COMM_WORLD
+Images = Any
+Picture = Callable[[], Any]
+
+
+def image(rank: int, side: int, bounds: tuple[int, int, int, int]) -> Images:
+    """A translucent image whose active pixels are those within the bounds, (side, side, 4)."""
+    rng = np.random.default_rng(rank)
+    opacity = rng.uniform(0.02, 0.3, (side, side, 1))
+    colour = rng.uniform(0, 1, (side, side, 3)) * opacity
+    full = np.round(255 * np.concatenate([colour, opacity], axis=2)).astype(np.uint8)
+    part = np.zeros_like(full)
+    x0, x1, y0, y1 = bounds
+    part[y0:y1, x0:x1] = full[y0:y1, x0:x1]
+    return part
+
+
+def bounds_of(rank: int, side: int, share: float) -> tuple[int, int, int, int]:
+    """A square with a share of the pixels; those of all ranks lie on a ring around the centre."""
+    edge = round(side * share**0.5)
+    angle = 2 * np.pi * rank / comm.size
+    x, y = (round((side - edge) / 2 * (1 + 0.8 * f(angle))) for f in (np.cos, np.sin))
+    return x, x + edge, y, y + edge
+
+
+def exact(side: int, share: float) -> Images:
+    """What all ranks' images give in double precision, in units of 1/255."""
+    result = np.zeros((side, side, 4))
+    for rank in range(comm.size):
+        result += (1 - result[..., 3:] / 255) * image(rank, side, bounds_of(rank, side, share))
+    return result
+
+
+class Trial:
+    """Pictures by several ways in turn; the least time of each."""
+
+    def __init__(self, expected: Images) -> None:
+        self.ways: dict[str, Picture] = {}
+        self.times: dict[str, float] = {}
+        self.errors: dict[str, float] = {}
+        self._expected = expected
+
+    def run(self, repeats: int) -> None:
+        for repeat in range(repeats):
+            for name, picture in self.ways.items():
+                comm.Barrier()
+                start = time.perf_counter()
+                for _ in range(BATCH):
+                    result = picture()
+                taken = (time.perf_counter() - start) / BATCH
+                self.times[name] = min(self.times.get(name, taken), taken)
+                if repeat == 0 and result is not None:
+                    self.errors[name] = float(np.abs(result - self._expected).max())
+                del result
+
+
+def through(compositor: Compositor, mine: Images | None, bounds: Any = None) -> Picture:
+    def picture() -> Any:
+        compositor.submit(mine, bounds)
+        return compositor.finish()
+
+    return picture
+
+
+def rates() -> tuple[float, float]:
+    """Bytes a second of STREAM's triad, and of blending two images, by two of the ranks.
+
+    Ranks that share processors do not move more together. The others sleep.
+    """
+    pair = comm.Split(0 if comm.rank < 2 else 1)
+    found = _core.compositing.memory_rates(pair.handle) if comm.rank < 2 else None
+    pair.Free()
+    done = comm.Ibarrier()
+    while not done.Test():
+        time.sleep(0.01)
+    return comm.bcast(found)
+
+
+def full(side: int, repeats: int) -> dict[str, Any]:
+    """Every pixel active, by every algorithm."""
+    whole = (0, side, 0, side)
+    mine = image(comm.rank, side, whole)
+    trial = Trial(exact(side, 1.0) if comm.rank == 0 else None)
+    make = lambda algorithm: Compositor(comm, side, side, algorithm=algorithm, frames=1)  # noqa: E731
+    compositors = {"shared": make(SHARED), "shared, copied": make(SHARED)}
+    compositors |= {name: make(algorithm) for name, algorithm in MESSAGES.items()}
+    compositors["auto"] = make("auto")
+    for name, compositor in compositors.items():
+        drawn = name in ("shared", "auto")
+        if drawn:
+            compositor.canvas()[:] = mine
+        trial.ways[name] = through(compositor, None if drawn else mine)
+    if _icet.library():
+        for way in _icet.STRATEGIES:
+            trial.ways[way] = partial(_icet.IceT(comm, side, way).composite, mine)
+    trial.run(repeats)
+    chooser = compositors["auto"]
+    predicted = {name: chooser.predict(algorithm) for name, algorithm in MESSAGES.items()}
+    predicted["shared"] = chooser.predict(SHARED)
+    triad, blending = rates()
+    result = {
+        "times": trial.times,
+        "errors": trial.errors,
+        "predicted": predicted,
+        "chosen": chooser.algorithm,
+        "machine": chooser.machine()._asdict(),
+        "triad": triad,
+        "blending": blending,
+    }
+    for compositor in compositors.values():
+        compositor.close()
+    return result
+
+
+def active(side: int, repeats: int) -> dict[str, Any]:
+    """Shares of active pixels, treated in several ways."""
+    result: dict[str, Any] = {}
+    for share in SHARES:
+        bounds = bounds_of(comm.rank, side, share)
+        mine = image(comm.rank, side, bounds)
+        trial = Trial(exact(side, share) if comm.rank == 0 else None)
+        compositors = []
+        for algorithm in ("direct_send", "radix_k(4)", SHARED):
+            for treatment, (interlace, bounded) in TREATMENTS.items():
+                drawn = algorithm == SHARED
+                if drawn and interlace:
+                    continue  # in shared memory ranks take tiles as they are free
+                compositor = Compositor(
+                    comm, side, side, algorithm=algorithm, interlace=interlace, frames=1
+                )
+                if drawn:
+                    compositor.canvas()[:] = mine
+                compositors.append(compositor)
+                way = through(compositor, None if drawn else mine, bounds if bounded else None)
+                trial.ways[f"{'shared' if drawn else algorithm}, {treatment}"] = way
+        if _icet.library():
+            for name in ("IceT radix-k", "IceT all to root"):
+                for treatment, (interlace, bounded) in TREATMENTS.items():
+                    peer = _icet.IceT(comm, side, name, interlace=bool(interlace))
+                    part = bounds if bounded else None
+                    trial.ways[f"{name}, {treatment}"] = partial(peer.composite, mine, part)
+        trial.run(repeats)
+        result[str(share)] = {"times": trial.times, "errors": trial.errors}
+        for compositor in compositors:
+            compositor.close()
+    return result
+
+
+def frames(side: int, repeats: int) -> dict[str, Any]:
+    """Pictures in flight: the time of each of a row, while the next ones are under way already."""
+    mine = image(comm.rank, side, (0, side, 0, side))
+    count = 12
+    times: dict[str, float] = {}
+    compositors = {
+        f"{name}, {n}": Compositor(comm, side, side, algorithm=algorithm, frames=n)
+        for name, algorithm in [*MESSAGES.items(), ("shared, copied", SHARED)]
+        for n in FRAMES
+        if name not in ("sequential", "pipeline")
+    }
+    for _ in range(repeats):
+        for name, compositor in compositors.items():
+            n = int(name.rsplit(", ", 1)[1])
+            comm.Barrier()
+            start = time.perf_counter()
+            for k in range(count):
+                if k >= n:
+                    compositor.finish()
+                compositor.submit(mine)
+            for _ in range(n):
+                compositor.finish()
+            taken = (time.perf_counter() - start) / count
+            times[name] = min(times.get(name, taken), taken)
+    for compositor in compositors.values():
+        compositor.close()
+    return {"times": times}
+
+
+if __name__ == "__main__":
+    part, side, repeats = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    found = {"full": full, "active": active, "frames": frames}[part](side, repeats)
+    if comm.rank == 0:
+        print(json.dumps(found))
