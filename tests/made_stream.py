@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 from mpi4py import MPI
-from uzushio.pipeline.tiles import stored_box
 
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.action_table import action_class
 from uzushio.pipeline.context import Context, Setup
+from uzushio.pipeline.model import PipelineFile
 from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.stream import Grid, Quantity, Stream, _with_components
+from uzushio.pipeline.tiles import stored_box
 from uzushio.staging.box import Box
 
 #: Of time and the coordinates z, y, x of all points; arrays (z, y, x) and components.
@@ -101,7 +102,9 @@ class Made:
 
     def setup(self, folder: Path) -> Setup:
         folder.mkdir(parents=True, exist_ok=True)
-        return Setup(self.comm, folder, folder, False, self.said.append)
+        return Setup(
+            self.comm, folder, folder, False, self.said.append, PipelineFile(actions=[None])
+        )
 
     def action(self, kind: str, folder: Path, name: str = "it", **settings: Any) -> Action[Any]:
         """An action that is prepared."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
+from cycler import cycler
 from matplotlib.figure import Figure
 
 # Colours of M. Okabe and K. Ito, told apart also by readers who do not see red or green.
@@ -34,6 +35,8 @@ _STYLE: Any = {
     "lines.linewidth": 1.6,
     "lines.markersize": 4.0,
     "mathtext.fontset": "dejavusans",
+    "axes.prop_cycle": cycler(color=[BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY, BLACK, GREY]),
+    "axes.formatter.useoffset": False,
 }
 
 

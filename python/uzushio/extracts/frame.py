@@ -47,6 +47,7 @@ class Frame:
         dropped: axes (0 for z) of one point that are no dimension of arrays in Zarr: a plane's
             normal.
         attributes: of the store.
+        once: whether there is one moment, and no axis of time (in Zarr).
     """
 
     count: Triple
@@ -54,6 +55,7 @@ class Frame:
     lines: Lines | None = None
     dropped: tuple[int, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    once: bool = False
 
     @property
     def whole(self) -> Box:
@@ -70,14 +72,14 @@ class Frame:
         """Distances of points along z, y, x where they are the same everywhere, else None."""
         if self.lines is None:
             return None
-        found = [_spacing(line) for line in self.lines]
+        found = [spacing(line) for line in self.lines]
         if None in found:
             return None
         z, y, x = (0.0 if one is None else one for one in found)
         return z, y, x
 
 
-def _spacing(line: np.ndarray) -> float | None:
+def spacing(line: np.ndarray) -> float | None:
     """The distance of points; 1 for one point; None if it varies."""
     if len(line) < 2:
         return 1.0

@@ -22,6 +22,16 @@ _AXES = ("z", "y", "x")
 _CHUNK = 8 << 20  #: bytes of a chunk, at most, unless told otherwise
 
 
+def is_ours(path: Path) -> bool:
+    """Whether a path is a group that this module wrote."""
+    import zarr
+
+    try:
+        return MARK in zarr.open_group(path, mode="r").attrs
+    except (FileNotFoundError, ValueError):
+        return False
+
+
 class ZarrSeries:
     """A store that grows by a step at a time, and that xarray opens at any moment.
 
@@ -120,10 +130,10 @@ class ZarrSeries:
         import zarr
 
         array: Any = zarr.open_array(self.path / name, mode="r+")
-        last = array.shape[0] - 1
+        last = () if self.frame.once else (array.shape[0] - 1,)
         for box, values in zip(boxes, arrays, strict=True):
             place = tuple(part for a, part in enumerate(box.slices()) if a in self.frame.kept)
-            array[(last, *place)] = values.reshape(
+            array[(*last, *place)] = values.reshape(
                 [n for a, n in enumerate(values.shape) if a not in self.frame.dropped]
             )
             self.bytes += values.nbytes
@@ -139,6 +149,8 @@ class ZarrSeries:
         if group is None or not self._steps:
             group = self._create()
         room = len(self._steps) + 1
+        if self.frame.once:
+            return
         for name in ("time", "step", *self.frame.variables):
             array = group[name]
             if array.shape[0] != room:
@@ -148,16 +160,12 @@ class ZarrSeries:
         """Numbers of the steps that are there, if they can be gone on with."""
         if not self.path.exists():
             return []
-        try:
-            group = self._open(whole_steps=True)
-            ours = MARK in group.attrs
-        except (FileNotFoundError, ValueError):
-            ours = False
-        if not ours:
+        if not is_ours(self.path):
             raise OutputError(
                 f"{self.path} is there, and no pipeline wrote it; move it away, or write to "
                 "another name."
             )
+        group = self._open(whole_steps=True)
         steps = [int(step) for step in group["step"][:]]
         if any(step < index for step in steps) and not self._same(group):
             raise OutputError(
@@ -199,9 +207,14 @@ class ZarrSeries:
             shutil.rmtree(self.path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         group = zarr.open_group(self.path, mode="w", attributes={**self.frame.attributes, MARK: 1})
+        once = self.frame.once
         for name, dtype in (("time", np.float64), ("step", np.int64)):
             group.create_array(
-                name, shape=(0,), chunks=(1024,), dtype=dtype, dimension_names=("time",)
+                name,
+                shape=() if once else (0,),
+                chunks="auto" if once else (1024,),
+                dtype=dtype,
+                dimension_names=() if once else ("time",),
             )
         for axis, line in zip(range(3), self.frame.lines or (), strict=False):
             kept = axis in self.frame.kept
@@ -219,13 +232,14 @@ class ZarrSeries:
 
     def _create_field(self, group: Any, name: str, variable: Variable) -> None:
         size = self.chunk(variable)
-        names = ["time", *(_AXES[axis] for axis in self.frame.kept)]
+        ahead = 0 if self.frame.once else 1
+        names = [*["time"][:ahead], *(_AXES[axis] for axis in self.frame.kept)]
         names += ["component"] if variable.components > 1 else []
         nothing = np.nan if np.issubdtype(variable.dtype, np.floating) else 0
         group.create_array(
             name,
-            shape=(0, *self._shape(variable)),
-            chunks=(1, *(size[axis] for axis in self.frame.kept), *variable.shape),
+            shape=(*[0][:ahead], *self._shape(variable)),
+            chunks=(*[1][:ahead], *(size[axis] for axis in self.frame.kept), *variable.shape),
             dtype=variable.dtype,
             fill_value=variable.dtype.type(nothing),
             dimension_names=tuple(names),
@@ -235,7 +249,7 @@ class ZarrSeries:
     def _beside(self) -> list[str]:
         """Coordinates that xarray would not find by the names of axes."""
         lines = self.frame.dropped if self.frame.lines is not None else ()
-        return ["step", *(_AXES[axis] for axis in lines)]
+        return ["step", *(["time"] if self.frame.once else []), *(_AXES[axis] for axis in lines)]
 
     def _commit(self, index: int, time: float) -> None:
         """Make the step count."""
@@ -243,8 +257,9 @@ class ZarrSeries:
 
         assert self._steps is not None
         group = self._open()
-        group["time"][len(self._steps)] = time
-        group["step"][len(self._steps)] = index
+        place = ... if self.frame.once else len(self._steps)
+        group["time"][place] = time
+        group["step"][place] = index
         with warnings.catch_warnings():
             # Zarr warns that consolidated metadata are not in the specification yet; without
             # them, xarray warns everybody who opens the store.

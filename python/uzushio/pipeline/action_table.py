@@ -20,6 +20,10 @@ ACTIONS: dict[str, str] = {
     "volume": "uzushio.pipeline.actions.layers:Volume",
     "count": "uzushio.pipeline.actions.count:Count",
     "extract": "uzushio.pipeline.actions.extract:Extract",
+    "plot": "uzushio.pipeline.actions.plot:Plot",
+    "probe": "uzushio.pipeline.actions.probe:Probe",
+    "python": "uzushio.pipeline.actions.python:Python",
+    "statistics": "uzushio.pipeline.actions.statistics:Statistics",
 }
 
 

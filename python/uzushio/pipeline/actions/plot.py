@@ -1,0 +1,97 @@
+"""Action `plot`: profiles, spectra and numbers over time, as a figure and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from pydantic import model_validator
+
+from uzushio.case import Section
+from uzushio.pipeline.action import Action
+from uzushio.pipeline.curves.profile import Profile, ProfileSettings
+from uzushio.pipeline.curves.series import Series, SeriesSettings
+from uzushio.pipeline.curves.spectrum import Spectrum, SpectrumSettings
+from uzushio.pipeline.curves.subject import Subject
+from uzushio.pipeline.figure import Drawing, FigureSettings
+from uzushio.pipeline.need import Need
+from uzushio.pipeline.table import Table
+
+if TYPE_CHECKING:
+    from uzushio.pipeline.context import Context
+    from uzushio.pipeline.stream import Stream
+
+
+class PlotSettings(FigureSettings):
+    """What to plot, one of three, and how it looks."""
+
+    profile: ProfileSettings | None = None
+    spectrum: SpectrumSettings | None = None
+    series: SeriesSettings | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        given = [key for key in ("profile", "spectrum", "series") if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise ValueError("needs exactly one of 'profile', 'spectrum' and 'series'")
+        return self
+
+    def subject(self) -> Subject:
+        """What is plotted."""
+        if self.profile is not None:
+            return Profile(self.profile)
+        if self.spectrum is not None:
+            return Spectrum(self.spectrum)
+        assert self.series is not None
+        return Series(self.series)
+
+
+class Plot(Action[PlotSettings]):
+    """NAME.png, and NAME.csv with the numbers in it and before."""
+
+    settings_model: ClassVar[type[Section]] = PlotSettings
+    _curves: list[tuple[np.ndarray, np.ndarray, str]]
+
+    def prepare(self, stream: Stream) -> Sequence[Need]:
+        """Check names, places, and the files to compare with."""
+        self._subject = self.settings.subject()
+        needs = self._subject.prepare(stream)
+        self._curves = [one.curve(self.setup.base) for one in self.settings.compare]
+        folder = self.setup.folder
+        self._table = Table(folder / f"{self.name}.csv", self._subject.columns)
+        self._drawing = Drawing(folder / f"{self.name}.png", self.settings)
+        self._steps, self._time = 0, 0.0
+        return needs
+
+    def run(self, context: Context) -> None:
+        """Add to the table, and draw."""
+        with context.stage("reduce"):
+            rows = self._subject.rows(context)
+        with context.together(), context.stage("plot"):
+            self._time = context.time
+            if context.comm.rank == 0:
+                self._table.add(context.index, context.time, rows)
+                self._draw()
+        self._steps += 1
+
+    def _draw(self, now: bool = False) -> None:
+        title = self.settings.title or self.name
+        if self._subject.of_one_step:
+            title = f"{title},  t = {self._time:.4g}"
+        self._drawing.draw(
+            title, lambda axes: self._subject.paint(axes, self._table), self._curves, now
+        )
+
+    def close(self) -> None:
+        """Bring the figure up to date."""
+        if self.setup.comm.rank == 0 and self._steps and self._drawing.behind:
+            self._draw(now=True)
+
+    def summary(self) -> Mapping[str, Any]:
+        """The files."""
+        return {
+            "files": [self._drawing.path.name, self._table.path.name],
+            "steps": self._steps,
+            "drawn": self._drawing.drawn,
+        }

@@ -1,0 +1,160 @@
+"""Action `probe`: values at points and along lines, over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from uzushio.case import Section
+from uzushio.pipeline.action import Action
+from uzushio.pipeline.curves.subject import name_axis
+from uzushio.pipeline.figure import Drawing, FigureSettings
+from uzushio.pipeline.interpolation import Interpolation
+from uzushio.pipeline.need import Need
+from uzushio.pipeline.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from uzushio.pipeline.context import Context
+    from uzushio.pipeline.stream import Stream
+
+Point = tuple[float, float, float]
+Name = Annotated[str, Field(pattern=r"^[\w.+-]+$")]
+
+
+class Line(Section):
+    """Points at equal distances on a straight line."""
+
+    begin: Point = Field(alias="from", description="first point, x, y, z")
+    end: Point = Field(alias="to", description="last point")
+    points: Annotated[int, Field(gt=1, le=100_000)] = Field(100, description="number of points")
+
+    @property
+    def places(self) -> np.ndarray:
+        """(points, 3), x, y, z."""
+        return np.linspace(self.begin, self.end, self.points)
+
+    @property
+    def distances(self) -> np.ndarray:
+        """Of the points from the first one."""
+        return np.asarray(np.linalg.norm(self.places - self.places[0], axis=1))
+
+
+class ProbeSettings(FigureSettings):
+    """Where to look, and at what."""
+
+    fields: list[str] = Field(min_length=1, description="names of fields of one grid")
+    points: dict[Name, Point] | list[Point] = Field(
+        {}, description="x, y, z of points, with names or without"
+    )
+    lines: dict[Name, Line] = Field({}, description="name: {from, to, points}")
+
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        if not self.points and not self.lines:
+            raise ValueError("needs 'points' or 'lines'")
+        return self
+
+    @property
+    def named(self) -> dict[str, Point]:
+        """The points by name."""
+        if isinstance(self.points, dict):
+            return dict(self.points)
+        return {f"p{number}": point for number, point in enumerate(self.points)}
+
+
+class Probe(Action[ProbeSettings]):
+    """NAME.csv with a column for each field and point, and NAME-LINE.csv for each line."""
+
+    settings_model: ClassVar[type[Section]] = ProbeSettings
+
+    def prepare(self, stream: Stream) -> Sequence[Need]:
+        """Find all places."""
+        settings, self._stream = self.settings, stream
+        fields = settings.fields
+        for name in fields:
+            stream.scalar(name)
+        places, names = [np.array([*settings.named.values()]).reshape(-1, 3)], [*settings.named]
+        for name, line in settings.lines.items():
+            places.append(line.places)
+            names += [f"{name}, point {number}" for number in range(line.points)]
+        grid = stream.grid_of(fields[0])
+        self._interpolation = Interpolation(grid, np.concatenate(places), names)
+        folder = self.setup.folder
+        columns = [f"{field} at {name}" for field in fields for name in settings.named]
+        self._points = Table(folder / f"{self.name}.csv", columns) if settings.named else None
+        self._lines = {
+            name: Table(folder / f"{self.name}-{name}.csv", ["distance", "x", "y", "z", *fields])
+            for name in settings.lines
+        }
+        self._drawings = {
+            name: Drawing(folder / f"{self.name}{'-' if name else ''}{name}.png", settings)
+            for name in [*([""] if settings.named else []), *settings.lines]
+        }
+        self._steps, self._time = 0, 0.0
+        self._need = Need(tuple(fields), region=self._interpolation.region)
+        return [self._need]
+
+    def run(self, context: Context) -> None:
+        """Add rows to the tables; figures are for the end."""
+        fields = self.settings.fields
+        with context.stage("probe"):
+            found = self._interpolation(context.comm, context.parts(self._need), fields)
+        with context.together():
+            self._time = context.time
+            if context.comm.rank == 0:
+                self._add(context, found)
+        self._steps += 1
+
+    def _add(self, context: Context, found: np.ndarray) -> None:
+        """Write values of fields at places, (fields, places)."""
+        count = len(self.settings.named)
+        if self._points is not None:
+            self._points.add(context.index, context.time, found[:, :count].reshape(1, -1))
+        for name, line in self.settings.lines.items():
+            values = found[:, count : count + line.points]
+            rows = np.column_stack([line.distances, line.places, values.T])
+            self._lines[name].add(context.index, context.time, rows)
+            count += line.points
+
+    def close(self) -> None:
+        """Draw."""
+        if self.setup.comm.rank != 0 or not self._steps:
+            return
+        title = self.settings.title or self.name
+        for name, drawing in self._drawings.items():
+            if not name:
+                drawing.draw(title, self._paint_points, now=True)
+                continue
+            text = f"{title}: {name},  t = {self._time:.4g}"
+            drawing.draw(text, partial(self._paint_line, name), now=True)
+
+    def _paint_points(self, axes: Axes) -> None:
+        assert self._points is not None
+        rows, points = self._points.values, [*self.settings.named]
+        labels = name_axis(axes, self._stream, self.settings.fields)
+        for number, field in enumerate(labels):
+            for place, point in enumerate(points):
+                column = rows[:, 2 + number * len(points) + place]
+                style = "-o" if len(rows) < 3 else "-"
+                name = point if len(labels) == 1 else f"{field} at {point}"
+                axes.plot(rows[:, 1], column, style, label=name)
+        axes.set_xlabel("time")
+
+    def _paint_line(self, name: str, axes: Axes) -> None:
+        rows = self._lines[name].last
+        for number, label in enumerate(name_axis(axes, self._stream, self.settings.fields)):
+            axes.plot(rows[:, 2], rows[:, 6 + number], label=label)
+        axes.set_xlabel("distance")
+
+    def summary(self) -> Mapping[str, Any]:
+        """The files."""
+        tables = [*([self._points] if self._points else []), *self._lines.values()]
+        files = [*(one.path.name for one in tables)]
+        files += [one.path.name for one in self._drawings.values() if one.drawn]
+        return {"files": files, "steps": self._steps}

@@ -1,0 +1,188 @@
+"""Action `python`: a file of the user's own, which gets the blocks as VTK's datasets."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from uzushio.case import Section
+from uzushio.collective import collective
+from uzushio.errors import PipelineError
+from uzushio.pipeline.action import Action
+from uzushio.pipeline.need import Need
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    from uzushio.pipeline.context import Context
+    from uzushio.pipeline.stream import Stream
+
+
+class PythonSettings(Section):
+    """Which function, and what it sees."""
+
+    file: Path = Field(description="Python file; its folder is found by `import`")
+    function: str = Field("run", description="called with the step on each rank")
+    fields: list[str] | None = Field(
+        None, description="names of fields and sources; all fields of the stream if not given"
+    )
+    cells: bool = Field(
+        False, description="datasets share the points between them, so that no cell is missing"
+    )
+
+
+@dataclass
+class PythonStep:
+    """What the user's function gets, until it returns.
+
+    Attributes:
+        index: the solver's number of the step.
+        time: of the step.
+        attributes: numbers and texts that go with the step.
+        comm: the ranks, a communicator of this function's own; a rank that raises alone must not
+            leave others waiting in it.
+        folder: for results.
+        datasets: this rank's parts, none or many: vtkImageData, vtkRectilinearGrid or
+            vtkStructuredGrid, pyvista's where it is installed. Their arrays are the blocks' own
+            memory, not to be written to; they are emptied when the function returns.
+        grids: the same by the name of the grid that their points are of.
+        copied: bytes of arrays that could not be looked at where they are.
+        keep: whatever the function wants to keep until the next step.
+    """
+
+    index: int
+    time: float
+    attributes: Mapping[str, int | float | str]
+    comm: MPI.Comm
+    folder: Path
+    grids: dict[str, list[Any]]
+    copied: int
+    keep: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def datasets(self) -> list[Any]:
+        """All of `grids`."""
+        return [one for found in self.grids.values() for one in found]
+
+
+class Python(Action[PythonSettings]):
+    """Calls the function; what it raises is this action's failure."""
+
+    settings_model: ClassVar[type[Section]] = PythonSettings
+    _function: Callable[[PythonStep], object] | None = None
+    _needs: list[Need]
+
+    def prepare(self, stream: Stream) -> Sequence[Need]:
+        """Load the file, and find the fields."""
+        if self._function is None:
+            with collective(self.setup.comm):
+                self._function = self._load()
+            self._comm = self.setup.comm.Dup()
+            self._keep: dict[str, Any] = {}
+            self._steps, self._copied = 0, 0
+        names = self.settings.fields
+        if names is None:
+            names = [
+                name
+                for name, one in stream.quantities.items()
+                if not one.derived and name.rpartition(".")[0] not in stream.quantities
+            ]
+        by_grid: dict[str, list[str]] = {}
+        for name in names:
+            by_grid.setdefault(stream.grid_of(name).name, []).append(name)
+        self._needs = [Need(tuple(found), cells=self.settings.cells) for found in by_grid.values()]
+        return self._needs
+
+    def _load(self) -> Callable[[PythonStep], object]:
+        """The function of the file; raises `PipelineError`, a sentence's end."""
+        file = (self.setup.base / self.settings.file.expanduser()).resolve()
+        try:
+            import vtkmodules.vtkCommonDataModel  # noqa: F401
+        except ImportError as error:
+            raise PipelineError(
+                f"VTK is not installed ({error}): pip install vtk pyvista"
+            ) from error
+        if not file.is_file():
+            raise PipelineError(f"file: there is no file {file}")
+        if str(file.parent) not in sys.path:
+            sys.path.append(str(file.parent))
+        spec = importlib.util.spec_from_file_location(f"uzushio_{self.name}", file)
+        if spec is None or spec.loader is None:
+            raise PipelineError(f"file: {file} is not a Python file")
+        module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise PipelineError(f"file: {_told(file, error)}") from error
+        found = getattr(module, self.settings.function, None)
+        if not callable(found):
+            raise PipelineError(f"file: {file} needs a function {self.settings.function}(step)")
+        self._file = file
+        return found  # type: ignore[no-any-return]
+
+    def run(self, context: Context) -> None:
+        """Hand the parts over."""
+        from uzushio.pipeline.vtk_view import dataset
+
+        assert self._function is not None
+        grids: dict[str, list[Any]] = {}
+        copied = 0
+        with context.together():
+            for need in self._needs:
+                found = grids.setdefault(context.stream.grid_of(need.fields[0]).name, [])
+                for part in context.parts(need):
+                    made, size = dataset(part)
+                    found.append(made)
+                    copied += size
+        step = PythonStep(
+            context.index,
+            context.time,
+            context.attributes,
+            self._comm,
+            context.folder,
+            grids,
+            copied,
+            self._keep,
+        )
+        del found  # the datasets are the step's alone
+        try:
+            with context.together(), context.stage("python"):
+                self._call(step)
+        finally:
+            for one in step.datasets:
+                one.Initialize()
+            self._copied += copied
+        self._steps += 1
+
+    def _call(self, step: PythonStep) -> None:
+        assert self._function is not None
+        try:
+            self._function(step)
+        except Exception as error:
+            raise PipelineError(f"{_told(self._file, error)}.") from error
+
+    def close(self) -> None:
+        """Let go of what the function kept."""
+        if self._function is not None:
+            self._keep.clear()
+
+    def summary(self) -> Mapping[str, Any]:
+        """How often it was called, and what had to be copied for it (on rank 0)."""
+        return {"files": [], "steps": self._steps, "bytes_copied": self._copied}
+
+
+def _told(file: Path, error: Exception) -> str:
+    """An exception of the user's file with its line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
+    line = error.lineno if isinstance(error, SyntaxError) else (lines or [None])[-1]
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    where = f"{file}, line {line}" if line is not None else str(file)
+    return f"{where}: {type(error).__name__}: {text.rstrip('.')}"

@@ -1,0 +1,205 @@
+"""Action `statistics`: means, variances, extremes and covariances over time, at each point."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from uzushio.case import Section
+from uzushio.errors import OutputError, PipelineError
+from uzushio.extracts.frame import Frame, Variable
+from uzushio.extracts.spread import Spread
+from uzushio.extracts.zarr_series import ZarrSeries
+from uzushio.pipeline.action import Action
+from uzushio.pipeline.need import Need
+from uzushio.pipeline.where import Selection, Where
+from uzushio.staging.box import Box
+
+if TYPE_CHECKING:
+    from uzushio.pipeline.context import Context
+    from uzushio.pipeline.stream import Stream
+
+
+class StatisticsSettings(Where):
+    """Of what, and how often it is written."""
+
+    fields: list[str] = Field(min_length=1, description="names of fields of one grid")
+    covariances: list[tuple[str, str]] = Field([], description="pairs of the fields")
+    write_every: Annotated[int, Field(gt=0)] | None = Field(
+        None, description="samples between writings; at the end only if not given"
+    )
+
+
+class Moments:
+    """Of fields on a box of points: everything that is known of the samples so far.
+
+    Means are advanced by differences from them, and so are the products (B. P. Welford,
+    Technometrics 4 (1962), 419): values far from 0 lose no digits.
+    """
+
+    def __init__(self, box: Box, fields: Sequence[str], pairs: Sequence[tuple[str, str]]) -> None:
+        self.box, self.samples, self._pairs = box, 0, list(pairs)
+        self.mean = {field: np.zeros(box.count) for field in fields}
+        self.low = {field: np.full(box.count, np.inf) for field in fields}
+        self.high = {field: np.full(box.count, -np.inf) for field in fields}
+        self.products = {pair: np.zeros(box.count) for pair in pairs}
+
+    def add(self, values: Mapping[str, np.ndarray]) -> None:
+        """Take one more sample."""
+        self.samples += 1
+        before = {name: values[name] - mean for name, mean in self.mean.items()}
+        for name, mean in self.mean.items():
+            mean += before[name] / self.samples
+            np.minimum(self.low[name], values[name], out=self.low[name])
+            np.maximum(self.high[name], values[name], out=self.high[name])
+        for one, other in self._pairs:
+            self.products[one, other] += before[one] * (values[other] - self.mean[other])
+
+    def results(self) -> dict[str, np.ndarray]:
+        """By name; covariances are of the samples, divided by their number."""
+        found: dict[str, np.ndarray] = {}
+        for name in self.mean:
+            found[f"mean_{name}"] = self.mean[name]
+            found[f"variance_{name}"] = self.products[name, name] / self.samples
+            found[f"min_{name}"], found[f"max_{name}"] = self.low[name], self.high[name]
+        for one, other in self._pairs:
+            if one != other:
+                found[f"covariance_{one}_{other}"] = self.products[one, other] / self.samples
+        return found
+
+
+class Statistics(Action[StatisticsSettings]):
+    """NAME.zarr; the sums stay with the ranks that have the points."""
+
+    settings_model: ClassVar[type[Section]] = StatisticsSettings
+    _moments: list[Moments] | None = None
+    _times: list[tuple[int, float]]
+    _selection: Selection | None = None
+
+    def prepare(self, stream: Stream) -> Sequence[Need]:
+        """Find the points; samples that were taken stay if these are the same."""
+        settings = self.settings
+        for name in settings.fields:
+            stream.scalar(name)
+        for pair in settings.covariances:
+            for name in pair:
+                if name not in settings.fields:
+                    raise PipelineError(
+                        f"covariances: '{name}' is not among the fields "
+                        f"({', '.join(settings.fields)})"
+                    )
+        selection = settings.on(stream.grid_of(settings.fields[0]))
+        if self._selection is None or not _alike(self._selection, selection):
+            self._moments, self._times = None, []
+        self._selection = selection
+        own = [(name, name) for name in settings.fields]
+        self._pairs = list(dict.fromkeys([*own, *settings.covariances]))
+        units = {name: stream.quantity(name).unit for name in settings.fields}
+        self._variables = self._described(units)
+        self._need = Need(tuple(settings.fields), region=selection.region)
+        self._path = self.setup.folder / f"{self.name}.zarr"
+        return [self._need]
+
+    def _described(self, units: Mapping[str, str]) -> dict[str, Variable]:
+        double, found = np.dtype(np.float64), {}
+        for name in self.settings.fields:
+            unit = units[name]
+            square = f"({unit})^2" if unit else ""
+            for kind, told in (("mean", unit), ("variance", square), ("min", unit), ("max", unit)):
+                found[f"{kind}_{name}"] = told
+        for one, other in self._pairs:
+            if one != other:
+                both = [f"({units[name]})" for name in (one, other) if units[name]]
+                found[f"covariance_{one}_{other}"] = " ".join(both)
+        return {
+            name: Variable(name, double, 1, {"units": unit} if unit else {})
+            for name, unit in found.items()
+        }
+
+    def run(self, context: Context) -> None:
+        """Take a sample, and write if it is time."""
+        assert self._selection is not None
+        with context.together(), context.stage("statistics"):
+            found = [
+                (part, place)
+                for part in context.parts(self._need)
+                if (place := self._selection.of(part)) is not None
+            ]
+            boxes = [box for _, (box, _) in found]
+            if self._moments is None:
+                self._moments = [Moments(box, self.settings.fields, self._pairs) for box in boxes]
+            if [one.box for one in self._moments] != boxes:
+                raise PipelineError(
+                    f"The blocks of the stream changed after {len(self._times)} samples, and "
+                    "statistics take the same ones at each step."
+                )
+            for moments, (part, (_, places)) in zip(self._moments, found, strict=True):
+                moments.add({name: part.owned(name)[places] for name in self.settings.fields})
+            self._times.append((context.index, context.time))
+        every = self.settings.write_every
+        if every is not None and len(self._times) % every == 0:
+            self._write()
+
+    def finish(self) -> None:
+        """Write what there is."""
+        every = self.settings.write_every
+        if self._times and (every is None or len(self._times) % every):
+            self._write()
+
+    def _write(self) -> None:
+        """Replace the store (collective)."""
+        from uzushio.collective import collective
+
+        assert self._selection is not None and self._moments is not None
+        comm, fresh = self.setup.comm, self._path.with_name(f".{self._path.name}.new")
+        told = {
+            "title": self.name,
+            "source": "uzushio",
+            "samples": len(self._times),
+            "first_time": self._times[0][1],
+            "last_time": self._times[-1][1],
+        }
+        selection = self._selection
+        frame = Frame(
+            selection.count, self._variables, selection.lines, selection.dropped, told, once=True
+        )
+        with collective(comm):
+            if comm.rank == 0:
+                self._check()
+                shutil.rmtree(fresh, ignore_errors=True)
+        spread = Spread(comm, [one.box for one in self._moments])
+        results = [one.results() for one in self._moments]
+        values = {name: [one[name] for one in results] for name in self._variables}
+        with self.setup.timings.stage("write zarr"):
+            index, time = self._times[-1]
+            ZarrSeries(fresh, frame).append(index, time, spread, values)
+        with collective(comm):
+            if comm.rank == 0:
+                shutil.rmtree(self._path, ignore_errors=True)
+                fresh.rename(self._path)
+
+    def _check(self) -> None:
+        """Raise `OutputError` if something else has the store's name."""
+        from uzushio.extracts.zarr_series import is_ours
+
+        if self._path.exists() and not is_ours(self._path):
+            raise OutputError(
+                f"{self._path} is there, and no pipeline wrote it; move it away, or give the "
+                "action another name."
+            )
+
+    def summary(self) -> Mapping[str, Any]:
+        """The file, and the number of samples."""
+        return {"files": [self._path.name], "samples": len(self._times)}
+
+
+def _alike(one: Selection, other: Selection) -> bool:
+    """Whether the selections are of the same points."""
+    places = [(s.grid.name, s.start, s.count, s.stride, s.dropped) for s in (one, other)]
+    if places[0] != places[1] or (one.lines is None) != (other.lines is None):
+        return False
+    return all(map(np.array_equal, one.lines or (), other.lines or ()))

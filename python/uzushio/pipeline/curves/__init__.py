@@ -1,0 +1,1 @@
+"""Curves that the action `plot` draws: profiles, spectra, and numbers over time."""

@@ -1,0 +1,74 @@
+"""Averages over planes or lines, as functions of one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import Field
+
+from uzushio.errors import PipelineError
+from uzushio.pipeline.curves.subject import Subject, name_axis
+from uzushio.pipeline.need import Need
+from uzushio.pipeline.quadrature import Measure, Reducer
+from uzushio.pipeline.where import AXES, Axis, Selection, Where, line_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from uzushio.pipeline.context import Context
+    from uzushio.pipeline.stream import Stream
+    from uzushio.pipeline.table import Table
+
+
+class ProfileSettings(Where):
+    """What to average, and along what."""
+
+    fields: list[str] = Field(min_length=1, description="names of fields of one grid")
+    along: Axis = Field(description="axis that stays; the others are averaged")
+    reduce: Measure = Field("mean", description="of the values at each position")
+
+
+class Profile(Subject):
+    """One curve for each field."""
+
+    def __init__(self, settings: ProfileSettings) -> None:
+        self._settings = settings
+        self._axis = AXES.index(settings.along)
+
+    def prepare(self, stream: Stream) -> Sequence[Need]:
+        """Find the points."""
+        settings, self._stream = self._settings, stream
+        for name in settings.fields:
+            stream.scalar(name)
+        grid = stream.grid_of(settings.fields[0])
+        line_of(grid, settings.along)
+        self._selection: Selection = settings.on(grid)
+        if self._selection.count[self._axis] < 2:
+            raise PipelineError(f"a profile along {settings.along} takes two points there at least")
+        self.columns = [settings.along, *(self._name(field) for field in settings.fields)]
+        self._need = Need(tuple(settings.fields), region=self._selection.region)
+        return [self._need]
+
+    def _name(self, field: str) -> str:
+        return field if self._settings.reduce == "mean" else f"{self._settings.reduce}({field})"
+
+    def rows(self, context: Context) -> np.ndarray:
+        """One row for each point along the axis."""
+        fields, measure = self._settings.fields, self._settings.reduce
+        reducer = Reducer(context.comm, self._selection, self._axis)
+        found = reducer(context.parts(self._need), fields, [measure])
+        lines = self._selection.lines
+        assert lines is not None
+        return np.column_stack([lines[self._axis], *(found[field, measure] for field in fields)])
+
+    def paint(self, axes: Axes, table: Table) -> None:
+        """Draw the newest step, with the one at the middle of the time before in grey."""
+        names = name_axis(axes, self._stream, self._settings.fields, self._name("{}"))
+        rows = table.last
+        for number, name in enumerate(names):
+            axes.plot(rows[:, 2], rows[:, 3 + number], label=name)
+        axes.set_xlabel(self._settings.along)
+        if len(names) == 1:
+            axes.lines[0].set_label("this run")

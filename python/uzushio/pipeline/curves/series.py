@@ -1,0 +1,85 @@
+"""Numbers made of whole fields, over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from uzushio.pipeline.curves.subject import Subject, name_axis
+from uzushio.pipeline.need import Need
+from uzushio.pipeline.quadrature import Measure, Reducer
+from uzushio.pipeline.where import Selection, Where
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from uzushio.pipeline.context import Context
+    from uzushio.pipeline.stream import Stream
+    from uzushio.pipeline.table import Table
+
+
+class SeriesSettings(Where):
+    """What to reduce."""
+
+    fields: list[str] = Field(min_length=1, description="names of fields")
+    reduce: list[Measure] = Field(
+        ["mean"], min_length=1, description="mean, rms, std, min, max, integral"
+    )
+
+    @field_validator("reduce", mode="before")
+    @classmethod
+    def _one_or_many(cls, given: object) -> object:
+        return [given] if isinstance(given, str) else given
+
+
+class Series(Subject):
+    """One curve for each field and reduction."""
+
+    of_one_step = False
+
+    def __init__(self, settings: SeriesSettings) -> None:
+        self._settings = settings
+
+    def prepare(self, stream: Stream) -> Sequence[Need]:
+        """Find the points, field by field: each may be on a grid of its own."""
+        settings, self._stream = self._settings, stream
+        self._selections: dict[str, Selection] = {}
+        self._needs: dict[str, Need] = {}
+        for name in settings.fields:
+            stream.scalar(name)
+            selection = self._selections[name] = settings.on(stream.grid_of(name))
+            self._needs[name] = Need((name,), region=selection.region)
+        self.columns = [self._name(field, one) for field in settings.fields for one in self._all]
+        return list(self._needs.values())
+
+    @property
+    def _all(self) -> list[Measure]:
+        return list(dict.fromkeys(self._settings.reduce))
+
+    @staticmethod
+    def _name(field: str, measure: Measure) -> str:
+        return f"{measure}({field})"
+
+    def rows(self, context: Context) -> np.ndarray:
+        """One row."""
+        row: list[float] = []
+        for field in self._settings.fields:
+            reducer = Reducer(context.comm, self._selections[field], None)
+            found = reducer(context.parts(self._needs[field]), [field], self._all)
+            row += [float(found[field, measure]) for measure in self._all]
+        return np.array([row])
+
+    def paint(self, axes: Axes, table: Table) -> None:
+        """Draw all steps over time."""
+        rows = table.values
+        fields = self._settings.fields
+        form = f"{self._all[0]}({{}})" if len(self._all) == 1 else "{}"
+        names = name_axis(axes, self._stream, fields, form)
+        for number, column in enumerate(self.columns):
+            name = names[number // len(self._all)] if len(self._all) == 1 else column
+            style = "-o" if len(rows) < 3 else "-"
+            axes.plot(rows[:, 1], rows[:, 2 + number], style, label=name)
+        axes.set_xlabel("time")

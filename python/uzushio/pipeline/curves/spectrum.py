@@ -1,0 +1,177 @@
+"""One-dimensional power spectra along an axis with points at equal distances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from uzushio.case import Section
+from uzushio.errors import PipelineError
+from uzushio.extracts.spread import Spread
+from uzushio.pipeline.curves.subject import Subject
+from uzushio.pipeline.need import Need
+from uzushio.pipeline.quadrature import weights
+from uzushio.pipeline.where import AXES, Axis, Selection, Where, line_of, nearest
+from uzushio.staging.box import Box
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from uzushio.pipeline.context import Context
+    from uzushio.pipeline.stream import Stream
+    from uzushio.pipeline.table import Table
+
+
+class SpectrumSettings(Section):
+    """What to transform, and where."""
+
+    fields: list[str] = Field(min_length=1, description="names of fields of one grid")
+    along: Axis = Field(description="axis that is transformed")
+    at: dict[Axis, list[float]] = Field(
+        {}, max_length=1, description="axis: positions, one curve for each; else one over all"
+    )
+
+    @field_validator("at", mode="before")
+    @classmethod
+    def _one_or_many(cls, given: object) -> object:
+        if not isinstance(given, dict):
+            return given
+        return {k: v if isinstance(v, list) else [v] for k, v in given.items()}
+
+
+class Spectrum(Subject):
+    """One curve for each field and position.
+
+    With f = Σ F exp(i k x) over a line of n points, the spectrum at k = 2 π m / L, L = n Δx, is
+    E(k) = (|F(k)|² + |F(−k)|²) / Δk, averaged over lines: its sum times Δk is the mean of f².
+    """
+
+    def __init__(self, settings: SpectrumSettings) -> None:
+        self._settings = settings
+
+    def prepare(self, stream: Stream) -> Sequence[Need]:
+        """Check the distances, and find the planes."""
+        settings, self._stream = self._settings, stream
+        for name in settings.fields:
+            stream.scalar(name)
+        grid = stream.grid_of(settings.fields[0])
+        line = line_of(grid, settings.along)
+        step = np.diff(line)
+        if len(line) < 2 or np.abs(step - step.mean()).max() > 1e-6 * step.mean():
+            raise PipelineError(
+                f"a spectrum along {settings.along} takes points at equal distances, and those of "
+                f"{grid.name} have others; choose another axis"
+            )
+        self._along = AXES.index(settings.along)
+        if settings.along in settings.at:
+            raise PipelineError(f"{settings.along} is transformed, and has no position in `at`")
+        self._across = next(
+            (AXES.index(axis) for axis in settings.at),
+            next(axis for axis in range(3) if axis != self._along),
+        )
+        self._last = 3 - self._along - self._across
+        positions = settings.at.get(AXES[self._across])
+        self._groups, names = self._planes(grid, positions)
+        self._whole: Selection = Where().on(grid)
+        self._length = float(step.mean()) * len(line)
+        self.columns = ["k", *(f"{field}{name}" for field in settings.fields for name in names)]
+        self._labels = [f"{field}{name}" for field in settings.fields for name in names]
+        return [self._need()]
+
+    def _planes(
+        self, grid: object, positions: list[float] | None
+    ) -> tuple[list[list[int]], list[str]]:
+        """Indices across, from 0, of the planes of each curve, and what to call it."""
+        from uzushio.pipeline.stream import Grid
+
+        assert isinstance(grid, Grid)
+        axis = AXES[self._across]
+        if positions is None:
+            return [list(range(grid.points.count[self._across]))], [""]
+        found = [nearest(grid, axis, position) for position in positions]
+        found = list(dict.fromkeys(found))
+        line = line_of(grid, axis)
+        return [[one] for one in found], [f" at {axis} = {line[one]:.4g}" for one in found]
+
+    def _need(self) -> Need:
+        """All planes between the first and the last one."""
+        region = self._whole.region
+        every = [plane for group in self._groups for plane in group]
+        start, count = list(region.start), list(region.count)
+        start[self._across] += min(every)
+        count[self._across] = max(every) - min(every) + 1
+        box = Box((start[0], start[1], start[2]), (count[0], count[1], count[2]))
+        self._wanted = Need(tuple(self._settings.fields), region=box)
+        return self._wanted
+
+    def rows(self, context: Context) -> np.ndarray:
+        """One row for each wave number, k = 0 first."""
+        comm, fields = context.comm, self._settings.fields
+        found = [
+            (part, place)
+            for part in context.parts(self._wanted)
+            if (place := self._whole.of(part)) is not None
+        ]
+        spread = Spread(comm, [box for _, (box, _) in found])
+        count = self._whole.count[self._along]
+        power = np.zeros((len(fields), len(self._groups), count // 2 + 1))
+        lines = weights(self._whole)
+        last = lines[self._last] / lines[self._last].sum()
+        for number, field in enumerate(fields):
+            values = [part.owned(field)[places] for part, (_, places) in found]
+            for curve, group in enumerate(self._groups):
+                across = lines[self._across][group] / lines[self._across][group].sum()
+                for plane, weight in zip(group, across, strict=True):
+                    boxes = self._rows_of(plane, comm.size)
+                    for box, array in zip(
+                        boxes[comm.rank],
+                        spread.exchange(values, boxes, np.dtype(np.float64)),
+                        strict=True,
+                    ):
+                        own = last[box.slices()[self._last]]
+                        power[number, curve] += weight * _power(array, self._along, self._last, own)
+        total = np.empty_like(power)
+        comm.Allreduce(power, total)
+        step = 2.0 * np.pi / self._length
+        return np.column_stack(
+            [step * np.arange(count // 2 + 1), total.reshape(-1, count // 2 + 1).T / step]
+        )
+
+    def _rows_of(self, plane: int, ranks: int) -> list[list[Box]]:
+        """For each rank whole lines of a plane, about as many for all."""
+        cuts = np.linspace(0, self._whole.count[self._last], ranks + 1).astype(int)
+        boxes = []
+        for begin, end in pairwise(cuts):
+            start, count = [0, 0, 0], list(self._whole.count)
+            start[self._across], count[self._across] = plane, 1
+            start[self._last], count[self._last] = int(begin), int(end - begin)
+            box = Box((start[0], start[1], start[2]), (count[0], count[1], count[2]))
+            boxes.append([box] if box.size else [])
+        return boxes
+
+    def paint(self, axes: Axes, table: Table) -> None:
+        """Draw the newest step over the wave numbers from the first on, all logarithmic."""
+        rows = table.last[1:]
+        peak = rows[:, 3:].max(initial=0.0)
+        for number, name in enumerate(self._labels):
+            axes.plot(rows[:, 2], rows[:, 3 + number], label=name)
+        axes.set(xscale="log", xlabel=f"$k_{self._settings.along}$")
+        fields = self._settings.fields
+        what = fields[0] if len(fields) == 1 else ""
+        axes.set_ylabel(f"power spectrum {f'of {what} ' if what else ''}per unit of $k$")
+        if peak > 0.0:
+            least = rows[:, 3:][rows[:, 3:] > 0.0].min()
+            axes.set(yscale="log", ylim=(max(0.5 * least, 1e-14 * peak), 3.0 * peak))
+
+
+def _power(values: np.ndarray, along: int, last: int, weight: np.ndarray) -> np.ndarray:
+    """|F|² on both sides, summed over lines with weights."""
+    lines = np.moveaxis(values, (last, along), (1, 2))[0]
+    count = lines.shape[1]
+    square = np.abs(np.fft.rfft(lines, axis=1, norm="forward")) ** 2
+    square[:, 1 : (count + 1) // 2] *= 2.0
+    return np.asarray(weight @ square)

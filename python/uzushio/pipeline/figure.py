@@ -1,0 +1,164 @@
+"""Figures of an action: drawn on rank 0, replaced whole, and never for long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from uzushio.case import Section
+from uzushio.errors import PipelineError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: The share of the time that goes by which is spent with drawing a figure again, at most.
+SHARE = 0.02
+
+Scale = Literal["linear", "log", "symlog"]
+Limits = tuple[float | None, float | None]
+PlotAxis = Literal["x", "y"]
+
+
+class Comparison(Section):
+    """A curve of somebody else's."""
+
+    file: Path = Field(description="CSV with a line of names; lines that begin with # are skipped")
+    x: str = Field(description="column of the horizontal axis")
+    y: str = Field(description="column of the vertical axis")
+    label: str | None = Field(None, description="in the legend; the file's name if not given")
+
+    def curve(self, base: Path) -> tuple[np.ndarray, np.ndarray, str]:
+        """Read it.
+
+        Args:
+            base: folder from which the path counts.
+
+        Raises:
+            PipelineError: there is no such file or column, or it holds no numbers.
+        """
+        path = base / self.file.expanduser()
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise PipelineError(f"compare.file: {path} cannot be read ({error})") from error
+        lines = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+        names = [name.strip().strip('"') for name in (lines or [""])[0].split(",")]
+        for name in (self.x, self.y):
+            if name not in names:
+                raise PipelineError(
+                    f"compare: {path} has the columns {', '.join(names)}, not {name}"
+                )
+        try:
+            rows = np.array([line.split(",") for line in lines[1:]], float)
+            x, y = rows[:, names.index(self.x)], rows[:, names.index(self.y)]
+        except (ValueError, IndexError) as error:
+            raise PipelineError(
+                f"compare: {path} does not hold rows of numbers ({error})"
+            ) from error
+        return x, y, self.label or path.stem
+
+
+class FigureSettings(Section):
+    """How a figure looks."""
+
+    title: str | None = Field(None, description="above it; the action's name if not given")
+    scale: dict[PlotAxis, Scale] = Field({}, description="axis of the figure: linear, log, symlog")
+    limits: dict[PlotAxis, Limits] = Field({}, description="axis of the figure: [from, to]")
+    labels: dict[PlotAxis, str] = Field({}, description="axis of the figure: what stands at it")
+    size: tuple[Annotated[float, Field(gt=0, le=40)], Annotated[float, Field(gt=0, le=40)]] = Field(
+        (6.4, 4.2), description="width and height in inches"
+    )
+    compare: list[Comparison] = Field([], description="curves of others")
+
+
+class Drawing:
+    """A PNG file that is drawn again and again.
+
+    Drawing costs what it costs; so that it takes no more than `SHARE` of the time that goes by,
+    the picture may stay behind the numbers. `draw(now=True)` brings it up to date.
+    """
+
+    def __init__(self, path: Path, settings: FigureSettings) -> None:
+        """Know what to draw; nothing is touched yet."""
+        self.path, self.settings = path, settings
+        self._again, self.behind, self.drawn = 0.0, False, 0
+
+    def draw(
+        self,
+        title: str,
+        paint: Callable[[Axes], object],
+        curves: Sequence[tuple[np.ndarray, np.ndarray, str]] = (),
+        now: bool = False,
+    ) -> None:
+        """Draw, if it is time.
+
+        Args:
+            title: above the figure.
+            paint: puts everything into the axes.
+            curves: of others, drawn as points.
+            now: in any case.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        began = time.monotonic()
+        if began < self._again and not now:
+            self.behind = True
+            return
+        self._draw(title, paint, curves)
+        self.behind, self.drawn = False, self.drawn + 1
+        self._again = time.monotonic() + (time.monotonic() - began) / SHARE
+
+    def _draw(
+        self,
+        title: str,
+        paint: Callable[[Axes], object],
+        curves: Sequence[tuple[np.ndarray, np.ndarray, str]],
+    ) -> None:
+        from uzushio.figure_style import BLACK, MARKERS, sheet, style, write
+
+        settings, fresh = self.settings, self.path.with_name(f".{self.path.name}.new.png")
+        with style():
+            figure = sheet(title, *settings.size)
+            axes = figure.subplots()
+            paint(axes)
+            for number, (x, y, label) in enumerate(curves):
+                marker = MARKERS[number % len(MARKERS)]
+                axes.plot(x, y, marker, mfc="none", mec=BLACK, mew=0.8, label=label, zorder=1.5)
+            for axis in ("x", "y"):
+                self._dress(axes, axis)
+            handles, names = axes.get_legend_handles_labels()
+            if len(handles) > 1:
+                outside = len(names) > 6
+                where = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if outside else {}
+                axes.legend(**where)
+            try:
+                write(figure, fresh)
+                fresh.rename(self.path)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(self.path)) from error
+            finally:
+                with suppress(OSError):
+                    fresh.unlink(missing_ok=True)
+
+    def _dress(self, axes: Axes, axis: PlotAxis) -> None:
+        settings = self.settings
+        if axis in settings.labels:
+            axes.set(**{f"{axis}label": settings.labels[axis]})
+        if (scale := settings.scale.get(axis)) is not None:
+            axes.set(**{f"{axis}scale": scale})
+        if axis in settings.limits:
+            axes.set(**{f"{axis}lim": settings.limits[axis]})
+
+
+def label(name: str, unit: str) -> str:
+    """A quantity with its unit, for an axis or a legend."""
+    from uzushio.render.typeface import typeset
+
+    return f"{name} ({typeset(unit)})" if unit else name

@@ -1,0 +1,173 @@
+"""Sums over a grid's points that stand for integrals, on all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from uzushio.pipeline.where import AXES, Selection
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    from uzushio.pipeline.need import Part
+
+#: What a set of values is made one number of.
+Measure = Literal["mean", "rms", "std", "min", "max", "integral"]
+Weights = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def weights(selection: Selection) -> Weights:
+    """The length that each point of a selection stands for, along z, y, x.
+
+    Points at vertices get half of the distance to each neighbour, which is the trapezoidal rule;
+    centres of elements the element's width; points of a periodic axis all the same. An axis with
+    one point counts 1, so that an integral over a plane is one over its area. On a curvilinear
+    grid all points count alike.
+    """
+    z, y, x = (_line(selection, axis) for axis in range(3))
+    return z, y, x
+
+
+def _line(selection: Selection, axis: int) -> np.ndarray:
+    grid, count = selection.grid, selection.count[axis]
+    if selection.lines is None or count == 1:
+        return np.ones(count)
+    line = selection.lines[axis]
+    all_of_it = count == grid.points.count[axis]
+    if grid.faces is not None and selection.stride[axis] == 1:
+        first = selection.start[axis] - grid.points.start[axis]
+        return np.diff(grid.faces[axis][first : first + count + 1])
+    if AXES[axis] in grid.periodic and all_of_it:
+        return np.full(count, (line[-1] - line[0]) / (count - 1))
+    half: np.ndarray = 0.5 * np.diff(line)
+    return np.asarray(np.append(half, 0.0) + np.append(0.0, half))
+
+
+class Reducer:
+    """Makes one number of a selection's values, or one for each point along an axis."""
+
+    def __init__(self, comm: MPI.Comm, selection: Selection, along: int | None) -> None:
+        """Know the points.
+
+        Args:
+            comm: the ranks.
+            selection: what is reduced.
+            along: the axis that stays, 0 for z; None: nothing stays.
+        """
+        self._comm, self._selection, self._along = comm, selection, along
+        self._weights = weights(selection)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of a result."""
+        return () if self._along is None else (self._selection.count[self._along],)
+
+    def __call__(
+        self, parts: Sequence[Part], fields: Sequence[str], measures: Iterable[Measure]
+    ) -> dict[tuple[str, Measure], np.ndarray]:
+        """Reduce fields (collective); results are the same on all ranks and any number of them.
+
+        To rounding, that is: ranks add in an order of their own. NaN makes NaN.
+        """
+        found: dict[tuple[str, Measure], np.ndarray] = {}
+        wanted = list(dict.fromkeys(measures))
+        means = {}
+        if {"mean", "std", "integral"} & set(wanted):
+            means = self._sums(parts, fields, 1, {})
+        squares = self._sums(parts, fields, 2, {}) if "rms" in wanted else {}
+        spread = self._sums(parts, fields, 2, means) if "std" in wanted else {}
+        for field in fields:
+            for measure in wanted:
+                if measure in ("min", "max"):
+                    found[field, measure] = self._extreme(parts, field, measure)
+                elif measure == "mean":
+                    found[field, measure] = means[field]
+                elif measure == "integral":
+                    found[field, measure] = means[field] * self._total()
+                else:
+                    found[field, measure] = np.sqrt(
+                        (squares if measure == "rms" else spread)[field]
+                    )
+        return found
+
+    def _total(self) -> float:
+        """The length, area or volume that is summed over."""
+        lengths = [line.sum() for axis, line in enumerate(self._weights) if axis != self._along]
+        return float(np.prod(lengths))
+
+    def _sums(
+        self,
+        parts: Sequence[Part],
+        fields: Sequence[str],
+        power: int,
+        less: dict[str, np.ndarray],
+    ) -> dict[str, np.ndarray]:
+        """Means of (values - less)**power."""
+        local = np.zeros((len(fields), *self.shape))
+        normal = [line / line.sum() for line in self._weights]
+        for part in parts:
+            if (place := self._selection.of(part)) is None:
+                continue
+            box, where = place
+            own = [line[s] for line, s in zip(normal, box.slices(), strict=True)]
+            here = ... if self._along is None else box.slices()[self._along]
+            for number, field in enumerate(fields):
+                values = part.owned(field)[where]
+                mean = less.get(field)
+                if mean is not None and self._along is not None:
+                    mean = mean[here]
+                local[(number, here)] += _sum(values, own, self._along, power, mean)
+        total = np.empty_like(local)
+        self._comm.Allreduce(local, total)
+        return {field: total[number] for number, field in enumerate(fields)}
+
+    def _extreme(self, parts: Sequence[Part], field: str, measure: Measure) -> np.ndarray:
+        from mpi4py import MPI
+
+        least = measure == "min"
+        nothing = np.inf if least else -np.inf
+        local, lost = np.full(self.shape, nothing), np.zeros(self.shape, np.int32)
+        over = tuple(axis for axis in range(3) if axis != self._along)
+        for part in parts:
+            if (place := self._selection.of(part)) is None:
+                continue
+            box, where = place
+            here = ... if self._along is None else box.slices()[self._along]
+            values = part.owned(field)[where]
+            one = values.min(axis=over) if least else values.max(axis=over)
+            lost[here] |= np.isnan(one)  # how MPI orders NaN is not defined
+            local[here] = (np.fmin if least else np.fmax)(local[here], one)
+        found, bad = np.empty_like(local), np.empty_like(lost)
+        self._comm.Allreduce(local, found, MPI.MIN if least else MPI.MAX)
+        self._comm.Allreduce(lost, bad, MPI.MAX)
+        return np.where((bad > 0) | np.isinf(found) & (found == nothing), np.nan, found)
+
+
+def _sum(
+    values: np.ndarray,
+    weights: Sequence[np.ndarray],
+    along: int | None,
+    power: int,
+    less: np.ndarray | None,
+) -> np.ndarray:
+    """The weighted sum of a part, plane by plane, in double precision."""
+    z, y, x = weights
+    out = np.zeros(() if along is None else values.shape[along])
+    for k, plane in enumerate(values):
+        plane = plane.astype(np.float64, copy=False)
+        if less is not None:
+            plane = plane - (less[k] if along == 0 else less[:, np.newaxis] if along == 1 else less)
+        if power == 2:
+            plane = plane * plane
+        if along == 0:
+            out[k] = y @ (plane @ x)
+        elif along == 1:
+            out += z[k] * (plane @ x)
+        elif along == 2:
+            out += z[k] * (y @ plane)
+        else:
+            out += z[k] * (y @ (plane @ x))
+    return out
