@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +23,7 @@ def dataset(part: Part) -> tuple[Any, int]:
     Returns:
         The dataset, pyvista's if that is installed, and the bytes that were copied.
     """
-    from vtkmodules.util.numpy_support import numpy_to_vtk
-
+    numpy_to_vtk = _numpy_to_vtk()
     grid, copied = _grid(part)
     for name, values in part.fields.items():
         lying = np.ascontiguousarray(values)
@@ -41,13 +41,15 @@ def dataset(part: Part) -> tuple[Any, int]:
 
 def _grid(part: Part) -> tuple[Any, int]:
     """The points, without values."""
-    from vtkmodules.util.numpy_support import numpy_to_vtk
     from vtkmodules.vtkCommonCore import vtkPoints
     from vtkmodules.vtkCommonDataModel import vtkImageData, vtkRectilinearGrid, vtkStructuredGrid
 
+    numpy_to_vtk = _numpy_to_vtk()
+    grid: Any
     extent = _extent(part.stored.start, part.stored.count)
     if part.corners is not None:
-        grid, points = vtkStructuredGrid(), vtkPoints()
+        grid = vtkStructuredGrid()
+        points = vtkPoints()
         lying = np.ascontiguousarray(part.corners)
         points.SetData(numpy_to_vtk(lying.reshape(-1, 3)))
         grid.SetExtent(extent)
@@ -65,11 +67,18 @@ def _grid(part: Part) -> tuple[Any, int]:
         return grid, 0
     grid = vtkRectilinearGrid()
     grid.SetExtent(extent)
-    z, y, x = part.coordinates
-    grid.SetXCoordinates(numpy_to_vtk(np.ascontiguousarray(x)))
-    grid.SetYCoordinates(numpy_to_vtk(np.ascontiguousarray(y)))
-    grid.SetZCoordinates(numpy_to_vtk(np.ascontiguousarray(z)))
+    z, y, x = map(np.ascontiguousarray, part.coordinates)
+    grid.SetXCoordinates(numpy_to_vtk(x))
+    grid.SetYCoordinates(numpy_to_vtk(y))
+    grid.SetZCoordinates(numpy_to_vtk(z))
     return grid, 0
+
+
+def _numpy_to_vtk() -> Callable[[np.ndarray], Any]:
+    """VTK's array that looks at the memory of NumPy's, and keeps that."""
+    from vtkmodules.util.numpy_support import numpy_to_vtk
+
+    return numpy_to_vtk
 
 
 def _extent(start: Triple, count: Triple) -> tuple[int, int, int, int, int, int]:
