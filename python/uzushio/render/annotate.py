@@ -90,7 +90,7 @@ class Annotator:
         """The height of letters in pixels."""
         if view.text_size is not None:
             return round(view.text_size)
-        return round(min(max(9.0, self._picture.height / 42, self._picture.width / 90), 64.0))
+        return round(min(max(9.0, min(self._picture.height / 42, self._picture.width / 50)), 64.0))
 
     def edge_width(self, view: View) -> float:
         """Return the width of the domain's edges in pixels."""

@@ -39,12 +39,12 @@ def on_background(
         if part[..., 3].any():
             clear = (255 - part[..., 3]).astype(np.uint16)
             for channel in range(3):
-                mixed: NDArray[Any] = behind[rows, :, channel] * clear
-                mixed += 128
-                mixed += mixed >> 8
-                mixed >>= 8  # a division by 255 that rounds
-                mixed += part[..., channel]
-                result[rows, :, channel] = np.minimum(mixed, 255)
+                shade: NDArray[Any] = behind[rows, :, channel] * clear
+                shade += 128
+                shade += shade >> 8
+                shade >>= 8  # a division by 255 that rounds
+                shade += part[..., channel]
+                result[rows, :, channel] = np.minimum(shade, 255)
     return result
 
 

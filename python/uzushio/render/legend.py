@@ -21,7 +21,8 @@ BAR_WIDTH = 1.15
 GAP = 0.45
 NARROW, WIDE = 8.5, 15.0  # of the column
 SHORT, TALL = 5.0, 20.0  # of a bar
-APART = 2.0  # between legends
+APART = 1.7  # between legends
+ABOVE, BELOW = 0.25, 0.35  # of a bar
 
 
 class Bar(NamedTuple):
@@ -79,7 +80,7 @@ def draw(
     text = sum(len(lines) for lines in headings) * LINE * em
     text += (len(entries) - 1) * APART * em
     bars = [entry for entry in entries if isinstance(entry, Bar)]
-    extra = len(bars) * 0.25 * em
+    extra = len(bars) * (ABOVE + BELOW) * em
     room = (column.height - text - extra) / max(1, len(bars))
     tall = min(max(room, SHORT * em), TALL * em)
     used = text + extra + tall * len(bars)
@@ -94,9 +95,9 @@ def draw(
             drawn.append(marks.text_on_baseline(face.mask(line, em), x, y + em, color))
             y += LINE * em
         if isinstance(entry, Bar):
-            y += 0.25 * em
+            y += ABOVE * em
             drawn += _bar(entry, column.left, y, tall, em, ink, face)
-            y += tall
+            y += tall + BELOW * em
         y += APART * em
     return drawn
 
