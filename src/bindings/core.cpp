@@ -8,6 +8,8 @@ NB_MODULE(_core, module) {
     uzushio::bindings::bind_compositing(compositing);
     auto pipeline = module.def_submodule("pipeline", "Kernels of derived fields.");
     uzushio::bindings::bind_pipeline(pipeline);
+    auto raycast = module.def_submodule("raycast", "Rays through blocks of structured fields.");
+    uzushio::bindings::bind_raycast(raycast);
     auto staging = module.def_submodule("staging", "Steps on their way to readers.");
     uzushio::bindings::bind_staging(staging);
 }

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from uzushio import _core
 from uzushio.raycast.layers import check_coordinates
 
 Triple: TypeAlias = tuple[int, int, int]
@@ -101,3 +102,6 @@ class Block:
                     f"a block draws the cells {begin} to {end - 1} along {name}, for which it "
                     f"needs the points {begin} to {end}; it stores {first} to {last}"
                 )
+        self.core = _core.raycast.Block(
+            self.start, shape, *self.cells, [self.fields[name] for name in self.fields]
+        )

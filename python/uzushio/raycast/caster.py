@@ -10,9 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from uzushio import _core
 from uzushio.raycast.block import Block
 from uzushio.raycast.camera import Camera
-from uzushio.raycast.layers import Scene
+from uzushio.raycast.layers import ColorTable, Isosurface, Lighting, Scene, Slice, Transfer
 
 Format = Literal["rgba8", "rgba_float"]
 Bounds = tuple[int, int, int, int]
@@ -69,7 +70,7 @@ def cast(
     *,
     format: Format = "rgba8",
     out: NDArray[Any] | None = None,
-    depth: bool = False,
+    depth: bool | NDArray[np.float32] = False,
     threads: int = 0,
 ) -> Result:
     """Draw the blocks of a scene.
@@ -83,20 +84,130 @@ def cast(
         format: Of the image.
         out: Memory for the image, of the right shape, type and layout, such as
             `Compositor.canvas` returns; all of it is written.
-        depth: Whether the depth is wanted.
+        depth: Whether the depth is wanted, or memory for it, of shape (height, width).
         threads: To work with; `default_threads` if 0.
-    """
-    from uzushio.raycast._first import reference_cast
 
-    image, far, hits = reference_cast(scene, camera, width, height, blocks)
-    if out is None:
-        out = np.empty((height, width, 4), _TYPES[format])
-    out[...] = np.round(255 * image) if format == "rgba8" else image
-    some = np.flatnonzero(image[..., 3].any(axis=1)), np.flatnonzero(image[..., 3].any(axis=0))
-    bounds = None
-    if len(some[0]):
-        rows, columns = some
-        bounds = (int(columns[0]), int(columns[-1]) + 1, int(rows[0]), int(rows[-1]) + 1)
-    return Result(
-        out, far.astype(np.float32) if depth else None, bounds, 0, hits, [None] * len(scene.layers)
+    Raises:
+        ValueError: A block lacks a field of the scene, is no part of its domain, or memory has the
+            wrong shape, type or layout.
+    """
+    if format not in _TYPES:
+        raise ValueError(f"format is {format!r}; it may be {', '.join(_TYPES)}")
+    if width < 1 or height < 1 or threads < 0:
+        raise ValueError(
+            f"a picture has one pixel or more and no negative number of threads, not {width} × "
+            f"{height} and {threads}"
+        )
+    image = _memory(out, (height, width, 4), np.dtype(_TYPES[format]), "image")
+    far = None
+    if depth is not False:
+        given = None if depth is True else depth
+        far = _memory(given, (height, width), np.dtype(np.float32), "depth")
+    parts = [(block.core, _numbers(scene, block)) for block in blocks if not block.empty]
+    bounds, nan_count, hits, ranges = _core.raycast.cast(
+        _scene(scene), _camera(camera), parts, image, far, threads or default_threads()
     )
+    return Result(image, far, bounds, nan_count, hits, ranges)
+
+
+def _memory(
+    given: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any], what: str
+) -> NDArray[Any]:
+    if given is None:
+        return np.empty(shape, dtype)
+    if given.shape != shape or given.dtype != dtype or not given.flags.c_contiguous:
+        raise ValueError(
+            f"the memory for the {what} must be contiguous, of shape {shape} and type {dtype}, not "
+            f"{given.shape} and {given.dtype}"
+        )
+    return given
+
+
+def _numbers(scene: Scene, block: Block) -> list[int]:
+    """Where the fields of a scene are among those of a block."""
+    for name, axis, start, stored in zip(
+        "zyx", scene.domain, block.start, block.coordinates, strict=True
+    ):
+        whole = axis[max(start, 0) : start + len(stored)]
+        tolerance = 1e-6 * (axis[-1] - axis[0])
+        if len(whole) != len(stored) or not np.allclose(whole, stored, rtol=0, atol=tolerance):
+            raise ValueError(
+                f"a block's points {start} to {start + len(stored) - 1} along {name} are not where "
+                "the scene's domain has them"
+            )
+    names = list(block.fields)
+    for field in scene.fields:
+        if field not in names:
+            raise ValueError(
+                f"a block has no field {field!r}, which the scene shows; it has "
+                f"{', '.join(map(repr, names)) or 'none'}"
+            )
+    return [names.index(field) for field in scene.fields]
+
+
+def _camera(camera: Camera) -> Any:
+    right, up, forward = (tuple(axis) for axis in camera.axes)
+    perspective = camera.parallel_height is None
+    return _core.raycast.Camera(
+        camera.position, right, up, forward, camera.half_height, perspective
+    )
+
+
+def _colors(table: ColorTable) -> Any:
+    first, last = tuple(map(float, table.rgba[0])), tuple(map(float, table.rgba[-1]))
+    return _core.raycast.ColorTable(
+        table.rgba, table.lo, table.hi, table.below or first, table.above or last, table.nan
+    )
+
+
+def _lighting(lighting: Lighting | None) -> Any:
+    if lighting is None:
+        return None
+    return _core.raycast.Lighting(
+        lighting.ambient, lighting.diffuse, lighting.specular, lighting.power
+    )
+
+
+def _transfer(transfer: Transfer) -> Any:
+    """The table is kept with the function: it takes milliseconds to make."""
+    table = transfer.__dict__.get("_table")
+    if table is None:
+        table = _core.raycast.TransferTable(transfer.points, transfer.nan)
+        object.__setattr__(transfer, "_table", table)
+    return table
+
+
+def _scene(scene: Scene) -> Any:
+    """As the core takes it."""
+    names = scene.fields
+    core = _core.raycast.Scene(
+        list(names), *scene.domain, scene.step, scene.bounding_box, scene.line_width
+    )
+    for layer in scene.layers:
+        field = names.index(layer.field)
+        if isinstance(layer, Slice):
+            core.add_slice(
+                field,
+                tuple(map(float, layer.origin)),
+                tuple(map(float, layer.normal)),
+                _colors(layer.colors),
+                layer.opacity,
+            )
+        elif isinstance(layer, Isosurface):
+            core.add_isosurface(
+                field,
+                list(layer.values),
+                layer.color or (0.0, 0.0, 0.0, 1.0),
+                None if layer.colors is None else _colors(layer.colors),
+                None if layer.color_field is None else names.index(layer.color_field),
+                layer.opacity,
+                _lighting(layer.lighting),
+            )
+        else:
+            core.add_volume(
+                field,
+                _transfer(layer.medium),
+                layer.unit_distance or scene.step,
+                _lighting(layer.shading),
+            )
+    return core

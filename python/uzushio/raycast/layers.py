@@ -206,6 +206,12 @@ class Volume:
         if self.unit_distance is not None:
             _positive(self.unit_distance, "a volume's unit distance")
 
+    @property
+    def medium(self) -> Transfer:
+        """The transfer function, which may have been given by its points."""
+        assert isinstance(self.transfer, Transfer)
+        return self.transfer
+
 
 Layer: TypeAlias = Slice | Isosurface | Volume
 

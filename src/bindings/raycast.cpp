@@ -1,0 +1,180 @@
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <stdexcept>
+#include <tuple>
+
+#include "bindings/bindings.hpp"
+#include "raycast/cast.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace uzushio::bindings {
+
+namespace {
+
+using raycast::Block;
+using raycast::Camera;
+using raycast::ColorTable;
+using raycast::FieldView;
+using raycast::Index;
+using raycast::Lighting;
+using raycast::Rgba;
+using raycast::Scene;
+using raycast::TransferTable;
+using Values = nb::ndarray<nb::ro, nb::ndim<3>, nb::device::cpu>;
+using Table = nb::ndarray<const float, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
+using Points = nb::ndarray<const double, nb::shape<-1, 5>, nb::c_contig, nb::device::cpu>;
+using Coordinates = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Image = nb::ndarray<nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Depth = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+/// Python's arrays go z, y, x.
+Index reversed(const Index& zyx) { return {zyx[2], zyx[1], zyx[0]}; }
+
+FieldView view(const Values& array) {
+    FieldView field;
+    field.data = array.data();
+    field.wide = array.dtype() == nb::dtype<double>();
+    if (!field.wide && array.dtype() != nb::dtype<float>())
+        throw std::invalid_argument("fields are of type float32 or float64");
+    for (std::size_t a = 0; a < 3; ++a)
+        field.strides[a] = array.stride(2 - a);
+    return field;
+}
+
+std::shared_ptr<Block> make_block(const Index& start, const Index& points, const Index& first_cell,
+                                  const Index& cells, const std::vector<Values>& arrays) {
+    std::vector<FieldView> fields;
+    for (const auto& array : arrays)
+        fields.push_back(view(array));
+    return std::make_shared<Block>(reversed(start), reversed(points), reversed(first_cell),
+                                   reversed(cells), std::move(fields));
+}
+
+std::shared_ptr<ColorTable> make_colors(const Table& rows, double low, double high,
+                                        const Rgba& below, const Rgba& above, const Rgba& nan) {
+    std::vector<Rgba> colors(rows.shape(0));
+    std::copy_n(rows.data(), 4 * colors.size(), colors.empty() ? nullptr : colors[0].data());
+    return std::make_shared<ColorTable>(colors, low, high, below, above, nan);
+}
+
+std::shared_ptr<TransferTable> make_transfer(const Points& rows, const Rgba& nan) {
+    std::vector<raycast::TransferPoint> points;
+    for (std::size_t i = 0; i < rows.shape(0); ++i) {
+        raycast::TransferPoint point{rows(i, 0), {}};
+        for (std::size_t c = 0; c < 4; ++c)
+            point.color[c] = static_cast<float>(rows(i, c + 1));
+        points.push_back(point);
+    }
+    return std::make_shared<TransferTable>(points, nan);
+}
+
+std::unique_ptr<Scene> make_scene(const std::vector<std::string>& fields, const Coordinates& z,
+                                  const Coordinates& y, const Coordinates& x, double step,
+                                  const std::optional<Rgba>& bounding_box, double line_width) {
+    auto scene = std::make_unique<Scene>();
+    scene->fields = fields;
+    for (const auto* axis : {&x, &y, &z})
+        scene->axes.emplace_back(std::span(axis->data(), axis->size()));
+    scene->step = step;
+    scene->bounding_box = bounding_box;
+    scene->line_width = line_width;
+    return scene;
+}
+
+using BlockFields = std::pair<std::shared_ptr<Block>, std::vector<std::size_t>>;
+
+nb::tuple draw(const Scene& scene, const Camera& camera, const std::vector<BlockFields>& blocks,
+               const Image& image, const std::optional<Depth>& depth, int threads) {
+    raycast::Target target;
+    target.format = image.dtype() == nb::dtype<float>() ? raycast::PixelFormat::rgba_float
+                                                        : raycast::PixelFormat::rgba8;
+    target.pixels = static_cast<std::byte*>(image.data());
+    target.depth = depth ? depth->data() : nullptr;
+    const auto height = static_cast<int>(image.shape(0)), width = static_cast<int>(image.shape(1));
+    std::vector<raycast::Source> sources;
+    for (const auto& [block, fields] : blocks)
+        sources.push_back({block.get(), fields});
+    const auto outcome = [&] {
+        const nb::gil_scoped_release unlock;
+        return raycast::cast(scene, camera, width, height, sources, target, threads);
+    }();
+    nb::object bounds = nb::none();
+    const auto& screen = outcome.screen;
+    if (!screen.empty())
+        bounds = nb::make_tuple(screen.left, screen.right, screen.top, screen.bottom);
+    return nb::make_tuple(bounds, outcome.nan_count, outcome.hits, outcome.ranges);
+}
+
+} // namespace
+
+void bind_raycast(nb::module_& module) {
+    nb::class_<Block>(module, "Block")
+        .def(nb::new_(&make_block), "start"_a, "points"_a, "first_cell"_a, "cells"_a, "fields"_a);
+    nb::class_<ColorTable>(module, "ColorTable")
+        .def(nb::new_(&make_colors), "rows"_a, "low"_a, "high"_a, "below"_a, "above"_a, "nan"_a);
+    nb::class_<TransferTable>(module, "TransferTable")
+        .def(nb::new_(&make_transfer), "points"_a, "nan"_a);
+    nb::class_<Lighting>(module, "Lighting")
+        .def(
+            "__init__",
+            [](Lighting* self, float ambient, float diffuse, float specular, float power) {
+                new (self) Lighting{ambient, diffuse, specular, power};
+            },
+            "ambient"_a, "diffuse"_a, "specular"_a, "power"_a);
+    nb::class_<Camera>(module, "Camera")
+        .def(
+            "__init__",
+            [](Camera* self, const std::array<double, 3>& position,
+               const std::array<double, 3>& right, const std::array<double, 3>& up,
+               const std::array<double, 3>& forward, double half_height, bool perspective) {
+                new (self) Camera{position, right, up, forward, half_height, perspective};
+            },
+            "position"_a, "right"_a, "up"_a, "forward"_a, "half_height"_a, "perspective"_a);
+    nb::class_<Scene>(module, "Scene")
+        .def(nb::new_(&make_scene), "fields"_a, "z"_a, "y"_a, "x"_a, "step"_a,
+             "bounding_box"_a.none(), "line_width"_a)
+        .def(
+            "add_slice",
+            [](Scene& scene, std::size_t field, const std::array<double, 3>& origin,
+               const std::array<double, 3>& normal, std::shared_ptr<ColorTable> colors,
+               float opacity) {
+                scene.layers.emplace_back(
+                    raycast::Slice{field, origin, normal, std::move(colors), opacity});
+            },
+            "field"_a, "origin"_a, "normal"_a, "colors"_a, "opacity"_a)
+        .def(
+            "add_isosurface",
+            [](Scene& scene, std::size_t field, std::vector<double> values, const Rgba& color,
+               std::shared_ptr<ColorTable> colors, std::optional<std::size_t> color_field,
+               float opacity, std::optional<Lighting> lighting) {
+                scene.layers.emplace_back(raycast::Isosurface{field, std::move(values), color,
+                                                              std::move(colors), color_field,
+                                                              opacity, lighting});
+            },
+            "field"_a, "values"_a, "color"_a, "colors"_a.none(), "color_field"_a.none(),
+            "opacity"_a, "lighting"_a.none())
+        .def(
+            "add_volume",
+            [](Scene& scene, std::size_t field, std::shared_ptr<TransferTable> transfer,
+               double unit_distance, std::optional<Lighting> shading) {
+                scene.layers.emplace_back(
+                    raycast::Volume{field, std::move(transfer), unit_distance, shading});
+            },
+            "field"_a, "transfer"_a, "unit_distance"_a, "shading"_a.none());
+    module.def("cast", &draw, "scene"_a, "camera"_a, "blocks"_a, "image"_a, "depth"_a.none(),
+               "threads"_a,
+               "Draw into memory; bounds, count of NaN, hits and ranges of the layers.");
+}
+
+} // namespace uzushio::bindings

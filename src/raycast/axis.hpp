@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "raycast/simd.hpp"
+
+namespace uzushio::raycast {
+
+/// The points of the whole domain along one axis, and the cell that a position is in.
+///
+/// Positions are in lookup space, which goes from 0 at the first point to `bins()` at the last. On
+/// an evenly spaced axis a bin is a cell. Everything here depends on the whole domain alone, so
+/// that all blocks find the same cells.
+class Axis {
+  public:
+    /// Two points or more, rising. Throws std::invalid_argument otherwise.
+    explicit Axis(std::span<const double> points);
+
+    /// A position's cell, and how far along it is, from 0 to 1.
+    struct Place {
+        Ints cell;
+        Floats part;
+    };
+
+    [[nodiscard]] UZUSHIO_INLINE Place place(Floats position) const {
+        // The order of arguments turns what is no number into 0.
+        const Floats inside = min(max(position, floats(0)), floats(bins_));
+        const Ints bin = min(to_ints(inside), ints(last_bin_));
+        if (even_)
+            return {bin, inside - to_floats(bin)};
+        Ints cell = gather(first_.data(), bin);
+        for (int i = 0; i < corrections_; ++i) {
+            const Floats next = gather(edges_.data() + 1, cell);
+            cell = cell + select(less_equal(next, inside) & less(cell, ints(last_cell_)), ints(1),
+                                 ints(0));
+        }
+        return {cell, (inside - gather(edges_.data(), cell)) * gather(inverse_.data(), cell)};
+    }
+
+    [[nodiscard]] UZUSHIO_INLINE Ints cell(Floats position) const {
+        if (even_) {
+            const Floats inside = min(max(position, floats(0)), floats(bins_));
+            return min(to_ints(inside), ints(last_bin_));
+        }
+        return place(position).cell;
+    }
+
+    /// Positions of points.
+    [[nodiscard]] UZUSHIO_INLINE Floats edge(Ints point) const {
+        return even_ ? to_floats(point) : gather(edges_.data(), point);
+    }
+
+    [[nodiscard]] std::span<const double> points() const { return points_; }
+    [[nodiscard]] int cells() const { return last_cell_ + 1; }
+    [[nodiscard]] double low() const { return points_.front(); }
+    [[nodiscard]] double high() const { return points_.back(); }
+    [[nodiscard]] float bins() const { return bins_; }
+    /// Lookup space per coordinate.
+    [[nodiscard]] double scale() const { return scale_; }
+    [[nodiscard]] bool even() const { return even_; }
+
+  private:
+    std::vector<double> points_;
+    double scale_ = 1;
+    float bins_ = 1;
+    std::int32_t last_bin_ = 0;
+    std::int32_t last_cell_ = 0;
+    bool even_ = true;
+    int corrections_ = 0;             ///< points inside a bin, at most
+    std::vector<std::int32_t> first_; ///< cell that each bin begins in
+    std::vector<float> edges_;        ///< positions of points
+    std::vector<float> inverse_;      ///< one over the width of each cell
+};
+
+} // namespace uzushio::raycast

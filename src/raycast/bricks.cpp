@@ -1,0 +1,91 @@
+#include "raycast/bricks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace uzushio::raycast {
+
+namespace {
+
+constexpr float far = std::numeric_limits<float>::infinity();
+
+/// A row of running ranges, one for each point along x.
+struct Row {
+    std::vector<float> low, high, nan;
+
+    explicit Row(std::size_t points) : low(points), high(points), nan(points) {}
+
+    void clear() {
+        std::fill(low.begin(), low.end(), far);
+        std::fill(high.begin(), high.end(), -far);
+        std::fill(nan.begin(), nan.end(), 0.0F);
+    }
+};
+
+/// A comparison with NaN is false, which leaves it out.
+template <class T> void take(Row& row, const T* values, std::int64_t stride, int points) {
+    float *const low = row.low.data(), *const high = row.high.data(), *const nan = row.nan.data();
+    const auto one = [&](int i, T value) {
+        const auto v = static_cast<float>(value);
+        low[i] = v < low[i] ? v : low[i];
+        high[i] = v > high[i] ? v : high[i];
+        nan[i] = v == v ? nan[i] : 1.0F;
+    };
+    if (stride == 1) {
+#pragma omp simd
+        for (int i = 0; i < points; ++i)
+            one(i, values[i]);
+    } else {
+        for (int i = 0; i < points; ++i)
+            one(i, values[i * stride]);
+    }
+}
+
+} // namespace
+
+Bricks::Bricks(const FieldView& field, const Index& points, int threads) {
+    for (std::size_t a = 0; a < 3; ++a)
+        count[a] = std::max(1, (points[a] - 1 + size - 1) / size);
+    const std::size_t all = static_cast<std::size_t>(count[0]) * count[1] * count[2];
+    low.resize(all);
+    high.resize(all);
+    has_nan.resize(all);
+
+#pragma omp parallel num_threads(threads)
+    {
+        Row row(points[0]);
+#pragma omp for collapse(2) schedule(dynamic)
+        for (int bz = 0; bz < count[2]; ++bz)
+            for (int by = 0; by < count[1]; ++by) {
+                row.clear();
+                for (int z = bz * size; z <= std::min((bz + 1) * size, points[2] - 1); ++z)
+                    for (int y = by * size; y <= std::min((by + 1) * size, points[1] - 1); ++y) {
+                        const std::int64_t at = y * field.strides[1] + z * field.strides[2];
+                        if (field.wide)
+                            take(row, static_cast<const double*>(field.data) + at, field.strides[0],
+                                 points[0]);
+                        else
+                            take(row, static_cast<const float*>(field.data) + at, field.strides[0],
+                                 points[0]);
+                    }
+                for (int bx = 0; bx < count[0]; ++bx) {
+                    const int begin = bx * size, end = std::min(begin + size + 1, points[0]);
+                    const std::size_t i = number(bx, by, bz);
+                    low[i] = *std::min_element(&row.low[begin], row.low.data() + end);
+                    high[i] = *std::max_element(&row.high[begin], row.high.data() + end);
+                    has_nan[i] = *std::max_element(&row.nan[begin], row.nan.data() + end) > 0;
+                }
+            }
+    }
+    if (field.wide) // what became a float may have been rounded inwards
+        for (std::size_t i = 0; i < all; ++i) {
+            low[i] = std::nextafter(low[i], -far);
+            high[i] = std::nextafter(high[i], far);
+        }
+    least = *std::min_element(low.begin(), low.end());
+    greatest = *std::max_element(high.begin(), high.end());
+    any_nan = std::any_of(has_nan.begin(), has_nan.end(), [](auto nan) { return nan != 0; });
+}
+
+} // namespace uzushio::raycast

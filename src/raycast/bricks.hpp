@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "raycast/field_view.hpp"
+
+namespace uzushio::raycast {
+
+/// Least and greatest values of a field in bricks of 8³ cells of a block, all their points
+/// included, so that neighbours' ranges overlap.
+struct Bricks {
+    static constexpr int shift = 3;
+    static constexpr int size = 1 << shift;
+
+    /// Reads the whole field once.
+    Bricks(const FieldView& field, const Index& points, int threads);
+
+    Index count{};
+    std::vector<float> low, high;      ///< no greater and no less than any value; NaN left out
+    std::vector<std::uint8_t> has_nan; ///< whether a brick has a value that is not a number
+    double least, greatest;            ///< of all values but NaN; greatest < least if there is none
+    bool any_nan = false;
+
+    [[nodiscard]] std::size_t number(int x, int y, int z) const {
+        return x + count[0] * (y + static_cast<std::size_t>(count[1]) * z);
+    }
+};
+
+} // namespace uzushio::raycast

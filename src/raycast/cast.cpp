@@ -1,0 +1,142 @@
+#include "raycast/cast.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <set>
+
+#include "raycast/marcher.hpp"
+
+namespace uzushio::raycast {
+
+namespace {
+
+constexpr int tile = 32; // pixels; a multiple of a packet's side
+constexpr int side = Packet::side;
+
+std::size_t pixel_bytes(PixelFormat format) { return format == PixelFormat::rgba8 ? 4 : 16; }
+
+void clear(const Target& target, int width, int row, int begin, int end) {
+    const std::size_t size = pixel_bytes(target.format), at = static_cast<std::size_t>(row) * width;
+    if (begin >= end)
+        return;
+    std::memset(target.pixels + (at + begin) * size, 0, (end - begin) * size);
+    if (target.depth != nullptr)
+        std::fill(target.depth + at + begin, target.depth + at + end, infinity);
+}
+
+UZUSHIO_INLINE Ints to_byte(Floats value) {
+    return to_ints(fma(min(max(value, floats(0)), floats(1)), floats(255), floats(0.5F)));
+}
+
+void write(const Target& target, const Marcher::Pixels& pixels, int width, int column, int row,
+           int columns, int rows) {
+    const Floats opacity = floats(1) - pixels.left;
+    alignas(64) std::array<std::int32_t, lanes> bytes;
+    alignas(64) std::array<std::array<float, lanes>, 4> channels;
+    if (target.format == PixelFormat::rgba8) {
+        store(bytes.data(), to_byte(pixels.red) | (to_byte(pixels.green) << 8) |
+                                (to_byte(pixels.blue) << 16) | (to_byte(opacity) << 24));
+    } else {
+        store(channels[0].data(), pixels.red);
+        store(channels[1].data(), pixels.green);
+        store(channels[2].data(), pixels.blue);
+        store(channels[3].data(), opacity);
+    }
+    alignas(64) std::array<float, lanes> depth;
+    store(depth.data(), pixels.depth);
+    const std::size_t size = pixel_bytes(target.format);
+    for (int r = 0; r < rows; ++r) {
+        const std::size_t at = static_cast<std::size_t>(row + r) * width + column;
+        std::byte* const out = target.pixels + at * size;
+        if (target.format == PixelFormat::rgba8) {
+            std::memcpy(out, &bytes[side * r], columns * size);
+        } else {
+            for (int c = 0; c < columns; ++c) {
+                const int lane = side * r + c;
+                const std::array<float, 4> color{channels[0][lane], channels[1][lane],
+                                                 channels[2][lane], channels[3][lane]};
+                std::memcpy(out + c * size, color.data(), size);
+            }
+        }
+        if (target.depth != nullptr)
+            std::copy_n(&depth[side * r], columns, target.depth + at);
+    }
+}
+
+/// Ranges of the layers' fields, and values in them that are no numbers.
+void describe_fields(const Scene& scene, std::span<const Source> blocks, int threads,
+                     Outcome& outcome) {
+    outcome.ranges.resize(scene.layers.size());
+    std::set<std::size_t> counted;
+    for (std::size_t i = 0; i < scene.layers.size(); ++i) {
+        if (std::holds_alternative<Slice>(scene.layers[i]))
+            continue;
+        const std::size_t field =
+            std::visit([](const auto& l) { return l.field; }, scene.layers[i]);
+        auto& range = outcome.ranges[i];
+        const bool first = counted.insert(field).second;
+        for (const auto& source : blocks) {
+            if (source.block->empty())
+                continue;
+            const Bricks& bricks = source.block->bricks(source.fields[field], threads);
+            if (bricks.any_nan && first)
+                outcome.nan_count += source.block->count_nan(source.fields[field], scene.points());
+            if (bricks.least > bricks.greatest)
+                continue;
+            if (range)
+                range = {std::min(range->first, bricks.least),
+                         std::max(range->second, bricks.greatest)};
+            else
+                range = {bricks.least, bricks.greatest};
+        }
+    }
+}
+
+} // namespace
+
+Outcome cast(const Scene& scene, const Camera& camera, int width, int height,
+             std::span<const Source> blocks, const Target& target, int threads) {
+    Outcome outcome;
+    const Plan plan(scene, camera, width, height, blocks, threads);
+    outcome.screen = plan.screen;
+    outcome.hits.resize(scene.layers.size());
+    describe_fields(scene, blocks, threads, outcome);
+
+    // Tiles stand on the image's own lattice, so that packets are the same whatever is drawn.
+    const Screen screen = plan.screen;
+    const int left = screen.left / side * side, top = screen.top / side * side;
+    const int right = std::min((screen.right + side - 1) / side * side, width);
+    const int bottom = std::min((screen.bottom + side - 1) / side * side, height);
+    const int columns = screen.empty() ? 0 : (right - left + tile - 1) / tile;
+    const int rows = screen.empty() ? 0 : (bottom - top + tile - 1) / tile;
+
+#pragma omp parallel num_threads(threads)
+    {
+        Marcher marcher(plan, target.depth != nullptr);
+#pragma omp for schedule(static) nowait
+        for (int row = 0; row < height; ++row) {
+            const bool inside = !screen.empty() && row >= top && row < bottom;
+            clear(target, width, row, 0, inside ? left : width);
+            if (inside)
+                clear(target, width, row, right, width);
+        }
+#pragma omp for collapse(2) schedule(dynamic) nowait
+        for (int j = 0; j < rows; ++j)
+            for (int i = 0; i < columns; ++i)
+                for (int y = top + j * tile; y < std::min(top + (j + 1) * tile, bottom); y += side)
+                    for (int x = left + i * tile; x < std::min(left + (i + 1) * tile, right);
+                         x += side)
+                        write(target, marcher.draw(x, y), width, x, y, std::min(side, width - x),
+                              std::min(side, height - y));
+#pragma omp critical
+        {
+            outcome.nan_count += marcher.nan_pixels();
+            for (std::size_t i = 0; i < outcome.hits.size(); ++i)
+                outcome.hits[i] += marcher.hits()[i];
+        }
+    }
+    return outcome;
+}
+
+} // namespace uzushio::raycast

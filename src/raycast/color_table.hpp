@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "raycast/simd.hpp"
+
+namespace uzushio::raycast {
+
+/// Red, green, blue, opacity, from 0 to 1; not premultiplied.
+using Rgba = std::array<float, 4>;
+
+struct Colors {
+    Floats red, green, blue, opacity;
+};
+
+/// Colours of values, linear between rows of which the first is for `low` and the last for `high`.
+///
+/// It is looked up in a finer table, of 1024 rows or more: colours are those of the nearest of its
+/// rows, at most 1/2048 of the range away.
+class ColorTable {
+  public:
+    ColorTable(std::span<const Rgba> rows, double low, double high, const Rgba& below,
+               const Rgba& above, const Rgba& nan);
+
+    /// Colours of values from which `shift` has been taken.
+    [[nodiscard]] UZUSHIO_INLINE Colors operator()(Floats value, double shift) const {
+        const Floats low = floats(static_cast<float>(low_ - shift));
+        const Floats high = floats(static_cast<float>(high_ - shift));
+        const Floats position = fma(value - low, floats(scale_), floats(0.5F));
+        Ints row = to_ints(min(max(position, floats(0)), floats(last_))) + 1;
+        row = select(less(value, low), ints(0), row);
+        row = select(less(high, value), ints(above_row_), row);
+        row = select(is_number(value), row, ints(nan_row_));
+        Colors colors;
+        gather_fours(rows_.data(), row, colors.red, colors.green, colors.blue, colors.opacity);
+        return colors;
+    }
+
+    /// About which to look values up, so that small differences of large numbers count.
+    [[nodiscard]] double middle() const { return (low_ + high_) / 2; }
+
+  private:
+    std::vector<float> rows_; ///< below, the rows, above, not a number
+    double low_, high_;
+    float scale_, last_;
+    std::int32_t above_row_, nan_row_;
+};
+
+} // namespace uzushio::raycast

@@ -1,0 +1,123 @@
+#include "raycast/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace uzushio::raycast {
+
+namespace {
+
+/// Where a box may be seen.
+Screen project(const Camera& camera, int width, int height, const Vector3& low, const Vector3& high,
+               double margin) {
+    const Screen everywhere{0, width, 0, height};
+    const double near = 1e-6 * norm(high - low);
+    double left = width, right = 0, top = height, bottom = 0;
+    int behind = 0;
+    for (int corner = 0; corner < 8; ++corner) {
+        Vector3 point;
+        for (std::size_t a = 0; a < 3; ++a)
+            point[a] = (corner >> a) & 1 ? high[a] : low[a];
+        if (dot(point - camera.position, camera.forward) <= near) {
+            ++behind;
+            continue;
+        }
+        const Vector3 at = camera.project(point, width, height);
+        left = std::min(left, at[0]);
+        right = std::max(right, at[0]);
+        top = std::min(top, at[1]);
+        bottom = std::max(bottom, at[1]);
+    }
+    if (behind == 8)
+        return {};
+    if (behind > 0 && camera.perspective)
+        return everywhere;
+    if (behind > 0) // a parallel projection is the same behind the camera
+        for (int corner = 0; corner < 8; ++corner) {
+            Vector3 point;
+            for (std::size_t a = 0; a < 3; ++a)
+                point[a] = (corner >> a) & 1 ? high[a] : low[a];
+            const Vector3 at = camera.project(point, width, height);
+            left = std::min(left, at[0]);
+            right = std::max(right, at[0]);
+            top = std::min(top, at[1]);
+            bottom = std::max(bottom, at[1]);
+        }
+    const auto pixel = [](double at, int limit) {
+        return static_cast<int>(std::clamp(at, 0.0, static_cast<double>(limit)));
+    };
+    return {pixel(std::floor(left - margin), width), pixel(std::ceil(right + margin), width),
+            pixel(std::floor(top - margin), height), pixel(std::ceil(bottom + margin), height)};
+}
+
+std::size_t channel_of(std::vector<Channel>& channels, std::size_t field, double shift) {
+    for (std::size_t i = 0; i < channels.size(); ++i)
+        if (channels[i].field == field)
+            return i;
+    channels.push_back({field, shift});
+    return channels.size() - 1;
+}
+
+} // namespace
+
+Screen Screen::with(const Screen& other) const {
+    if (empty())
+        return other;
+    if (other.empty())
+        return *this;
+    return {std::min(left, other.left), std::max(right, other.right), std::min(top, other.top),
+            std::max(bottom, other.bottom)};
+}
+
+Plan::Plan(const Scene& s, const Camera& c, int w, int h, std::span<const Source> blocks,
+           int threads)
+    : scene(s), camera(c), width(w), height(h) {
+    for (std::size_t i = 0; i < scene.layers.size(); ++i) {
+        if (const auto* slice = std::get_if<Slice>(&scene.layers[i])) {
+            Surface surface;
+            surface.layer = i;
+            surface.slice = slice;
+            slices.push_back(surface);
+        } else if (const auto* iso = std::get_if<Isosurface>(&scene.layers[i])) {
+            for (const double value : iso->values) {
+                Surface surface;
+                surface.layer = i;
+                surface.iso = iso;
+                surface.channel = channel_of(channels, iso->field, iso->values.front());
+                surface.value = value;
+                isos.push_back(surface);
+            }
+        } else if (const auto* volume = std::get_if<Volume>(&scene.layers[i])) {
+            clouds.push_back(
+                {i, volume, channel_of(channels, volume->field, volume->transfer->middle())});
+        }
+    }
+
+    const double margin = 1 + (scene.bounding_box ? scene.line_width : 0);
+    for (const auto& source : blocks) {
+        const Block& block = *source.block;
+        if (block.empty())
+            continue;
+        Vector3 low, high;
+        for (std::size_t a = 0; a < 3; ++a) {
+            const auto points = scene.axes[a].points();
+            low[a] = points[block.first_cell()[a]];
+            high[a] = points[block.first_cell()[a] + block.cells()[a]];
+        }
+        const Screen seen = project(camera, width, height, low, high, margin);
+        if (seen.empty())
+            continue;
+        Part part{&block, Sampler(scene, block), {}, {}, seen};
+        for (const std::size_t number : source.fields)
+            part.fields.push_back(&block.field(number));
+        if (marching())
+            part.activity = find_activity(
+                scene, block, [&](std::size_t field) { return source.fields[field]; }, threads);
+        if (marching() && !part.activity.any && slices.empty() && !scene.bounding_box)
+            continue;
+        screen = screen.with(seen);
+        parts.push_back(std::move(part));
+    }
+}
+
+} // namespace uzushio::raycast

@@ -1,0 +1,33 @@
+#include "raycast/sampler.hpp"
+
+namespace uzushio::raycast {
+
+std::array<Floats, 3> Sampler::gradient(const FieldView& field, double shift,
+                                        const Places& at) const {
+    const auto s = strides(field);
+    std::array<Floats, 3> result;
+    for (std::size_t a = 0; a < 3; ++a) {
+        const std::size_t b = (a + 1) % 3, c = (a + 2) % 3;
+        const Ints base = at.cell[b] * s[b] + at.cell[c] * s[c];
+        // Of four points along the axis, in the plane across it.
+        const auto across = [&](Ints point) {
+            const Ints from = base + point * s[a];
+            const Floats v00 = one(field, shift, from), v10 = one(field, shift, from + s[b]);
+            const Floats v01 = one(field, shift, from + s[c]);
+            const Floats v11 = one(field, shift, from + (s[b] + s[c]));
+            const Floats near = fma(at.part[b], v10 - v00, v00);
+            const Floats far = fma(at.part[b], v11 - v01, v01);
+            return fma(at.part[c], far - near, near);
+        };
+        const Ints low = at.cell[a], high = low + 1;
+        const Ints below = max(low - 1, ints(0)), above = min(high + 1, ints(last_[a] + 1));
+        const auto where = [&](Ints point) { return axes_[a].edge(point + first_[a]); };
+        const Floats at_low = (across(high) - across(below)) / (where(high) - where(below));
+        const Floats at_high = (across(above) - across(low)) / (where(above) - where(low));
+        result[a] =
+            fma(at.part[a], at_high - at_low, at_low) * static_cast<float>(axes_[a].scale());
+    }
+    return result;
+}
+
+} // namespace uzushio::raycast

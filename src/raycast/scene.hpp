@@ -1,0 +1,68 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "raycast/axis.hpp"
+#include "raycast/color_table.hpp"
+#include "raycast/field_view.hpp"
+#include "raycast/transfer_table.hpp"
+#include "raycast/vector3.hpp"
+
+namespace uzushio::raycast {
+
+/// Light from the camera: colour × (ambient + diffuse × cos) + specular × cos^power.
+struct Lighting {
+    float ambient = 0, diffuse = 1, specular = 0, power = 1;
+};
+
+/// A field on a plane.
+struct Slice {
+    std::size_t field = 0; ///< number in the scene's list
+    Vector3 origin{}, normal{};
+    std::shared_ptr<const ColorTable> colors;
+    float opacity = 1;
+};
+
+/// Surfaces of given values.
+struct Isosurface {
+    std::size_t field = 0;
+    std::vector<double> values;
+    Rgba color{};                             ///< where there is no table
+    std::shared_ptr<const ColorTable> colors; ///< by `color_field`, or else by the value
+    std::optional<std::size_t> color_field;
+    float opacity = 1;
+    std::optional<Lighting> lighting;
+};
+
+/// A glowing, absorbing medium.
+struct Volume {
+    std::size_t field = 0;
+    std::shared_ptr<const TransferTable> transfer;
+    double unit_distance = 1;
+    std::optional<Lighting> shading;
+};
+
+using Layer = std::variant<Slice, Isosurface, Volume>;
+
+/// What is drawn, over the whole domain; the same on all ranks.
+struct Scene {
+    std::vector<std::string> fields;
+    std::vector<Layer> layers;
+    std::vector<Axis> axes; ///< x, y, z
+    double step = 1;        ///< greatest distance of samples
+    std::optional<Rgba> bounding_box;
+    double line_width = 1.5; ///< in pixels
+
+    [[nodiscard]] Vector3 low() const { return {axes[0].low(), axes[1].low(), axes[2].low()}; }
+    [[nodiscard]] Vector3 high() const { return {axes[0].high(), axes[1].high(), axes[2].high()}; }
+    [[nodiscard]] Index points() const {
+        return {axes[0].cells() + 1, axes[1].cells() + 1, axes[2].cells() + 1};
+    }
+};
+
+} // namespace uzushio::raycast

@@ -1,0 +1,331 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BW__) && defined(__AVX512VL__)
+#define UZUSHIO_RAYCAST_AVX512 1
+#include <immintrin.h>
+#else
+#define UZUSHIO_RAYCAST_AVX512 0
+#endif
+
+/// Sixteen rays at a time. Two sets of definitions: AVX-512, and the compiler's own vectors, which
+/// it cuts into whatever registers there are. Both give the same numbers but for the last bits of
+/// `exp2` and of divisions that a compiler may contract.
+namespace uzushio::raycast {
+
+inline constexpr int lanes = 16;
+
+#define UZUSHIO_INLINE __attribute__((always_inline)) inline
+
+using Floats = float __attribute__((vector_size(64)));
+using Ints = std::int32_t __attribute__((vector_size(64)));
+
+UZUSHIO_INLINE Floats floats(float value) { return Floats{} + value; }
+UZUSHIO_INLINE Ints ints(std::int32_t value) { return Ints{} + value; }
+
+/// The number of each lane.
+UZUSHIO_INLINE Ints lane_numbers() {
+    return Ints{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+}
+
+#if UZUSHIO_RAYCAST_AVX512
+
+/// A bit for each lane.
+struct Mask {
+    __mmask16 bits = 0;
+
+    friend UZUSHIO_INLINE Mask operator&(Mask a, Mask b) { return {_kand_mask16(a.bits, b.bits)}; }
+    friend UZUSHIO_INLINE Mask operator|(Mask a, Mask b) { return {_kor_mask16(a.bits, b.bits)}; }
+    friend UZUSHIO_INLINE Mask operator^(Mask a, Mask b) { return {_kxor_mask16(a.bits, b.bits)}; }
+    UZUSHIO_INLINE Mask operator~() const { return {_knot_mask16(bits)}; }
+};
+
+UZUSHIO_INLINE Mask mask_of(unsigned bits) { return {static_cast<__mmask16>(bits)}; }
+UZUSHIO_INLINE unsigned bits_of(Mask mask) { return mask.bits; }
+
+UZUSHIO_INLINE Floats select(Mask mask, Floats yes, Floats no) {
+    return Floats(_mm512_mask_blend_ps(mask.bits, __m512(no), __m512(yes)));
+}
+UZUSHIO_INLINE Ints select(Mask mask, Ints yes, Ints no) {
+    return Ints(_mm512_mask_blend_epi32(mask.bits, __m512i(no), __m512i(yes)));
+}
+
+UZUSHIO_INLINE Mask less(Floats a, Floats b) {
+    return {_mm512_cmp_ps_mask(__m512(a), __m512(b), _CMP_LT_OQ)};
+}
+UZUSHIO_INLINE Mask less_equal(Floats a, Floats b) {
+    return {_mm512_cmp_ps_mask(__m512(a), __m512(b), _CMP_LE_OQ)};
+}
+UZUSHIO_INLINE Mask equal(Floats a, Floats b) {
+    return {_mm512_cmp_ps_mask(__m512(a), __m512(b), _CMP_EQ_OQ)};
+}
+UZUSHIO_INLINE Mask less(Ints a, Ints b) {
+    return {_mm512_cmplt_epi32_mask(__m512i(a), __m512i(b))};
+}
+UZUSHIO_INLINE Mask less_equal(Ints a, Ints b) {
+    return {_mm512_cmple_epi32_mask(__m512i(a), __m512i(b))};
+}
+UZUSHIO_INLINE Mask equal(Ints a, Ints b) {
+    return {_mm512_cmpeq_epi32_mask(__m512i(a), __m512i(b))};
+}
+
+/// Of two numbers; where the first is none, the second.
+UZUSHIO_INLINE Floats min(Floats a, Floats b) {
+    return Floats(_mm512_min_ps(__m512(a), __m512(b)));
+}
+UZUSHIO_INLINE Floats max(Floats a, Floats b) {
+    return Floats(_mm512_max_ps(__m512(a), __m512(b)));
+}
+UZUSHIO_INLINE Ints min(Ints a, Ints b) { return Ints(_mm512_min_epi32(__m512i(a), __m512i(b))); }
+UZUSHIO_INLINE Ints max(Ints a, Ints b) { return Ints(_mm512_max_epi32(__m512i(a), __m512i(b))); }
+UZUSHIO_INLINE Floats fma(Floats a, Floats b, Floats c) {
+    return Floats(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(c)));
+}
+UZUSHIO_INLINE Floats floor(Floats a) {
+    return Floats(_mm512_roundscale_ps(__m512(a), _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC));
+}
+UZUSHIO_INLINE Floats sqrt(Floats a) { return Floats(_mm512_sqrt_ps(__m512(a))); }
+UZUSHIO_INLINE Floats abs(Floats a) { return Floats(_mm512_abs_ps(__m512(a))); }
+/// Rounds to zero.
+UZUSHIO_INLINE Ints to_ints(Floats a) { return Ints(_mm512_cvttps_epi32(__m512(a))); }
+UZUSHIO_INLINE Floats to_floats(Ints a) { return Floats(_mm512_cvtepi32_ps(__m512i(a))); }
+
+UZUSHIO_INLINE float least(Floats a) { return _mm512_reduce_min_ps(__m512(a)); }
+UZUSHIO_INLINE float greatest(Floats a) { return _mm512_reduce_max_ps(__m512(a)); }
+UZUSHIO_INLINE std::int32_t least(Ints a) { return _mm512_reduce_min_epi32(__m512i(a)); }
+UZUSHIO_INLINE std::int32_t greatest(Ints a) { return _mm512_reduce_max_epi32(__m512i(a)); }
+
+UZUSHIO_INLINE Floats gather(const float* base, Ints index) {
+    return Floats(_mm512_i32gather_ps(__m512i(index), base, 4));
+}
+UZUSHIO_INLINE Ints gather(const std::int32_t* base, Ints index) {
+    return Ints(_mm512_i32gather_epi32(__m512i(index), base, 4));
+}
+
+/// Values at `index` and `index + 1`.
+UZUSHIO_INLINE void gather_pairs(const float* base, Ints index, Floats& first, Floats& second) {
+    const auto all = reinterpret_cast<__m512i>(index);
+    const __m512 low = _mm512_castpd_ps(_mm512_i32gather_pd(_mm512_castsi512_si256(all), base, 4));
+    const __m512 high =
+        _mm512_castpd_ps(_mm512_i32gather_pd(_mm512_extracti64x4_epi64(all, 1), base, 4));
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i odd =
+        _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    first = Floats(_mm512_permutex2var_ps(low, even, high));
+    second = Floats(_mm512_permutex2var_ps(low, odd, high));
+}
+
+/// Doubles less a number, as floats.
+UZUSHIO_INLINE Floats gather(const double* base, Ints index, double less) {
+    const auto all = reinterpret_cast<__m512i>(index);
+    const __m512d shift = _mm512_set1_pd(less);
+    const __m512d low =
+        _mm512_sub_pd(_mm512_i32gather_pd(_mm512_castsi512_si256(all), base, 8), shift);
+    const __m512d high =
+        _mm512_sub_pd(_mm512_i32gather_pd(_mm512_extracti64x4_epi64(all, 1), base, 8), shift);
+    return Floats(
+        _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1));
+}
+
+/// Bytes; four of them are read at each index.
+UZUSHIO_INLINE Ints gather_bytes(const std::uint8_t* base, Ints index) {
+    return Ints(_mm512_i32gather_epi32(__m512i(index), base, 1)) & 255;
+}
+
+/// Rows of four floats, transposed.
+UZUSHIO_INLINE void gather_fours(const float* base, Ints index, Floats& a, Floats& b, Floats& c,
+                                 Floats& d) {
+    alignas(64) std::int32_t at[lanes];
+    _mm512_store_si512(at, __m512i(index));
+    const auto four = [&](int i) {
+        return _mm_loadu_ps(base + 4 * static_cast<std::ptrdiff_t>(at[i]));
+    };
+    const auto rows = [&](int i) {
+        __m512 all = _mm512_castps128_ps512(four(i));
+        all = _mm512_insertf32x4(all, four(i + 4), 1);
+        all = _mm512_insertf32x4(all, four(i + 8), 2);
+        return _mm512_insertf32x4(all, four(i + 12), 3);
+    };
+    const __m512 r0 = rows(0), r1 = rows(1), r2 = rows(2), r3 = rows(3);
+    const __m512 low01 = _mm512_unpacklo_ps(r0, r1), low23 = _mm512_unpacklo_ps(r2, r3);
+    const __m512 high01 = _mm512_unpackhi_ps(r0, r1), high23 = _mm512_unpackhi_ps(r2, r3);
+    a = Floats(_mm512_shuffle_ps(low01, low23, 0x44));
+    b = Floats(_mm512_shuffle_ps(low01, low23, 0xee));
+    c = Floats(_mm512_shuffle_ps(high01, high23, 0x44));
+    d = Floats(_mm512_shuffle_ps(high01, high23, 0xee));
+}
+
+#else
+
+struct Mask {
+    Ints each{}; ///< 0 or −1
+
+    friend UZUSHIO_INLINE Mask operator&(Mask a, Mask b) { return {a.each & b.each}; }
+    friend UZUSHIO_INLINE Mask operator|(Mask a, Mask b) { return {a.each | b.each}; }
+    friend UZUSHIO_INLINE Mask operator^(Mask a, Mask b) { return {a.each ^ b.each}; }
+    UZUSHIO_INLINE Mask operator~() const { return {~each}; }
+};
+
+UZUSHIO_INLINE Mask mask_of(unsigned bits) {
+    return {-((ints(static_cast<std::int32_t>(bits)) >> lane_numbers()) & 1)};
+}
+UZUSHIO_INLINE unsigned bits_of(Mask mask) {
+    unsigned bits = 0;
+    for (int i = 0; i < lanes; ++i)
+        bits |= static_cast<unsigned>(mask.each[i] & 1) << i;
+    return bits;
+}
+
+UZUSHIO_INLINE Floats select(Mask mask, Floats yes, Floats no) { return mask.each ? yes : no; }
+UZUSHIO_INLINE Ints select(Mask mask, Ints yes, Ints no) { return mask.each ? yes : no; }
+UZUSHIO_INLINE Mask less(Floats a, Floats b) { return {a < b}; }
+UZUSHIO_INLINE Mask less_equal(Floats a, Floats b) { return {a <= b}; }
+UZUSHIO_INLINE Mask equal(Floats a, Floats b) { return {a == b}; }
+UZUSHIO_INLINE Mask less(Ints a, Ints b) { return {a < b}; }
+UZUSHIO_INLINE Mask less_equal(Ints a, Ints b) { return {a <= b}; }
+UZUSHIO_INLINE Mask equal(Ints a, Ints b) { return {a == b}; }
+UZUSHIO_INLINE Floats min(Floats a, Floats b) { return a < b ? a : b; }
+UZUSHIO_INLINE Floats max(Floats a, Floats b) { return a > b ? a : b; }
+UZUSHIO_INLINE Ints min(Ints a, Ints b) { return a < b ? a : b; }
+UZUSHIO_INLINE Ints max(Ints a, Ints b) { return a > b ? a : b; }
+UZUSHIO_INLINE Floats fma(Floats a, Floats b, Floats c) { return a * b + c; }
+UZUSHIO_INLINE Ints to_ints(Floats a) { return __builtin_convertvector(a, Ints); }
+UZUSHIO_INLINE Floats to_floats(Ints a) { return __builtin_convertvector(a, Floats); }
+UZUSHIO_INLINE Floats floor(Floats a) {
+    const Floats near = to_floats(to_ints(a));
+    return near > a ? near - 1 : near;
+}
+UZUSHIO_INLINE Floats sqrt(Floats a) {
+    Floats result;
+    for (int i = 0; i < lanes; ++i)
+        result[i] = __builtin_sqrtf(a[i]);
+    return result;
+}
+UZUSHIO_INLINE Floats abs(Floats a) { return a < 0 ? -a : a; }
+
+UZUSHIO_INLINE float least(Floats a) {
+    float result = a[0];
+    for (int i = 1; i < lanes; ++i)
+        result = a[i] < result ? a[i] : result;
+    return result;
+}
+UZUSHIO_INLINE float greatest(Floats a) { return -least(-a); }
+UZUSHIO_INLINE std::int32_t least(Ints a) {
+    std::int32_t result = a[0];
+    for (int i = 1; i < lanes; ++i)
+        result = a[i] < result ? a[i] : result;
+    return result;
+}
+UZUSHIO_INLINE std::int32_t greatest(Ints a) {
+    std::int32_t result = a[0];
+    for (int i = 1; i < lanes; ++i)
+        result = a[i] > result ? a[i] : result;
+    return result;
+}
+
+UZUSHIO_INLINE Floats gather(const float* base, Ints index) {
+    Floats result;
+    for (int i = 0; i < lanes; ++i)
+        result[i] = base[index[i]];
+    return result;
+}
+UZUSHIO_INLINE Ints gather(const std::int32_t* base, Ints index) {
+    Ints result;
+    for (int i = 0; i < lanes; ++i)
+        result[i] = base[index[i]];
+    return result;
+}
+UZUSHIO_INLINE void gather_pairs(const float* base, Ints index, Floats& first, Floats& second) {
+    for (int i = 0; i < lanes; ++i) {
+        first[i] = base[index[i]];
+        second[i] = base[index[i] + 1];
+    }
+}
+UZUSHIO_INLINE Floats gather(const double* base, Ints index, double less) {
+    Floats result;
+    for (int i = 0; i < lanes; ++i)
+        result[i] = static_cast<float>(base[index[i]] - less);
+    return result;
+}
+UZUSHIO_INLINE Ints gather_bytes(const std::uint8_t* base, Ints index) {
+    Ints result;
+    for (int i = 0; i < lanes; ++i)
+        result[i] = base[index[i]];
+    return result;
+}
+UZUSHIO_INLINE void gather_fours(const float* base, Ints index, Floats& a, Floats& b, Floats& c,
+                                 Floats& d) {
+    for (int i = 0; i < lanes; ++i) {
+        const float* const row = base + 4 * static_cast<std::ptrdiff_t>(index[i]);
+        a[i] = row[0];
+        b[i] = row[1];
+        c[i] = row[2];
+        d[i] = row[3];
+    }
+}
+
+#endif
+
+UZUSHIO_INLINE bool any(Mask mask) { return bits_of(mask) != 0; }
+UZUSHIO_INLINE bool all(Mask mask) { return bits_of(mask) == 0xffffU; }
+UZUSHIO_INLINE Mask no_lane() { return mask_of(0); }
+
+/// Where the value is a number.
+UZUSHIO_INLINE Mask is_number(Floats a) { return equal(a, a); }
+
+UZUSHIO_INLINE Ints bit_cast_ints(Floats a) { return reinterpret_cast<Ints>(a); }
+UZUSHIO_INLINE Floats bit_cast_floats(Ints a) { return reinterpret_cast<Floats>(a); }
+
+/// 2 to the power of a number from −126 to 126; relative error 2e-7. Exactly 1 for 0.
+UZUSHIO_INLINE Floats exp2(Floats a) {
+    a = max(a, floats(-126.0F));
+    const Floats whole = floor(a);
+    const Floats part = a - whole;
+    Floats value = floats(1.86713028e-3F);
+    value = fma(value, part, floats(9.01702974e-3F));
+    value = fma(value, part, floats(5.57999137e-2F));
+    value = fma(value, part, floats(2.40164450e-1F));
+    value = fma(value, part, floats(6.93151312e-1F));
+    value = fma(value, part, floats(1.0F));
+    return bit_cast_floats(bit_cast_ints(value) + (to_ints(whole) << 23));
+}
+
+/// The logarithm to base 2 of a positive number; absolute error 2e-5.
+UZUSHIO_INLINE Floats log2(Floats a) {
+    const Ints bits = bit_cast_ints(a);
+    const Floats exponent = to_floats((bits >> 23) - 127);
+    const Floats m = bit_cast_floats((bits & 0x7fffff) | 0x3f800000);
+    Floats value = floats(4.39286278e-2F);
+    value = fma(value, m, floats(-4.09475586e-1F));
+    value = fma(value, m, floats(1.61017755F));
+    value = fma(value, m, floats(-3.52021884F));
+    value = fma(value, m, floats(5.06975632F));
+    value = fma(value, m, floats(-2.79415368F));
+    return exponent + value;
+}
+
+UZUSHIO_INLINE Floats load(const float* from) {
+    Floats result;
+    std::memcpy(&result, from, sizeof(result));
+    return result;
+}
+UZUSHIO_INLINE void store(float* to, Floats values) { std::memcpy(to, &values, sizeof(values)); }
+UZUSHIO_INLINE Ints load(const std::int32_t* from) {
+    Ints result;
+    std::memcpy(&result, from, sizeof(result));
+    return result;
+}
+UZUSHIO_INLINE void store(std::int32_t* to, Ints values) {
+    std::memcpy(to, &values, sizeof(values));
+}
+
+inline constexpr float infinity = std::numeric_limits<float>::infinity();
+inline constexpr std::int32_t never = std::numeric_limits<std::int32_t>::max();
+
+} // namespace uzushio::raycast
