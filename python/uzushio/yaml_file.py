@@ -70,11 +70,12 @@ def parse_value(text: str) -> Any:
 
 
 def _walk(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], name: str) -> None:
-    """Note the line of each key below `node`, and refuse a key given twice."""
+    """Note the line of each key and list item below `node`, and refuse a key given twice."""
     if len(path) > 32:
         raise CaseError(f"{name}:{node.start_mark.line + 1}: nested too deeply.")
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
+            lines[(*path, index)] = item.start_mark.line + 1
             _walk(item, (*path, index), lines, name)
     if not isinstance(node, yaml.MappingNode):
         return

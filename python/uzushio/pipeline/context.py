@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from mpi4py import MPI
 
-    from uzushio.pipeline.model import PipelineFile
     from uzushio.pipeline.need import Need, Part
     from uzushio.pipeline.stream import Stream
+    from uzushio.render.view import View
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Setup:
         base: folder of the pipeline's file, from which paths in it count.
         in_process: whether the ranks are the solver's, inside its step.
         say: tells the user a sentence (on rank 0; does nothing elsewhere).
-        file: all of the pipeline's file.
+        views: of the file, by name.
         timings: of this rank.
         shared: what actions of one kind use together, by a key of theirs.
     """
@@ -61,7 +61,7 @@ class Setup:
     base: Path
     in_process: bool
     say: Callable[[str], None]
-    file: PipelineFile
+    views: Mapping[str, View] = field(default_factory=dict)
     timings: Timings = field(default_factory=Timings)
     shared: dict[object, Any] = field(default_factory=dict)
 

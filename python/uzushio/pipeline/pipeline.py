@@ -112,7 +112,7 @@ class Pipeline:
             if comm.rank == 0:
                 folder.mkdir(parents=True, exist_ok=True)
         base = loaded.path.resolve().parent
-        self._setup = Setup(comm, folder, base, inside, self._say, loaded.file, self.timings)
+        self._setup = Setup(comm, folder, base, inside, self._say, loaded.file.views, self.timings)
         self._jobs = [
             self._job(number, kind, item)
             for number, (kind, item) in enumerate(

@@ -59,7 +59,7 @@ def view_of(view: str | View, setup: Setup) -> View:
     """The view that is meant; raises `PipelineError`."""
     if isinstance(view, View):
         return view
-    views = setup.file.views
+    views = setup.views
     if view not in views:
         raise PipelineError(f"the view '{view}' {unknown(view, list(views))}")
     return views[view]
