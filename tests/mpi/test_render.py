@@ -1,0 +1,183 @@
+"""Reader jobs: live, stored, early, late, stopped, and left alone by their writer."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from conftest import Run, wait
+from PIL import Image
+
+CASE = """\
+solver: channel
+title: a small channel
+grid: {nx: 16, ny: 12, nz: 14, lx: pi, ly: pi/2}
+flow: {reynolds_tau: 100}
+time: {steps: 6, cfl: 0.4}
+statistics: {start: 100.0}
+checkpoint: {every: null}
+output: {folder: run}
+publish:
+  engine: shm
+  queue: {policy: block, time_limit: 100 s}
+  wait_for_readers: 1
+  wait_limit: 100 s
+"""
+PIPELINE = """\
+sources:
+  q: {kind: q_criterion, of: [u, v, w]}
+  shear: {kind: gradient, of: u, axis: z}
+views:
+  wall:
+    size: [96, 72]
+    layers:
+    - {kind: slice, field: shear, normal: z, at: 0.05, color: {map: magma}}
+    - {kind: isosurface, field: q, values: 1.0, color: {field: u}}
+actions:
+- {picture: {view: wall, movie: wall.mp4}, every: 2}
+- {count: {fields: [u, q, w]}, when: max(u) > 0}
+"""
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "channel.yaml").write_text(CASE)
+    (tmp_path / "pipeline.yaml").write_text(PIPELINE)
+    return tmp_path
+
+
+def uzushio_job(start: Start, *arguments: object) -> subprocess.Popen[str]:
+    return start(sys.executable, "-m", "uzushio", *arguments)
+
+
+def summary(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "summary.json").read_text()))
+
+
+def results(folder: Path) -> tuple[bytes, dict[str, np.ndarray]]:
+    """What was counted, and the pictures."""
+    pictures = {
+        file.name: np.asarray(Image.open(file)).astype(int)
+        for file in sorted((folder / "pictures").iterdir())
+    }
+    return (folder / "count.jsonl").read_bytes(), pictures
+
+
+def frames(movie: Path) -> int:
+    with av.open(str(movie)) as found:
+        return sum(1 for _ in found.decode(video=0))
+
+
+def test_a_file_gives_the_same_live_stored_and_inside_the_solver(
+    start: Start, uzushio: Run, folder: Path
+) -> None:
+    # The reader job is there first.
+    reader = uzushio_job(
+        start, "render", "pipeline.yaml", "--from", "run/channel.contact", "--ranks", 2,
+        "--out", "live", "--progress", 0.1,
+    )  # fmt: skip
+    solver = uzushio_job(start, "run", "channel.yaml", "--ranks", 2)
+    done, ran = wait(reader, 150), wait(solver, 60)
+    assert (done.returncode, ran.returncode) == (0, 0), done.stderr + ran.stderr
+    assert "The stream ended: step 6" in done.stdout
+    assert "6 steps seen, 6 used" in done.stdout and "0 dropped" in done.stdout
+    told = summary(folder / "live")
+    assert (told["ranks"], told["ending"], told["steps"]) == (2, "the stream ended", 6)
+    assert told["actions"]["wall"]["movie_pictures"] == 3 == frames(folder / "live/wall.mp4")
+    assert {"read", "derive", "picture: cast", "picture: composite", "write"} <= set(
+        told["seconds"]
+    )
+
+    more = ("--set", "publish.engine=file", "--set", "output.folder=stored")
+    kept = uzushio("run", "channel.yaml", *more, timeout=120)
+    assert kept.returncode == 0, kept.stderr
+    later = uzushio(
+        "render", "pipeline.yaml", "--from", "stored/published/channel.zarr", "--out", "later",
+        timeout=120,
+    )  # fmt: skip
+    assert later.returncode == 0, later.stderr
+
+    inproc = "publish={engine: inproc, pipeline: pipeline.yaml}"
+    more = ("--set", inproc, "--set", "output.folder=inside")
+    inside = uzushio("run", "channel.yaml", "--ranks", 2, *more, timeout=120)
+    assert inside.returncode == 0, inside.stderr
+    assert "drew 3 pictures" in inside.stdout
+
+    counted, pictures = results(folder / "live")
+    assert len(pictures) == 3 and len(counted.splitlines()) == 6
+    for where in ("later", "inside/pipeline"):
+        again, others = results(folder / where)
+        for one, other in zip(counted.splitlines(), again.splitlines(), strict=True):
+            found, expected = json.loads(other), json.loads(one)
+            for name in ("u", "q", "w"):
+                assert found[name] == pytest.approx(expected[name], rel=1e-8, abs=1e-9), where
+        for name, picture in pictures.items():
+            assert np.abs(others[name] - picture).max() <= 2, (where, name)
+
+
+def test_a_signal_ends_the_job_with_its_movie_whole(start: Start, folder: Path) -> None:
+    more = ("--set", "time.steps=100000", "--set", "publish.wait_for_readers=0")
+    solver = uzushio_job(start, "run", "channel.yaml", *more)
+    # A late reader, and a slow one: it gets the steps that the queue kept.
+    reader = uzushio_job(
+        start, "render", "pipeline.yaml", "--from", "run/channel.contact", "--ranks", 2,
+    )  # fmt: skip
+    pictures = folder / "rendered/pictures"
+    deadline = time.monotonic() + 100
+    while len(list(pictures.glob("wall_*"))) < 3 if pictures.exists() else True:
+        assert time.monotonic() < deadline and reader.poll() is None, wait(reader, 1)
+        time.sleep(0.05)
+    reader.send_signal(signal.SIGTERM)
+    done = wait(reader, 60)
+    assert done.returncode == 128 + signal.SIGTERM, done.stderr
+    told = summary(folder / "rendered")
+    assert told["ending"].startswith("stopped by")
+    assert told["actions"]["wall"]["movie_pictures"] == frames(folder / "rendered/wall.mp4") >= 3
+    assert solver.poll() is None, "the solver goes on"
+
+    # The writer is killed: what came before is whole, and it is said.
+    reader = uzushio_job(
+        start, "render", "pipeline.yaml", "--from", "run/channel.contact", "--out", "left",
+    )  # fmt: skip
+    pictures = folder / "left/pictures"
+    while not pictures.exists() or not list(pictures.glob("wall_*")):
+        assert time.monotonic() < deadline and reader.poll() is None, wait(reader, 1)
+        time.sleep(0.05)
+    os.killpg(solver.pid, signal.SIGKILL)
+    done = wait(reader, 60)
+    assert done.returncode == 1
+    assert "What came before is whole, in left." in done.stderr
+    assert "Traceback" not in done.stderr
+    told = summary(folder / "left")
+    assert told["ending"].startswith("failed: ")
+    assert told["actions"]["wall"]["movie_pictures"] == frames(folder / "left/wall.mp4") >= 1
+
+
+def test_what_cannot_work_is_said_before_anything_is_done(uzushio: Run, folder: Path) -> None:
+    (folder / "wrong.yaml").write_text(PIPELINE.replace("field: shear", "field: sheer"))
+    inproc = "publish={engine: inproc, pipeline: wrong.yaml}"
+    done = uzushio("run", "channel.yaml", "--set", inproc)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "wrong.yaml:11: wall: the field 'sheer' is not known; did you mean" in done.stderr
+    assert "step 1" not in done.stdout
+
+    done = uzushio("render", "pipeline.yaml", "--from", "none.contact", "--wait", 0.1)
+    assert done.returncode == 1 and "there is no none.contact" in done.stderr
+    (folder / "mine").mkdir()
+    (folder / "mine/notes.txt").write_text("keep")
+    done = uzushio("render", "pipeline.yaml", "--from", "none.contact", "--out", "mine")
+    assert done.returncode == 1 and "mine holds notes.txt, and no .uzushio-render" in done.stderr
+    assert (folder / "mine/notes.txt").read_text() == "keep"
+    told = uzushio("render", "--help").stdout
+    assert "--from" in told and "Live:" in told
