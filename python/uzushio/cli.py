@@ -311,6 +311,13 @@ def relay(
         float | None,
         typer.Option(metavar="SECONDS", help="Say on stderr so often what goes through."),
     ] = None,
+    summary: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write what was passed on as JSON at the end; relay*.json for uzushio report.",
+        ),
+    ] = None,
 ) -> None:
     """Join the network of a writer to that of its readers.
 
@@ -331,7 +338,7 @@ def relay(
         options = RelayOptions(
             source, target, secret, from_tls, listen, port, advertise, tls, size, once
         )
-        raise SystemExit(relay_command.relay(options, ranks, verbose))
+        raise SystemExit(relay_command.relay(options, ranks, verbose, summary))
     except UzushioError as error:
         _fail(error)
 
@@ -403,6 +410,46 @@ def render(
         pipeline, source, out, overwrite, stream, wait, limit, secret, tls, progress, quiet
     )
     raise SystemExit(render_command.render(options, ranks, debug))
+
+
+@app.command()
+def report(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FOLDER...", help="Of a run, and of jobs that looked at it; and below them."
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The page; FOLDER/report.html if not given."
+        ),
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option(help="Above the page; the run's own if not given.")
+    ] = None,
+    embed: Annotated[
+        str,
+        typer.Option(metavar="SIZE", help="Larger files are linked, and must stay where they are."),
+    ] = "16 MB",
+) -> None:
+    """Write one HTML page of a run: pictures, movies, plots, figures, staging, timings.
+
+    It needs no network and no other file, but for those that are too large to be put into it.
+    """
+    from uzushio.quantities import parse_size
+    from uzushio.report import write_report
+
+    try:
+        try:
+            most = parse_size(embed)
+        except ValueError as error:
+            raise UzushioError(f"--embed {embed}: {error}.") from None
+        assert isinstance(most, float)
+        print(write_report(folders, out, title, int(most), 4 * int(most)))
+    except UzushioError as error:
+        _fail(error)
 
 
 def _bytes(number: float) -> str:

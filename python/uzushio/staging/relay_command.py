@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uzushio import launch
-from uzushio.collective import guarded
-from uzushio.errors import LaunchError, StagingError
+from uzushio.collective import guarded, system_sentence
+from uzushio.errors import LaunchError, OutputError, StagingError
 from uzushio.quantities import parse_size, show_size
 from uzushio.signals import Stop
-from uzushio.staging.relay import Progress, Relay, RelayOptions
+from uzushio.staging.relay import Progress, Relay, RelayOptions, RelayStatus
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -30,13 +33,16 @@ def size_of(text: str) -> int:
     return int(size)
 
 
-def relay(options: RelayOptions, ranks: int | None, every: float | None) -> int:
+def relay(
+    options: RelayOptions, ranks: int | None, every: float | None, summary: Path | None = None
+) -> int:
     """Serve on this process, or on the ranks of the MPI job that it is in.
 
     Args:
         options: between whom, and how.
         ranks: that the user asked for.
         every: seconds between lines on stderr; None: none.
+        summary: file for what was passed on, as JSON; None: none.
 
     Returns:
         The status to exit with.
@@ -46,7 +52,7 @@ def relay(options: RelayOptions, ranks: int | None, every: float | None) -> int:
         StagingError: the relay cannot listen, or cannot write its contact.
     """
     if launch.ranks_around() is None:
-        return _serve(options, None, every)
+        return _serve(options, None, every, summary)
     launch.prepare_environment()
     from mpi4py import MPI
 
@@ -58,13 +64,15 @@ def relay(options: RelayOptions, ranks: int | None, every: float | None) -> int:
             raise LaunchError(
                 f"--ranks {ranks} was given, but the MPI job has {comm.size}; leave --ranks out."
             )
-        return _serve(options, comm, every)
+        return _serve(options, comm, every, summary)
 
     return guarded(comm, work, debug=False)
 
 
-def _serve(options: RelayOptions, comm: MPI.Comm | None, every: float | None) -> int:
-    stop = Stop()
+def _serve(
+    options: RelayOptions, comm: MPI.Comm | None, every: float | None, summary: Path | None
+) -> int:
+    stop, began = Stop(), time.monotonic()
     with stop.listening():
         server = Relay(options, comm)
         first = comm is None or comm.rank == 0
@@ -85,4 +93,25 @@ def _serve(options: RelayOptions, comm: MPI.Comm | None, every: float | None) ->
         server.run(go_on)
         if first:
             print(f"The relay has passed on {show_size(server.status().passed)}.", flush=True)
+        if summary is not None:
+            _write_summary(summary, server.status(), comm, time.monotonic() - began)
     return 0
+
+
+def _write_summary(path: Path, status: RelayStatus, comm: MPI.Comm | None, seconds: float) -> None:
+    """Write what all ranks did (collective)."""
+    ranks = [status] if comm is None else comm.gather(status)
+    if ranks is None:
+        return
+    told = {
+        "stream": ranks[0].stream,
+        "ranks": len(ranks),
+        "passed": sum(one.passed for one in ranks),
+        "most_held": sum(one.most_held for one in ranks),
+        "seconds": seconds,
+    }
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise OutputError(system_sentence(error)) from error

@@ -1,0 +1,286 @@
+"""The page: which parts it has, and in which order."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from html import escape
+from importlib.resources import files as resources
+from pathlib import Path
+from typing import Any
+
+from uzushio import __version__
+from uzushio.collective import system_sentence
+from uzushio.errors import OutputError
+from uzushio.report import elements as e
+from uzushio.report import words
+from uzushio.report.collect import Action, Collected, Run, collect
+
+#: Pictures of a view that are shown beside its newest one.
+_EARLIER = 4
+_STAGING = (
+    "stream",
+    "engine",
+    "published",
+    "delivered",
+    "dropped",
+    "seconds_waited",
+    "peak_bytes",
+    "seconds",
+)
+_JOB = ("contact", "ranks", "steps", "dropped", "steps_used", "bytes_read", "bytes_kept", "ending")
+
+
+def write_report(
+    folders: Sequence[Path],
+    out: Path | None = None,
+    title: str | None = None,
+    most: int = 16_000_000,
+    total: int = 64_000_000,
+) -> Path:
+    """Write one HTML page of a run and of the jobs that looked at it.
+
+    Everything is in the page but files of more than `most` bytes, or those beyond `total`: these
+    are linked relative to it, and have to lie where they do.
+
+    Args:
+        folders: of the run and of reader jobs; those below are looked through too.
+        out: file of the page; report.html in the first folder if not given.
+        title: above it; the run's own if not given.
+        most: bytes of a file that is put into the page.
+        total: bytes of all of them.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        OutputError: a folder holds no summary, a file cannot be read, the page not be written.
+    """
+    found = collect(folders)
+    path = out or folders[0] / "report.html"
+    files = e.Files(path, most, total)
+    text = _page(found, files, title or _title(found))
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh.write_text(text, encoding="utf-8")
+        fresh.rename(path)
+    except OSError as error:
+        if error.errno == errno.EISDIR:
+            raise OutputError(f"{path} is a folder; name a file with --out.") from error
+        raise OutputError(system_sentence(error)) from error
+    finally:
+        fresh.unlink(missing_ok=True)
+    return path
+
+
+def _title(found: Collected) -> str:
+    runs = [*found.solvers, *found.pipelines]
+    titles = [str(run.summary.get("title")) for run in runs if run.summary.get("title")]
+    if titles:
+        return titles[0]
+    return runs[0].folder.resolve().name if runs else "Relay"
+
+
+def _page(found: Collected, files: e.Files, title: str) -> str:
+    style = (resources("uzushio.report") / "style.css").read_text(encoding="utf-8")
+    body = [
+        f"<header><h1>{escape(title)}</h1>{_subtitle(found)}</header>",
+        *(e.warning(text) for text in _warnings(found)),
+        e.tiles(_key_figures(found)),
+        *(_seen(run, files) for run in found.pipelines),
+        *(_figures(run, files) for run in found.solvers),
+        *(_solver(run, len(found.solvers) > 1) for run in found.solvers),
+        *(_staging(run) for run in found.solvers),
+        *(_timings(run) for run in found.pipelines),
+        *(e.section(f"Relay: {path.stem}", e.facts(told)) for path, told in found.relays),
+        *(_files(run, files) for run in found.pipelines),
+    ]
+    when = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
+    foot = f"<footer>uzushio {escape(__version__)} · {escape(when)}</footer>"
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{escape(title)}</title><style>{style}</style></head>\n"
+        f"<body><main>{''.join(body)}</main>{foot}</body></html>\n"
+    )
+
+
+def _subtitle(found: Collected) -> str:
+    said = []
+    for run in found.solvers:
+        told = run.summary
+        ranks = told.get("ranks")
+        said.append(
+            f"Solver {told.get('solver')} on {ranks} {'rank' if ranks == 1 else 'ranks'}, to step "
+            f"{words.value('', told.get('step'))}, t = {words.value('', told.get('time'))}."
+        )
+    for run in found.pipelines:
+        ranks, contact = run.summary.get("ranks", 1), run.summary.get("contact")
+        where = f"read {contact}" if contact else "ran inside the solver's steps"
+        said.append(
+            f"Pipeline {Path(str(run.summary.get('pipeline'))).name} {where} on {ranks} "
+            f"{'rank' if ranks == 1 else 'ranks'}."
+        )
+    return "".join(f"<p>{escape(one)}</p>" for one in said)
+
+
+def _warnings(found: Collected) -> list[str]:
+    """What a reader must not miss."""
+    said = []
+    for run in found.solvers:
+        published = run.summary.get("published") or {}
+        if published.get("failed"):
+            said.append(f"The stream ended before the run: {published['failed']}")
+    for run in found.pipelines:
+        ending = str(run.summary.get("ending", ""))
+        if ending.startswith("failed"):
+            said.append(f"The job {ending}")
+        for action in run.actions:
+            if action.told.get("failures"):
+                said.append(
+                    f"{action.name} failed {action.told['failures']} times of "
+                    f"{action.told.get('runs')}: {action.told.get('error')}"
+                )
+    return said
+
+
+def _key_figures(found: Collected) -> list[tuple[str, str]]:
+    tiles: list[tuple[str, str]] = []
+    for run in found.solvers:
+        told = run.summary
+        for key in ("steps_done", "seconds", "seconds_per_step"):
+            if told.get(key) is not None:
+                tiles.append((words.name(key), words.value(key, told[key])))
+    for run in found.pipelines:
+        told = run.summary
+        pictures = sum(len(one.images) for one in run.actions if one.is_picture)
+        if pictures:
+            tiles.append(("pictures", words.number(pictures)))
+        tiles.append(("steps seen", words.value("", told.get("steps"))))
+        if told.get("dropped"):
+            tiles.append(("steps missed", words.value("", told["dropped"])))
+        if told.get("bytes_read"):
+            tiles.append(("read from the stream", words.value("bytes", told["bytes_read"])))
+    return tiles
+
+
+def _seen(run: Run, files: e.Files) -> str:
+    """Movies, pictures and plots of a pipeline."""
+    shown, plots = [], []
+    for action in run.actions:
+        for path in action.movies:
+            shown.append(e.movie(files, path, _caption(action, path)))
+        if action.is_picture:
+            shown.append(_views(action, files, bool(action.movies)))
+        else:
+            plots += [e.picture(files, path, path.stem, "plot") for path in action.images]
+    title = str(run.summary.get("title") or "What was seen")
+    return e.section(title, *shown) + e.section(
+        "Plots", f'<div class="grid">{"".join(plots)}</div>' if plots else ""
+    )
+
+
+def _caption(action: Action, path: Path) -> str:
+    count = action.told.get("pictures") or action.told.get("frames") or action.told.get("runs")
+    return f"{action.told.get('view') or action.name}: {count} pictures" if count else path.stem
+
+
+def _views(action: Action, files: e.Files, with_movie: bool) -> str:
+    """The newest picture of a view, and some of those before it."""
+    images = action.images
+    if not images:
+        return ""
+    places = [round(i * (len(images) - 1) / _EARLIER) for i in range(_EARLIER)]
+    earlier = [images[i] for i in dict.fromkeys(places) if i < len(images) - 1]
+    strip = "".join(e.picture(files, one, one.stem) for one in earlier)
+    newest = "" if with_movie else e.picture(files, images[-1], images[-1].stem, "wide")
+    if with_movie:
+        strip += e.picture(files, images[-1], images[-1].stem)
+    return newest + (f'<div class="strip">{strip}</div>' if strip else "")
+
+
+def _figures(run: Run, files: e.Files) -> str:
+    shown = "".join(
+        e.picture(files, path, path.stem.replace("_", " "), "plot") for path in run.figures
+    )
+    return e.section("Figures of the solver", f'<div class="grid">{shown}</div>' if shown else "")
+
+
+def _solver(run: Run, several: bool) -> str:
+    """What the solver says of its results."""
+    title = f"Results: {run.folder.name}" if several else "Results"
+    return e.section(title, e.facts(_flat(run.summary.get("results") or {})))
+
+
+def _flat(told: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Nested entries side by side, with the names of both."""
+    flat: dict[str, Any] = {}
+    for key, value in told.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{before}{key} ")
+        else:
+            flat[f"{before}{key}"] = value
+    return flat
+
+
+def _staging(run: Run) -> str:
+    published = run.summary.get("published")
+    if not published:
+        return ""
+    told = dict(published)
+    return e.section(
+        "Staging",
+        e.facts({"seconds_waited": 0.0, **told} if "published" in told else told, _STAGING),
+        note=_wait_note(run.summary, told),
+    )
+
+
+def _wait_note(summary: Mapping[str, Any], told: Mapping[str, Any]) -> str:
+    """What the stream cost the solver, as a share of its time."""
+    whole, spent = summary.get("seconds"), told.get("seconds")
+    if not whole or spent is None:
+        return ""
+    return f"Publishing took {100.0 * spent / whole:.2g} % of the solver's wall time."
+
+
+def _timings(run: Run) -> str:
+    told = run.summary
+    stages = {name: float(value) for name, value in (told.get("seconds") or {}).items()}
+    rows = [
+        (
+            action.name,
+            words.value("", action.told.get("runs")),
+            words.value("", action.told.get("failures")),
+            words.value("seconds", action.told.get("seconds")),
+        )
+        for action in run.actions
+    ]
+    job = e.facts(told, [key for key in _JOB if told.get(key) is not None])
+    share = _shares(told)
+    return e.section(
+        f"Pipeline: {Path(str(told.get('pipeline'))).name}",
+        job,
+        "<h3>Stages</h3>" if stages else "",
+        e.bars(stages),
+        "<h3>Actions</h3>" if rows else "",
+        e.table(rows, ("action", "runs", "failures", "time"), 3),
+        note=f"Seconds of a stage are those of the slowest rank. {share}".strip(),
+    )
+
+
+def _shares(told: Mapping[str, Any]) -> str:
+    whole, waiting = told.get("seconds_total"), told.get("seconds_waiting")
+    if not whole or waiting is None:
+        return ""
+    return (
+        f"The job waited for steps {100.0 * waiting / whole:.0f} % of its {words.duration(whole)}."
+    )
+
+
+def _files(run: Run, files: e.Files) -> str:
+    """Tables and stores, as links."""
+    paths = [path for action in run.actions for path in action.others]
+    return e.section("Files", e.links(files, paths), note=str(run.folder))

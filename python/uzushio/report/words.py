@@ -1,0 +1,77 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+_NAMES = {
+    "seconds": "wall time",
+    "seconds_per_step": "wall time a step",
+    "seconds_waited": "the solver waited",
+    "seconds_waiting": "waiting for steps",
+    "seconds_working": "working on steps",
+    "seconds_total": "wall time",
+    "peak_bytes": "most memory of the queue",
+    "bytes_read": "read from the stream",
+    "bytes_kept": "memory for derived fields",
+    "bytes_copied": "copied for the function",
+    "most_held": "most held at once",
+    "passed": "passed on",
+    "steps_done": "steps done",
+    "steps_used": "steps used",
+    "steps": "steps seen",
+}
+
+
+def name(key: str) -> str:
+    """A key of a summary in words."""
+    return _NAMES.get(key, key.replace("_", " "))
+
+
+def value(key: str, given: Any) -> str:
+    """A value of a summary, with a unit where the key tells it."""
+    if given is None:
+        return "–"
+    if isinstance(given, bool):
+        return "yes" if given else "no"
+    if isinstance(given, (int, float)):
+        if key.startswith("seconds") or key.endswith("_seconds"):
+            return duration(float(given))
+        if "bytes" in key or key in ("passed", "held", "most_held"):
+            return size(float(given))
+        return number(given)
+    if isinstance(given, (list, tuple)):
+        return ", ".join(value("", one) for one in given)
+    return str(given)
+
+
+def number(given: float) -> str:
+    """A number of four figures; whole ones whole, in groups of three digits."""
+    if isinstance(given, float) and not math.isfinite(given):
+        return "not a number" if math.isnan(given) else "infinite"
+    if float(given).is_integer() and abs(given) < 1e15:
+        return f"{int(given):,}".replace(",", "\u202f")
+    return f"{given:.4g}".replace("e-0", "e-").replace("e+0", "e").replace("-", "−", 1)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as hours, minutes, seconds, milliseconds or microseconds."""
+    if not math.isfinite(seconds):
+        return number(seconds)
+    if seconds >= 3600.0:
+        hours, rest = divmod(round(seconds), 3600)
+        return f"{hours} h {rest // 60} min"
+    if seconds >= 60.0:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest} s"
+    if seconds >= 1.0 or seconds == 0.0:
+        return f"{seconds:.3g} s"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"
+
+
+def size(given: float) -> str:
+    """Bytes with a unit."""
+    from uzushio.quantities import show_size
+
+    return show_size(given)
