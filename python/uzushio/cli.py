@@ -422,9 +422,7 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="The page; FOLDER/report.html if not given."
-        ),
+        typer.Option(metavar="FILE", help="The page; FOLDER/report.html if not given."),
     ] = None,
     title: Annotated[
         str | None, typer.Option(help="Above the page; the run's own if not given.")

@@ -154,6 +154,11 @@ def size_of(path: Path) -> int:
     return sum(one.stat().st_size for one in path.rglob("*") if one.is_file())
 
 
+def folded(title: str, content: str) -> str:
+    """Something that is opened by who wants to see it."""
+    return f"<details><summary>{escape(title)}</summary>{content}</details>" if content else ""
+
+
 def warning(text: str) -> str:
     """Something that went wrong."""
     return f'<p class="warning" role="alert">{escape(text)}</p>'

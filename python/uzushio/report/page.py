@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from html import escape
@@ -17,8 +18,8 @@ from uzushio.report import elements as e
 from uzushio.report import words
 from uzushio.report.collect import Action, Collected, Run, collect
 
-#: Pictures of a view that are shown beside its newest one.
-_EARLIER = 4
+#: Pictures of a view that are shown.
+_STRIP = 4
 _STAGING = (
     "stream",
     "engine",
@@ -141,8 +142,8 @@ def _warnings(found: Collected) -> list[str]:
         for action in run.actions:
             if action.told.get("failures"):
                 said.append(
-                    f"{action.name} failed {action.told['failures']} times of "
-                    f"{action.told.get('runs')}: {action.told.get('error')}"
+                    f"{action.name} failed at {action.told['failures']} of "
+                    f"{action.told.get('runs')} steps: {action.told.get('error')}"
                 )
     return said
 
@@ -193,13 +194,17 @@ def _views(action: Action, files: e.Files, with_movie: bool) -> str:
     images = action.images
     if not images:
         return ""
-    places = [round(i * (len(images) - 1) / _EARLIER) for i in range(_EARLIER)]
-    earlier = [images[i] for i in dict.fromkeys(places) if i < len(images) - 1]
-    strip = "".join(e.picture(files, one, one.stem) for one in earlier)
-    newest = "" if with_movie else e.picture(files, images[-1], images[-1].stem, "wide")
-    if with_movie:
-        strip += e.picture(files, images[-1], images[-1].stem)
+    places = [round(i * (len(images) - 1) / (_STRIP - 1)) for i in range(_STRIP)]
+    chosen = [images[i] for i in dict.fromkeys(places)]
+    newest = "" if with_movie else e.picture(files, chosen.pop(), _step(images[-1]))
+    strip = "".join(e.picture(files, one, _step(one)) for one in chosen)
     return newest + (f'<div class="strip">{strip}</div>' if strip else "")
+
+
+def _step(path: Path) -> str:
+    """What a picture's file name says of the step."""
+    found = re.fullmatch(r"(.*?)[_-]?(\d+)", path.stem)
+    return f"{found[1]}, step {int(found[2])}" if found and found[1] else path.stem
 
 
 def _figures(run: Run, files: e.Files) -> str:
@@ -212,18 +217,27 @@ def _figures(run: Run, files: e.Files) -> str:
 def _solver(run: Run, several: bool) -> str:
     """What the solver says of its results."""
     title = f"Results: {run.folder.name}" if several else "Results"
-    return e.section(title, e.facts(_flat(run.summary.get("results") or {})))
+    told = run.summary.get("results") or {}
+    plain = {key: one for key, one in told.items() if not isinstance(one, Mapping)}
+    nested = [
+        _nested(words.name(key), key, one) for key, one in told.items() if isinstance(one, Mapping)
+    ]
+    return e.section(title, e.facts(plain), *nested)
 
 
-def _flat(told: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Nested entries side by side, with the names of both."""
-    flat: dict[str, Any] = {}
-    for key, value in told.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{before}{key} ")
-        else:
-            flat[f"{before}{key}"] = value
-    return flat
+def _nested(title: str, key: str, told: Mapping[str, Any]) -> str:
+    """Entries of a summary that belong together: bars of seconds, a table of all else."""
+    if told and all(isinstance(one, Mapping) for one in told.values()):
+        columns = list(dict.fromkeys(name for one in told.values() for name in one))
+        rows = [
+            (words.name(name), *(words.value(column, one.get(column)) for column in columns))
+            for name, one in told.items()
+        ]
+        return e.folded(title, e.table(rows, ("", *map(words.name, columns)), len(columns)))
+    numbers = {name: one for name, one in told.items() if isinstance(one, (int, float))}
+    if key.startswith("seconds") and len(numbers) == len(told):
+        return f"<h3>{escape(title)}</h3>{e.bars(numbers)}"
+    return e.folded(title, e.facts(told))
 
 
 def _staging(run: Run) -> str:

@@ -164,7 +164,8 @@ class Spectrum(Subject):
         what = fields[0] if len(fields) == 1 else ""
         axes.set_ylabel(f"power spectrum {f'of {what} ' if what else ''}per unit of $k$")
         if peak > 0.0:
-            least = rows[:, 3:][rows[:, 3:] > 0.0].min()
+            most = rows[:-1, 3:] if len(rows) > 2 else rows[:, 3:]  # the last is often left empty
+            least = most[most > 0.0].min(initial=peak)
             axes.set(yscale="log", ylim=(max(0.5 * least, 1e-14 * peak), 3.0 * peak))
 
 
