@@ -19,10 +19,10 @@ from uzushio.render import (
     Picture,
     SliceLayer,
     View,
+    legend,
     save_png,
 )
 from uzushio.render import axes as axes_of
-from uzushio.render import legend
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import on_background
 from uzushio.render.cameras import Rectangle
@@ -203,7 +203,7 @@ def test_nothing_that_is_written_overlaps(camera: str, size: tuple[int, int]) ->
     assert not domain.meets(Rectangle(0, size[0], 0, 2.4 * em))
     for text in texts:
         assert not text.overlaps(column) and not domain.meets(text)
-        assert 0 <= text.left and text.right <= size[0] and text.bottom <= size[1]
+        assert text.left >= 0 and text.right <= size[0] and text.bottom <= size[1]
 
 
 def axes_texts(about: Caption, annotator: Annotator) -> list[Rectangle]:

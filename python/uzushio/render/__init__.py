@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from uzushio.render.cameras import NAMED as CAMERAS
     from uzushio.render.cameras import Viewpoint
+    from uzushio.render.casting import ghosts
     from uzushio.render.colors import Colors
     from uzushio.render.mesh_renderer import MeshRenderer
     from uzushio.render.movie import Movie
@@ -32,6 +33,7 @@ _HOMES = {
     "CAMERAS": "cameras",
     "Viewpoint": "cameras",
     "Colors": "colors",
+    "ghosts": "casting",
     "MeshRenderer": "mesh_renderer",
     "Movie": "movie",
     "Picture": "picture",
@@ -57,6 +59,7 @@ __all__ = [
     "View",
     "Viewpoint",
     "VolumeLayer",
+    "ghosts",
     "save_png",
 ]
 

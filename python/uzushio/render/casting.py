@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from uzushio.raycast import ColorTable, Isosurface, Lighting, Scene, Slice, Transfer, Volume
+from uzushio.raycast import (
+    ColorTable,
+    Isosurface,
+    Lighting,
+    Scene,
+    Slice,
+    Transfer,
+    Volume,
+    ghost_layers,
+)
 from uzushio.raycast import Layer as CastLayer
 from uzushio.render.colors import Colors, rgba
 from uzushio.render.limits import NOTHING, LimitTracker, Range
@@ -18,6 +27,7 @@ from uzushio.render.view import IsosurfaceLayer, Layer, MeshLayer, SliceLayer, V
 #: Rows of the colours in a volume's transfer function.
 ROWS = 128
 
+Triple = tuple[int, int, int]
 Bounds = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
 
 
@@ -97,6 +107,25 @@ def scene(
     ]
     edges = (*rgba(view.ink)[:3], 0.7) if view.outline else None
     return Scene(layers, domain, bounding_box=edges, line_width=line_width)
+
+
+def ghosts(view: View, domain: Any, cells: Any) -> tuple[Triple, Triple]:
+    """Return the points that a block needs beyond those of its own cells to draw a view.
+
+    With them the picture does not depend on how the domain is divided.
+
+    Args:
+        view: what is shown.
+        domain: coordinates of the whole domain along z, y and x.
+        cells: the block's own, (start, count) along z, y and x.
+
+    Returns:
+        Points below and above, each along z, y and x, cut off where the domain ends.
+    """
+    bounds = ((0.0, 1.0), (0.0, 1.0), (0.0, 1.0))
+    found = {number: colouring(layer) for number, layer in enumerate(view.layers)}
+    any_scales = {n: Scale(*colored, (1.0, 2.0)) for n, colored in found.items() if colored}
+    return ghost_layers(domain, cells, scene(view, any_scales, domain, bounds, 1.0).layers)
 
 
 def _layer(layer: Layer, scale: Scale | None, bounds: Bounds) -> CastLayer:

@@ -48,11 +48,6 @@ ENCODERS = (
         "VP9, which browsers play and some slide programs do not",
     ),
     Encoder(
-        "libsvtav1",
-        {"crf": "28", "preset": "9", "svtav1-params": "pred-struct=1"},
-        "AV1, which recent browsers play and most slide programs do not",
-    ),
-    Encoder(
         "mpeg4", {"q:v": "3"}, "MPEG-4 part 2, which players such as VLC play and browsers do not"
     ),
 )
@@ -173,7 +168,7 @@ class Movie:
             raise OutputError(
                 f"{self.path.name} may lack its last picture: {_sentence(error, self.path)}"
             ) from error
-        _make_ordinary(self.path)
+        _make_ordinary(self.path, self._rate)
 
     def _begin(self, height: int, width: int) -> None:
         import av
@@ -222,12 +217,14 @@ class Movie:
     def _give_up(self) -> None:
         """Leave the file with the pictures that are whole in it."""
         self._failed = True
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):  # closed is fine too
             self._file.flush()
         with contextlib.suppress(OSError):
             os.truncate(self.path, self._good)
         with contextlib.suppress(OSError):
             self._file.close()
+        if not self.pictures:
+            self.path.unlink(missing_ok=True)
 
 
 def choose_encoder(encoders: Sequence[Encoder], name: str | None = None) -> Encoder:
@@ -265,7 +262,7 @@ def choose_encoder(encoders: Sequence[Encoder], name: str | None = None) -> Enco
     return there[0]
 
 
-def _make_ordinary(path: Path) -> None:
+def _make_ordinary(path: Path, rate: Fraction) -> None:
     """Replace a fragmented MP4 by one with its index at the beginning, if that can be."""
     import av
 
@@ -279,6 +276,9 @@ def _make_ordinary(path: Path) -> None:
             copy = target.add_stream_from_template(video)
             for packet in source.demux(video):
                 if packet.dts is not None:
+                    # A fragment tells no duration, and players leave out a last picture of none.
+                    assert packet.time_base is not None
+                    packet.duration = packet.duration or round(1 / (rate * packet.time_base))
                     packet.stream = copy
                     target.mux(packet)
         part.replace(path)

@@ -46,7 +46,7 @@ class Renderer:
     """Makes pictures of one size of what many ranks have.
 
     All methods are collective. A picture does not depend on how the domain is divided among ranks,
-    if the blocks have the ghost points that `ghosts` names.
+    if the blocks have the ghost points that `uzushio.render.ghosts` names.
 
     Use it in a ``with`` statement, or `close` it.
 
