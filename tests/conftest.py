@@ -147,6 +147,7 @@ class Side:
 
     def __init__(self, folder: Path, name: str, ranks: int, handle: Any) -> None:
         self.name, self.ranks, self.handle = name, ranks, handle
+        self.errors = ""  #: what a command printed there, once it has ended
         self._folder = folder
 
     def said(self, rank: int = 0) -> list[tuple[str, Any]]:
@@ -194,7 +195,9 @@ class Side:
     def ended(self, limit: float = 60.0) -> int:
         """Wait for the end, and return the status; what hangs fails the test."""
         if isinstance(self.handle, subprocess.Popen):
-            return wait(self.handle, limit).returncode
+            done = wait(self.handle, limit)
+            self.errors += done.stderr
+            return done.returncode
         self.handle.join(limit)
         if self.handle.exitcode is None:
             pytest.fail(f"still running after {limit} s: {self.account()}")
@@ -202,9 +205,8 @@ class Side:
 
     def account(self) -> str:
         """The last lines of all ranks, for messages."""
-        return "\n".join(
-            f"{self.name} {rank}: ... {self.said(rank)[-6:]}" for rank in range(self.ranks)
-        )
+        lines = [f"{self.name} {rank}: ... {self.said(rank)[-6:]}" for rank in range(self.ranks)]
+        return "\n".join([*lines, self.errors[-4000:]])
 
 
 def _stopped(pid: int) -> bool:

@@ -1,6 +1,7 @@
 #include "bindings/staging.hpp"
 
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
@@ -8,14 +9,19 @@
 #include <algorithm>
 #include <cstddef>
 #include <exception>
+#include <optional>
 #include <string>
 #include <variant>
 
 #include "bindings/bindings.hpp"
+#include "bindings/mpi_handle.hpp"
+#include "bindings/staging_python.hpp"
+#include "bindings/unlocked.hpp"
 #include "staging/engine_options.hpp"
 #include "staging/engines.hpp"
 #include "staging/queue_timeout.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/team.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -148,6 +154,27 @@ nb::object to_numpy(const staging::ArrayView& view, staging::ScalarType type, nb
     return numpy_of<nb::ndarray<nb::numpy>>(view, type, owner);
 }
 
+namespace {
+
+nb::bytes from_rank_0(const std::optional<std::uintptr_t>& comm, const nb::callable& work) {
+    const auto bytes = interruptible([&] {
+        const staging::Team team(communicator(comm));
+        std::vector<std::byte> found;
+        team.together([&] {
+            if (team.rank() == 0)
+                with_python([&] {
+                    const auto result = nb::cast<nb::bytes>(work());
+                    const auto* first = static_cast<const std::byte*>(result.data());
+                    found.assign(first, first + result.size());
+                });
+        });
+        return team.broadcast(std::move(found));
+    });
+    return nb::bytes(bytes.data(), bytes.size());
+}
+
+} // namespace
+
 void bind_staging(nb::module_& module) {
     nb::register_exception_translator(&translate);
 
@@ -190,6 +217,10 @@ void bind_staging(nb::module_& module) {
             });
     module.def("parse_options", &staging::parse_options, "yaml"_a, "where"_a);
     module.def("engine_names", &staging::engine_names);
+    module.def("from_rank_0", &from_rank_0, "comm"_a.none(), "work"_a,
+               "What `work` returns on rank 0, bytes, on all ranks of `comm`. If it raises, or a "
+               "rank leaves meanwhile, all do. Long waits in it call `heed` now and then.");
+    module.def("heed", &staging::throw_if_interrupted);
 
     bind_staging_model(module);
     bind_staging_writer(module);

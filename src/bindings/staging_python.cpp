@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bindings/staging.hpp"
+#include "bindings/unlocked.hpp"
 #include "staging/staging_error.hpp"
 
 namespace nb = nanobind;
@@ -16,6 +17,10 @@ namespace uzushio::bindings {
 namespace {
 
 [[noreturn]] void rethrow(nb::python_error& error) {
+    if (raised_by_signal != nullptr && !error.matches(PyExc_Exception)) {
+        raised_by_signal->emplace(std::move(error));
+        throw staging::Interrupted("The wait was interrupted.");
+    }
     const nb::object errors = nb::module_::import_("uzushio.errors");
     const std::string text = nb::cast<std::string>(nb::str(error.value()));
     if (error.matches(errors.attr("PeerGone")))

@@ -10,7 +10,7 @@
 namespace uzushio::bindings {
 
 /// Call Python from any thread, with or without its lock. What it raises becomes the StagingError
-/// of the same kind.
+/// of the same kind; Ctrl-C ends what called this as it ends any wait.
 void with_python(const std::function<void()>& work);
 
 /// An engine written in Python: see uzushio.staging.engines.

@@ -7,7 +7,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <array>
+#include <functional>
 #include <utility>
 
 #include "bindings/mpi_handle.hpp"
@@ -58,55 +58,19 @@ staging::Reader& PythonReader::get() const {
     return *reader_;
 }
 
-/// All ranks come here in any collective call, and see whether some of them leave. Returns whether
-/// any has views. In turn, without Python's lock.
-bool PythonReader::meet(bool leaves, int views) {
-    if (team_.size() == 1)
-        return views > 0;
-    std::array<std::uint64_t, 3> ranks{leaves ? 1u : 0u, leaves ? 0u : 1u, views > 0 ? 1u : 0u};
-    team_.max(ranks);
-    const auto [leave, stay, look] = ranks;
-    if (leave == 0 || stay == 0)
-        return look != 0;
-    leaving_ = true; // nothing more is done together
-    std::exception_ptr why;
-    if (leaves)
-        why = fault_ ? fault_
-                     : std::make_exception_ptr(staging::StagingError(
-                           "Rank " + std::to_string(team_.rank()) +
-                           " of this reader has left while others read on: it failed, or detached "
-                           "alone; all have to detach together."));
-    try {
-        team_.agree(why);
-    } catch (const staging::StagingError&) {
-        if (leaves)
-            return look != 0;
-        if (views == 0) {
-            own_.reset();
-            reader_ = nullptr;
-        }
-        throw;
-    }
-    return look != 0;
-}
-
-void PythonReader::check_views(int views) {
-    if (!meet(false, views))
-        return;
-    std::optional<std::string> error;
-    if (views > 0)
-        error = "The step cannot be given back while " + std::to_string(views) +
-                (views == 1 ? " array of view() looks" : " arrays of view() look") +
-                " at its memory: delete them first (`del`, or leave the function that holds "
-                "them), or take copies with values().";
-    team_.agree(error);
+/// Why the step cannot be given back while there are views, if there are.
+std::optional<std::string> PythonReader::refusal(int views) {
+    if (views == 0)
+        return {};
+    return "The step cannot be given back while " + std::to_string(views) +
+           (views == 1 ? " array of view() looks" : " arrays of view() look") +
+           " at its memory: delete them first (`del`, or leave the function that holds them), or "
+           "take copies with values().";
 }
 
 std::string PythonReader::next(double limit) {
     return in_turn(turn_, [&, views = views_] {
-        (void)get();
-        check_views(views);
-        fault_ = nullptr;
+        get().keep_step(refusal(views));
         return name_of(get().next(nanoseconds(limit)));
     });
 }
@@ -122,8 +86,7 @@ std::uint64_t PythonReader::sequence() {
 std::vector<BoxPair> PythonReader::read(const std::string& field, const BoxPair& wanted,
                                         const Target& to) {
     const auto view = values_of(to);
-    const auto missing =
-        reading([&](staging::Reader& reader) { return reader.read(field, box(wanted), view); });
+    const auto missing = in_turn(turn_, [&] { return get().read(field, box(wanted), view); });
     std::vector<BoxPair> result;
     for (const auto& hole : missing)
         result.push_back(pair(hole));
@@ -133,7 +96,7 @@ std::vector<BoxPair> PythonReader::read(const std::string& field, const BoxPair&
 void PythonReader::read_block(const std::string& field, std::uint32_t block, bool with_ghosts,
                               const Target& to) {
     const auto view = values_of(to);
-    reading([&](staging::Reader& reader) { reader.read_block(field, block, with_ghosts, view); });
+    in_turn(turn_, [&] { get().read_block(field, block, with_ghosts, view); });
 }
 
 nb::object PythonReader::view(nb::handle self, const std::string& field, std::uint32_t block) {
@@ -178,33 +141,46 @@ void PythonReader::look_over() noexcept {
 }
 
 bool PythonReader::verify(const std::string& field, std::uint32_t block) {
-    return reading([&](staging::Reader& reader) { return reader.verify(field, block); });
+    return in_turn(turn_, [&] { return get().verify(field, block); });
 }
 
 void PythonReader::release() {
     in_turn(turn_, [&, views = views_] {
-        (void)get();
-        check_views(views);
+        get().keep_step(refusal(views));
         get().release();
     });
 }
 
-void PythonReader::detach() {
-    const int views = views_;
-    const nb::gil_scoped_release unlock;
-    const std::lock_guard turn(turn_);
+/// In turn, without Python's lock.
+template <class Part> void PythonReader::part(Part&& with, int views) {
     if (reader_ == nullptr || leaving_.exchange(true))
         return;
-    (void)meet(true, views);
+    if (own_)
+        with(*own_);
     if (views > 0)
         return;
     own_.reset();
     reader_ = nullptr;
 }
 
+void PythonReader::detach() {
+    in_turn(turn_, [&, views = views_] { part(std::mem_fn(&staging::Reader::part), views); });
+}
+
+void PythonReader::fail(const std::string& kind, const std::string& text) {
+    const auto why = kind == "PeerGone"     ? std::make_exception_ptr(staging::PeerGone(text))
+                     : kind == "PeerSilent" ? std::make_exception_ptr(staging::PeerSilent(text))
+                                            : std::make_exception_ptr(staging::StagingError(text));
+    const int views = views_;
+    const nb::gil_scoped_release unlock;
+    const std::lock_guard turn(turn_);
+    part([&](staging::Reader& reader) { reader.leave(why); }, views);
+}
+
 void PythonReader::leave() {
     leaving_ = true;
-    in_turn(turn_, [&, views = views_] { check_views(views); });
+    if (const auto why = refusal(views_))
+        throw staging::StagingError(*why);
 }
 
 void bind_staging_reader(nb::module_& module) {
@@ -220,8 +196,7 @@ void bind_staging_reader(nb::module_& module) {
                 auto reader = interruptible([&] {
                     return std::make_unique<staging::Reader>(contact, communicator(comm), options);
                 });
-                const nb::gil_scoped_release unlock;
-                new (self) PythonReader(std::move(reader), communicator(comm));
+                new (self) PythonReader(std::move(reader));
             },
             "contact"_a, "comm"_a.none(), "stream"_a, "attach_limit"_a, "answer_limit"_a,
             "connections"_a, "verify"_a, "secret"_a, "tls"_a)
@@ -231,10 +206,10 @@ void bind_staging_reader(nb::module_& module) {
                bool verify) {
                 auto options = options_of("", 60, answer_limit, 1, verify, "", false);
                 auto made = std::make_unique<PythonSource>(std::move(source));
-                const nb::gil_scoped_release unlock;
-                return std::make_unique<PythonReader>(
-                    std::make_unique<staging::Reader>(std::move(made), communicator(comm), options),
-                    communicator(comm));
+                return std::make_unique<PythonReader>(interruptible([&] {
+                    return std::make_unique<staging::Reader>(std::move(made), communicator(comm),
+                                                             options);
+                }));
             },
             "source"_a, "comm"_a.none(), "answer_limit"_a, "verify"_a)
         .def("next", &PythonReader::next, "limit"_a)
@@ -250,7 +225,8 @@ void bind_staging_reader(nb::module_& module) {
             "field"_a, "block"_a)
         .def("verify", &PythonReader::verify, "field"_a, "block"_a)
         .def("release", &PythonReader::release)
-        .def("detach", &PythonReader::detach);
+        .def("detach", &PythonReader::detach)
+        .def("fail", &PythonReader::fail, "kind"_a, "text"_a);
 }
 
 } // namespace uzushio::bindings

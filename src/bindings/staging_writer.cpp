@@ -107,9 +107,10 @@ void bind_staging_writer(nb::module_& module) {
             [](const std::string& name, const std::optional<std::uintptr_t>& comm,
                nb::object engine) {
                 auto made = std::make_unique<PythonEngine>(std::move(engine));
-                const nb::gil_scoped_release unlock;
-                return std::unique_ptr<PythonWriter>(new PythonWriter{
-                    std::make_unique<Writer>(name, communicator(comm), std::move(made)), {}});
+                auto writer = interruptible([&] {
+                    return std::make_unique<Writer>(name, communicator(comm), std::move(made));
+                });
+                return std::unique_ptr<PythonWriter>(new PythonWriter{std::move(writer), {}});
             },
             "name"_a, "comm"_a.none(), "engine"_a)
         .def(
@@ -193,7 +194,12 @@ void bind_staging_writer(nb::module_& module) {
                 writer(&Writer::cancel_step, reason);
             },
             "reason"_a)
-        .def("abandon", [](PythonWriter& writer) { writer(&Writer::abandon); })
+        .def(
+            "abandon",
+            [](PythonWriter& writer, const std::string& reason) {
+                writer(&Writer::abandon, reason);
+            },
+            "reason"_a)
         .def("close", [](PythonWriter& writer) { writer(&Writer::close); })
         .def("counters", &counters)
         .def_prop_ro("name", [](PythonWriter& writer) { return writer.writer->name(); })

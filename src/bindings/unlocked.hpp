@@ -11,23 +11,41 @@
 
 namespace uzushio::bindings {
 
+/// What a signal's handler raised while this thread was in `interruptible`, which raises it in the
+/// end. Null outside.
+inline thread_local std::optional<nanobind::python_error>* raised_by_signal = nullptr;
+
 /// Call `work` without Python's lock, and let Ctrl-C end its long waits: what the signal's handler
-/// raises then goes before what `work` throws.
+/// raises then goes before what `work` throws or returns.
 template <class Work> auto interruptible(Work&& work) -> std::invoke_result_t<Work> {
+    using Result = std::invoke_result_t<Work>;
     std::optional<nanobind::python_error> raised;
     const auto asked = [&raised] {
+        if (raised)
+            return true;
         const nanobind::gil_scoped_acquire lock;
-        if (raised || PyErr_CheckSignals() == 0)
-            return raised.has_value();
-        raised.emplace();
-        return true;
+        if (PyErr_CheckSignals() != 0)
+            raised.emplace();
+        return raised.has_value();
     };
+    struct Here {
+        std::optional<nanobind::python_error>* outer;
+        ~Here() { raised_by_signal = outer; }
+    } here{std::exchange(raised_by_signal, &raised)};
     try {
         const nanobind::gil_scoped_release unlock;
         const staging::InterruptScope scope(asked);
-        return std::forward<Work>(work)();
+        if constexpr (std::is_void_v<Result>) {
+            std::forward<Work>(work)();
+            if (!raised)
+                return;
+        } else {
+            Result result = std::forward<Work>(work)();
+            if (!raised)
+                return result;
+        }
     } catch (...) {
-        if (!raised)
+        if (!asked()) // the other ranks may have been quicker to end it
             throw;
     }
     throw std::move(*raised);

@@ -5,18 +5,30 @@
 namespace uzushio::staging {
 namespace {
 
-thread_local const std::function<bool()>* current = nullptr;
+thread_local const WaitScope* innermost = nullptr;
 
 } // namespace
 
-InterruptScope::InterruptScope(std::function<bool()> asked)
-    : asked_(std::move(asked)), before_(std::exchange(current, &asked_)) {}
+WaitScope::WaitScope(std::function<void()> look)
+    : look_(std::move(look)), outer_(std::exchange(innermost, this)) {}
 
-InterruptScope::~InterruptScope() { current = before_; }
+WaitScope::~WaitScope() { innermost = outer_; }
+
+void WaitScope::look() const {
+    if (outer_ != nullptr)
+        outer_->look();
+    look_();
+}
+
+InterruptScope::InterruptScope(std::function<bool()> asked)
+    : scope_([asked = std::move(asked)] {
+          if (asked())
+              throw Interrupted("The wait was interrupted.");
+      }) {}
 
 void throw_if_interrupted() {
-    if (current != nullptr && (*current)())
-        throw Interrupted("The wait was interrupted.");
+    if (innermost != nullptr)
+        innermost->look();
 }
 
 } // namespace uzushio::staging

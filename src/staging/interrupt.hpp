@@ -13,27 +13,42 @@ class Interrupted : public StagingError {
     using StagingError::StagingError;
 };
 
-/// As long as it lives, long waits of this thread ask `asked` ten times a second and end with
-/// Interrupted once it says yes: for programs whose signals are looked at by the program itself,
-/// Python's say. Asked without any of staging's locks, and where a wait may end: for readers to
-/// come, for room in the queue, for readers to finish, for a writer that is not there yet. What
-/// ranks do together is never left half done: the other ranks are told as of any other error.
+/// As long as it lives, long waits of this thread call `look` some times a second, and end with
+/// what it throws. Called without any of staging's locks. Those of outer scopes are called first.
+class WaitScope {
+  public:
+    explicit WaitScope(std::function<void()> look);
+    WaitScope(const WaitScope&) = delete;
+    WaitScope& operator=(const WaitScope&) = delete;
+    ~WaitScope();
+
+  private:
+    friend void throw_if_interrupted();
+    void look() const;
+
+    std::function<void()> look_;
+    const WaitScope* outer_;
+};
+
+/// As long as it lives, long waits of this thread ask `asked`, and end with Interrupted once it
+/// says yes: for programs whose signals are looked at by the program itself, Python's say. It must
+/// go on to say yes then.
+///
+/// All waits for others ask: for readers, for room in the queue, for a writer, for values, for the
+/// other ranks. What ranks do together is brought to an end together where that takes no more than
+/// a moment; else this rank leaves, which the others hear of: see Team.
 class InterruptScope {
   public:
     explicit InterruptScope(std::function<bool()> asked);
-    InterruptScope(const InterruptScope&) = delete;
-    InterruptScope& operator=(const InterruptScope&) = delete;
-    ~InterruptScope();
 
   private:
-    std::function<bool()> asked_;
-    const std::function<bool()>* before_;
+    WaitScope scope_;
 };
 
 /// Longest that a wait goes on without asking.
 constexpr std::chrono::milliseconds between_interrupts{100};
 
-/// Throws Interrupted if this thread's scope, if any, says so.
+/// Throws Interrupted if this thread's scopes, if any, say so; or what else they throw.
 void throw_if_interrupted();
 
 } // namespace uzushio::staging

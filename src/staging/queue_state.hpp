@@ -75,7 +75,7 @@ class QueueState {
     std::size_t depth() const;
     bool fits(std::size_t bytes) const;
     bool make_room(Lock& lock, std::size_t bytes, Garbage& garbage);
-    /// Sleep on `room_` for a moment; false: the deadline is there. Throws Interrupted, and then
+    /// Sleep on `room_` for a moment; false: the deadline is there. If it throws, for an interrupt,
     /// the lock is open.
     bool wait_for_change(Lock& lock, Clock::time_point deadline);
     bool wait_for_room(Lock& lock, std::size_t bytes, Garbage& garbage);

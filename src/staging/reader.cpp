@@ -50,6 +50,9 @@ std::optional<std::uint32_t> array_of(const Block& block, std::uint32_t field) {
     return std::nullopt;
 }
 
+/// Which collective member a rank is in.
+enum class Doing : std::uint8_t { next, release, detach };
+
 /// What rank 0's wait for a step brought, or that it failed.
 enum class News : std::uint8_t { step, timeout, ended, detached, error };
 static_assert(static_cast<int>(News::detached) == static_cast<int>(Arrival::detached));
@@ -57,7 +60,7 @@ static_assert(static_cast<int>(News::detached) == static_cast<int>(Arrival::deta
 } // namespace
 
 struct Reader::State {
-    State(MPI_Comm comm, const ReaderOptions& given) : team(comm), options(given) {}
+    State(MPI_Comm comm, const ReaderOptions& given) : team(comm, "this reader"), options(given) {}
 
     void require_own() const {
         require(process.here(), "The reader is the process's that attached it: a process forked "
@@ -114,7 +117,12 @@ struct Reader::State {
 
     void require_shape(std::uint32_t field, const Box& box, const ArrayView& to);
     void take(const Plan& plan, const ArrayView& to);
+    void meet(Doing mine);
     void drop();
+    /// Whether other ranks may wait for this one.
+    [[nodiscard]] bool awaited() const {
+        return source && !parted && !ended && source->here() == nullptr && process.here();
+    }
     [[nodiscard]] Arrival arrive(News news, std::span<const std::byte> message);
 
     OwnProcess process;
@@ -124,7 +132,9 @@ struct Reader::State {
     Step current;                   ///< that `next` brought
     Step planned;                   ///< that the planners are for
     std::vector<std::optional<Planner>> planners;
+    std::optional<std::string> kept; ///< why the step cannot be given back
     bool ended = false;
+    bool parted = false; ///< all ranks have
 };
 
 void Reader::State::require_shape(std::uint32_t field, const Box& box, const ArrayView& to) {
@@ -153,7 +163,30 @@ void Reader::State::take(const Plan& plan, const ArrayView& to) {
             wanted.push_back(
                 {piece.rank, request_of(step.step, piece, step.sequence, wanted.size()), target});
     }
-    source->fetch(step, wanted, options.answer_limit);
+    try {
+        source->fetch(step, wanted, options.answer_limit);
+    } catch (const StagingError&) {
+        team.throw_if_left(); // the reason, if it took the step with it
+        throw;
+    }
+}
+
+/// Begins what is collective: throws on all ranks if they are in different members, or one has to
+/// keep the step.
+void Reader::State::meet(Doing mine) {
+    const auto code = static_cast<std::uint64_t>(mine);
+    const bool keep = kept && mine != Doing::detach;
+    std::array<std::uint64_t, 3> most{code, ~code, keep ? 1u : 0u};
+    team.max(most);
+    if (most[0] != ~most[1]) {
+        parted = true; // nothing more is done together
+        constexpr std::array<const char*, 3> names{"next", "release", "detach"};
+        throw StagingError("Some ranks of this reader called " + std::string(names[~most[1]]) +
+                           " while others called " + names[most[0]] +
+                           ": all have to call the same, and leave together.");
+    }
+    if (most[2] != 0)
+        team.agree(keep ? kept : std::nullopt);
 }
 
 /// Done with the step on all ranks; throws on all.
@@ -177,15 +210,28 @@ Reader::Reader(Reader&&) noexcept = default;
 Reader::~Reader() {
     if (state_ && !state_->process.here())
         (void)state_.release(); // nothing in there is ours to end
+    else if (state_)
+        leave(nullptr);
+}
+
+void Reader::leave(const std::exception_ptr& why) noexcept {
+    State& state = *state_;
+    if (state.awaited()) {
+        static const auto unknown = std::make_exception_ptr(
+            StagingError("it failed, or ended its reader alone; all have to detach together."));
+        state.team.leave(why ? why : unknown);
+    }
+    state.parted = true;
 }
 
 Arrival Reader::next(std::chrono::nanoseconds limit) {
     State& state = *state_;
     state.require_own();
-    if (!state.source)
+    if (!state.source || state.parted)
         return Arrival::detached;
     require(state.source->here() == nullptr,
             "A reader inside the solver's step stands at that step: it has no next one.");
+    state.meet(Doing::next);
     const std::uint64_t before = state.current ? state.current->sequence : 0;
     const bool held = state.current != nullptr;
     if (held)
@@ -195,6 +241,7 @@ Arrival Reader::next(std::chrono::nanoseconds limit) {
     std::vector<std::byte> news{static_cast<std::byte>(News::ended)};
     if (state.team.rank() == 0) {
         try {
+            const WaitScope watching = state.team.watch();
             if (held)
                 state.source->release(before);
             if (!state.ended) {
@@ -315,8 +362,9 @@ bool Reader::verify(std::string_view field, std::uint32_t block) {
 
 void Reader::release() {
     State& state = *state_;
-    if (state.current == nullptr || !state.process.here())
+    if (state.current == nullptr || state.parted || !state.process.here())
         return;
+    state.meet(Doing::release);
     const std::uint64_t sequence = state.current->sequence;
     state.drop();
     state.team.together([&] {
@@ -325,14 +373,26 @@ void Reader::release() {
     });
 }
 
+void Reader::keep_step(std::optional<std::string> why) { state_->kept = std::move(why); }
+
+void Reader::part() {
+    State& state = *state_;
+    try {
+        // Also: no rank's requests are under way when the writer hears of it.
+        if (state.awaited())
+            state.meet(Doing::detach);
+    } catch (const StagingError&) { // those that stay are told
+    }
+    state.parted = true;
+}
+
 void Reader::detach() {
     State& state = *state_;
     if (!state.source || state.source->here() != nullptr || !state.process.here())
         return;
-    if (state.current != nullptr)
-        state.drop();
-    else
-        state.team.barrier(); // no rank's requests are under way when the writer sees it leave
+    part();
+    if (const Step step = std::exchange(state.current, nullptr))
+        state.source->end(*step);
     state.source = nullptr;
 }
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,10 @@ class Source;
 /// Attaching, `next`, `release` and `detach` are collective over the reader's ranks, and their
 /// faults throw StagingError on all of them; the rest is each rank's own.
 ///
+/// A rank that fails alone leaves the others: by `leave`, or by its end (its destructor, before it
+/// has detached or the stream has ended). They do not wait for it: what is collective throws
+/// StagingError that says who left and why, and so it does where ranks call different members.
+///
 /// A reader that a writer of engine `inproc` hands to its work stands at the step that the solver
 /// publishes. It has no other: `next` throws, `release` and `detach` do nothing, and it must not be
 /// used after the work. Its `read` and `read_block` are collective over the solver's ranks (a rank
@@ -41,7 +46,7 @@ class Reader {
     /// From a source of one's own.
     Reader(std::unique_ptr<Source> source, MPI_Comm comm, const ReaderOptions& options = {});
     Reader(Reader&&) noexcept;
-    ~Reader(); ///< detaches, without waiting for the other ranks
+    ~Reader(); ///< leaves, unless it has detached or the stream has ended
 
     /// Go on to the next step, and release the one before. `step`: it is there; `timeout`: none
     /// came in time; `ended`: the writer has closed; `detached`: this reader has left.
@@ -69,8 +74,22 @@ class Reader {
 
     /// Done with the step: its memory is the writer's again. Nothing if there is none.
     void release();
-    /// Leave; also done with the step. Nothing if it has left already.
+    /// Leave; also done with the step. Nothing if it has left already. If other ranks do something
+    /// else, it is they who throw.
     void detach();
+
+    /// Leave alone, without waiting for the other ranks, who throw that this one has left because
+    /// of `why`. Not collective.
+    void leave(const std::exception_ptr& why) noexcept;
+
+    // For who hands on what `view` gave, and cannot tell when it is no more looked at.
+
+    /// From now on `next` and `release` throw `why` on all ranks, as long as a rank has one, and
+    /// the step stays. Not collective.
+    void keep_step(std::optional<std::string> why);
+    /// What is collective in `detach`: the step stays, and what is left of `detach` is each rank's
+    /// own.
+    void part();
 
   private:
     struct State;

@@ -5,28 +5,38 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "parallel/communicator.hpp"
+#include "staging/interrupt.hpp"
 
 namespace uzushio::staging {
 
 /// The ranks that open one side of a stream together; or this process alone, which then needs no
-/// MPI. All members but the first three are collective, and wait asleep: a rank that waits for
+/// MPI. Members are collective unless they say otherwise, and wait asleep: a rank that waits for
 /// readers must not take the core of one that computes.
+///
+/// A rank may leave the others: by `leave`, or because a wait was interrupted (`InterruptScope`)
+/// and not over a moment later. Who waits for it, now or later, throws StagingError that says who
+/// left and why; so does any other collective member from then on. The communicator, and memory
+/// that MPI may still write to, then live as long as the process, since nothing can take them back.
 class Team {
   public:
-    Team() = default; ///< this process alone
-    /// Duplicates `comm`; MPI_COMM_NULL: this process alone.
-    explicit Team(MPI_Comm comm);
+    Team(); ///< this process alone
+    /// Duplicates `comm`; MPI_COMM_NULL: this process alone. `name` is for messages: "this reader".
+    explicit Team(MPI_Comm comm, std::string name = "this stream");
+    Team(Team&&) noexcept;
+    Team& operator=(Team&&) noexcept;
+    ~Team();
 
-    [[nodiscard]] int rank() const { return comm_ ? comm_->rank() : 0; }
-    [[nodiscard]] int size() const { return comm_ ? comm_->size() : 1; }
+    // Not collective.
+    [[nodiscard]] int rank() const;
+    [[nodiscard]] int size() const;
     /// MPI_COMM_NULL if alone.
-    [[nodiscard]] MPI_Comm comm() const { return comm_ ? comm_->get() : MPI_COMM_NULL; }
+    [[nodiscard]] MPI_Comm comm() const;
 
     void barrier() const;
     [[nodiscard]] std::uint64_t max(std::uint64_t value) const;
@@ -48,9 +58,11 @@ class Team {
     /// stay what they are on all ranks; anything else becomes a StagingError.
     void agree(const std::exception_ptr& error) const;
     /// Do something that may throw on some ranks, so that all throw (as `agree`) or none does.
+    /// Long waits in it end when another rank leaves.
     template <class Work> void together(Work&& work) const {
         std::exception_ptr error;
         try {
+            const WaitScope watching = watch();
             work();
         } catch (...) {
             error = std::current_exception();
@@ -58,8 +70,22 @@ class Team {
         agree(error);
     }
 
+    // Not collective, and without waiting for anybody.
+
+    /// Tell the others that this rank takes part in nothing any more, and why: they throw an error
+    /// of that kind. Nothing if it has left already, or another one has.
+    void leave(const std::exception_ptr& why) const noexcept;
+    /// Throws what collective members throw, if another rank has left.
+    void throw_if_left() const;
+    /// As long as it lives, long waits of this thread call `throw_if_left`: for what one rank does
+    /// while the others wait for it.
+    [[nodiscard]] WaitScope watch() const;
+
   private:
-    std::optional<parallel::Communicator> comm_;
+    struct State;
+    [[nodiscard]] bool alone() const { return size() == 1; }
+
+    std::unique_ptr<State> state_; ///< null: this process alone
 };
 
 } // namespace uzushio::staging

@@ -23,7 +23,7 @@ void require(bool holds, const std::string& sentence) {
 
 struct Writer::State {
     State(std::string stream, MPI_Comm comm)
-        : name(std::move(stream)), team(comm),
+        : name(std::move(stream)), team(comm, "this writer"),
           description(static_cast<std::uint32_t>(team.rank())) {}
 
     void require_own(const char* member) const {
@@ -47,6 +47,12 @@ struct Writer::State {
                 "Ranks publish steps " + std::to_string(static_cast<std::int64_t>(most[1])) +
                     " and " + std::to_string(static_cast<std::int64_t>(~most[2])) +
                     " as one: all must publish the same step.");
+    }
+
+    /// The other ranks are not to wait for this one.
+    void leave(std::string_view reason) {
+        if (!closed)
+            team.leave(std::make_exception_ptr(StagingError(std::string(reason))));
     }
 
     /// What was put is forgotten, and the next step may begin.
@@ -84,6 +90,8 @@ Writer::Writer(Writer&&) noexcept = default;
 Writer::~Writer() {
     if (state_ && !state_->process.here())
         (void)state_.release(); // nothing in there is ours to end
+    else if (state_)
+        state_->leave("it failed, or ended its writer without closing it.");
 }
 
 void Writer::attribute(std::string name, std::variant<std::int64_t, double, std::string> value) {
@@ -231,9 +239,12 @@ void Writer::close() {
     state.engine->close();
 }
 
-void Writer::abandon() {
-    if (state_->process.here() && !std::exchange(state_->closed, true))
-        state_->engine->abandon();
+void Writer::abandon(std::string_view reason) {
+    if (!state_->process.here() || state_->closed)
+        return;
+    state_->leave(reason.empty() ? "it has abandoned the stream." : reason);
+    state_->closed = true;
+    state_->engine->abandon();
 }
 
 QueueCounters Writer::counters() const { return state_->engine->counters(); }

@@ -32,6 +32,9 @@ class WriterEngine;
 /// all ranks, whichever rank's they are. The rest is each rank's own, and throws StagingError where
 /// it is misused. One thread at a time may use a writer.
 ///
+/// A rank that fails alone says so by `cancel_step`, `abandon` or its end (its destructor, before
+/// `close`): the others do not wait for it, but throw what it said.
+///
 /// In a process forked from the one that opened it, a writer does nothing at `close`, `abandon` and
 /// its end, and publishes nothing.
 class Writer {
@@ -98,8 +101,9 @@ class Writer {
     void close();
 
     /// Stop at once, without a word to readers, who see the writer gone: for a solver that fails.
-    /// Not collective. As the destructor, but memory that `buffer` gave stays until that.
-    void abandon();
+    /// Not collective: other ranks throw, with `reason`, at their next step. As the destructor, but
+    /// memory that `buffer` gave stays until that.
+    void abandon(std::string_view reason = {});
 
     [[nodiscard]] QueueCounters counters() const;
     [[nodiscard]] const std::string& name() const;

@@ -147,9 +147,9 @@ TEST_P(Scheme, TransposesTwiceAnUnknownOrNotAtAll) {
 INSTANTIATE_TEST_SUITE_P(All, Scheme,
                          testing::Combine(testing::Values("pipelined", "transpose"),
                                           testing::Values(5, 300, 2500)),
-                         [](const auto& info) {
-                             return std::get<0>(info.param) + "_" +
-                                    std::to_string(std::get<1>(info.param));
+                         [](const auto& scheme) {
+                             return std::get<0>(scheme.param) + "_" +
+                                    std::to_string(std::get<1>(scheme.param));
                          });
 
 TEST(TridiagonalSchemes, AnUnknownNameIsAnErrorThatNamesThoseThereAre) {

@@ -8,6 +8,7 @@ python staging_sides.py ACT FOLDER NAME ARGUMENTS_IN_JSON
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import resource
@@ -312,10 +313,12 @@ ACTS: dict[str, Callable[..., None]] = {
 
 
 def play(act: str, folder: str, name: str, rank: int, arguments: dict[str, Any]) -> int:
-    """Do one of `ACTS`; an error that a user can act on becomes one line and the status 3."""
+    """Do one of `ACTS`, or "MODULE.FUNCTION"; a user's error becomes one line and the status 3."""
     tell = Log(folder, name, rank)
+    module, _, function = act.rpartition(".")
+    do = getattr(importlib.import_module(module), function) if module else ACTS[act]
     try:
-        ACTS[act](tell, **arguments)
+        do(tell, **arguments)
     except StagingError as error:
         tell("error", [type(error).__name__, str(error)])
         print(f"{name} {rank}: {error}", file=sys.stderr, flush=True)

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from uzushio import _core
-from uzushio.errors import PeerGone, PeerSilent
+from uzushio.errors import PeerGone, PeerSilent, StagingError
 from uzushio.staging.engines import Source
 from uzushio.staging.step import Step
 
@@ -85,26 +85,31 @@ def _is_adios2(contact: str, comm: MPI.Comm | None, limit: float) -> bool:
 
     if ":" in contact:
         return False
-    path, found = Path(contact), (False, False)
-    if comm is None or comm.rank == 0:
+    path = Path(contact)
+
+    def look() -> bytes:
         deadline = time.monotonic() + limit
-        while not path.exists() and time.monotonic() < deadline:
+        while not path.exists():
+            if time.monotonic() >= deadline:
+                raise PeerGone(
+                    f"No writer was there within {limit:g} s: there is no {contact}. Start the "
+                    "writer, or look where it writes its contact file."
+                )
+            _core.staging.heed()
             time.sleep(_LOOK)
-        found = path.exists(), adios2_engine.leads_to(path)
-    there, adios2 = found if comm is None else comm.bcast(found)
-    if not there:
-        raise PeerGone(
-            f"No writer was there within {limit:g} s: there is no {contact}. Start the writer, or "
-            "look where it writes its contact file."
-        )
-    return bool(adios2)
+        return bytes([adios2_engine.leads_to(path)])
+
+    handle = None if comm is None else comm.handle
+    return bool(_core.staging.from_rank_0(handle, look)[0])
 
 
 class Reader:
     """Steps of a stream, one at a time. Made by `attach`; iterate over it, or call `next`.
 
-    All methods are collective over the reader's ranks. One thread at a time may use it: those of
-    one process take turns, and what they read is of the step that there is by then.
+    All methods are collective over the reader's ranks. A rank that leaves its `with` after an
+    exception does not wait for the others, who raise a `StagingError` that says what it was. One
+    thread at a time may use it: those of one process take turns, and what they read is of the step
+    that there is by then.
     """
 
     def __init__(self, core: Any, comm: MPI.Comm | None, step_limit: float = math.inf) -> None:
@@ -135,7 +140,10 @@ class Reader:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.detach()
+        if error is None:
+            self.detach()
+        else:
+            self._leave(error)
 
     def next(self, limit: float = math.inf) -> Step | None:
         """Give the step back that there is, and wait for the next one.
@@ -200,4 +208,16 @@ class Reader:
             self._step = None
         if self._core is not None:
             self._core.detach()
+        self.ended = True
+
+    def _leave(self, error: BaseException) -> None:
+        """Leave alone, and tell the other ranks why."""
+        text = str(error)
+        if not isinstance(error, StagingError):
+            text = f"{type(error).__name__}: {text}".removesuffix(": ")
+        if self._step is not None:
+            self._step._over()
+            self._step = None
+        if self._core is not None:
+            self._core.fail(type(error).__name__, text)
         self.ended = True

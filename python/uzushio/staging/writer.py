@@ -104,7 +104,7 @@ class Writer:
         if error is None:
             self.close()
         else:
-            self.abandon()
+            self.abandon(f"{type(error).__name__}: {error}".removesuffix(": "))
 
     def _open(self) -> Any:
         if self._core is None:
@@ -370,11 +370,14 @@ class Writer:
             self._last = self.counters()
             self._core = None
 
-    def abandon(self) -> None:
-        """Stop at once, without a word to readers, who see the writer gone. Not collective."""
+    def abandon(self, reason: str = "") -> None:
+        """Stop at once, without a word to readers, who see the writer gone.
+
+        Not collective: the other ranks raise a `StagingError` with the reason at their next step.
+        """
         core, self._core = self._core, None
         if core is not None:
-            core.abandon()
+            core.abandon(reason)
             self._forget()
 
     def counters(self) -> Counters:

@@ -22,7 +22,7 @@ constexpr Limits unlimited() {
 
 InprocEngine::InprocEngine(const Team& team)
     : team_(team), source_(new StepSource(team)),
-      reader_(std::unique_ptr<Source>(source_), team.comm()) {}
+      reader_(std::unique_ptr<Source>(source_), MPI_COMM_NULL) {}
 
 void InprocEngine::on_step(std::function<void(Reader&)> work) { work_.push_back(std::move(work)); }
 

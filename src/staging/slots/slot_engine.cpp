@@ -69,7 +69,7 @@ class SlotEngine::Room {
 
 SlotEngine::SlotEngine(const Team& team, const EngineOptions& options, MakeSegment make_segment,
                        const MakeService& make_service)
-    : team_(team.comm()), options_(options),
+    : team_(team.comm(), "this writer"), options_(options),
       pool_(std::move(make_segment), options.queue.depth + 1) {
     team_.together([&] {
         if (team_.rank() == 0)
@@ -181,6 +181,7 @@ Decision SlotEngine::decide(const std::vector<std::vector<std::byte>>& offers,
     Decision decision;
     std::exception_ptr own;
     attempt(own, [&] {
+        const WaitScope watching = team_.watch();
         std::vector<StepInfo> heads;
         std::uint64_t most_bytes = 0;
         for (std::size_t rank = 0; rank < offers.size(); ++rank) {
@@ -297,7 +298,10 @@ void SlotEngine::close() {
     std::exception_ptr error;
     if (team_.rank() == 0) {
         queue_->close();
-        attempt(error, [&] { (void)queue_->drain(options_.close_limit); });
+        attempt(error, [&] {
+            const WaitScope watching = team_.watch();
+            (void)queue_->drain(options_.close_limit);
+        });
     }
     team_.barrier(); // until then readers may ask any rank
     const auto left = error ? Clock::duration(0) : options_.close_limit - (Clock::now() - start);

@@ -12,42 +12,18 @@
 #include "staging/decode_error.hpp"
 #include "staging/socket/address.hpp"
 #include "staging/socket/handshake.hpp"
+#include "staging/socket/lookup.hpp"
 
 namespace uzushio::staging::socket {
 namespace {
 
 using asio::ip::tcp;
 
-asio::awaitable<std::vector<tcp::endpoint>> endpoints_of(asio::io_context& io, Address address,
-                                                         Deadline deadline) {
-    asio::error_code fault;
-    const auto number = asio::ip::make_address(address.host, fault);
-    std::vector<tcp::endpoint> endpoints;
-    if (!fault) {
-        endpoints.emplace_back(number, address.port);
-        co_return endpoints;
-    }
-    tcp::resolver resolver(io);
-    asio::steady_timer timer(io, deadline);
-    timer.async_wait([&resolver](const asio::error_code& aborted) {
-        if (!aborted)
-            resolver.cancel();
-    });
-    const auto found = co_await resolver.async_resolve(
-        address.host, std::to_string(address.port), tcp::resolver::numeric_service,
-        asio::redirect_error(asio::use_awaitable, fault));
-    if (fault)
-        throw PeerGone("There is no host " + address.host + " (" + fault.message() + ").");
-    for (const auto& entry : found)
-        endpoints.push_back(entry.endpoint());
-    co_return endpoints;
-}
-
 asio::awaitable<tcp::socket> connect(asio::io_context& io, std::string name, Deadline deadline) {
     const auto address = parse_address(name);
     if (!address)
         throw StagingError("\"" + name + "\" is not an address: host:port is expected.");
-    const auto endpoints = co_await endpoints_of(io, *address, deadline);
+    const auto endpoints = co_await look_up(*address, deadline);
     asio::error_code fault = asio::error::host_not_found;
     for (const tcp::endpoint& endpoint : endpoints) {
         auto socket = std::make_shared<tcp::socket>(io);

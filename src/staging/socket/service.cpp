@@ -1,7 +1,5 @@
 #include "staging/socket/service.hpp"
 
-#include <pthread.h>
-
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
 #include <asio/executor_work_guard.hpp>
@@ -11,15 +9,16 @@
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
 #include <atomic>
-#include <csignal>
 #include <future>
 #include <set>
 #include <thread>
 #include <utility>
 
 #include "staging/decode_error.hpp"
+#include "staging/interrupt.hpp"
 #include "staging/message_codec.hpp"
 #include "staging/model_error.hpp"
+#include "staging/quiet_thread.hpp"
 #include "staging/reader_session.hpp"
 #include "staging/socket/listener.hpp"
 #include "staging/socket/piece_sender.hpp"
@@ -47,21 +46,6 @@ struct Control {
     std::optional<ReaderSession> session; ///< until the connection has ended
     bool writing = false;
 };
-
-/// Signals are the solver's.
-std::thread quiet_thread(std::function<void()> work) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-        std::thread thread(std::move(work));
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        return thread;
-    } catch (...) {
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        throw;
-    }
-}
 
 } // namespace
 
@@ -159,6 +143,10 @@ void SocketService::Core::open(Endpoints all) {
 void SocketService::Core::close(std::chrono::nanoseconds limit) {
     if (!thread_.joinable())
         return;
+    struct Stop { // also after an interrupt
+        Core& core;
+        ~Stop() { core.stop(); }
+    } stops{*this};
     auto all_gone = all_gone_.get_future();
     asio::post(io_, [this] {
         closing_ = true;
@@ -168,8 +156,11 @@ void SocketService::Core::close(std::chrono::nanoseconds limit) {
         if (controls_.empty())
             all_gone_.set_value();
     });
-    (void)all_gone.wait_for(std::max(limit, std::chrono::nanoseconds(0)));
-    stop();
+    const Deadline end = after(limit);
+    while (all_gone.wait_until(std::min(end, Clock::now() + between_interrupts)) !=
+               std::future_status::ready &&
+           Clock::now() < end)
+        throw_if_interrupted();
 }
 
 Hello SocketService::Core::hello() const {

@@ -12,6 +12,7 @@
 #include "staging/decoder.hpp"
 #include "staging/encoder.hpp"
 #include "staging/in_seconds.hpp"
+#include "staging/interrupt.hpp"
 #include "staging/message_codec.hpp"
 #include "staging/socket/address.hpp"
 #include "staging/socket/handshake.hpp"
@@ -200,10 +201,16 @@ Announced SocketSource::Core::next(std::chrono::nanoseconds limit) {
         });
     }
     const Deadline deadline = after(limit);
-    while (!answer_ && (io_.poll_one() > 0 || io_.run_one_until(deadline) > 0))
-        continue;
-    if (!answer_)
-        return {};
+    for (;;) { // what is under way stays so, for the next call
+        const Deadline look = std::min(deadline, Clock::now() + between_interrupts);
+        while (!answer_ && (io_.poll_one() > 0 || io_.run_one_until(look) > 0))
+            continue;
+        if (answer_)
+            break;
+        if (look == deadline)
+            return {};
+        throw_if_interrupted();
+    }
     const Incoming incoming = std::move(*answer_);
     answer_.reset();
     asked_ = false;
@@ -237,6 +244,9 @@ void SocketSource::Core::release(std::uint64_t sequence) {
         run_until_done(io_,
                        control_->send(std::span<const std::byte>(bytes), options_.answer_limit));
     } catch (const PeerGone&) { // `next` says so, unless End came before
+    } catch (const Interrupted&) {
+        control_->close(); // a part of the message may be on its way
+        throw;
     }
 }
 
@@ -282,9 +292,15 @@ std::vector<std::unique_ptr<Lane>>& SocketSource::Core::lanes_to(std::uint32_t r
 void SocketSource::Core::fetch(std::span<const Fetch> wanted, std::chrono::nanoseconds limit) {
     auto todo = errands(wanted);
     std::vector<Lane*> busy;
-    std::size_t working = 0;
     std::exception_ptr fault;
     std::uint32_t faulty = 0;
+    Crew crew(io_);
+    const auto give_up = [&] { // nothing of this step is of use any more
+        for (auto& [rank, errand] : todo)
+            errand.jobs.clear();
+        for (Lane* lane : busy)
+            lane->cut();
+    };
     for (auto& [rank, errand] : todo) {
         auto& lanes = lanes_to(rank, errand.bytes);
         const std::size_t number = std::min(
@@ -296,22 +312,16 @@ void SocketSource::Core::fetch(std::span<const Fetch> wanted, std::chrono::nanos
         for (auto& lane : lanes_[rank]) {
             if (std::find(busy.begin(), busy.end(), lane.get()) == busy.end())
                 continue;
-            ++working;
-            asio::co_spawn(io_, lane->work(errand.jobs, limit), [&, rank](std::exception_ptr e) {
-                --working;
-                if (!e || fault)
+            crew.add(lane->work(errand.jobs, limit), [&, rank](std::exception_ptr thrown) {
+                if (!thrown || fault)
                     return;
-                fault = std::move(e);
+                fault = std::move(thrown);
                 faulty = rank;
-                for (auto& [other, its] : todo) // nothing of this step is of use any more
-                    its.jobs.clear();
-                for (Lane* each : busy)
-                    each->cut();
+                give_up();
+                crew.stop();
             });
         }
-    io_.restart();
-    while (working > 0)
-        io_.run_one();
+    crew.run(give_up);
     if (fault)
         explain(faulty, std::move(fault), limit);
 }

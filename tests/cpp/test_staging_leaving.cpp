@@ -1,0 +1,278 @@
+// ranks: 2 4
+// A rank that leaves alone, or is interrupted: the others hear of it, and none waits.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "staging/interrupt.hpp"
+#include "staging/reader.hpp"
+#include "staging/source.hpp"
+#include "staging/staging_error.hpp"
+#include "staging/team.hpp"
+#include "staging/writer.hpp"
+
+namespace uzushio::staging {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Far more than a rank needs to hear, far less than who hangs.
+constexpr std::chrono::seconds patience{90};
+
+/// The ranks of the tests meet here, which no test breaks.
+const Team& world() {
+    static const Team team(MPI_COMM_WORLD);
+    return team;
+}
+
+bool is_last() { return world().rank() == world().size() - 1; }
+std::string last() { return "Rank " + std::to_string(world().size() - 1); }
+
+/// What is thrown by `work`, which must not take long.
+std::string thrown_by(const std::function<void()>& work) {
+    const auto start = Clock::now();
+    std::string text = "nothing";
+    try {
+        work();
+    } catch (const StagingError& error) {
+        text = error.what();
+    }
+    EXPECT_LT(Clock::now() - start, patience);
+    return text;
+}
+
+/// No step comes; ends the stream after `waits` waits.
+class EmptySource : public Source {
+  public:
+    explicit EmptySource(int waits) : waits_(waits) {}
+    Announced next(std::chrono::nanoseconds limit) override {
+        const auto end = Clock::now() + limit;
+        while (Clock::now() < end) {
+            throw_if_interrupted();
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        }
+        return {--waits_ < 0 ? Arrival::ended : Arrival::timeout, nullptr};
+    }
+    void fetch(const Announce&, std::span<const Fetch>, std::chrono::nanoseconds) override {}
+    void release(std::uint64_t) override {}
+
+  private:
+    int waits_;
+};
+
+Reader make_reader(int waits) { return {std::make_unique<EmptySource>(waits), MPI_COMM_WORLD}; }
+
+TEST(StagingLeaving, WhoWaitsForARankThatHasLeftIsToldWhy) {
+    for (int place = 0; place < 5; ++place) {
+        const Team team(MPI_COMM_WORLD, "this crew");
+        team.barrier();
+        const std::string text = thrown_by([&] {
+            if (is_last()) {
+                team.leave(std::make_exception_ptr(PeerGone("The well is dry.")));
+                return;
+            }
+            // A broadcast may be over for some ranks before they need the one that is not there.
+            switch (place) {
+            case 0:
+                team.barrier();
+                break;
+            case 1:
+                (void)team.max(1);
+                break;
+            case 2:
+                team.agree(std::optional<std::string>());
+                break;
+            case 3:
+                for (;;)
+                    (void)team.gather({});
+            default:
+                team.together([] {});
+            }
+        });
+        EXPECT_EQ(text,
+                  is_last() ? "nothing" : last() + " of this crew has left: The well is dry.");
+        EXPECT_EQ(thrown_by([&] { team.barrier(); }),
+                  is_last() ? "This rank has left the others: The well is dry." : text)
+            << "and so does all else from then on";
+    }
+    world().barrier();
+}
+
+TEST(StagingLeaving, AnErrorKeepsItsKind) {
+    const Team team(MPI_COMM_WORLD);
+    if (is_last())
+        team.leave(std::make_exception_ptr(PeerSilent("It sleeps.")));
+    else
+        EXPECT_THROW(team.barrier(), PeerSilent);
+    world().barrier();
+}
+
+TEST(StagingLeaving, WhatWasDoneTogetherBeforeIsNotLost) {
+    for (int round = 0; round < 5; ++round) {
+        const Team team(MPI_COMM_WORLD);
+        EXPECT_EQ(team.max(static_cast<std::uint64_t>(team.rank())),
+                  static_cast<std::uint64_t>(team.size() - 1));
+        const std::vector<std::byte> told(5, std::byte{7});
+        EXPECT_EQ(team.broadcast(team.rank() == 0 ? told : std::vector<std::byte>()), told);
+        if (is_last())
+            team.leave(std::make_exception_ptr(StagingError("It is late.")));
+        else
+            EXPECT_NE(thrown_by([&] { team.barrier(); }).find("It is late."), std::string::npos);
+    }
+    world().barrier();
+}
+
+TEST(StagingLeaving, LongWorkOfOneRankEndsWhenAnotherOneLeaves) {
+    const Team team(MPI_COMM_WORLD);
+    const std::string text = thrown_by([&] {
+        if (is_last())
+            team.leave(std::make_exception_ptr(StagingError("It is late.")));
+        else
+            team.together([&] {
+                while (team.rank() == 0) {
+                    throw_if_interrupted();
+                    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                }
+            });
+    });
+    EXPECT_EQ(text, is_last() ? "nothing" : last() + " of this stream has left: It is late.");
+    world().barrier();
+}
+
+TEST(StagingLeaving, AnInterruptEndsAWaitForOtherRanksAndTheyHearOfIt) {
+    const Team team(MPI_COMM_WORLD, "this crew");
+    const auto start = Clock::now();
+    std::string text;
+    if (is_last()) {
+        const InterruptScope scope([] { return true; });
+        EXPECT_THROW(team.barrier(), Interrupted);
+        EXPECT_LT(Clock::now() - start, patience);
+        world().barrier();
+    } else {
+        world().barrier();
+        text = thrown_by([&] {
+            for (;;) // the first one may have been reached by all
+                team.barrier();
+        });
+        EXPECT_EQ(text, last() + " of this crew has left: The wait was interrupted.");
+    }
+    world().barrier();
+}
+
+TEST(StagingLeaving, RanksThatAreAllInterruptedEndInOrderAndMayGoOn) {
+    const Team team(MPI_COMM_WORLD);
+    const std::string text = thrown_by([&] {
+        const InterruptScope scope([] { return true; });
+        team.together([&] {
+            while (team.rank() == 0) {
+                throw_if_interrupted();
+                std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            }
+        });
+    });
+    EXPECT_EQ(text, "The wait was interrupted.");
+    team.barrier();
+    world().barrier();
+}
+
+TEST(StagingLeaving, AReadersRankThatFailsAloneEndsTheOthersInNext) {
+    const std::string text = thrown_by([&] {
+        Reader reader = make_reader(1 << 30);
+        EXPECT_EQ(reader.next(std::chrono::milliseconds(1)), Arrival::timeout);
+        if (is_last())
+            throw StagingError("my own");
+        for (;;)
+            (void)reader.next(patience);
+    });
+    EXPECT_EQ(text, is_last() ? "my own"
+                              : last() + " of this reader has left: it failed, or ended its reader "
+                                         "alone; all have to detach together.");
+    world().barrier();
+}
+
+TEST(StagingLeaving, AReadersRankCanSayWhyItLeaves) {
+    Reader reader = make_reader(1 << 30);
+    const std::string text = thrown_by([&] {
+        if (is_last())
+            reader.leave(std::make_exception_ptr(StagingError("The disk is full.")));
+        else
+            (void)reader.next(patience);
+    });
+    EXPECT_EQ(text, is_last() ? "nothing" : last() + " of this reader has left: The disk is full.");
+    EXPECT_EQ(thrown_by([&] { reader.detach(); }), "nothing");
+    world().barrier();
+}
+
+TEST(StagingLeaving, ReadersWhoseStreamHasEndedOrThatHaveDetachedGoOneByOne) {
+    for (int round = 0; round < 20; ++round) {
+        {
+            Reader ended = make_reader(0);
+            EXPECT_EQ(ended.next(std::chrono::milliseconds(0)), Arrival::ended);
+            Reader detached = make_reader(1 << 30);
+            EXPECT_EQ(detached.next(std::chrono::milliseconds(0)), Arrival::timeout);
+            detached.detach();
+            EXPECT_EQ(detached.next(std::chrono::milliseconds(0)), Arrival::detached);
+        }
+        EXPECT_EQ(world().max(1), 1u);
+    }
+}
+
+TEST(StagingLeaving, ReadersRanksThatDoDifferentThingsAreTold) {
+    Reader reader = make_reader(1 << 30);
+    const std::string text = thrown_by([&] {
+        if (is_last())
+            reader.detach();
+        else
+            (void)reader.next(patience);
+    });
+    EXPECT_EQ(text, is_last() ? "nothing"
+                              : "Some ranks of this reader called next while others called detach: "
+                                "all have to call the same, and leave together.");
+    world().barrier();
+}
+
+TEST(StagingLeaving, AStepThatOneRankKeepsIsNotGivenBackByAny) {
+    Reader reader = make_reader(0);
+    if (is_last())
+        reader.keep_step("It is framed on the wall.");
+    EXPECT_EQ(thrown_by([&] { (void)reader.next(patience); }), "It is framed on the wall.");
+    reader.keep_step({});
+    EXPECT_EQ(reader.next(std::chrono::milliseconds(0)), Arrival::ended);
+    world().barrier();
+}
+
+TEST(StagingLeaving, AWritersRankThatFailsAloneEndsTheOthersInEndStep) {
+    for (const bool abandons : {false, true}) {
+        const std::string text = thrown_by([&] {
+            EngineOptions options;
+            options.engine = "tcp";
+            options.contact = "leaving.contact";
+            Writer writer("leaving", MPI_COMM_WORLD, options);
+            writer.begin_step(0, 0.0);
+            writer.end_step();
+            if (is_last() && abandons) {
+                writer.abandon("The solver has diverged.");
+                return;
+            }
+            if (is_last())
+                throw StagingError("my own");
+            writer.begin_step(1, 0.1);
+            writer.end_step();
+        });
+        if (is_last())
+            EXPECT_EQ(text, abandons ? "nothing" : "my own");
+        else
+            EXPECT_EQ(text, last() + " of this writer has left: " +
+                                (abandons ? "The solver has diverged."
+                                          : "it failed, or ended its writer without closing it."));
+        world().barrier();
+    }
+}
+
+} // namespace
+} // namespace uzushio::staging
