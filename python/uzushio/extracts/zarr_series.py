@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,17 @@ from uzushio.staging.box import Box, Triple
 MARK = "uzushio_extract"
 _AXES = ("z", "y", "x")
 _CHUNK = 8 << 20  #: bytes of a chunk, at most, unless told otherwise
+
+
+@contextmanager
+def _blamed(path: Path) -> Iterator[None]:
+    """Say where it was that the system refused something, where it did not say so itself."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def is_ours(path: Path) -> bool:
@@ -81,16 +93,16 @@ class ZarrSeries:
             OutputError: on all ranks: the path holds something else, or cannot be written.
         """
         comm = spread.comm
-        with collective(comm):
+        with collective(comm), _blamed(self.path):
             if comm.rank == 0:
                 self._make_room(index)
         for name, variable in self.frame.variables.items():
             owned = self._owned(spread, variable)
             arrays = spread.exchange(values[name], owned, variable.dtype, variable.shape)
-            with collective(comm):
+            with collective(comm), _blamed(self.path):
                 if arrays:
                     self._write(name, owned[comm.rank], arrays)
-        with collective(comm):
+        with collective(comm), _blamed(self.path):
             if comm.rank == 0:
                 self._commit(index, time)
 

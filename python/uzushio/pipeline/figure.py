@@ -89,6 +89,11 @@ class Drawing:
         self.path, self.settings = path, settings
         self._again, self.behind, self.drawn = 0.0, False, 0
 
+    @staticmethod
+    def load() -> None:
+        """Import what drawing takes, which costs more than a figure does; before the first step."""
+        import uzushio.figure_style  # noqa: F401
+
     def draw(
         self,
         title: str,

@@ -62,6 +62,8 @@ class Plot(Action[PlotSettings]):
         self._table = Table(folder / f"{self.name}.csv", self._subject.columns)
         self._drawing = Drawing(folder / f"{self.name}.png", self.settings)
         self._steps, self._time = 0, 0.0
+        if self.setup.comm.rank == 0:
+            Drawing.load()
         return needs
 
     def run(self, context: Context) -> None:

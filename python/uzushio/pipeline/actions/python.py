@@ -6,6 +6,7 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -105,6 +106,9 @@ class Python(Action[PythonSettings]):
         file = (self.setup.base / self.settings.file.expanduser()).resolve()
         try:
             import vtkmodules.vtkCommonDataModel  # noqa: F401
+
+            with suppress(ImportError):  # before the first step: it takes seconds
+                import pyvista  # noqa: F401
         except ImportError as error:
             raise PipelineError(
                 f"VTK is not installed ({error}): pip install vtk pyvista"
