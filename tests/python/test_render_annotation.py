@@ -87,6 +87,19 @@ def test_exponents_are_raised() -> None:
     assert number(-1.5e-7) == "−1.5·10⁻⁷" and number(20.0) == "20" and number(1e9) == "10⁹"
 
 
+def test_indices_are_lowered_and_names_of_fields_are_left_alone() -> None:
+    face = Typeface()
+    plain, index = face.mask("u", 20), face.mask("u_τ", 20)
+    assert index.top + index.coverage.shape[0] > plain.top + plain.coverage.shape[0] + 2
+    assert plain.advance < index.advance < face.mask("uτ", 20).advance
+    assert index.advance == pytest.approx(face.width("u_τ", 20))
+    assert face.mask("Re_τ = 180", 20).advance < face.mask("Reτ = 180", 20).advance
+    assert face.width("p_{wall}", 20) < face.width("pwall", 20)
+    for name in ("q_criterion", "u_mean", "a_b_cd"):
+        apart = sum(face.width(letter, 20) for letter in name)
+        assert face.width(name, 20) == pytest.approx(apart, rel=0.05)
+
+
 def test_words_are_wrapped_and_cut_to_the_width() -> None:
     face = Typeface()
     lines = face.wrapped("magnitude of the streamwise velocity fluctuation", 16, 130, 3)

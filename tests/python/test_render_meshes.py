@@ -12,8 +12,8 @@ from uzushio.compositing import DEPTH_PIXEL
 from uzushio.errors import RenderError
 from uzushio.raycast import Camera
 from uzushio.render import vtk_window
+from uzushio.render.background import averaged
 from uzushio.render.colors import Colors
-from uzushio.render.mesh_renderer import averaged
 from uzushio.render.vtk_window import MeshPart, VtkWindow, leaves, view_range, window_class
 
 BOUNDS = ((-1.0, 1.0), (-1.0, 1.0), (-1.0, 1.0))
@@ -138,6 +138,9 @@ def test_samples_are_averaged_with_rounding() -> None:
     image[0, 0], image[0, 1], image[1, 0] = 1, 1, 255
     small = averaged(image, 2)
     assert small.shape == (2, 3, 4) and (small[0, 0] == 64).all() and not small[1].any()
+    floats = np.random.default_rng(0).random((60, 30, 4)).astype(np.float32)
+    exact = floats.reshape(20, 3, 10, 3, 4).mean(axis=(1, 3))
+    np.testing.assert_allclose(averaged(floats, 3), exact, rtol=1e-6)
 
 
 def test_without_graphics_libraries_the_message_says_what_to_install(

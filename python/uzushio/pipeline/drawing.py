@@ -85,7 +85,7 @@ class Drawing:
         if self._renderer is None:
             from uzushio.render.renderer import Renderer
 
-            self._renderer = Renderer(self.setup.comm, *self.view.size)
+            self._renderer = Renderer(self.setup.comm, *self.view.size, samples=self.view.samples)
         need, stream = self._need, context.stream
         with context.together():
             blocks = [_block(part) for part in context.parts(need)]

@@ -202,7 +202,7 @@ class Annotator:
             max(r.bottom for r in inked) + rim,
         )
         paper, _ = marks.shade(view.paper)
-        return [marks.box(ground, paper, 0.7), *drawn]
+        return [marks.box(ground, paper, 0.8), *drawn]
 
     def _silhouette(self, caption: Caption) -> marks.Silhouette:
         """Where the domain is in the picture."""

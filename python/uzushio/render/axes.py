@@ -182,18 +182,22 @@ def _axis(
     reach = (TICK + GAP) * em
     result: list[tuple[Mark, bool]] = []
     deepest = 0.0
-    for place, mask, size in zip(places, masks, sizes, strict=True):
+    seen = [picture.holds(place) for place in places]
+    for place, mask, size, there in zip(places, masks, sizes, seen, strict=True):
+        if not there:
+            continue
         result.append((marks.line(place, place + out * TICK * em, 1.2, color, 0.85), False))
         centre = place + out * (reach + float(size @ np.abs(out)) / 2)
         mark = _inside(marks.text(mask, centre, color), picture)
         if not any(mark.rectangle.overlaps(other, 0.4 * em) for other in taken):
             result.append((mark, True))
             deepest = max(deepest, float(size @ np.abs(out)))
-    if name:
+    if name and any(seen):
         last = [edge.begin[0], edge.begin[1], edge.begin[2]]
         last[axis] = 1
         ends = [[bounds[a][corner[a]] for a in range(3)] for corner in (edge.begin, last)]
-        middle = camera.project(ends, columns, rows)[:, :2].mean(axis=0)
+        whole = camera.project(ends, columns, rows)[:, :2]
+        middle = (whole if all(seen) else places[seen]).mean(axis=0)
         behind = " ".join(filter(None, [typeset(unit), found.factor]))
         mask = face.name(typeset(name), behind, em)
         depth = float(_size(mask) @ np.abs(out))

@@ -48,6 +48,28 @@ def on_background(
     return result
 
 
+def averaged(image: NDArray[Any], samples: int) -> NDArray[Any]:
+    """Return an image of which each pixel is the mean of samples × samples; shapes (..., 4)."""
+    if samples == 1:
+        return np.ascontiguousarray(image)
+    shape = image.shape[0] // samples, image.shape[1] // samples, 4
+    result = np.empty(shape, image.dtype)
+    kind = np.uint16 if image.dtype == np.uint8 else np.float32
+    for top in range(0, shape[0], ROWS):
+        rows = image[samples * top : samples * (top + ROWS)]
+        sums: NDArray[Any] = np.zeros((len(rows) // samples, *shape[1:]), kind)
+        for row in range(samples):
+            for column in range(samples):
+                sums += rows[row::samples, column::samples]
+        if kind == np.uint16:
+            sums += samples**2 // 2
+            sums //= samples**2
+        else:
+            sums /= samples**2
+        result[top : top + ROWS] = sums
+    return result
+
+
 @lru_cache(maxsize=4)
 def _background(background: str | tuple[str, str], width: int, height: int) -> NDArray[np.uint8]:
     top, bottom = (background, background) if isinstance(background, str) else background

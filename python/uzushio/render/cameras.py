@@ -50,6 +50,10 @@ class Rectangle(NamedTuple):
         """Rows."""
         return self.bottom - self.top
 
+    def holds(self, point: Sequence[float] | NDArray[np.float64]) -> bool:
+        """Whether a point (column, row) is inside."""
+        return bool(self.left <= point[0] <= self.right and self.top <= point[1] <= self.bottom)
+
     def overlaps(self, other: Rectangle, margin: float = 0.0) -> bool:
         """Whether any pixel is in both, or nearer than `margin`."""
         return (

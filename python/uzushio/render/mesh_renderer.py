@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uzushio.compositing import Compositor
 from uzushio.errors import UzushioError
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
-from uzushio.render.background import on_background
+from uzushio.render.background import averaged, on_background
 from uzushio.render.casting import Bounds, Scale
 from uzushio.render.colors import rgba
 from uzushio.render.limits import LimitTracker, Range
@@ -193,18 +192,6 @@ class MeshRenderer:
         pixels = on_background(colors, caption.view.background, self.width, self.height)
         self._annotator.draw(pixels, caption)
         return Picture(pixels, caption.step, caption.time, caption.limits(), seconds=seconds)
-
-
-def averaged(image: NDArray[np.uint8], samples: int) -> NDArray[np.uint8]:
-    """Return an image of which each pixel is the mean of samples × samples."""
-    if samples == 1:
-        return np.ascontiguousarray(image)
-    rows, columns = image.shape[0] // samples, image.shape[1] // samples
-    sums: NDArray[Any] = np.zeros((rows, columns, 4), np.uint16)
-    for row in range(samples):
-        for column in range(samples):
-            sums += image[row::samples, column::samples]
-    return np.asarray((sums + samples**2 // 2) // samples**2, np.uint8)
 
 
 def _window_of_the_node(comm: MPI.Comm) -> str:

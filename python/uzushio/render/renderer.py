@@ -14,7 +14,7 @@ from uzushio.errors import RenderError
 from uzushio.raycast import Block, Camera, Scene, cast, rounds, visibility_order
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
-from uzushio.render.background import on_background
+from uzushio.render.background import averaged, on_background
 from uzushio.render.casting import Bounds
 from uzushio.render.limits import NOTHING, LimitTracker, Range
 from uzushio.render.picture import Picture
@@ -60,6 +60,8 @@ class Renderer:
         threads: Of the ray caster; this rank's share of the node's processors if 0.
         frames: Images that may be under way: with two or more, `submit` draws the next picture
             while the one before is composited.
+        samples: Along each side of a pixel, averaged after compositing: smooth edges for samples²
+            times the work and memory.
     """
 
     def __init__(
@@ -73,15 +75,26 @@ class Renderer:
         root: int = 0,
         threads: int = 0,
         frames: int = 2,
+        samples: int = 1,
     ) -> None:
         from uzushio.compositing import Compositor
+
+        if not 1 <= samples <= 4:
+            raise ValueError(f"a pixel has 1 to 4 samples along a side, not {samples}")
 
         self.width, self.height, self.root = width, height, root
         self._comm = comm
         self._pixels: Literal["rgba8", "rgba_float"] = pixels
         self._compositor = Compositor(
-            comm, width, height, format=pixels, algorithm=algorithm, root=root, frames=frames
+            comm,
+            samples * width,
+            samples * height,
+            format=pixels,
+            algorithm=algorithm,
+            root=root,
+            frames=frames,
         )
+        self._samples = samples
         self._frames = frames
         self._threads = threads
         self._tracker = LimitTracker()
@@ -163,7 +176,7 @@ class Renderer:
             with together(self._comm):
                 caption.scales = casting.scales(view, ranges, self._tracker)
                 caption.camera = self._annotator.camera(caption)
-                edges = self._annotator.edge_width(view)
+                edges = self._samples * self._annotator.edge_width(view)
                 scene = casting.scene(view, caption.scales, domain, caption.bounds, edges)
                 plan = self._plan(caption.camera, domain)
         frame.rounds_left = len(plan)
@@ -227,8 +240,8 @@ class Renderer:
                 result = cast(
                     scene,
                     frame.caption.camera,
-                    self.width,
-                    self.height,
+                    self._samples * self.width,
+                    self._samples * self.height,
                     [blocks[n] for n in numbers],
                     format=self._pixels,
                     out=self._compositor.canvas(),
@@ -272,7 +285,8 @@ class Renderer:
         caption.nan = frame.nan_count > 0
         with frame.seconds.stage("annotate"):
             background = caption.view.background
-            pixels = on_background(frame.image, background, self.width, self.height)
+            image = None if frame.image is None else averaged(frame.image, self._samples)
+            pixels = on_background(image, background, self.width, self.height)
             self._annotator.draw(pixels, caption)
         return Picture(
             pixels,

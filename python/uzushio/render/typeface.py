@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
 
 _RAISED = str.maketrans("0123456789-+n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ")
+#: u_τ and p_{wall}, but not q_criterion: names of fields are left alone.
+_LOWERED = re.compile(r"_(?:\{([^{}]+)\}|([^\W_]|\d+)(?![^\W\d]|\w))")
 _POWER = re.compile(r"(?:\^|\*\*)(?:\{([-+0-9n]+)\}|\(([-+0-9n]+)\)|([-+]?[0-9n]+))")
+
+
+#: Size of what is lowered, of that of the other letters.
+LOWER = 0.7
 
 
 class Mask(NamedTuple):
@@ -32,7 +38,10 @@ class Mask(NamedTuple):
 
 
 def typeset(text: str) -> str:
-    """Return text with raised exponents: s^-2 and s**-2 become s⁻²."""
+    """Return text with raised exponents: s^-2 and s**-2 become s⁻².
+
+    Lowered letters, as in u_τ and p_{wall}, are left to `Typeface.mask`.
+    """
     return _POWER.sub(lambda found: next(filter(None, found.groups())).translate(_RAISED), text)
 
 
@@ -65,21 +74,15 @@ class Typeface:
         first = self.mask(name, size, len(name) == 1)
         if not rest:
             return first
-        second = self.mask(rest, size, False)
-        shift = round(first.advance + 0.35 * size)
-        top = min(first.top, second.top)
-        bottom = max(m.top + m.coverage.shape[0] for m in (first, second))
-        right = shift + second.left + second.coverage.shape[1]
-        whole = np.zeros((bottom - top, right - first.left), np.uint8)
-        for part, x in ((first, 0), (second, shift + second.left - first.left)):
-            height, width = part.coverage.shape
-            y = part.top - top
-            whole[y : y + height, x : x + width] = part.coverage
-        return Mask(whole, first.left, top, shift + second.advance)
+        gap = first.advance + 0.35 * size
+        return _joined([(first, 0.0, 0), (self.mask(rest, size, False), gap, 0)])
 
     def width(self, text: str, size: int, slanted: bool = False) -> float:
         """Return how many columns a text takes."""
-        return float(self._font(size, slanted).getlength(text))
+        return sum(
+            float(self._font(round(LOWER * size) if low else size, slanted).getlength(run))
+            for run, low in _runs(text)
+        )
 
     def wrapped(self, text: str, size: int, width: float, lines: int) -> list[str]:
         """Return a text in lines that are no wider than `width`, as far as words allow.
@@ -115,6 +118,16 @@ class Typeface:
             ) from error
 
     def _mask(self, text: str, size: int, slanted: bool = False) -> Mask:
+        """A text's coverage; what is lowered is smaller, too."""
+        parts: list[tuple[Mask, float, int]] = []
+        x = 0.0
+        for run, low in _runs(text):
+            part = self._plain(run, round(LOWER * size) if low else size, slanted)
+            parts.append((part, x, round(0.2 * size) if low else 0))
+            x += part.advance
+        return parts[0][0] if len(parts) == 1 else _joined(parts)
+
+    def _plain(self, text: str, size: int, slanted: bool) -> Mask:
         font = self._font(size, slanted)
         image: Any
         image, (left, top) = font.getmask2(text, mode="L", anchor="ls")
@@ -122,6 +135,33 @@ class Typeface:
         coverage = np.array(image, dtype=np.uint8).reshape(height, width)
         coverage.flags.writeable = False
         return Mask(coverage, int(left), int(top), float(font.getlength(text)))
+
+
+def _runs(text: str) -> list[tuple[str, bool]]:
+    """A text in pieces, each with whether it is lowered."""
+    found = []
+    place = 0
+    for match in _LOWERED.finditer(text):
+        found += [(text[place : match.start()], False), (match[1] or match[2], True)]
+        place = match.end()
+    found.append((text[place:], False))
+    return [piece for piece in found if piece[0]] or [("", False)]
+
+
+def _joined(parts: list[tuple[Mask, float, int]]) -> Mask:
+    """Masks beside each other, each so many columns to the right and rows down."""
+    places = [(round(x) + mask.left, y + mask.top) for mask, x, y in parts]
+    shapes = [mask.coverage.shape for mask, _, _ in parts]
+    left, top = (min(place[axis] for place in places) for axis in (0, 1))
+    right = max(place[0] + shape[1] for place, shape in zip(places, shapes, strict=True))
+    bottom = max(place[1] + shape[0] for place, shape in zip(places, shapes, strict=True))
+    whole = np.zeros((bottom - top, right - left), np.uint8)
+    for (mask, _, _), (x, y), (height, width) in zip(parts, places, shapes, strict=True):
+        part = whole[y - top : y - top + height, x - left : x - left + width]
+        np.maximum(part, mask.coverage, out=part)
+    whole.flags.writeable = False
+    last, shift, _ = parts[-1]
+    return Mask(whole, left, top, shift + last.advance)
 
 
 def _bundled(name: str) -> Path:

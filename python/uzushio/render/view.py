@@ -143,6 +143,9 @@ class View(Section):
 
     layers: tuple[Layer, ...] = Field(description="what is drawn, in any order")
     size: tuple[Side, Side] = Field((1280, 720), description="columns and rows of pixels")
+    samples: Annotated[int, Field(ge=1, le=4)] = Field(
+        1, description="along each side of a pixel: 2 smooths edges for four times the work"
+    )
     camera: Annotated[Viewpoint, BeforeValidator(_viewpoint)] = Field(
         default_factory=lambda: Viewpoint(name="isometric"), description="its name, or a section"
     )
