@@ -51,4 +51,20 @@ constexpr std::chrono::milliseconds between_interrupts{100};
 /// Throws Interrupted if this thread's scopes, if any, say so; or what else they throw.
 void throw_if_interrupted();
 
+/// The same for waits that look far more often than they should ask.
+class InterruptWatch {
+  public:
+    void look() {
+        const auto now = std::chrono::steady_clock::now();
+        if (now < due_)
+            return;
+        due_ = now + between_interrupts;
+        throw_if_interrupted();
+    }
+
+  private:
+    std::chrono::steady_clock::time_point due_ =
+        std::chrono::steady_clock::now() + between_interrupts;
+};
+
 } // namespace uzushio::staging

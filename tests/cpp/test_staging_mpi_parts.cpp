@@ -439,9 +439,8 @@ TEST(StagingMpi, AReadOfAWriterThatIsSilentEndsInTime) {
     std::vector<std::int32_t> readers;
     for (int rank = 1; rank < world_size(); ++rank)
         readers.push_back(rank);
-    const auto link = mpi::Link::between({0}, readers);
     if (!programs.writes()) { // and nobody answers on the other side
-        mpi::MpiSource source(link, 4711, MpiMode::two_sided);
+        mpi::MpiSource source({{0}, readers}, {}, 4711, MpiMode::two_sided);
         double value = 0;
         Fetch fetch;
         fetch.request.source = {{}, {1, 1, 1}};

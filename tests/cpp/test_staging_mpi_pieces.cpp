@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "staging/held_steps.hpp"
+#include "staging/mpi/exposure.hpp"
 #include "staging/mpi/job.hpp"
 #include "staging/mpi/link.hpp"
 #include "staging/mpi/piece_sender.hpp"
 #include "staging/mpi/source.hpp"
 #include "staging/mpi/tags.hpp"
+#include "staging/mpi/windows.hpp"
 #include "staging/staging_error.hpp"
 
 namespace uzushio::staging::mpi {
@@ -28,15 +30,6 @@ constexpr Extent large{60, 100, 150};
 static_assert(60 * 100 * 150 * 8 > most_tile_bytes);
 constexpr std::int64_t gap = 24; ///< bytes after each row of an array with gaps
 constexpr std::uint64_t sequence = 3;
-
-class Memory : public Segment {
-  public:
-    explicit Memory(std::size_t bytes) : bytes_(bytes) {}
-    std::span<std::byte> bytes() override { return bytes_; }
-
-  private:
-    std::vector<std::byte> bytes_;
-};
 
 Layout layout(bool gaps) {
     const std::int64_t row = large[2] * 8 + (gaps ? gap : 0);
@@ -76,8 +69,8 @@ StepInfo two_blocks() {
     return step;
 }
 
-std::shared_ptr<const HeldStep> filled() {
-    auto memory = std::make_shared<Memory>(bytes_of(false) + bytes_of(true));
+std::shared_ptr<const HeldStep> filled(Exposure& exposure) {
+    std::shared_ptr<Segment> memory = exposure.make_segment(bytes_of(false) + bytes_of(true));
     for (const bool gaps : {false, true})
         for (std::int64_t z = 0; z < large[0]; ++z)
             for (std::int64_t y = 0; y < large[1]; ++y)
@@ -89,11 +82,11 @@ std::shared_ptr<const HeldStep> filled() {
 }
 
 /// What a reader knows of it.
-Announce announced() {
+Announce announced(SegmentPlace place = {1, 4096, bytes_of(false) + bytes_of(true), 0}) {
     Announce step;
     step.sequence = sequence;
     step.step = two_blocks();
-    step.places = {{1, 4096, bytes_of(false) + bytes_of(true), 0}};
+    step.places = {place};
     return step;
 }
 
@@ -108,6 +101,9 @@ PieceRequest request(std::uint32_t block) {
     return request;
 }
 
+/// Rank 0 writes, rank 1 reads.
+Link link() { return {{0}, {1}}; }
+
 int world_rank() {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -115,18 +111,21 @@ int world_rank() {
 }
 
 /// Serve a reader as the service's thread does, until it leaves; returns how tiles were wished.
-std::vector<Manner> serve(Link& link, std::uint32_t channel, const HeldSteps& steps) {
+std::vector<Manner> serve(std::uint32_t channel, const HeldSteps& steps,
+                          const WindowsToCome& windows = {}) {
     Buffers buffers(most_tile_bytes, 8);
     Outgoing outgoing;
-    PieceSender sender(link, channel, 0, link.reader(0), steps, buffers, outgoing);
+    PieceSender sender(link(), windows, channel, 0, 0, steps, buffers, outgoing);
     std::vector<Manner> manners;
     Received message;
     for (bool left = false; !left;) {
-        left = receive(link.comm(), MPI_ANY_SOURCE, tag(channel, Talk::up), message);
-        while (receive(link.comm(), MPI_ANY_SOURCE, tag(channel, Talk::request), message)) {
+        left = receive(Link::comm(), 1, tag(channel, Talk::up), message);
+        while (receive(Link::comm(), 1, tag(channel, Talk::request), message)) {
             manners.push_back(decode_wish(message.bytes).manner);
             sender.take(message.bytes);
         }
+        while (receive(Link::comm(), 1, tag(channel, Talk::grant), message))
+            sender.grant(message.bytes);
         if (!sender.progress())
             std::this_thread::sleep_for(10us);
         outgoing.sweep();
@@ -134,26 +133,15 @@ std::vector<Manner> serve(Link& link, std::uint32_t channel, const HeldSteps& st
     return manners;
 }
 
-TEST(StagingMpiPieces, ComeInOneMessageIfNeitherSideHasGapsAndElseInTiles) {
-    const auto link = Link::between({0}, {1});
-    if (world_rank() == 0) {
-        HeldSteps steps;
-        steps.put(filled());
-        std::vector<std::uint64_t> tiles;
-        for (const Manner& manner : serve(*link, 1, steps))
-            tiles.push_back(manner.tile_bytes);
-        EXPECT_EQ(tiles, (std::vector<std::uint64_t>{most_straight_bytes, most_tile_bytes,
-                                                     most_tile_bytes, most_tile_bytes}));
-        return;
-    }
-    MpiSource source(link, 1, MpiMode::two_sided);
+/// Read both blocks, into arrays without gaps and with them, and compare.
+void expect_both_blocks(MpiSource& source, const Announce& step) {
     for (const bool gaps_here : {false, true}) {
         std::vector<std::vector<std::byte>> found(2, std::vector<std::byte>(bytes_of(gaps_here)));
         std::vector<Fetch> wanted;
         for (std::uint32_t block = 0; block < 2; ++block)
             wanted.push_back(
                 {0, request(block), {found[block].data(), large, layout(gaps_here), 1, 8}});
-        source.fetch(announced(), wanted, 60s);
+        source.fetch(step, wanted, 60s);
         std::size_t wrong = 0;
         for (const bool gaps : {false, true})
             for (std::int64_t z = 0; z < large[0]; ++z)
@@ -165,14 +153,55 @@ TEST(StagingMpiPieces, ComeInOneMessageIfNeitherSideHasGapsAndElseInTiles) {
     }
 }
 
-TEST(StagingMpiPieces, OfAStepThatIsGoneAreRefusedAndSoIsWhatFollows) {
-    const auto link = Link::between({0}, {1});
+TEST(StagingMpiPieces, ComeInOneMessageIfNeitherSideHasGapsAndElseInTiles) {
     if (world_rank() == 0) {
-        const HeldSteps none;
-        EXPECT_EQ(serve(*link, 2, none).size(), 2u);
+        HeldSteps steps;
+        steps.put(filled(*std::make_shared<Exposure>()));
+        std::vector<std::uint64_t> tiles;
+        for (const Manner& manner : serve(1, steps))
+            tiles.push_back(manner.tile_bytes);
+        EXPECT_EQ(tiles, (std::vector<std::uint64_t>{most_straight_bytes, most_tile_bytes,
+                                                     most_tile_bytes, most_tile_bytes}));
         return;
     }
-    MpiSource source(link, 2, MpiMode::two_sided);
+    MpiSource source(link(), {}, 1, MpiMode::two_sided);
+    expect_both_blocks(source, announced());
+}
+
+TEST(StagingMpiPieces, ArePutOrGotThroughWindows) {
+    for (const MpiMode mode : {MpiMode::push, MpiMode::pull}) {
+        const std::uint32_t channel = mode == MpiMode::push ? 4 : 5;
+        auto exposure = std::make_shared<Exposure>();
+        const auto windows = make_windows(link(), mode, [exposure](MPI_Win window) {
+            return world_rank() != 0 || exposure->open(window);
+        });
+        ASSERT_EQ(windows.wait_for(60s), std::future_status::ready);
+        ASSERT_TRUE(is_there(windows));
+        if (world_rank() == 0) {
+            HeldSteps steps;
+            steps.put(filled(*exposure));
+            const SegmentPlace place = steps.find(sequence)->segment->place();
+            MPI_Send(&place, sizeof place, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+            const auto wishes = serve(channel, steps, windows);
+            EXPECT_EQ(wishes.size(), mode == MpiMode::push ? 4u : 0u);
+            for (const Manner& wish : wishes)
+                EXPECT_TRUE(wish.put);
+        } else {
+            SegmentPlace place;
+            MPI_Recv(&place, sizeof place, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MpiSource source(link(), windows, channel, mode);
+            expect_both_blocks(source, announced(place));
+        }
+    }
+}
+
+TEST(StagingMpiPieces, OfAStepThatIsGoneAreRefusedAndSoIsWhatFollows) {
+    if (world_rank() == 0) {
+        const HeldSteps none;
+        EXPECT_EQ(serve(2, none).size(), 2u);
+        return;
+    }
+    MpiSource source(link(), {}, 2, MpiMode::two_sided);
     std::vector<std::byte> found(bytes_of(false));
     const Fetch one{0, request(0), {found.data(), large, layout(false), 1, 8}};
     const Fetch both[] = {one, one};
@@ -189,23 +218,22 @@ TEST(StagingMpiPieces, OfAStepThatIsGoneAreRefusedAndSoIsWhatFollows) {
 }
 
 TEST(StagingMpiPieces, WithGapsAreRefusedInTilesThatAreTooLargeToPack) {
-    const auto link = Link::between({0}, {1});
     if (world_rank() == 0) {
         HeldSteps steps;
-        steps.put(filled());
-        EXPECT_EQ(serve(*link, 3, steps).size(), 1u);
+        steps.put(filled(*std::make_shared<Exposure>()));
+        EXPECT_EQ(serve(3, steps).size(), 1u);
         return;
     }
     Outgoing outgoing;
-    outgoing.send(link->comm(), 0, tag(3, Talk::request),
+    outgoing.send(Link::comm(), 0, tag(3, Talk::request),
                   encode(Wish{request(1), {false, most_straight_bytes}}));
     Received reply;
-    while (!receive(link->comm(), 0, tag(3, Talk::reply), reply))
+    while (!receive(Link::comm(), 0, tag(3, Talk::reply), reply))
         std::this_thread::sleep_for(100us);
     const Message message = decode_message(reply.bytes);
     ASSERT_TRUE(std::holds_alternative<Error>(message));
     EXPECT_EQ(std::get<Error>(message).code, ErrorCode::request);
-    outgoing.send(link->comm(), 0, tag(3, Talk::up), std::vector<std::byte>(1));
+    outgoing.send(Link::comm(), 0, tag(3, Talk::up), std::vector<std::byte>(1));
     while (!outgoing.sweep())
         std::this_thread::sleep_for(100us);
 }

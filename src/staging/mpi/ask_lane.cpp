@@ -16,10 +16,10 @@ constexpr std::size_t most_buffered = 4;
 
 } // namespace
 
-AskLane::AskLane(Link& link, std::uint32_t channel, int writer, std::vector<Wanted> wanted,
-                 Buffers& buffers, Places& places, Outgoing& outgoing)
-    : link_(link), channel_(channel), writer_(writer), wanted_(std::move(wanted)),
-      buffers_(buffers), places_(places), outgoing_(outgoing) {}
+AskLane::AskLane(const Link& link, const Windows* windows, std::uint32_t channel, int writer,
+                 std::vector<Wanted> wanted, Buffers& buffers, Places& places, Outgoing& outgoing)
+    : windows_(windows), channel_(channel), writer_(writer), at_(link.writer(writer)),
+      wanted_(std::move(wanted)), buffers_(buffers), places_(places), outgoing_(outgoing) {}
 
 AskLane::~AskLane() {
     for (auto& one : under_way_) {
@@ -57,7 +57,7 @@ bool AskLane::ask() {
                        static_cast<std::int64_t>(manner.tile_bytes));
         tile_ = tiles_->next();
         if (tile_)
-            outgoing_.send(link_.comm(), writer_, tag(channel_, Talk::request),
+            outgoing_.send(Link::comm(), at_, tag(channel_, Talk::request),
                            encode(Wish{fetch->request, manner}));
     }
     return tile_.has_value();
@@ -73,7 +73,7 @@ bool AskLane::start() {
             return false;
         one.place = places_.back();
         places_.pop_back();
-        outgoing_.send(link_.comm(), writer_, tag(channel_, Talk::grant), encode_grant(*one.place));
+        outgoing_.send(Link::comm(), at_, tag(channel_, Talk::grant), encode_grant(*one.place));
         into = nullptr;
         bytes = 0;
     } else if (!is_packed(one.to, one.order)) {
@@ -84,8 +84,7 @@ bool AskLane::start() {
         into = one.buffer.get();
     }
     buffered_ += one.buffer || one.place ? 1 : 0;
-    MPI_Irecv(into, bytes, MPI_BYTE, writer_, tag(channel_, Talk::data), link_.comm(),
-              &one.request);
+    MPI_Irecv(into, bytes, MPI_BYTE, at_, tag(channel_, Talk::data), Link::comm(), &one.request);
     under_way_.push_back(std::move(one));
     tile_ = tiles_->next();
     return true;
@@ -101,10 +100,10 @@ bool AskLane::finish() {
             return moved;
         buffered_ -= one.buffer || one.place ? 1 : 0;
         if (one.place) {
-            MPI_Win_sync(link_.landing());
-            copy(
-                packed_tile<const std::byte>(link_.landed().data() + *one.place, one.to, one.order),
-                one.to);
+            MPI_Win_sync(windows_->landing());
+            copy(packed_tile<const std::byte>(windows_->landed().data() + *one.place, one.to,
+                                              one.order),
+                 one.to);
             places_.push_back(*one.place);
         } else if (one.buffer) {
             copy(packed_tile<const std::byte>(one.buffer.get(), one.to, one.order), one.to);
@@ -118,7 +117,7 @@ bool AskLane::finish() {
 
 void AskLane::listen() {
     Received message;
-    if (!receive(link_.comm(), writer_, tag(channel_, Talk::reply), message))
+    if (!receive(Link::comm(), at_, tag(channel_, Talk::reply), message))
         return;
     const Message reply = decode_message(message.bytes);
     const auto* error = std::get_if<Error>(&reply);

@@ -13,6 +13,7 @@
 #include "staging/mpi/link.hpp"
 #include "staging/mpi/outgoing.hpp"
 #include "staging/mpi/tiles.hpp"
+#include "staging/mpi/windows.hpp"
 #include "staging/mpi/wish.hpp"
 #include "staging/source.hpp"
 
@@ -31,9 +32,10 @@ class AskLane : public Lane {
         Manner manner;
     };
 
-    /// All are used as long as it lives. `places`: those that are free, for tiles that are put.
-    AskLane(Link& link, std::uint32_t channel, int writer, std::vector<Wanted> wanted,
-            Buffers& buffers, Places& places, Outgoing& outgoing);
+    /// All are used as long as it lives. `windows`: if tiles are to be put; `places`: those that
+    /// are free there.
+    AskLane(const Link& link, const Windows* windows, std::uint32_t channel, int writer,
+            std::vector<Wanted> wanted, Buffers& buffers, Places& places, Outgoing& outgoing);
     AskLane(const AskLane&) = delete;
     AskLane& operator=(const AskLane&) = delete;
     ~AskLane() override;
@@ -55,9 +57,10 @@ class AskLane : public Lane {
     bool finish();
     void listen();
 
-    Link& link_;
+    const Windows* windows_;
     std::uint32_t channel_;
-    int writer_;
+    int writer_; ///< its rank among writers
+    int at_;     ///< in MPI_COMM_WORLD
     std::vector<Wanted> wanted_;
     std::size_t asked_ = 0; ///< of them
     std::optional<TileCutter> tiles_;

@@ -48,10 +48,10 @@ TileCutter spans_of(const ConstArrayView& from, Order order) {
 
 } // namespace
 
-GetLane::GetLane(Link& link, std::uint32_t channel, int writer, std::vector<Wanted> wanted,
-                 Buffers& buffers, Outgoing& outgoing)
-    : link_(link), channel_(channel), writer_(writer), wanted_(std::move(wanted)),
-      buffers_(buffers), outgoing_(outgoing) {
+GetLane::GetLane(const Link& link, const Windows& windows, std::uint32_t channel, int writer,
+                 std::vector<Wanted> wanted, Buffers& buffers, Outgoing& outgoing)
+    : windows_(windows), channel_(channel), writer_(writer), at_(link.writer(writer)),
+      wanted_(std::move(wanted)), buffers_(buffers), outgoing_(outgoing) {
     std::uint64_t bytes = 0;
     for (const Wanted& piece : wanted_)
         bytes += static_cast<std::uint64_t>(piece.to.bytes());
@@ -70,7 +70,7 @@ GetLane::~GetLane() {
 }
 
 void GetLane::tell(std::uint64_t bytes) {
-    outgoing_.send(link_.comm(), writer_, tag(channel_, Talk::hurry), encode_hurry(bytes));
+    outgoing_.send(Link::comm(), at_, tag(channel_, Talk::hurry), encode_hurry(bytes));
 }
 
 bool GetLane::done() const {
@@ -152,8 +152,9 @@ void GetLane::get(UnderWay& batch, std::byte* into, const std::byte* from, std::
     MPI_Aint address = 0;
     MPI_Get_address(from, &address);
     const auto count = static_cast<int>(bytes);
-    const int error = MPI_Rget(into, count, MPI_BYTE, writer_, address, count, MPI_BYTE,
-                               link_.exposed(), &batch.requests.emplace_back(MPI_REQUEST_NULL));
+    const int error =
+        MPI_Rget(into, count, MPI_BYTE, Windows::writer(writer_), address, count, MPI_BYTE,
+                 windows_.exposed(), &batch.requests.emplace_back(MPI_REQUEST_NULL));
     if (error != MPI_SUCCESS)
         throw PeerGone("The memory of the writer's rank " + std::to_string(writer_) +
                        " can no longer be read (" + text_of(error) +

@@ -14,6 +14,7 @@
 #include "staging/mpi/link.hpp"
 #include "staging/mpi/outgoing.hpp"
 #include "staging/mpi/tiles.hpp"
+#include "staging/mpi/windows.hpp"
 #include "staging/run_cursor.hpp"
 #include "staging/source.hpp"
 
@@ -31,9 +32,9 @@ class GetLane : public Lane {
         Order order = Order::interleaved;
     };
 
-    /// `link` with its window exposed; all are used as long as it lives.
-    GetLane(Link& link, std::uint32_t channel, int writer, std::vector<Wanted> wanted,
-            Buffers& buffers, Outgoing& outgoing);
+    /// `windows`: for pull; all are used as long as it lives.
+    GetLane(const Link& link, const Windows& windows, std::uint32_t channel, int writer,
+            std::vector<Wanted> wanted, Buffers& buffers, Outgoing& outgoing);
     GetLane(const GetLane&) = delete;
     GetLane& operator=(const GetLane&) = delete;
     ~GetLane() override;
@@ -65,9 +66,10 @@ class GetLane : public Lane {
 
     void tell(std::uint64_t bytes);
 
-    Link& link_;
+    const Windows& windows_;
     std::uint32_t channel_;
-    int writer_;
+    int writer_; ///< its rank among writers
+    int at_;     ///< in MPI_COMM_WORLD
     std::vector<Wanted> wanted_;
     std::size_t opened_ = 0; ///< of them
     std::deque<UnderWay> under_way_;

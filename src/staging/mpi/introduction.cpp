@@ -5,8 +5,10 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 
+#include "staging/interrupt.hpp"
 #include "staging/mpi/job.hpp"
 #include "staging/mpi/letter.hpp"
 #include "staging/mpi/post_office.hpp"
@@ -80,6 +82,13 @@ class Knocks {
     Clock::duration pause_ = 500ms;
 };
 
+/// Take an acceptance back.
+void leave(std::optional<std::int32_t> host, Letter accept) {
+    accept.kind = Letter::Kind::leave;
+    if (host)
+        PostOffice::of_process().send(*host, std::move(accept));
+}
+
 /// On rank 0: the writer's letter that links us.
 Letter seek(const std::string& stream, const std::vector<std::int32_t>& readers,
             const ReaderOptions& options) {
@@ -97,23 +106,34 @@ Letter seek(const std::string& stream, const std::vector<std::int32_t>& readers,
                            "': start writers and readers in one launch, mpiexec -n 4 SOLVER : -n 2 "
                            "VIEWER, and give each side a communicator of its own processes.");
     const auto deadline = Clock::now() + options.attach_limit;
-    for (Pauses pauses; Clock::now() < deadline; pauses.pause()) {
-        knocks.knock_if_due();
-        const auto letter = post.take([&](const Letter& one) {
-            return one.attempt == accept.attempt && one.kind != Letter::Kind::knock &&
-                   one.kind != Letter::Kind::accept;
-        });
-        if (!letter)
-            continue;
-        if (letter->kind == Letter::Kind::refuse)
-            throw StagingError(letter->text);
-        if (letter->kind == Letter::Kind::link) {
-            Directory::of_process().note(stream, letter->from);
-            return *letter;
+    std::optional<std::int32_t> host; // has our word
+    try {
+        InterruptWatch interrupts;
+        for (Pauses pauses; Clock::now() < deadline; pauses.pause()) {
+            interrupts.look();
+            knocks.knock_if_due();
+            const auto letter = post.take([&](const Letter& one) {
+                return one.attempt == accept.attempt &&
+                       (one.kind == Letter::Kind::offer || one.kind == Letter::Kind::link ||
+                        one.kind == Letter::Kind::refuse);
+            });
+            if (!letter)
+                continue;
+            if (letter->kind == Letter::Kind::refuse)
+                throw StagingError(letter->text);
+            if (letter->kind == Letter::Kind::link) {
+                Directory::of_process().note(stream, letter->from);
+                return *letter;
+            }
+            host = letter->from;
+            post.send(*host, accept);
+            pauses = {};
         }
-        post.send(letter->from, accept);
-        pauses = {};
+    } catch (...) {
+        leave(host, accept);
+        throw;
     }
+    leave(host, accept);
     throw PeerGone("Nobody in this MPI job writes a stream '" + stream +
                    "' with the engine mpi: check its name, that the solver is in the same mpiexec "
                    "launch, and that it opens the stream in time (attach_limit).");

@@ -12,16 +12,16 @@
 namespace uzushio::staging::mpi {
 
 /// How a reader and a writer of one MPI job find each other and agree on a channel. In order: the
-/// reader's rank 0 knocks, the writer's offers, the reader's accepts, the writer's links; then the
-/// ranks of both sides make what they need for it.
+/// reader's rank 0 knocks, the writer's offers, the reader's accepts, the writer's links. Whoever
+/// waits may give up: a reader that has accepted leaves.
 struct Letter {
     enum class Kind : std::uint8_t {
         knock = 1, ///< reader: is the stream written here?
         offer,     ///< writer: yes; do you still want it?
         accept,    ///< reader: yes; `ranks` are ours
-        link,      ///< writer: `ranks` are ours; from here on both sides are bound to go on
+        link,      ///< writer: `ranks` are ours, and the channel is open
         refuse,    ///< writer: no, for the reason in `text`
-        leave,     ///< among the writer's ranks: the channel is no more
+        leave,     ///< reader: it gave up; among the writer's ranks: the channel is no more
     };
 
     Kind kind = Kind::knock;
@@ -30,8 +30,8 @@ struct Letter {
     std::int32_t from = 0;     ///< rank in MPI_COMM_WORLD of who sends this
     std::string stream;
     std::uint32_t channel = 0;
-    MpiMode mode = MpiMode::two_sided;
-    std::vector<std::int32_t> ranks; ///< in MPI_COMM_WORLD, in order of rank
+    MpiMode mode = MpiMode::two_sided; ///< both sides make windows for it
+    std::vector<std::int32_t> ranks;   ///< in MPI_COMM_WORLD, in order of rank
     std::string text;
 
     bool operator==(const Letter&) const = default;

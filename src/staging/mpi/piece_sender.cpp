@@ -20,10 +20,10 @@ constexpr std::int64_t least_run = 4096;
 
 } // namespace
 
-PieceSender::PieceSender(Link& link, std::uint32_t channel, int rank, int to,
-                         const HeldSteps& steps, Buffers& buffers, Outgoing& outgoing)
-    : link_(link), channel_(channel), rank_(rank), to_(to), steps_(steps), buffers_(buffers),
-      outgoing_(outgoing) {}
+PieceSender::PieceSender(const Link& link, WindowsToCome windows, std::uint32_t channel, int rank,
+                         int to, const HeldSteps& steps, Buffers& buffers, Outgoing& outgoing)
+    : windows_(std::move(windows)), channel_(channel), rank_(rank), to_(to), at_(link.reader(to)),
+      steps_(steps), buffers_(buffers), outgoing_(outgoing) {}
 
 PieceSender::~PieceSender() {
     for (auto& one : under_way_) {
@@ -35,7 +35,7 @@ PieceSender::~PieceSender() {
 
 void PieceSender::refuse(ErrorCode code, std::string text) {
     refused_ = true;
-    outgoing_.send(link_.comm(), to_, tag(channel_, Talk::reply),
+    outgoing_.send(Link::comm(), at_, tag(channel_, Talk::reply),
                    encode(Message(Error{code, std::move(text)})));
 }
 
@@ -106,23 +106,25 @@ bool PieceSender::send(Job& job) {
         copy(tile, packed_tile(one.buffer.get(), tile, order));
         from = one.buffer.get();
     }
-    MPI_Isend(from, static_cast<int>(tile.bytes()), MPI_BYTE, to_, tag(channel_, Talk::data),
-              link_.comm(), &one.request);
+    MPI_Isend(from, static_cast<int>(tile.bytes()), MPI_BYTE, at_, tag(channel_, Talk::data),
+              Link::comm(), &one.request);
     under_way_.push_back(std::move(one));
     return true;
 }
 
 bool PieceSender::put(Job& job) {
-    if (grants_.empty())
+    // The reader, which asks for it, may see them a moment before this rank does.
+    if (grants_.empty() || !is_there(windows_))
         return false;
     const auto tile = job.tile->of(job.view);
     const Order order = job.wish.request.order;
-    const MPI_Win window = link_.landing();
+    const MPI_Win window = windows_.get()->landing();
+    const int target = windows_.get()->reader(to_);
     auto at = static_cast<MPI_Aint>(grants_.front());
     std::shared_ptr<std::byte[]> buffer;
     const auto put_bytes = [&](const std::byte* from, std::int64_t bytes) {
-        MPI_Put(from, static_cast<int>(bytes), MPI_BYTE, to_, at, static_cast<int>(bytes), MPI_BYTE,
-                window);
+        MPI_Put(from, static_cast<int>(bytes), MPI_BYTE, target, at, static_cast<int>(bytes),
+                MPI_BYTE, window);
         at += static_cast<MPI_Aint>(bytes);
     };
     RunCursor runs(tile, order);
@@ -136,12 +138,12 @@ bool PieceSender::put(Job& job) {
         copy(tile, packed_tile(buffer.get(), tile, order));
         put_bytes(buffer.get(), tile.bytes());
     }
-    MPI_Win_flush(to_, window);
+    MPI_Win_flush(target, window);
     if (buffer)
         buffers_.give_back(std::move(buffer));
     grants_.pop_front();
     UnderWay word{};
-    MPI_Isend(nullptr, 0, MPI_BYTE, to_, tag(channel_, Talk::data), link_.comm(), &word.request);
+    MPI_Isend(nullptr, 0, MPI_BYTE, at_, tag(channel_, Talk::data), Link::comm(), &word.request);
     under_way_.push_back(std::move(word));
     return true;
 }

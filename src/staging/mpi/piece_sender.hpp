@@ -13,6 +13,7 @@
 #include "staging/mpi/link.hpp"
 #include "staging/mpi/outgoing.hpp"
 #include "staging/mpi/tiles.hpp"
+#include "staging/mpi/windows.hpp"
 #include "staging/mpi/wish.hpp"
 
 namespace uzushio::staging::mpi {
@@ -21,9 +22,10 @@ namespace uzushio::staging::mpi {
 /// other, tile by tile, a few under way at a time. For the service's thread.
 class PieceSender {
   public:
-    /// All are used as long as it lives. `rank`: of the writer; `to`: of the reader.
-    PieceSender(Link& link, std::uint32_t channel, int rank, int to, const HeldSteps& steps,
-                Buffers& buffers, Outgoing& outgoing);
+    /// All are used as long as it lives. `rank`: of the writer; `to`: of the reader. `windows`: in
+    /// the making, if tiles may be put.
+    PieceSender(const Link& link, WindowsToCome windows, std::uint32_t channel, int rank, int to,
+                const HeldSteps& steps, Buffers& buffers, Outgoing& outgoing);
     PieceSender(const PieceSender&) = delete;
     PieceSender& operator=(const PieceSender&) = delete;
     ~PieceSender(); ///< abandons what is under way
@@ -57,10 +59,11 @@ class PieceSender {
     bool send(Job& job);
     bool put(Job& job);
 
-    Link& link_;
+    WindowsToCome windows_;
     std::uint32_t channel_;
     int rank_;
-    int to_; ///< in the link's communicator
+    int to_; ///< its rank among readers
+    int at_; ///< in MPI_COMM_WORLD
     const HeldSteps& steps_;
     Buffers& buffers_;
     Outgoing& outgoing_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "staging/decode_error.hpp"
+#include "staging/mpi/tags.hpp"
 
 namespace uzushio::staging::mpi {
 
@@ -21,14 +22,14 @@ void PostOffice::send(int world_rank, Letter letter) {
     letter.from = rank_;
     auto bytes = encode(letter);
     const std::lock_guard lock(mutex_);
-    outgoing_.send(MPI_COMM_WORLD, world_rank, tag, std::move(bytes));
+    outgoing_.send(MPI_COMM_WORLD, world_rank, letter_tag, std::move(bytes));
     outgoing_.sweep();
 }
 
 std::optional<Letter> PostOffice::take(const std::function<bool(const Letter&)>& mine) {
     const std::lock_guard lock(mutex_);
     outgoing_.sweep();
-    for (Received message; receive(MPI_COMM_WORLD, MPI_ANY_SOURCE, tag, message);) {
+    for (Received message; receive(MPI_COMM_WORLD, MPI_ANY_SOURCE, letter_tag, message);) {
         try {
             waiting_.push_back(decode_letter(message.bytes));
         } catch (const DecodeError&) {

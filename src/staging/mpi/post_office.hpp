@@ -10,17 +10,13 @@
 
 namespace uzushio::staging::mpi {
 
-/// Letters between processes that share no communicator but MPI_COMM_WORLD, all with one tag there:
-/// a process that receives messages of *any* tag from *any* rank on MPI_COMM_WORLD takes them away.
+/// Letters between processes that know nothing of each other, all with one tag on MPI_COMM_WORLD.
 /// Nothing is collective, so that any part of the job may use it, at any time, under any name.
 ///
 /// One for the process, because a message can be received only once: whoever looks gets all that
 /// have come, and keeps those of others for them. Any thread may call it.
 class PostOffice {
   public:
-    /// "UZ": a tag that is not likely to be anybody else's.
-    static constexpr int tag = 0x555A;
-
     [[nodiscard]] static PostOffice& of_process();
 
     void send(int world_rank, Letter letter);

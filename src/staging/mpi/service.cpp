@@ -27,16 +27,37 @@ std::chrono::nanoseconds most_time_for(std::uint64_t bytes) {
     return 100ms + std::chrono::nanoseconds(2 * bytes); // 0.5 GB/s
 }
 
-/// A rank 0 makes one channel at a time, whatever streams it writes: its ranks, and the readers,
-/// then meet in the same order everywhere.
-std::mutex& introductions() {
-    static std::mutex mutex;
-    return mutex;
-}
+/// A rank 0 makes windows for one reader at a time, whatever streams it writes: its ranks, and the
+/// readers, then meet in the same order everywhere. If that takes too long because a process is
+/// stopped, later readers do without.
+struct Making {
+    std::mutex mutex;
+    WindowsToCome last;
+    std::chrono::steady_clock::time_point since;
 
-std::uint32_t new_channel() {
-    static std::atomic<std::uint32_t> next = 0;
-    return next++;
+    [[nodiscard]] static Making& of_process() {
+        static Making making; // as global as what MPI makes
+        return making;
+    }
+    [[nodiscard]] bool is_going_on() const {
+        return last.valid() && last.wait_for(0s) != std::future_status::ready;
+    }
+    [[nodiscard]] bool is_worth_waiting_for() const {
+        return is_going_on() && std::chrono::steady_clock::now() - since < 2s;
+    }
+};
+
+/// The next message of a kind from any rank of a reader.
+struct Heard {
+    int reader = 0;
+    std::vector<std::byte> bytes;
+};
+std::optional<Heard> hear(const Link& link, std::uint32_t channel, Talk talk) {
+    Received message; // not from any process at all: MPI would look through those of the whole job
+    for (int reader = 0; reader < link.readers(); ++reader)
+        if (receive(Link::comm(), link.reader(reader), tag(channel, talk), message))
+            return Heard{reader, std::move(message.bytes)};
+    return {};
 }
 
 } // namespace
@@ -145,12 +166,22 @@ bool MpiService::welcome() {
     if (!open_)
         return false;
     auto& post = PostOffice::of_process();
+    auto& making = Making::of_process();
+    const std::lock_guard lock(making.mutex);
+    const bool may_accept = mode_ == MpiMode::two_sided || !making.is_worth_waiting_for();
     const auto letter = post.take([&](const Letter& one) {
-        return (one.kind == Letter::Kind::knock && one.stream == stream_) ||
-               (one.kind == Letter::Kind::accept && one.stream == stream_);
+        return one.stream == stream_ &&
+               (one.kind == Letter::Kind::knock || one.kind == Letter::Kind::leave ||
+                (one.kind == Letter::Kind::accept && may_accept));
     });
     if (!letter)
         return false;
+    if (letter->kind == Letter::Kind::leave) {
+        offered_.erase(letter->attempt);
+        for (Channel& channel : channels_)
+            channel.left |= channel.attempt == letter->attempt;
+        return true;
+    }
     if (linked_.contains(letter->attempt))
         return true;
     Letter answer;
@@ -189,15 +220,19 @@ void MpiService::accept(const Letter& letter) {
         return post.send(letter.from, answer);
     }
     linked_.insert(letter.attempt);
-    const std::lock_guard lock(introductions());
+    auto& making = Making::of_process(); // whose mutex `welcome` has
     answer.kind = Letter::Kind::link;
-    answer.channel = new_channel() % channels;
-    answer.mode = mode_;
+    answer.channel = new_channel();
+    answer.mode = making.is_going_on() ? MpiMode::two_sided : mode_;
     answer.ranks = ranks_;
     post.send(letter.from, answer);
     answer.ranks = letter.ranks;
     order(answer);
-    join(answer.channel, letter.ranks);
+    join(answer);
+    if (answer.mode != MpiMode::two_sided) {
+        making.last = channels_.back().windows;
+        making.since = Clock::now();
+    }
 }
 
 void MpiService::order(const Letter& letter) {
@@ -216,29 +251,28 @@ bool MpiService::obey() {
         return false;
     const Letter letter = decode_letter(message.bytes);
     if (letter.kind == Letter::Kind::link)
-        join(letter.channel, letter.ranks);
+        join(letter);
     else
         std::erase_if(channels_, [&](const Channel& one) { return one.number == letter.channel; });
     return true;
 }
 
-void MpiService::join(std::uint32_t number, const std::vector<std::int32_t>& readers) {
+void MpiService::join(const Letter& letter) {
     Channel channel;
-    channel.number = number;
-    channel.link = Link::between(ranks_, readers);
-    bool reachable = true;
-    if (mode_ == MpiMode::pull)
-        reachable = exposure_->open(channel.link->exposed());
-    if (mode_ == MpiMode::push)
-        (void)channel.link->landing();
-    (void)channel.link->all(reachable); // if not, readers ask instead; and nobody is early
+    channel.number = letter.channel;
+    channel.attempt = letter.attempt;
+    channel.link = Link(ranks_, letter.ranks);
+    if (letter.mode != MpiMode::two_sided)
+        channel.windows =
+            make_windows(channel.link, letter.mode,
+                         [exposure = exposure_](MPI_Win window) { return exposure->open(window); });
     if (leads())
         channel.session.emplace(*queue_);
     channels_.push_back(std::move(channel));
 }
 
 void MpiService::say(const Channel& channel, Bytes bytes) {
-    outgoing_.send(channel.link->comm(), channel.link->reader(0), tag(channel.number, Talk::down),
+    outgoing_.send(Link::comm(), channel.link.reader(0), tag(channel.number, Talk::down),
                    std::move(bytes));
 }
 
@@ -246,15 +280,16 @@ bool MpiService::talk(Channel& channel) {
     if (!channel.session)
         return false;
     bool moved = false;
-    Received message;
-    while (!channel.left &&
-           receive(channel.link->comm(), MPI_ANY_SOURCE, tag(channel.number, Talk::up), message)) {
+    while (!channel.left) {
+        const auto heard = hear(channel.link, channel.number, Talk::up);
+        if (!heard)
+            break;
         moved = true;
         std::optional<Error> error;
         try {
-            const Message said = decode_message(message.bytes);
+            const Message said = decode_message(heard->bytes);
             const bool leaves = std::holds_alternative<Detach>(said);
-            if (leaves && ++channel.gone < channel.link->readers())
+            if (leaves && ++channel.gone < channel.link.readers())
                 continue; // the others may still ask for pieces of what they hold
             error = channel.session->receive(said);
             channel.left = error || leaves;
@@ -282,35 +317,32 @@ bool MpiService::talk(Channel& channel) {
 
 bool MpiService::serve(Channel& channel) {
     bool moved = false;
-    const MPI_Comm comm = channel.link->comm();
-    Received message;
-    while (receive(comm, MPI_ANY_SOURCE, tag(channel.number, Talk::request), message)) {
-        sender(channel, message.from).take(message.bytes);
-        moved = true;
-    }
-    while (mode_ == MpiMode::push &&
-           receive(comm, MPI_ANY_SOURCE, tag(channel.number, Talk::grant), message)) {
-        sender(channel, message.from).grant(message.bytes);
-        moved = true;
-    }
-    while (mode_ == MpiMode::pull &&
-           receive(comm, MPI_ANY_SOURCE, tag(channel.number, Talk::hurry), message)) {
-        if (const auto bytes = decode_hurry(message.bytes))
-            channel.getting[message.from] = Clock::now() + most_time_for(bytes);
-        else
-            channel.getting.erase(message.from);
-        moved = true;
-    }
+    const auto all = [&](Talk talk, auto&& work) {
+        while (const auto heard = hear(channel.link, channel.number, talk)) {
+            work(*heard);
+            moved = true;
+        }
+    };
+    all(Talk::request, [&](const Heard& one) { sender(channel, one.reader).take(one.bytes); });
+    if (mode_ == MpiMode::push)
+        all(Talk::grant, [&](const Heard& one) { sender(channel, one.reader).grant(one.bytes); });
+    if (mode_ == MpiMode::pull)
+        all(Talk::hurry, [&](const Heard& one) {
+            if (const auto bytes = decode_hurry(one.bytes))
+                channel.getting[one.reader] = Clock::now() + most_time_for(bytes);
+            else
+                channel.getting.erase(one.reader);
+        });
     for (auto& [to, sender] : channel.senders)
         moved |= sender->progress();
     return moved;
 }
 
-PieceSender& MpiService::sender(Channel& channel, int to) {
-    auto& sender = channel.senders[to];
+PieceSender& MpiService::sender(Channel& channel, int reader) {
+    auto& sender = channel.senders[reader];
     if (!sender)
-        sender = std::make_unique<PieceSender>(*channel.link, channel.number, comm_.rank(), to,
-                                               steps_, buffers_, outgoing_);
+        sender = std::make_unique<PieceSender>(channel.link, channel.windows, channel.number,
+                                               comm_.rank(), reader, steps_, buffers_, outgoing_);
     return *sender;
 }
 

@@ -20,6 +20,7 @@
 #include "staging/mpi/link.hpp"
 #include "staging/mpi/outgoing.hpp"
 #include "staging/mpi/piece_sender.hpp"
+#include "staging/mpi/windows.hpp"
 #include "staging/queue.hpp"
 #include "staging/reader_session.hpp"
 #include "staging/service.hpp"
@@ -41,8 +42,7 @@ namespace uzushio::staging::mpi {
 /// serves gets only when the process that is read calls it (Open MPI within a node: 0.16 GB/s with
 /// 5 ms between calls, 11 with 5 us).
 ///
-/// To make a link with a reader's ranks (see Link) the thread waits without limit, and so do the
-/// reader and `close` if a process is stopped at that very moment.
+/// The thread waits for nobody: what push and pull need is made beside it (make_windows).
 class MpiService : public Service {
   public:
     /// `comm`: of the writer's ranks, for this alone. `queue`: on rank 0. `exposure`: the segments
@@ -63,10 +63,12 @@ class MpiService : public Service {
     /// One attachment of a reader.
     struct Channel {
         std::uint32_t number = 0;
-        std::shared_ptr<Link> link;
+        std::uint64_t attempt = 0; ///< that led to it
+        Link link;
+        WindowsToCome windows;
         std::optional<ReaderSession> session;                ///< on rank 0
-        std::map<int, std::unique_ptr<PieceSender>> senders; ///< by rank in the link
-        std::map<int, Clock::time_point> getting; ///< by rank in the link: likely until when
+        std::map<int, std::unique_ptr<PieceSender>> senders; ///< by the reader's rank
+        std::map<int, Clock::time_point> getting; ///< by the reader's rank: likely until when
         int gone = 0;                             ///< ranks of the reader that have detached
         bool left = false;
     };
@@ -82,10 +84,10 @@ class MpiService : public Service {
     void accept(const Letter& letter);
     [[nodiscard]] bool obey();
     void order(const Letter& letter);
-    void join(std::uint32_t channel, const std::vector<std::int32_t>& readers);
+    void join(const Letter& letter);
     [[nodiscard]] bool talk(Channel& channel);
     [[nodiscard]] bool serve(Channel& channel);
-    [[nodiscard]] PieceSender& sender(Channel& channel, int to);
+    [[nodiscard]] PieceSender& sender(Channel& channel, int reader);
     void say(const Channel& channel, Bytes bytes);
     void say_last_words();
     [[nodiscard]] bool quiet();

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "staging/interrupt.hpp"
 #include "staging/message_codec.hpp"
 #include "staging/mpi/get_lane.hpp"
 #include "staging/mpi/introduction.hpp"
@@ -21,6 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 /// Of one tile each: so much memory a reader's rank takes at most, however many writers it has.
 constexpr std::size_t most_buffers = 16;
+constexpr std::chrono::nanoseconds most_wait_for_windows = std::chrono::seconds(5);
 static_assert(GetLane::span_bytes == most_tile_bytes, "lanes share the buffers");
 
 double seconds(std::chrono::nanoseconds time) {
@@ -32,21 +34,31 @@ double seconds(std::chrono::nanoseconds time) {
 std::unique_ptr<Source> MpiSource::attach(const std::string& stream, const Team& team,
                                           const ReaderOptions& options) {
     const Introduction found = introduce(stream, team, options);
-    auto link = Link::between(found.writers, found.readers);
-    if (found.mode == MpiMode::pull)
-        (void)link->exposed();
-    if (found.mode == MpiMode::push)
-        (void)link->landing();
-    const bool reachable = link->all(true);
-    const auto mode = found.mode == MpiMode::pull && !reachable ? MpiMode::two_sided : found.mode;
-    return std::make_unique<MpiSource>(std::move(link), found.channel, mode);
+    Link link(found.writers, found.readers);
+    WindowsToCome windows;
+    if (found.mode != MpiMode::two_sided)
+        windows = make_windows(link, found.mode);
+    auto source =
+        std::make_unique<MpiSource>(std::move(link), std::move(windows), found.channel, found.mode);
+    team.together(
+        [&] { source->wait_for_windows(std::min(options.attach_limit, most_wait_for_windows)); });
+    return source;
 }
 
-MpiSource::MpiSource(std::shared_ptr<Link> link, std::uint32_t channel, MpiMode mode)
-    : link_(std::move(link)), channel_(channel), mode_(mode),
+void MpiSource::wait_for_windows(std::chrono::nanoseconds limit) const {
+    const auto deadline = Clock::now() + limit;
+    while (windows_.valid() && Clock::now() < deadline &&
+           windows_.wait_until(std::min<Clock::time_point>(
+               deadline, Clock::now() + between_interrupts)) != std::future_status::ready)
+        throw_if_interrupted();
+}
+
+MpiSource::MpiSource(Link link, WindowsToCome windows, std::uint32_t channel, MpiMode mode)
+    : link_(std::move(link)), windows_(std::move(windows)), channel_(channel), mode_(mode),
       buffers_(most_tile_bytes, most_buffers) {
     if (mode_ == MpiMode::push)
-        for (std::uint64_t at = 0; at + most_put_bytes <= Link::landing_bytes; at += most_put_bytes)
+        for (std::uint64_t at = 0; at + most_put_bytes <= Windows::landing_bytes;
+             at += most_put_bytes)
             places_.push_back(at);
 }
 
@@ -59,7 +71,7 @@ MpiSource::~MpiSource() {
 
 void MpiSource::say(const Message& message) {
     outgoing_.sweep();
-    outgoing_.send(link_->comm(), 0, tag(channel_, Talk::up), encode(message));
+    outgoing_.send(Link::comm(), link_.writer(0), tag(channel_, Talk::up), encode(message));
 }
 
 Announced MpiSource::next(std::chrono::nanoseconds limit) {
@@ -70,9 +82,11 @@ Announced MpiSource::next(std::chrono::nanoseconds limit) {
     asked_ = true;
     const auto deadline = Clock::now() + limit;
     Received message;
-    for (Pauses pauses; !receive(link_->comm(), 0, tag(channel_, Talk::down), message);
+    InterruptWatch interrupts;
+    for (Pauses pauses; !receive(Link::comm(), link_.writer(0), tag(channel_, Talk::down), message);
          pauses.pause()) {
         outgoing_.sweep();
+        interrupts.look();
         if (Clock::now() >= deadline)
             return {Arrival::timeout, nullptr};
     }
@@ -101,17 +115,18 @@ std::unique_ptr<Lane> MpiSource::lane(const Announce& step, std::uint32_t writer
     const auto from = [&](const Fetch& fetch) {
         return select(step.step, writer, fetch.request, segment);
     };
-    if (mode_ == MpiMode::pull && place.process != 0) {
+    const Windows* windows = is_there(windows_) ? windows_.get().get() : nullptr;
+    if (windows != nullptr && mode_ == MpiMode::pull && place.process != 0) {
         std::vector<GetLane::Wanted> pieces;
         for (const Fetch* fetch : wanted)
             pieces.push_back({fetch->to, from(*fetch), fetch->request.order});
-        return std::make_unique<GetLane>(*link_, channel_, static_cast<int>(writer),
+        return std::make_unique<GetLane>(link_, *windows, channel_, static_cast<int>(writer),
                                          std::move(pieces), buffers_, outgoing_);
     }
     std::vector<AskLane::Wanted> pieces;
     for (const Fetch* fetch : wanted) {
         const Order order = fetch->request.order;
-        Manner manner{mode_ == MpiMode::push, most_tile_bytes};
+        Manner manner{windows != nullptr && mode_ == MpiMode::push, most_tile_bytes};
         if (manner.put)
             manner.tile_bytes = most_put_bytes;
         else if (place.process != 0 && is_packed(fetch->to, order) &&
@@ -119,8 +134,8 @@ std::unique_ptr<Lane> MpiSource::lane(const Announce& step, std::uint32_t writer
             manner.tile_bytes = most_straight_bytes;
         pieces.push_back({fetch, manner});
     }
-    return std::make_unique<AskLane>(*link_, channel_, static_cast<int>(writer), std::move(pieces),
-                                     buffers_, places_, outgoing_);
+    return std::make_unique<AskLane>(link_, windows, channel_, static_cast<int>(writer),
+                                     std::move(pieces), buffers_, places_, outgoing_);
 }
 
 void MpiSource::fetch(const Announce& step, std::span<const Fetch> wanted,
@@ -129,7 +144,7 @@ void MpiSource::fetch(const Announce& step, std::span<const Fetch> wanted,
         throw StagingError("A read was given up before: detach from the stream, and attach again.");
     std::map<std::uint32_t, std::vector<const Fetch*>> by_writer;
     for (const Fetch& fetch : wanted) {
-        if (fetch.rank >= static_cast<std::uint32_t>(link_->writers()))
+        if (fetch.rank >= static_cast<std::uint32_t>(link_.writers()))
             throw StagingError("The writer has no rank " + std::to_string(fetch.rank) + ".");
         by_writer[fetch.rank].push_back(&fetch);
     }
@@ -139,6 +154,7 @@ void MpiSource::fetch(const Announce& step, std::span<const Fetch> wanted,
     broken_ = true; // unless all comes
     auto deadline = Clock::now() + limit;
     const SharpSleep sharp;
+    InterruptWatch interrupts;
     for (Naps naps; !lanes.empty();) {
         bool moved = false;
         for (auto& one : lanes)
@@ -153,6 +169,7 @@ void MpiSource::fetch(const Announce& step, std::span<const Fetch> wanted,
                              " s: it is stopped, or overloaded. Detach, or wait longer "
                              "(answer_limit).");
         } else if (!lanes.empty()) {
+            interrupts.look();
             naps.pause();
         }
     }

@@ -13,6 +13,7 @@
 #include "staging/mpi/lane.hpp"
 #include "staging/mpi/link.hpp"
 #include "staging/mpi/outgoing.hpp"
+#include "staging/mpi/windows.hpp"
 #include "staging/reader_options.hpp"
 #include "staging/source.hpp"
 #include "staging/team.hpp"
@@ -23,12 +24,12 @@ namespace uzushio::staging::mpi {
 class MpiSource : public Source {
   public:
     /// Attach to the stream of this name. Collective over the team; waits for the writer up to the
-    /// options' limit. Then both sides are bound to make their link: a writer that is stopped at
-    /// this very moment delays it.
+    /// options' limit. Where a mode needs windows that are not there within some seconds, because
+    /// a process is stopped, values are sent until they are.
     [[nodiscard]] static std::unique_ptr<Source> attach(const std::string& stream, const Team& team,
                                                         const ReaderOptions& options);
 
-    MpiSource(std::shared_ptr<Link> link, std::uint32_t channel, MpiMode mode);
+    MpiSource(Link link, WindowsToCome windows, std::uint32_t channel, MpiMode mode);
     MpiSource(const MpiSource&) = delete;
     MpiSource& operator=(const MpiSource&) = delete;
     ~MpiSource() override;
@@ -43,8 +44,10 @@ class MpiSource : public Source {
     [[nodiscard]] std::unique_ptr<Lane> lane(const Announce& step, std::uint32_t writer,
                                              const std::vector<const Fetch*>& wanted);
     void say(const Message& message);
+    void wait_for_windows(std::chrono::nanoseconds limit) const;
 
-    std::shared_ptr<Link> link_;
+    Link link_;
+    WindowsToCome windows_;
     std::uint32_t channel_;
     MpiMode mode_;
     bool asked_ = false; ///< for the next step

@@ -4,7 +4,7 @@
 #include "staging/decoder.hpp"
 #include "staging/encoder.hpp"
 #include "staging/message_codec.hpp"
-#include "staging/mpi/link.hpp"
+#include "staging/mpi/windows.hpp"
 
 namespace uzushio::staging::mpi {
 namespace {
@@ -57,7 +57,7 @@ std::optional<std::uint64_t> decode_grant(std::span<const std::byte> bytes) {
         return {};
     std::uint64_t offset = 0;
     Decoder(bytes, Limits{}).number(offset);
-    if (offset > Link::landing_bytes - most_put_bytes)
+    if (offset > Windows::landing_bytes - most_put_bytes)
         return {};
     return offset;
 }
