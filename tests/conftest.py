@@ -248,6 +248,18 @@ class Sides:
         launcher = [mpiexec, "-n", ranks, "--oversubscribe", "--bind-to", "none"]
         return Side(self.folder, name, ranks, self._start(*launcher, *words))
 
+    def launch(self, *programs: tuple[int, str, str, dict[str, Any]]) -> list[Side]:
+        """One MPI job of several programs: ranks, act, name and arguments of each."""
+        script = TESTS / "mpi/staging_sides.py"
+        words: list[object] = []
+        for ranks, act, name, arguments in programs:
+            words += [":"] if words else []
+            words += ["-n", ranks, sys.executable, script, act, self.folder, name]
+            words.append(json.dumps(arguments))
+        mpiexec = Path(sys.executable).with_name("mpiexec")
+        job = self._start(mpiexec, "--oversubscribe", "--bind-to", "none", *words)
+        return [Side(self.folder, name, ranks, job) for ranks, _, name, _ in programs]
+
     def relay(self, name: str, source: str, target: str) -> Side:
         """The command line's relay."""
         words = ["-m", "uzushio", "relay", "--from", source, "--to", target]

@@ -262,6 +262,43 @@ def patient(tell: Tell, contact: str, folder: str, **limits: Any) -> None:
         tell("whole", whole(step))
 
 
+def gives_up(
+    tell: Tell, contact: str, folder: str, comm: MPI.Comm | None = None, **limits: Any
+) -> None:
+    """Read while the writer is stopped, until that ends somehow; then attach again.
+
+    The test makes files in `folder` to say that it has stopped the writer, or let it go on.
+    """
+
+    def told(name: str) -> None:
+        while not Path(folder, name).exists():
+            time.sleep(0.005)
+
+    with staging.attach(contact, comm, **limits) as reader:
+        step = reader.next(60.0)
+        assert step is not None
+        tell("ready", whole(step))
+        told("stopped")
+        began = time.monotonic()
+        try:
+            tell("reads")
+            tell("meanwhile", ["", str(whole(step)), time.monotonic() - began])
+        except (PeerSilent, KeyboardInterrupt) as error:
+            tell("meanwhile", [type(error).__name__, str(error), time.monotonic() - began])
+        told("goes-on")
+    follow(tell, contact, comm, steps=1, **limits)
+
+
+def interrupted(tell: Tell, contact: str, comm: MPI.Comm | None = None, **limits: Any) -> None:
+    """Wait for a writer, until somebody does not want that any more."""
+    tell("ready")
+    began = time.monotonic()
+    try:
+        staging.attach(contact, comm, **limits)
+    except (StagingError, KeyboardInterrupt) as error:
+        tell("meanwhile", [type(error).__name__, str(error), time.monotonic() - began])
+
+
 def fails_alone(tell: Tell, contact: str, comm: MPI.Comm | None = None, **limits: Any) -> None:
     """The last rank fails in a read, while the others go on."""
     assert comm is not None
@@ -305,6 +342,8 @@ ACTS: dict[str, Callable[..., None]] = {
         reading,
         holding,
         patient,
+        gives_up,
+        interrupted,
         fails_alone,
         starved,
         lookup,
@@ -335,13 +374,14 @@ def process(act: str, folder: str, name: str, arguments: dict[str, Any]) -> None
 if __name__ == "__main__":
     from mpi4py import MPI
 
-    world = MPI.COMM_WORLD
+    program = MPI.COMM_WORLD.Get_attr(MPI.APPNUM) or 0
+    ours = MPI.COMM_WORLD.Split(program, MPI.COMM_WORLD.rank)
     sys.exit(
         play(
             sys.argv[1],
             sys.argv[2],
             sys.argv[3],
-            world.rank,
-            {**json.loads(sys.argv[4]), "comm": world},
+            ours.rank,
+            {**json.loads(sys.argv[4]), "comm": ours},
         )
     )
