@@ -24,10 +24,11 @@ from uzushio.render import (
 )
 from uzushio.render import axes as axes_of
 from uzushio.render.annotate import Annotator, Caption
-from uzushio.render.background import on_background
+from uzushio.render.background import on_background, plain
 from uzushio.render.cameras import Rectangle
 from uzushio.render.casting import Scale
 from uzushio.render.marks import Mark, Silhouette, box, line, paint, polygon
+from uzushio.render.outline import edges, strokes
 from uzushio.render.ticks import number, ticks
 from uzushio.render.typeface import Typeface, typeset
 
@@ -94,6 +95,7 @@ def test_indices_are_lowered_and_names_of_fields_are_left_alone() -> None:
     assert plain.advance < index.advance < face.mask("uτ", 20).advance
     assert index.advance == pytest.approx(face.width("u_τ", 20))
     assert face.mask("Re_τ = 180", 20).advance < face.mask("Reτ = 180", 20).advance
+    assert face.width(typeset("V_0^2"), 20) < face.width(typeset("V0^2"), 20)
     assert face.width("p_{wall}", 20) < face.width("pwall", 20)
     for name in ("q_criterion", "u_mean", "a_b_cd"):
         apart = sum(face.width(letter, 20) for letter in name)
@@ -157,9 +159,10 @@ def test_the_background_fills_what_is_clear(kind: type, background: str | tuple[
     opacity = rng.uniform(0, 1, (40, 30, 1))
     image = np.concatenate([rng.uniform(0, 1, (40, 30, 3)) * opacity, opacity], axis=2)
     given_image = np.round(255 * image).astype(np.uint8) if kind is np.uint8 else image
-    behind = on_background(None, background, 30, 40).astype(float)
-    found = on_background(given_image.astype(kind), background, 30, 40)
+    behind = plain(background, 30, 40)
+    found = on_background(given_image.astype(kind), behind)
     exact = 255 * image[..., :3] + behind * (1 - opacity)
+    assert (on_background(None, behind) == behind).all()
     assert np.abs(found - exact).max() <= (1.6 if kind is np.uint8 else 0.51)
 
 
@@ -272,6 +275,50 @@ def test_axes_along_the_view_have_no_ticks_and_an_eye_inside_sees_none() -> None
     assert not axes_of.draw(caption((800, 600), inside).camera, *arguments)
 
 
+@pytest.mark.parametrize("camera", sorted(CAMERAS))
+def test_edges_at_the_back_are_hidden_and_those_in_front_hide(camera: str) -> None:
+    """Held against the distance of each edge's middle from that of the domain."""
+    eye = caption((640, 480), {"name": camera, "parallel": True, "azimuth": 25, "elevation": 10})
+    behind, before = edges(eye.camera, BOUNDS, 640, 480)
+    assert len(behind) == 3 and len(before) == 9
+    corners = np.array(list(itertools.product(*BOUNDS)))
+    depth = eye.camera.project(corners, 640, 480)
+    far = depth[depth[:, 2].argmax(), :2]
+    near = depth[depth[:, 2].argmin(), :2]
+    assert all(np.abs(edge - far).sum(axis=1).min() < 1e-6 for edge in behind)
+    assert sum(np.abs(edge - near).sum(axis=1).min() < 1e-6 for edge in before) == 3
+
+
+def test_an_eye_in_the_domain_sees_all_edges_behind() -> None:
+    inside = caption((640, 480), {"position": (1, 0, 1), "focal_point": (5, 0.3, 1.2)})
+    behind, before = edges(inside.camera, BOUNDS, 640, 480)
+    assert not before and 4 <= len(behind) <= 12
+    assert all(np.isfinite(edge).all() for edge in behind)
+
+
+def test_strokes_cover_as_much_as_their_length_and_width() -> None:
+    ways = [((3.3, 4.1), (80.7, 30.9)), ((20, 4), (20, 54)), ((70, 50), (10, 8)), ((5, 9), (90, 9))]
+    for begin, end in ways:
+        for width in (0.6, 1.0, 2.3):
+            drawn = strokes([np.array([begin, end])], width, np.zeros(3, np.uint8), 0.5, 100, 60)
+            length = math.dist(begin, end)
+            assert drawn.coverage.sum() / 255 == pytest.approx(0.5 * width * length, rel=0.04)
+
+
+def test_an_image_hides_the_back_edges_and_is_hidden_by_those_in_front() -> None:
+    about = caption((640, 480), "isometric", axes=False, legend=False)
+    annotator = Annotator(640, 480)
+    full = np.full((480, 640, 4), 255, np.uint8)
+    empty, covered = (annotator.finished(image, about) for image in (None, full))
+    behind, before = edges(about.camera, BOUNDS, 640, 480)
+    for found, shown in ((behind, False), (before, True)):
+        for edge in found:
+            column, row = edge.mean(axis=0).astype(int)
+            around = slice(row - 2, row + 3), slice(column - 2, column + 3)
+            assert (empty[around] < 235).any()
+            assert (covered[around] < 235).any() == shown
+
+
 def test_what_stays_is_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
     about = caption((640, 480), "front")
     annotator = Annotator(640, 480)
@@ -286,7 +333,7 @@ def test_what_stays_is_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_text_is_dark_on_light_and_light_on_dark() -> None:
     for background, dark in (("white", True), ("black", False), (("#333333", "navy"), False)):
         about = caption((640, 480), "front", background=background)
-        pixels = on_background(None, background, 640, 480)
+        pixels = plain(background, 640, 480)
         before = pixels.copy()
         Annotator(640, 480).draw(pixels, about)
         title = pixels[:40, :300].astype(int) - before[:40, :300]

@@ -109,14 +109,6 @@ def test_the_nearer_of_two_surfaces_is_seen_whatever_the_order(window: VtkWindow
         assert centre["depth"] == pytest.approx(4.5, abs=1e-3)
 
 
-def test_an_outline_is_drawn_where_the_bounds_are(window: VtkWindow) -> None:
-    camera = Camera((0, 0, 5), (0, 0, 0), up=(0, 1, 0), parallel_height=4.0)
-    box = ((-0.5, 0.5), (-0.5, 0.5), (-0.5, 0.5))
-    image = window.draw([], camera, BOUNDS, (box, (0, 1, 0, 1), 1.0))
-    seen = np.isfinite(image["depth"])
-    assert seen[40, 50 - 1 : 50 + 1].any() and not seen[40, 60]
-
-
 def test_view_ranges_hold_the_bounds_and_are_positive() -> None:
     near, far = view_range(Camera((0, 0, 5), (0, 0, 0), up=(0, 1, 0)), BOUNDS)
     assert 3.9 < near < 4.0 and 6.0 < far < 6.1

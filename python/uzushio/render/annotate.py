@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from uzushio.raycast import Camera
 from uzushio.render import axes, legend, marks, triad
+from uzushio.render.background import on_background, plain
 from uzushio.render.cameras import Rectangle
 from uzushio.render.casting import Bounds, Scale
 from uzushio.render.legend import Bar, Entry, Patch
 from uzushio.render.marks import Mark
+from uzushio.render.outline import Strokes, edges, strokes
 from uzushio.render.typeface import Typeface, typeset
 from uzushio.render.view import IsosurfaceLayer, View
 
@@ -85,16 +87,13 @@ class Annotator:
         self._faces = lru_cache(maxsize=4)(Typeface)
         self._still: tuple[Any, list[Mark]] = (None, [])
         self._legends: tuple[Any, list[Mark]] = (None, [])
+        self._frame: tuple[Any, NDArray[np.uint8] | None, Strokes | None] = (None, None, None)
 
     def em(self, view: View) -> int:
         """The height of letters in pixels."""
         if view.text_size is not None:
             return round(view.text_size)
         return round(min(max(9.0, min(self._picture.height / 42, self._picture.width / 50)), 64.0))
-
-    def edge_width(self, view: View) -> float:
-        """Return the width of the domain's edges in pixels."""
-        return max(1.2, self.em(view) / 11)
 
     def camera(self, caption: Caption) -> Camera:
         """Return the camera, placed so that what is written has room; the same on all ranks."""
@@ -126,6 +125,36 @@ class Annotator:
         if height - top - bottom < 0.3 * height:
             top = bottom = 0.02 * height
         return Rectangle(left, width - right, top, height - bottom)
+
+    def finished(self, image: NDArray[Any] | None, caption: Caption) -> NDArray[np.uint8]:
+        """Return the picture: background, what is drawn, the domain's edges, and what is written.
+
+        Args:
+            image: Bytes or floats, premultiplied; shape (height, width, 4). None: nothing is drawn.
+            caption: What there is to say.
+        """
+        key = caption.view, caption.camera, caption.bounds
+        if self._frame[0] != key:
+            self._frame = (key, *self._edges(caption))
+        _, behind, before = self._frame
+        assert behind is not None
+        pixels = on_background(image, behind)
+        if before is not None:
+            before.paint(pixels)
+        self.draw(pixels, caption)
+        return pixels
+
+    def _edges(self, caption: Caption) -> tuple[NDArray[np.uint8], Strokes | None]:
+        """The background with the edges at the back of the domain, and the edges in front."""
+        view, width, height = caption.view, round(self._picture.width), round(self._picture.height)
+        behind = plain(view.background, width, height)
+        if not view.outline:
+            return behind, None
+        color, _ = marks.shade(view.ink)
+        thick = max(1.0, self.em(view) / 14)
+        back, front = edges(caption.camera, caption.bounds, width, height)
+        strokes(back, thick, color, 0.45, width, height).paint(behind)
+        return behind, strokes(front, thick, color, 0.7, width, height)
 
     def draw(self, pixels: NDArray[np.uint8], caption: Caption) -> None:
         """Write on a picture of shape (height, width, 3)."""

@@ -13,6 +13,7 @@ from uzushio.raycast import Camera
 from uzushio.render import marks
 from uzushio.render.cameras import Rectangle
 from uzushio.render.marks import Mark
+from uzushio.render.outline import sees
 from uzushio.render.ticks import ticks
 from uzushio.render.typeface import Mask, Typeface, typeset
 
@@ -118,7 +119,7 @@ def _outline(
     others = [a for a in range(3) if a != axis]
     best: tuple[float, _Edge] | None = None
     for sides in itertools.product((0, 1), repeat=2):
-        seen = [_faces(camera, a, side, bounds) for a, side in zip(others, sides, strict=True)]
+        seen = [sees(camera, a, side, bounds) for a, side in zip(others, sides, strict=True)]
         if seen[0] == seen[1]:
             continue
         corner = [0, 0, 0]
@@ -138,15 +139,6 @@ def _outline(
         if best is None or score > best[0]:
             best = score, _Edge(begin, outward, length)
     return best[1] if best else None
-
-
-def _faces(camera: Camera, axis: int, side: int, bounds: Sequence[tuple[float, float]]) -> bool:
-    """Whether the outer side of a face of the domain is seen."""
-    outer = 1.0 if side else -1.0
-    if camera.parallel_height is not None:
-        return bool(-camera.axes[2][axis] * outer > 1e-6)
-    extent = bounds[axis][1] - bounds[axis][0]
-    return bool((camera.position[axis] - bounds[axis][side]) * outer > 1e-6 * extent)
 
 
 def _axis(

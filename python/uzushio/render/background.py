@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,18 +13,13 @@ from uzushio.render.colors import rgba
 ROWS = 24
 
 
-def on_background(
-    image: NDArray[Any] | None, background: str | tuple[str, str], width: int, height: int
-) -> NDArray[np.uint8]:
+def on_background(image: NDArray[Any] | None, behind: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return a picture of shape (height, width, 3), rounded once.
 
     Args:
         image: bytes or floats, premultiplied; shape (height, width, 4). None: nothing is drawn.
-        background: one colour, or those of the top and the bottom.
-        width: of the picture.
-        height: of the picture.
+        behind: the background, shape (height, width, 3).
     """
-    behind = _background(background, width, height)
     if image is None:
         return behind.copy()
     if image.dtype != np.uint8:
@@ -33,7 +27,7 @@ def on_background(
         mixed = image[..., :3] * np.float32(255.0) + behind * clear
         return np.asarray(np.clip(mixed + 0.5, 0, 255), np.uint8)
     result = behind.copy()
-    for top in range(0, height, ROWS):
+    for top in range(0, len(result), ROWS):
         rows = slice(top, top + ROWS)
         part = image[rows]
         if part[..., 3].any():
@@ -70,12 +64,10 @@ def averaged(image: NDArray[Any], samples: int) -> NDArray[Any]:
     return result
 
 
-@lru_cache(maxsize=4)
-def _background(background: str | tuple[str, str], width: int, height: int) -> NDArray[np.uint8]:
+def plain(background: str | tuple[str, str], width: int, height: int) -> NDArray[np.uint8]:
+    """Return a background of one colour, or of those at the top and the bottom and between."""
     top, bottom = (background, background) if isinstance(background, str) else background
     upper, lower = (np.array(rgba(color)[:3]) for color in (top, bottom))
     share = ((np.arange(height) + 0.5) / height)[:, None, None]
     rows = 255 * (upper + (lower - upper) * share)
-    pixels = np.broadcast_to(np.round(rows), (height, width, 3)).astype(np.uint8)
-    pixels.flags.writeable = False
-    return pixels
+    return np.broadcast_to(np.round(rows), (height, width, 3)).astype(np.uint8, order="C")

@@ -88,25 +88,21 @@ def scales(view: View, ranges: Mapping[int, Range], tracker: LimitTracker) -> di
     return settled
 
 
-def scene(
-    view: View, scales: Mapping[int, Scale], domain: Any, bounds: Bounds, line_width: float
-) -> Scene:
-    """Return what the ray caster draws.
+def scene(view: View, scales: Mapping[int, Scale], domain: Any, bounds: Bounds) -> Scene:
+    """Return what the ray caster draws: the layers, without the domain's edges.
 
     Args:
         view: what is shown; layers of meshes are left out.
         scales: of the coloured layers.
         domain: coordinates of the whole domain along z, y and x.
         bounds: of the domain along x, y and z.
-        line_width: of its edges, in pixels.
     """
     layers = [
         _layer(layer, scales.get(number), bounds)
         for number, layer in enumerate(view.layers)
         if not isinstance(layer, MeshLayer)
     ]
-    edges = (*rgba(view.ink)[:3], 0.7) if view.outline else None
-    return Scene(layers, domain, bounding_box=edges, line_width=line_width)
+    return Scene(layers, domain)
 
 
 def ghosts(view: View, domain: Any, cells: Any) -> tuple[Triple, Triple]:
@@ -125,7 +121,7 @@ def ghosts(view: View, domain: Any, cells: Any) -> tuple[Triple, Triple]:
     bounds = ((0.0, 1.0), (0.0, 1.0), (0.0, 1.0))
     found = {number: colouring(layer) for number, layer in enumerate(view.layers)}
     any_scales = {n: Scale(*colored, (1.0, 2.0)) for n, colored in found.items() if colored}
-    return ghost_layers(domain, cells, scene(view, any_scales, domain, bounds, 1.0).layers)
+    return ghost_layers(domain, cells, scene(view, any_scales, domain, bounds).layers)
 
 
 def _layer(layer: Layer, scale: Scale | None, bounds: Bounds) -> CastLayer:

@@ -22,7 +22,7 @@ GAP = 0.45
 NARROW, WIDE = 8.5, 15.0  # of the column
 SHORT, TALL = 5.0, 20.0  # of a bar
 APART = 1.7  # between legends
-ABOVE, BELOW = 0.25, 0.35  # of a bar
+ABOVE, BELOW = 0.5, 0.35  # of a bar
 
 
 class Bar(NamedTuple):
@@ -114,7 +114,7 @@ def _bar(
     bar: Bar, x: float, y: float, tall: float, em: int, ink: str, face: Typeface
 ) -> list[Mark]:
     color, _ = marks.shade(ink)
-    scale = ticks(*bar.limits, most=max(2, int(tall / (2.2 * em))), scale=bar.colors.scale)
+    scale = ticks(*bar.limits, most=max(2, int(tall / (1.9 * em))), scale=bar.colors.scale)
     above_bar = 0.95 * em if scale.factor else 0.0
     point = 0.8 * em
     left, right = round(x), round(x + BAR_WIDTH * em)

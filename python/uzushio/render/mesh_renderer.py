@@ -11,7 +11,7 @@ from uzushio.compositing import Compositor
 from uzushio.errors import UzushioError
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
-from uzushio.render.background import averaged, on_background
+from uzushio.render.background import averaged
 from uzushio.render.casting import Bounds, Scale
 from uzushio.render.colors import rgba
 from uzushio.render.limits import LimitTracker, Range
@@ -171,26 +171,18 @@ class MeshRenderer:
             for number, (layer, leaves_of) in enumerate(zip(view.layers, found, strict=True))
             for leaf in leaves_of
         ]
-        outline = None
-        if view.outline:
-            shades = np.array([rgba(view.ink), rgba(view.paper)])
-            red, green, blue, _ = (0.65 * shades[0] + 0.35 * shades[1]).tolist()
-            width = self._samples * self._annotator.edge_width(view)
-            outline = caption.bounds, (red, green, blue, 1.0), width
         both = zip(caption.bounds, extent, strict=True)
         a, b, c = ((min(p[0], q[0]), max(p[1], q[1])) for p, q in both)
         self._window.draw(
             parts,
             caption.camera,
             (a, b, c),
-            outline,
             self._compositor.canvas(),
         )
 
     def _written(self, caption: Caption, image: Any, seconds: Timings) -> Picture:
         colors = None if image is None else averaged(image["rgba"], self._samples)
-        pixels = on_background(colors, caption.view.background, self.width, self.height)
-        self._annotator.draw(pixels, caption)
+        pixels = self._annotator.finished(colors, caption)
         return Picture(pixels, caption.step, caption.time, caption.limits(), seconds=seconds)
 
 

@@ -14,7 +14,7 @@ from uzushio.errors import RenderError
 from uzushio.raycast import Block, Camera, Scene, cast, rounds, visibility_order
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
-from uzushio.render.background import averaged, on_background
+from uzushio.render.background import averaged
 from uzushio.render.casting import Bounds
 from uzushio.render.limits import NOTHING, LimitTracker, Range
 from uzushio.render.picture import Picture
@@ -176,8 +176,7 @@ class Renderer:
             with together(self._comm):
                 caption.scales = casting.scales(view, ranges, self._tracker)
                 caption.camera = self._annotator.camera(caption)
-                edges = self._samples * self._annotator.edge_width(view)
-                scene = casting.scene(view, caption.scales, domain, caption.bounds, edges)
+                scene = casting.scene(view, caption.scales, domain, caption.bounds)
                 plan = self._plan(caption.camera, domain)
         frame.rounds_left = len(plan)
         for parts in plan:
@@ -284,10 +283,8 @@ class Renderer:
         caption = frame.caption
         caption.nan = frame.nan_count > 0
         with frame.seconds.stage("annotate"):
-            background = caption.view.background
             image = None if frame.image is None else averaged(frame.image, self._samples)
-            pixels = on_background(image, background, self.width, self.height)
-            self._annotator.draw(pixels, caption)
+            pixels = self._annotator.finished(image, caption)
         return Picture(
             pixels,
             caption.step,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _RAISED = str.maketrans("0123456789-+n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ")
 #: u_τ and p_{wall}, but not q_criterion: names of fields are left alone.
-_LOWERED = re.compile(r"_(?:\{([^{}]+)\}|([^\W_]|\d+)(?![^\W\d]|\w))")
+_LOWERED = re.compile(r"_(?:\{([^{}]+)\}|([^\W_]|\d+)(?![^\W⁰¹²³⁴⁵⁶⁷⁸⁹]))")
 _POWER = re.compile(r"(?:\^|\*\*)(?:\{([-+0-9n]+)\}|\(([-+0-9n]+)\)|([-+]?[0-9n]+))")
 
 

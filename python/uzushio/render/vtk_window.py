@@ -150,7 +150,6 @@ class VtkWindow:
         parts: Iterable[MeshPart],
         camera: Camera,
         bounds: Bounds,
-        outline: tuple[Bounds, RGBA, float] | None = None,
         out: NDArray[Any] | None = None,
     ) -> NDArray[Any]:
         """Draw, and return pixels of type `uzushio.compositing.DEPTH_PIXEL`.
@@ -161,7 +160,6 @@ class VtkWindow:
             parts: What this rank has.
             camera: The picture's.
             bounds: Of the data of all ranks along x, y and z.
-            outline: Bounds of a box whose edges are drawn, their colour, and width in pixels.
             out: Memory for the result, shape (height, width).
 
         Raises:
@@ -176,8 +174,6 @@ class VtkWindow:
         self._renderer.RemoveAllViewProps()
         for part in parts:
             self._renderer.AddActor(_actor(part))
-        if outline is not None:
-            self._renderer.AddActor(_outline(*outline))
         self._window.Render()
 
         colors, z = vtkUnsignedCharArray(), vtkFloatArray()
@@ -346,19 +342,3 @@ def _lookup(table: Table) -> Any:
     lookup.UseAboveRangeColorOn()
     lookup.SetNanColor(table.nan)
     return lookup
-
-
-def _outline(bounds: Bounds, color: RGBA, width: float) -> Any:
-    from vtkmodules.vtkFiltersSources import vtkOutlineSource
-    from vtkmodules.vtkRenderingCore import vtkActor, vtkPolyDataMapper
-
-    box = vtkOutlineSource()
-    box.SetBounds([end for axis in bounds for end in axis])
-    mapper = vtkPolyDataMapper()
-    mapper.SetInputConnection(box.GetOutputPort())
-    actor = vtkActor()
-    actor.SetMapper(mapper)
-    actor.GetProperty().SetColor(*color[:3])
-    actor.GetProperty().SetLineWidth(width)
-    actor.GetProperty().LightingOff()
-    return actor
