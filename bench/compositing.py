@@ -1,7 +1,7 @@
 """Sort-last compositing beside memory, and beside IceT where it is installed.
 
 RGBA8, gathered at the root, on ranks of this machine. In one job all ways take turns; each time is
-the root's for a picture, of five in a row, the least of the repetitions.
+the root's for a picture, of ten in a row, the least of the repetitions.
 
 - full: every pixel active, all algorithms, beside what the performance model predicted and what
   `auto` takes. "shared" is the hybrid of one node with images drawn into the compositor's canvas,
@@ -10,7 +10,7 @@ the root's for a picture, of five in a row, the least of the repetitions.
 - frames: a row of pictures of which the next are under way while one is gathered.
 
     python bench/compositing.py [--parts full active frames] [--sides 512 1024] [--ranks 2 4 8 16]
-                                [--repeats 40] [--json FILE [--merge]]
+                                [--repeats 20] [--json FILE [--merge]]
 
 A piece of it, as one part, side and number of ranks, takes less than half a minute; with --merge it
 replaces its own records in FILE and leaves the others there. See bench/_icet.py for IceT.
@@ -218,7 +218,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", type=Path, help="where to write the records")
     parser.add_argument("--merge", action="store_true", help="keep the other records of the file")
-    parser.add_argument("--repeats", type=int, default=40, help="repetitions of five pictures")
+    parser.add_argument("--repeats", type=int, default=20, help="repetitions of ten pictures")
     parser.add_argument("--parts", nargs="+", default=list(SOME_RANKS), choices=list(SOME_RANKS))
     parser.add_argument("--sides", type=int, nargs="+", default=list(SIDES), choices=SIDES)
     parser.add_argument("--ranks", type=int, nargs="+", default=list(RANKS), choices=RANKS)

@@ -57,6 +57,7 @@ typedef struct uz_compositor_options {
     int interlace;         /* pixels of a block of an interlaced image; 0: not interlaced */
     int frames;            /* pictures that may be under way at a time: 2 */
     float far_depth;       /* depth of the background: infinity */
+    double limit;          /* seconds that a call waits for other ranks at most: 600; 0: for ever */
 } uz_compositor_options;
 
 /* A part of an image: x0 <= x < x1, y0 <= y < y1. */

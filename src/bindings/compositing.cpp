@@ -121,7 +121,8 @@ void bind_compositing(nb::module_& module) {
         .def_rw("frames", &Options::frames)
         .def_rw("far", &Options::far)
         .def_rw("fan_in", &Options::fan_in)
-        .def_rw("ranks_per_node", &Options::ranks_per_node);
+        .def_rw("ranks_per_node", &Options::ranks_per_node)
+        .def_rw("limit", &Options::limit);
 
     nb::class_<Handle>(module, "Compositor")
         .def("close", &Handle::close, nb::call_guard<nb::gil_scoped_release>())

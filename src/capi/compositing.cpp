@@ -43,6 +43,7 @@ compositing::Options options_of(const uz_compositor_options& given_options) {
     options.interlace = given_options.interlace;
     options.frames = given_options.frames;
     options.far = given_options.far_depth;
+    options.limit = given_options.limit;
     return options;
 }
 
@@ -62,7 +63,8 @@ template <class Work> uz_status with(uz_compositor* compositor, Work&& work) noe
 
 void uz_compositor_defaults(uz_compositor_options* options) {
     if (options != nullptr)
-        *options = {0, 0, UZ_RGBA8, "auto", 0, 1, 0, 2, std::numeric_limits<float>::infinity()};
+        *options = {0,  0, UZ_RGBA8, "auto", 0, 1, 0, 2, std::numeric_limits<float>::infinity(),
+                    600};
 }
 
 uz_status uz_compositor_create(MPI_Comm comm, const uz_compositor_options* options,
@@ -71,7 +73,12 @@ uz_status uz_compositor_create(MPI_Comm comm, const uz_compositor_options* optio
         *compositor = nullptr;
     return guarded([&] {
         given(compositor, "compositor");
-        const auto chosen = options_of(*given(options, "options"));
+        compositing::Options chosen;
+        try {
+            chosen = options_of(*given(options, "options"));
+        } catch (const ArgumentError& error) {
+            compositing::agree(comm, chosen, error.what()); // throws, on the other ranks too
+        }
         const auto bytes = static_cast<std::size_t>(std::max(chosen.width, 0)) *
                            static_cast<std::size_t>(std::max(chosen.height, 0)) *
                            compositing::pixel_bytes(chosen.format);

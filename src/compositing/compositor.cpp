@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 
 namespace uzushio::compositing {
@@ -20,7 +21,7 @@ Shape shape(const Options& options) {
     return result;
 }
 
-const Options& checked(const Options& options) {
+void check(const Options& options, int ranks) {
     require(options.width > 0 && options.height > 0,
             "an image has at least one pixel in each direction, not " +
                 std::to_string(options.width) + " x " + std::to_string(options.height));
@@ -33,22 +34,43 @@ const Options& checked(const Options& options) {
     require(options.frames >= 1, "at least one frame is under way at a time");
     require(options.fan_in >= 2, "at least two messages are gathered at a time");
     require(options.interlace >= 0, "the block of an interlaced image has no negative size");
+    require(options.limit >= 0, "the time that a call may wait is not negative");
+    require(options.root >= 0 && options.root < ranks, "the root " + std::to_string(options.root) +
+                                                           " is not one of the " +
+                                                           std::to_string(ranks) + " ranks");
+    (void)parse_method(options.algorithm);
+}
+
+void require_going(bool gave_up) {
+    if (gave_up)
+        throw std::logic_error("compositing: this compositor has given up a picture before, for "
+                               "which other ranks were missing");
+}
+
+/// The options, if all ranks have the same and they make sense.
+const Options& agreed(MPI_Comm comm, const Options& options) {
+    int ranks = 1;
+    MPI_Comm_size(comm, &ranks);
+    std::string problem;
+    try {
+        check(options, ranks);
+    } catch (const std::invalid_argument& error) {
+        problem = error.what();
+    }
+    agree(comm, options, problem);
     return options;
 }
 
 } // namespace
 
 Compositor::Compositor(MPI_Comm comm, const Options& options)
-    : options_(checked(options)),
+    : options_(agreed(comm, options)),
       comm_(std::make_unique<parallel::Communicator>(parallel::Communicator::duplicate(comm))),
       shop_(shape(options), comm_->get(), options.frames),
       method_(parse_method(options.algorithm)) {
-    require(options.root >= 0 && options.root < comm_->size(),
-            "the root " + std::to_string(options.root) + " is not one of the " +
-                std::to_string(comm_->size()) + " ranks");
     if (method_.name == "hybrid" || method_.name == "auto")
         node_ = std::make_unique<NodeStage>(comm_->get(), shop_.shape, options.frames,
-                                            options.ranks_per_node);
+                                            options.ranks_per_node, options.limit);
     planner_ = std::make_unique<Planner>(shop_.shape, comm_->rank(), options.root, options.gather,
                                          options.fan_in, node_.get());
     std::vector<int> all(static_cast<std::size_t>(comm_->size()));
@@ -59,7 +81,16 @@ Compositor::Compositor(MPI_Comm comm, const Options& options)
     queue_.reserve(slots_.size());
 }
 
-Compositor::~Compositor() = default;
+Compositor::~Compositor() {
+    if (!gave_up_)
+        return;
+    // Messages may still come, and be read.
+    abandon();
+    for (auto& slot : slots_) {
+        (void)slot.frame.release();
+        (void)new parallel::AlignedArray<std::byte>(std::move(slot.canvas));
+    }
+}
 
 void Compositor::abandon() {
     if (node_)
@@ -94,6 +125,7 @@ double Compositor::predict(const Method& method) {
 }
 
 int Compositor::next_slot() const {
+    require_going(gave_up_);
     if (queue_.size() == slots_.size())
         throw std::logic_error("compositing: " + std::to_string(slots_.size()) +
                                " pictures are under way already: finish one first");
@@ -102,8 +134,14 @@ int Compositor::next_slot() const {
 
 std::span<std::byte> Compositor::canvas() {
     const int index = next_slot();
-    if (node_)
-        return node_->canvas(index);
+    if (node_) {
+        try {
+            return node_->canvas(index);
+        } catch (const std::runtime_error&) {
+            gave_up_ = true;
+            throw;
+        }
+    }
     auto& canvas = slots_[static_cast<std::size_t>(index)].canvas;
     if (canvas.size() == 0)
         canvas = parallel::AlignedArray<std::byte>(static_cast<std::size_t>(shop_.shape.pixels()) *
@@ -115,6 +153,8 @@ void Compositor::submit_canvas(std::optional<Rectangle> bounds) { submit_bytes(c
 
 void Compositor::submit_bytes(std::span<const std::byte> image, std::optional<Rectangle> bounds) {
     const int index = next_slot();
+    if (node_)
+        (void)canvas();
     const Shape& all = shop_.shape;
     Rectangle part = bounds.value_or(all.whole());
     part = {overlap(part.x, {0, all.width}), overlap(part.y, {0, all.height})};
@@ -145,8 +185,8 @@ void Compositor::submit_bytes(std::span<const std::byte> image, std::optional<Re
 
 bool Compositor::done(const Slot& slot) const { return !slot.on_node && slot.frame->done(); }
 
-void Compositor::move_messages(bool wait) {
-    shop_.requests.progress(wait, [&](const Requests::Purpose& purpose, std::size_t bytes) {
+bool Compositor::move_messages(bool wait) {
+    return shop_.requests.progress(wait, [&](const Requests::Purpose& purpose, std::size_t bytes) {
         auto& frame = *slots_[static_cast<std::size_t>(purpose.frame)].frame;
         if (purpose.stage < 0)
             frame.sent();
@@ -173,8 +213,10 @@ void Compositor::progress() {
 }
 
 void Compositor::wait_for(int index) {
-    if (!slots_[static_cast<std::size_t>(index)].on_node)
-        return move_messages(true);
+    if (!slots_[static_cast<std::size_t>(index)].on_node) {
+        (void)move_messages(options_.limit == 0);
+        return;
+    }
     // Messages of other pictures must not wait for this node.
     const bool alone = shop_.requests.empty();
     node_->wait(index, std::chrono::microseconds(alone ? 100000 : 100));
@@ -182,13 +224,18 @@ void Compositor::wait_for(int index) {
 }
 
 Result Compositor::finish() {
+    require_going(gave_up_);
     if (queue_.empty())
         throw std::logic_error("compositing: no picture is under way");
     const int index = queue_.front();
     const auto& slot = slots_[static_cast<std::size_t>(index)];
     progress();
-    while (!done(slot))
+    const double start = MPI_Wtime();
+    while (!done(slot)) {
+        if (options_.limit > 0 && MPI_Wtime() - start > options_.limit)
+            give_up(index);
         wait_for(index);
+    }
     queue_.erase(queue_.begin());
     messages_ = slot.frame->messages();
     if (slot.here)
@@ -196,6 +243,26 @@ Result Compositor::finish() {
     if (!slot.frame->has_result())
         return {};
     return {slot.frame->region(), slot.frame->result()};
+}
+
+void Compositor::give_up(int index) {
+    gave_up_ = true;
+    const auto& slot = slots_[static_cast<std::size_t>(index)];
+    std::set<int> ranks;
+    shop_.requests.each_open([&](const Requests::Purpose& purpose) {
+        if (purpose.frame == index)
+            ranks.insert(purpose.stage < 0 ? purpose.message
+                                           : slot.frame->sender(purpose.stage, purpose.message));
+    });
+    std::string names;
+    for (const int rank : ranks)
+        names += (names.empty() ? " " : ", ") + std::to_string(rank);
+    const std::string whom = slot.on_node    ? "other ranks of this node"
+                             : ranks.empty() ? "other ranks"
+                                             : "rank" + names;
+    throw std::runtime_error("compositing: a picture waited longer than the " +
+                             std::to_string(options_.limit) + " s allowed for " + whom +
+                             ": did they fail, or leave out a call or a rank of the order?");
 }
 
 std::size_t Compositor::bytes() const {

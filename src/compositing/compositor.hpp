@@ -2,38 +2,18 @@
 
 #include <mpi.h>
 
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "compositing/frame.hpp"
 #include "compositing/method.hpp"
+#include "compositing/options.hpp"
 #include "compositing/planner.hpp"
 #include "parallel/communicator.hpp"
 
 namespace uzushio::compositing {
-
-/// The same on all ranks.
-struct Options {
-    int width = 0;
-    int height = 0;
-    Format format = Format::rgba8;
-    /// See `algorithms()`; or `hybrid(ALGORITHM)`, or `auto`.
-    std::string algorithm = "radix_k";
-    int root = 0;       ///< who gets the picture
-    bool gather = true; ///< else each rank keeps the tile that it composited
-    /// Pixels of a block that stay together when the image is interlaced, so that ranks get about
-    /// as many active pixels each; 0: not interlaced.
-    int interlace = 0;
-    int frames = 2; ///< pictures that may be under way at a time
-    float far = std::numeric_limits<float>::infinity(); ///< depth of the background
-    int fan_in = 16; ///< messages that one rank gathers at a time
-    /// Ranks that `hybrid` takes for a node, if fewer than share memory; 0: all that do.
-    int ranks_per_node = 0;
-};
 
 /// What a rank has of a finished picture. The memory is the compositor's, until `frames` further
 /// pictures have been submitted.
@@ -56,7 +36,8 @@ struct Result {
 /// order take no part in a picture and pass through its calls at once.
 class Compositor {
   public:
-    /// Throws `std::invalid_argument` if `options` make no sense.
+    /// Throws `std::invalid_argument`, on all ranks, if `options` make no sense on any of them or
+    /// are not the same.
     Compositor(MPI_Comm comm, const Options& options);
     Compositor(const Compositor&) = delete;
     Compositor& operator=(const Compositor&) = delete;
@@ -95,7 +76,8 @@ class Compositor {
     void submit_canvas(std::optional<Rectangle> bounds = {});
 
     /// Wait until the oldest picture under way is finished, as far as this rank is concerned.
-    /// Throws `std::logic_error` if there is none.
+    /// Throws `std::logic_error` if there is none, and `std::runtime_error`, which names the ranks
+    /// that it waited for, after `Options::limit`; of no more use then.
     Result finish();
 
     /// Move on what can be moved on without waiting: for callers that are busy for long.
@@ -131,9 +113,10 @@ class Compositor {
 
     [[nodiscard]] int next_slot() const;
     [[nodiscard]] bool done(const Slot& slot) const;
-    void move_messages(bool wait);
+    bool move_messages(bool wait);
     void move_nodes();
     void wait_for(int slot);
+    [[noreturn]] void give_up(int slot);
 
     Options options_;
     std::unique_ptr<parallel::Communicator> comm_;
@@ -148,6 +131,7 @@ class Compositor {
     std::vector<Slot> slots_;
     std::vector<int> queue_; ///< slots under way, the oldest first
     int number_ = 0;
+    bool gave_up_ = false;
     std::size_t messages_ = 0;
 };
 

@@ -42,6 +42,14 @@ class Frame {
     /// A message of this frame has come in.
     void received(int stage, int message, std::size_t bytes);
     void sent() { --sending_; }
+    /// Who sends a message.
+    [[nodiscard]] int sender(int stage, int message) const {
+        const auto& of =
+            work_[static_cast<std::size_t>(stage)].messages[static_cast<std::size_t>(message)];
+        return schedule_->stages[static_cast<std::size_t>(stage)]
+            .layers[of.layer][of.contribution]
+            .rank;
+    }
 
     /// Whether this rank has nothing left to do for it.
     [[nodiscard]] bool done() const { return stage_ == schedule_->stages.size() && sending_ == 0; }

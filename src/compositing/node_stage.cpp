@@ -6,6 +6,8 @@
 #include <cassert>
 #include <cstring>
 #include <new>
+#include <stdexcept>
+#include <string>
 
 #if defined(__linux__)
 #include <sched.h>
@@ -20,6 +22,7 @@ constexpr std::size_t line = 64;
 constexpr std::size_t page = 4096;
 constexpr int chunk = 1024; // pixels whose activity is noted together
 constexpr auto long_wait = std::chrono::milliseconds(100);
+constexpr auto soon = std::chrono::microseconds(100);
 
 std::size_t padded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
@@ -102,11 +105,14 @@ struct NodeStage::Slot {
     std::vector<int> locals;  ///< members' numbers on the node
     std::vector<bool> mapped; ///< images, by number on the node, then results
     bool leads = false;
-    bool helps = false; ///< one of those who came last
+    bool helps = false;  ///< one of those who came last
+    bool helped = false; ///< and has done so
 };
 
-NodeStage::NodeStage(MPI_Comm comm, const Shape& shape, int frames, int ranks_per_node)
+NodeStage::NodeStage(MPI_Comm comm, const Shape& shape, int frames, int ranks_per_node,
+                     double limit)
     : shape_(shape), node_(make_node(comm, ranks_per_node)), workers_(processors(*node_)),
+      limit_(limit),
       header_bytes_(
           padded(sizeof(Control), page) +
           padded(sizeof(Header) + static_cast<std::size_t>(shape.pixels()) / chunk + 1, page)),
@@ -186,9 +192,18 @@ std::vector<Segment> NodeStage::segments(std::span<const int> order, int root) c
 
 std::span<std::byte> NodeStage::canvas(int slot) {
     const auto& before = slots_[static_cast<std::size_t>(slot)];
-    if (before.segment) // others may still read
-        while (!control(before.leader, slot).done.wait(before.number, long_wait, node_->get()))
+    if (before.segment) { // others may still read
+        const double start = MPI_Wtime();
+        while (!control(before.leader, slot).done.wait(before.number, long_wait, node_->get())) {
             help(slot);
+            if (limit_ > 0 && MPI_Wtime() - start > limit_)
+                throw std::runtime_error(
+                    "compositing: the memory of an image waited longer than the " +
+                    std::to_string(limit_) +
+                    " s allowed for other ranks of this node, who read it: did they fail, or leave "
+                    "out a call?");
+        }
+    }
     return {image(node_->rank(), slot), static_cast<std::size_t>(shape_.pixels()) * shape_.bytes()};
 }
 
@@ -205,7 +220,7 @@ void NodeStage::submit(int slot, std::uint32_t number, std::shared_ptr<const Seg
     now.number = number;
     now.to = to;
     now.segment = std::move(segment);
-    now.helps = false;
+    now.helps = now.helped = false;
     meet(slot);
     if (std::ranges::find(now.locals, node_->rank()) == now.locals.end())
         return; // a root without an image of its own
@@ -341,6 +356,7 @@ bool NodeStage::progress(int slot) {
     if (!control_of_all.all_here.reached(now.number))
         return false;
     help(slot);
+    now.helped = now.helps;
     now.helps = false; // no tile is left
     return !now.leads || control_of_all.done.reached(now.number);
 }
@@ -349,6 +365,9 @@ void NodeStage::wait(int slot, std::chrono::microseconds limit) {
     const auto& now = slots_[static_cast<std::size_t>(slot)];
     auto& control_of_all = control(now.leader, slot);
     auto& signal = now.helps ? control_of_all.all_here : control_of_all.done;
+    // Who came last but one waits for the last, and who took the last tile but one for that tile.
+    if ((now.helps || now.helped) && signal.look(now.number, soon))
+        return;
     signal.wait(now.number, limit, node_->get());
 }
 

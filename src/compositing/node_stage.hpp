@@ -28,8 +28,8 @@ struct Segment {
 class NodeStage {
   public:
     /// Collective over `comm`; `ranks_per_node` takes fewer ranks for a node than there are, if it
-    /// is not 0.
-    NodeStage(MPI_Comm comm, const Shape& shape, int frames, int ranks_per_node);
+    /// is not 0. `limit`: seconds that a call waits at most, if it is not 0.
+    NodeStage(MPI_Comm comm, const Shape& shape, int frames, int ranks_per_node, double limit);
     ~NodeStage();
     /// Let the destructor wait for nobody; what is shared then stays until the process ends.
     void abandon();
@@ -40,7 +40,7 @@ class NodeStage {
     [[nodiscard]] std::vector<Segment> segments(std::span<const int> order, int root) const;
 
     /// Memory for this rank's image of the picture in `slot`; free for it from now on (waits until
-    /// the picture before it is finished).
+    /// the picture before it is finished, and throws `std::runtime_error` after the limit).
     [[nodiscard]] std::span<std::byte> canvas(int slot);
 
     /// Begin picture `number` > 0 in `slot`: leave this rank's image, unless it is in the canvas
@@ -80,6 +80,7 @@ class NodeStage {
     Shape shape_; ///< in image order, whatever tiles of messages are
     std::unique_ptr<parallel::Communicator> node_;
     int workers_ = 1;
+    double limit_ = 0;
     std::vector<int> node_of_;  ///< of each rank
     std::vector<int> local_of_; ///< number of each rank on its node
     std::size_t header_bytes_ = 0, image_bytes_ = 0, slot_bytes_ = 0;

@@ -24,7 +24,7 @@ MPI_Request* Requests::place(Purpose purpose) {
 
 void Requests::send(const void* data, std::size_t bytes, int to, int tag, MPI_Comm comm,
                     int frame) {
-    MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, comm, place({frame, -1, -1}));
+    MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, comm, place({frame, -1, to}));
 }
 
 void Requests::receive(void* data, std::size_t most, int from, int tag, MPI_Comm comm,

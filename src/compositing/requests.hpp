@@ -13,8 +13,8 @@ class Requests {
     /// To whom the end of a message matters.
     struct Purpose {
         int frame = 0;
-        int stage = -1; ///< -1: a message that was sent
-        int message = -1;
+        int stage = -1;   ///< -1: a message that was sent
+        int message = -1; ///< of the stage; to whom it went, if it was sent
     };
 
     /// Make room for so many messages at a time.
@@ -26,8 +26,9 @@ class Requests {
     [[nodiscard]] bool empty() const { return open_ == 0; }
 
     /// `done(purpose, bytes)` for every message that has ended since; with `wait`, for one at
-    /// least. May be called from within `done`'s caller only, but `done` may send.
-    template <class Done> void progress(bool wait, Done&& done) {
+    /// least. Tells whether there was any. May be called from within `done`'s caller only, but
+    /// `done` may send.
+    template <class Done> bool progress(bool wait, Done&& done) {
         const int count = some(wait);
         for (int i = 0; i < count; ++i) {
             const auto which = static_cast<std::size_t>(ended_[static_cast<std::size_t>(i)]);
@@ -38,6 +39,14 @@ class Requests {
             --open_;
             done(purpose, static_cast<std::size_t>(bytes));
         }
+        return count > 0;
+    }
+
+    /// `visit(purpose)` for every message that has not ended.
+    template <class Visit> void each_open(Visit&& visit) const {
+        for (std::size_t i = 0; i < requests_.size(); ++i)
+            if (requests_[i] != MPI_REQUEST_NULL)
+                visit(purposes_[i]);
     }
 
   private:

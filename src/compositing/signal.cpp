@@ -14,6 +14,16 @@
 
 namespace uzushio::compositing {
 
+bool Signal::look(std::uint32_t number, std::chrono::microseconds time) const {
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (!reached(number)) {
+        if (std::chrono::steady_clock::now() > end)
+            return false;
+        sched_yield();
+    }
+    return true;
+}
+
 #if defined(UZUSHIO_FUTEX)
 
 namespace {

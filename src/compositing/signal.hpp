@@ -18,6 +18,9 @@ class Signal {
     }
     /// Set the number and wake all who wait.
     void raise(std::uint32_t number);
+    /// Look at it again and again for so long, letting others run; tell whether the number is
+    /// reached. For what comes sooner than a sleeping rank wakes up.
+    [[nodiscard]] bool look(std::uint32_t number, std::chrono::microseconds time) const;
     /// Wait for at most `limit`; tell whether the number is reached.
     bool wait(std::uint32_t number, std::chrono::microseconds limit, MPI_Comm comm);
 

@@ -62,6 +62,7 @@ int main(int argc, char** argv) {
         options.width = options.height = std::atoi(argv[1]);
         options.algorithm = argv[2];
         options.frames = 1;
+        options.limit = 0; // each look at a clock is an event of its own
         if (argc > 3)
             options.fan_in = std::atoi(argv[3]);
         try {

@@ -85,7 +85,7 @@ def simulate(
     """
     command = ["smpirun", "-np", str(ranks), *platform(program.parent, kind, ranks)]
     command += ["--log=root.thresh:error", *(f"--cfg={item}" for item in CONFIGURATION)]
-    command += [str(program), str(side), algorithm.replace(" ", ""), str(fan_in), "2"]
+    command += [str(program), str(side), algorithm.replace(" ", ""), str(fan_in), "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
     found = re.search(r"([\d.]+) ms, sum (\d+)", done.stdout)
     if done.returncode != 0 or found is None:

@@ -2,7 +2,7 @@
 
 Takes hours on one core; what is done is kept in FILE, and the next run goes on from there.
 
-    python tests/scale/sweep.py [--out build/scale] [--ranks 256 512 1024 2048 4096]
+    python tests/scale/sweep.py [--out build/scale] [--ranks 256 ... 4096] [--only CASE ...]
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=simulation.ROOT / "build" / "scale")
     parser.add_argument("--ranks", type=int, nargs="+", default=[256, 512, 1024, 2048, 4096])
     parser.add_argument("--kinds", nargs="+", default=["torus", "fat_tree"])
+    parser.add_argument("--only", nargs="+", help="parts of 'ALGORITHM fan-in N' to simulate")
     parser.add_argument("--limit", type=float, default=3600, help="seconds for one simulation")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -46,7 +47,10 @@ def main() -> None:
     for kind in options.kinds:
         for ranks in options.ranks:
             for algorithm, fan_in in CASES:
-                key = f"{kind} {ranks} {algorithm} fan-in {fan_in}"
+                case = f"{algorithm} fan-in {fan_in}"
+                key = f"{kind} {ranks} {case}"
+                if options.only and not any(part in case for part in options.only):
+                    continue
                 if key not in done:
                     time, _ = simulation.simulate(
                         program, kind, ranks, SIDE, algorithm, fan_in, options.limit

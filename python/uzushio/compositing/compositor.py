@@ -104,9 +104,12 @@ class Compositor:
         far: Depth of the background.
         fan_in: Messages that one rank gathers at a time.
         ranks_per_node: Ranks that a hybrid takes for a node, if fewer than share memory.
+        limit: Seconds that one call waits for other ranks at most, all their drawing included; 0
+            for as long as it takes.
 
     Raises:
-        ValueError: An argument makes no sense; the message says which are allowed.
+        ValueError: An argument makes no sense, and the message says which are allowed; or ranks
+            have different ones. On all ranks.
     """
 
     def __init__(
@@ -124,6 +127,7 @@ class Compositor:
         far: float = np.inf,
         fan_in: int = 16,
         ranks_per_node: int = 0,
+        limit: float = 600.0,
     ) -> None:
         if format not in _PIXELS:
             raise ValueError(f"format is {format!r}; it may be {', '.join(_PIXELS)}")
@@ -133,6 +137,7 @@ class Compositor:
         options.algorithm, options.root, options.gather = algorithm, root, gather
         options.interlace, options.frames, options.far = interlace, frames, far
         options.fan_in, options.ranks_per_node = fan_in, ranks_per_node
+        options.limit = limit
         self._dtype, self._channels = _PIXELS[format]
         self._shape = (height, width, *self._channels)
         self._comm = comm
@@ -209,7 +214,8 @@ class Compositor:
             pictures have been submitted.
 
         Raises:
-            RuntimeError: No picture is under way.
+            RuntimeError: No picture is under way; or ranks, which the message names, did not come
+                within the limit, and the compositor is of no more use.
         """
         found = self._core.finish()
         self._images.pop(0)
