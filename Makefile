@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 ENV := . tools/env.sh &&
 RANKS ?= 2
+ENGINE ?= tcp
 CXX_FILES = $$(find src include tests/cpp tests/fuzz examples -name "*.[ch]pp" -o -name "*.[ch]" 2>/dev/null)
 
 help:  ## print this
@@ -13,11 +14,8 @@ help:  ## print this
 build:  ## set up, and build and install the package into .venv
 	@tools/setup
 
-# A run that ARGS sends elsewhere, or that goes on, removes nothing.
-FRESH = $(if $(findstring --restart,$(ARGS))$(findstring out,$(ARGS)),,--overwrite)
-
-demo: build  ## run a turbulent channel on RANKS (2) ranks, about two minutes
-	$(ENV) uzushio run examples/cases/channel.yaml --ranks $(RANKS) $(FRESH) $(ARGS)
+demo: build  ## a turbulent channel on RANKS (2) ranks, drawn live; two minutes; ENGINE=inproc: by its own ranks
+	$(ENV) python tools/demo.py --ranks $(RANKS) --engine $(ENGINE) $(ARGS)
 
 test:  ## every test; ARGS go to pytest
 	@tools/setup --tests
