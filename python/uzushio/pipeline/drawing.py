@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from uzushio.errors import PipelineError
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.need import Need, Part
-from uzushio.pipeline.stream import Stream
+from uzushio.pipeline.stream import Grid, Stream
 from uzushio.raycast import Block, default_step
 from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View, VolumeLayer
 
 if TYPE_CHECKING:
+    from uzushio.render.mesh_renderer import MeshRenderer
     from uzushio.render.picture import Picture
     from uzushio.render.renderer import Renderer
 
@@ -41,7 +42,9 @@ class Drawing:
     pictures: int = 0
     notes: set[str] = field(default_factory=set)
     _need: Need | None = None
+    _by_vtk: bool = False
     _renderer: Renderer | None = None
+    _mesh_renderer: MeshRenderer | None = None
     _last: tuple[int, Picture | None] | None = None
 
     @staticmethod
@@ -54,16 +57,17 @@ class Drawing:
     def prepare(self, stream: Stream) -> Sequence[Need]:
         """Check the fields; see `Action.prepare`."""
         names = [stream.scalar(name).name for name in self.view.fields()]
-        if not names or any(isinstance(layer, MeshLayer) for layer in self.view.layers):
-            raise PipelineError("a view needs layers of the kinds slice, isosurface or volume")
+        if not names:
+            raise PipelineError("a view needs a layer that shows a field")
         grid = stream.grid_of(names[0])
         if min(grid.points.count) < 2:
             raise PipelineError(
                 f"the mesh {grid.mesh} is flat, and pictures are of meshes with two points or more "
                 "along each axis"
             )
-        if grid.coordinates is None:
-            raise PipelineError(f"the mesh {grid.mesh} is curvilinear")
+        if grid.coordinates is None or any(isinstance(n, MeshLayer) for n in self.view.layers):
+            self._need = self._meshes_need(names, grid)
+            return [self._need]
         solid = [layer for layer in self.view.layers if not isinstance(layer, SliceLayer)]
         lit = any(
             (isinstance(layer, IsosurfaceLayer) and layer.lighting)
@@ -74,6 +78,20 @@ class Drawing:
         self._need = Need(tuple(names), ghosts=int(lit), cells=True, distance=distance)
         return [self._need]
 
+    def _meshes_need(self, names: Sequence[str], grid: Grid) -> Need:
+        """What is needed where VTK draws, after a check that it can."""
+        from uzushio.render.vtk_filters import meshes_of
+
+        if grid.coordinates is None and grid.of_elements:
+            raise PipelineError(
+                f"pictures of the curvilinear mesh {grid.mesh} take fields at its vertices, and "
+                f"{names[0]} is at its elements"
+            )
+        for layer in self.view.layers:
+            meshes_of(layer, {grid.mesh: None})
+        self._by_vtk = True
+        return Need(tuple(names), cells=True)
+
     def picture(self, context: Context) -> Picture | None:
         """The picture of a step, at rank 0; made by the first that asks (collective)."""
         if self._last is None or self._last[0] != context.index:
@@ -81,24 +99,7 @@ class Drawing:
         return self._last[1]
 
     def _draw(self, context: Context) -> Picture | None:
-        assert self._need is not None
-        if self._renderer is None:
-            from uzushio.render.renderer import Renderer
-
-            self._renderer = Renderer(self.setup.comm, *self.view.size, samples=self.view.samples)
-        need, stream = self._need, context.stream
-        with context.together():
-            blocks = [_block(part) for part in context.parts(need)]
-        grid = stream.grid_of(need.fields[0])
-        assert grid.coordinates is not None
-        picture = self._renderer.picture(
-            self.view,
-            blocks,
-            grid.coordinates,
-            time=context.time,
-            step=context.index,
-            units={name: stream.quantity(name).unit for name in need.fields},
-        )
+        picture = self._meshes(context) if self._by_vtk else self._blocks(context)
         if picture is not None:
             self.pictures += 1
             self.nan += picture.nan_count
@@ -106,6 +107,42 @@ class Drawing:
                 self.setup.timings.add(f"picture: {stage}", seconds)
             self._tell(picture)
         return picture
+
+    def _about(self, context: Context) -> dict[str, Any]:
+        """What is said of a step."""
+        assert self._need is not None
+        units = {name: context.stream.quantity(name).unit for name in self._need.fields}
+        return {"time": context.time, "step": context.index, "units": units}
+
+    def _blocks(self, context: Context) -> Picture | None:
+        """By the ray caster."""
+        if self._renderer is None:
+            from uzushio.render.renderer import Renderer
+
+            self._renderer = Renderer(self.setup.comm, *self.view.size, samples=self.view.samples)
+        need = self._need
+        assert need is not None
+        with context.together():
+            blocks = [_block(part) for part in context.parts(need)]
+        domain = context.stream.grid_of(need.fields[0]).coordinates
+        assert domain is not None
+        return self._renderer.picture(self.view, blocks, domain, **self._about(context))
+
+    def _meshes(self, context: Context) -> Picture | None:
+        """By VTK."""
+        from uzushio.pipeline.vtk_view import dataset
+
+        if self._mesh_renderer is None:
+            from uzushio.render.mesh_renderer import MeshRenderer
+
+            size, samples = self.view.size, max(2, self.view.samples)
+            self._mesh_renderer = MeshRenderer(self.setup.comm, *size, samples=samples)
+        need = self._need
+        assert need is not None
+        with context.together():
+            parts = [dataset(part)[0] for part in context.parts(need) if part.cells.size]
+        mesh = context.stream.grid_of(need.fields[0]).mesh
+        return self._mesh_renderer.picture(self.view, {mesh: parts}, **self._about(context))
 
     def _tell(self, picture: Picture) -> None:
         """Say once what somebody may miss in a picture."""
@@ -121,6 +158,7 @@ class Drawing:
     def close(self) -> None:
         """Give memory back; the last call. Communicates not: the compositor goes with the run."""
         self._renderer = None
+        self._mesh_renderer = None
 
 
 def _block(part: Part) -> Block:

@@ -193,12 +193,11 @@ class View(Section):
         return self.background if isinstance(self.background, str) else self.background[0]
 
     def fields(self) -> tuple[str, ...]:
-        """Return the names of the fields that the picture needs of the blocks, each once."""
+        """Return the names of the fields that the picture needs, each once."""
         names: list[str] = []
         for layer in self.layers:
-            if isinstance(layer, MeshLayer):
-                continue
-            names.append(layer.field)
+            if not isinstance(layer, MeshLayer):
+                names.append(layer.field)
             if isinstance(layer.color, Colors) and layer.color.field:
                 names.append(layer.color.field)
         return tuple(dict.fromkeys(names))
