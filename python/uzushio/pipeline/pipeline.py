@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import time
 from collections.abc import Callable, Sequence
@@ -227,6 +228,7 @@ class Pipeline:
         conditions = [need for job in due if job.condition for need in job.condition.needs]
         needs = list(dict.fromkeys([*conditions, *(need for job in due for need in job.needs)]))
         layout = self._layout(graph, needs, step)
+        failures = self.failures
         values = StepValues(graph, layout, step, self._comm, self._inside, self._pool, self.timings)
         context = Context(step.index, step.time, step.attributes, graph.stream, self._setup, values)
         try:
@@ -240,6 +242,8 @@ class Pipeline:
                 self._run(job, context)
         finally:
             values.drop()
+            if self.failures > failures:
+                gc.collect()  # tracebacks go around in circles, and keep the step's memory
             self.busy += time.perf_counter() - began
         self.counts.bytes_read += values.bytes_read
         self.counts.used += bool(fired)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from uzushio.pipeline.context import Context
     from uzushio.pipeline.stream import Stream
+    from uzushio.pipeline.vtk_view import VtkView
 
 
 class PythonSettings(Section):
@@ -133,18 +134,9 @@ class Python(Action[PythonSettings]):
 
     def run(self, context: Context) -> None:
         """Hand the parts over."""
-        from uzushio.pipeline.vtk_view import dataset
-
-        assert self._function is not None
-        grids: dict[str, list[Any]] = {}
-        copied = 0
         with context.together():
-            for need in self._needs:
-                found = grids.setdefault(context.stream.grid_of(need.fields[0]).name, [])
-                for part in context.parts(need):
-                    made, size = dataset(part)
-                    found.append(made)
-                    copied += size
+            grids, views = self._views(context)
+        copied = sum(view.copied for view in views)
         step = PythonStep(
             context.index,
             context.time,
@@ -155,22 +147,44 @@ class Python(Action[PythonSettings]):
             copied,
             self._keep,
         )
-        del found  # the datasets are the step's alone
-        try:
-            with context.together(), context.stage("python"):
-                self._call(step)
-        finally:
-            for one in step.datasets:
-                one.Initialize()
-            self._copied += copied
+        self._copied += copied
+        with context.together(), context.stage("python"):
+            failure = self._call(step)
+            grids.clear()
+            free = [view.release() for view in views]
+            if failure is not None:
+                raise PipelineError(failure)
+            if not all(free):
+                raise PipelineError(
+                    f"{self._file} keeps arrays of step {context.index}, whose memory goes back "
+                    "to the solver; keep copies."
+                )
         self._steps += 1
 
-    def _call(self, step: PythonStep) -> None:
+    def _views(self, context: Context) -> tuple[dict[str, list[Any]], list[VtkView]]:
+        """This rank's parts as datasets, by grid; no local name keeps one of them."""
+        from uzushio.pipeline.vtk_view import VtkView
+
+        grids: dict[str, list[Any]] = {}
+        views: list[VtkView] = []
+        for need in self._needs:
+            found = grids.setdefault(context.stream.grid_of(need.fields[0]).name, [])
+            for part in context.parts(need):
+                views.append(VtkView(part))
+                found.append(views[-1].dataset)
+        return grids, views
+
+    def _call(self, step: PythonStep) -> str | None:
+        """Call the function; what it raised, in a sentence.
+
+        The exception itself would keep the function's names, and with them the solver's memory.
+        """
         assert self._function is not None
         try:
             self._function(step)
         except Exception as error:
-            raise PipelineError(f"{_told(self._file, error)}.") from error
+            return f"{_told(self._file, error)}."
+        return None
 
     def close(self) -> None:
         """Let go of what the function kept."""

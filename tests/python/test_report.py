@@ -1,0 +1,246 @@
+"""The report: one page that needs nothing else, with all that was made and what went wrong."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from uzushio.errors import OutputError
+from uzushio.report import words, write_report
+
+VOID = {"meta", "img", "source", "br"}
+
+
+class Page(HTMLParser):
+    """The page as a browser would take it apart; every tag that is opened must be closed."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(path.read_text(encoding="utf-8"))
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not {"style", "title"} & set(self.open):
+            self.text += data + "\n"
+
+    def sources(self, tag: str) -> list[str]:
+        return [str(attrs["src"]) for name, attrs in self.elements if name == tag]
+
+
+def png(path: Path, shade: int = 0) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    noise = np.random.default_rng(shade).integers(0, 255, (24, 32, 3), np.uint8)
+    Image.fromarray(noise).save(path)
+    return path
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A solver's run with a pipeline inside, and a relay."""
+    folder = tmp_path / "run"
+    png(folder / "figures/mean_profile.png")
+    summary: dict[str, Any] = {
+        "title": "Flow <over> a & b",
+        "solver": "channel",
+        "ranks": 4,
+        "step": 12000,
+        "time": 3.25,
+        "steps_done": 12000,
+        "seconds": 3723.4,
+        "seconds_per_step": 0.31,
+        "published": {
+            "stream": "flow",
+            "engine": "shm",
+            "failed": None,
+            "published": 1200,
+            "delivered": 1100,
+            "dropped": 100,
+            "seconds_waited": 0.25,
+            "peak_bytes": 3_000_000,
+            "seconds": 37.234,
+        },
+        "results": {
+            "bulk_velocity": 15.5,
+            "seconds_per_step": {"FFT": 0.2, "halo": 0.05},
+            "sent_per_step": {"halo": {"messages": 6, "bytes": 1000}},
+        },
+    }
+    (folder / "summary.json").write_text(json.dumps(summary))
+    inside = folder / "pipeline"
+    pictures = [f"pictures/eddies_{step:08d}.png" for step in range(0, 100, 10)]
+    for number, picture in enumerate(pictures):
+        png(inside / picture, number)
+    (inside / "eddies.mp4").write_bytes(b"\0\0\0\x18ftypmp42" + bytes(3000))
+    png(inside / "mean.png", 99)
+    (inside / "mean.csv").write_text("step,time,z,u\n")
+    (inside / "wall.zarr").mkdir()
+    (inside / "wall.zarr/zarr.json").write_text("{}")
+    told: dict[str, Any] = {
+        "pipeline": "pictures.yaml",
+        "title": "Eddies",
+        "steps": 100,
+        "steps_used": 10,
+        "bytes_read": 0,
+        "ranks": 4,
+        "seconds": {"picture: cast": 1.5, "write": 0.02},
+        "actions": {
+            "eddies": {
+                "runs": 10,
+                "failures": 0,
+                "error": None,
+                "seconds": 1.5,
+                "view": "eddies",
+                "files": pictures,
+                "movie": "eddies.mp4",
+            },
+            "mean": {"runs": 10, "failures": 0, "error": None, "files": ["mean.png", "mean.csv"]},
+            "wall": {
+                "runs": 10,
+                "failures": 2,
+                "error": "No <space> left.",
+                "files": ["wall.zarr"],
+            },
+        },
+    }
+    (inside / "summary.json").write_text(json.dumps(told))
+    relay = {"stream": "flow", "ranks": 1, "passed": 5_000_000_000, "most_held": 1e6}
+    (folder / "relay.json").write_text(json.dumps(relay))
+    (folder / "checkpoints").mkdir()
+    (folder / "checkpoints/summary.json").write_text("not to be looked at")
+    return folder
+
+
+def test_the_page_holds_all_that_it_shows_and_asks_the_network_for_nothing(run: Path) -> None:
+    path = write_report([run])
+    assert path == run / "report.html"
+    page = Page(path)
+    images = page.sources("img")
+    assert len(images) == 4 + 1 + 1  # pictures of ten, a plot, a figure
+    for source in [*images, *page.sources("source")]:
+        assert source.startswith("data:")
+        kind, _, content = source.partition(";base64,")
+        assert kind in ("data:image/png", "data:video/mp4")
+        assert base64.b64decode(content, validate=True)
+    newest = base64.b64encode((run / "pipeline/pictures/eddies_00000090.png").read_bytes())
+    assert images[3].endswith(newest.decode())
+    text = path.read_text()
+    assert not re.search(r"(src|href)=\"?(https?:)?//", text) and "@import" not in text
+    assert "<script" not in text and "url(" not in text
+    for tag, attributes in page.elements:
+        if tag == "a":
+            assert (run / str(attributes["href"])).exists()
+        if tag == "img":
+            assert attributes["alt"]
+
+
+def test_figures_are_words_and_what_failed_stands_above_all(run: Path) -> None:
+    page = Page(write_report([run]))
+    for piece in (
+        "Flow <over> a & b",
+        "Solver channel on 4 ranks, to step 12\u202f000, t = 3.25.",
+        "1 h 2 min",
+        "310 ms",
+        "Publishing took 1 % of the solver's wall time.",
+        "picture: cast",
+        "eddies, step 90",
+        "5 GB",
+        "wall.zarr",
+    ):
+        assert piece in page.text, piece
+    told = page.text.index("wall failed at 2 of 10 steps: No <space> left.")
+    assert told < page.text.index("Eddies")
+    assert "<over>" not in (run / "report.html").read_text()
+
+
+def test_large_files_are_linked_beside_the_page_and_the_page_may_lie_elsewhere(run: Path) -> None:
+    out = run.parent / "pages/of it/report.html"
+    page = Page(write_report([run], out, title="Another", most=2000))
+    source = page.sources("source")[0]
+    assert source == "../../run/pipeline/eddies.mp4"
+    assert (out.parent / source).exists()
+    assert "Another" in page.text
+
+
+def test_a_view_without_a_movie_shows_its_newest_picture_first_and_large(run: Path) -> None:
+    summary = run / "pipeline/summary.json"
+    told = json.loads(summary.read_text())
+    told["actions"]["eddies"]["movie"] = None
+    summary.write_text(json.dumps(told))
+    newest = base64.b64encode((run / "pipeline/pictures/eddies_00000090.png").read_bytes())
+    assert Page(write_report([run])).sources("img")[0].endswith(newest.decode())
+
+
+def test_files_that_are_gone_are_left_out(run: Path) -> None:
+    (run / "pipeline/eddies.mp4").unlink()
+    (run / "pipeline/mean.csv").unlink()
+    page = Page(write_report([run]))
+    assert page.sources("source") == []
+    assert "mean.csv" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("break_it", "sentence"),
+    [
+        (lambda run: (run / "summary.json").write_text('{"solver": '), "is not JSON .*cut off"),
+        (lambda run: (run.parent / "empty").mkdir(), "holds no summary.json: name the folder"),
+        (lambda run: None, "is not a folder"),
+    ],
+)
+def test_a_folder_that_is_none_of_ours_is_said(
+    run: Path, break_it: Callable[[Path], object], sentence: str
+) -> None:
+    break_it(run)
+    folder = run if "JSON" in sentence else run.parent / "empty"
+    with pytest.raises(OutputError, match=sentence):
+        write_report([folder])
+
+
+def test_the_command_prints_where_the_page_is(
+    run: Path, uzushio: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    done = uzushio("report", run, "--out", "page.html", "--embed", "1 kB")
+    assert (done.returncode, done.stdout.strip()) == (0, "page.html"), done.stderr
+    done = uzushio("report", run.parent / "none")
+    assert done.returncode == 1
+    assert done.stderr.endswith("none is not a folder; name the folder of a run.\n")
+    assert "unit" in uzushio("report", run, "--embed", "big").stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "text"),
+    [
+        ("seconds", 0.00012, "120 µs"),
+        ("seconds_waited", 59.94, "59.9 s"),
+        ("seconds", 61.0, "1 min 1 s"),
+        ("peak_bytes", 1.5e9, "1.5 GB"),
+        ("steps", 1234567, "1\u202f234\u202f567"),
+        ("time", 0.1 + 0.2, "0.3"),
+        ("wall_shear", -1.25e-7, "−1.25e-7"),
+        ("restarted_from", None, "–"),
+        ("x", float("nan"), "not a number"),
+    ],
+)
+def test_numbers_are_written_as_people_read_them(key: str, given: Any, text: str) -> None:
+    assert words.value(key, given) == text
