@@ -84,6 +84,15 @@ def test_a_movie_without_pictures_leaves_no_file(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_movie_of_a_run_before_is_kept_if_asked_for(tmp_path: Path) -> None:
+    for run in range(4):
+        with Movie(tmp_path / "a.mp4", keep=run < 3) as movie:
+            for n in range(run + 1):
+                movie.write(frame(n))
+    found = {file.name: len(decoded(file)) for file in tmp_path.iterdir()}
+    assert found == {"a.1.mp4": 1, "a.2.mp4": 2, "a.mp4": 4}
+
+
 KILLED = """
 import sys, time
 import numpy as np

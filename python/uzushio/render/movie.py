@@ -8,6 +8,7 @@ player and slide program takes, without encoding anew.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Sequence
 from fractions import Fraction
@@ -64,6 +65,8 @@ class Movie:
         fps: Pictures a second.
         encoder: One of `ENCODERS` by name; the first that is there if None.
         threads: Threads that encode, besides a solver that wants the processor too.
+        keep: Whether a movie that is there, of a run before a restart, say, is kept as NAME.1.mp4 or
+            with the next number that is free.
 
     Attributes:
         encoder: Name of the encoder in use.
@@ -81,6 +84,7 @@ class Movie:
         *,
         encoder: str | None = None,
         threads: int = 1,
+        keep: bool = False,
     ) -> None:
         if not 0.1 <= fps <= 240:
             raise ValueError(f"a movie has 0.1 to 240 pictures a second, not {fps:g}")
@@ -100,6 +104,8 @@ class Movie:
         self._failed = False
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            if keep and self.path.exists():
+                self.path.rename(_free_name(self.path))
             self._file = self.path.open("wb")
         except OSError as error:
             raise OutputError(f"The movie was not begun: {system_sentence(error)}") from error
@@ -225,6 +231,12 @@ class Movie:
             self._file.close()
         if not self.pictures:
             self.path.unlink(missing_ok=True)
+
+
+def _free_name(path: Path) -> Path:
+    """The path with a number before its suffix that no file has."""
+    others = (path.with_name(f"{path.stem}.{n}{path.suffix}") for n in itertools.count(1))
+    return next(other for other in others if not other.exists())
 
 
 def choose_encoder(encoders: Sequence[Encoder], name: str | None = None) -> Encoder:

@@ -31,7 +31,7 @@ class Reel:
         if self._movie is None:
             from uzushio.render.movie import Movie
 
-            self._movie = Movie(self._setup.folder / self._file, self._fps)
+            self._movie = Movie(self._setup.folder / self._file, self._fps, keep=True)
             if self._movie.remark:
                 self._setup.say(self._movie.remark)
         self._movie.write(picture)
