@@ -130,7 +130,7 @@ class Drawing:
 
     def _meshes(self, context: Context) -> Picture | None:
         """By VTK."""
-        from uzushio.pipeline.vtk_view import dataset
+        from uzushio.pipeline.vtk_view import VtkView
 
         if self._mesh_renderer is None:
             from uzushio.render.mesh_renderer import MeshRenderer
@@ -140,9 +140,15 @@ class Drawing:
         need = self._need
         assert need is not None
         with context.together():
-            parts = [dataset(part)[0] for part in context.parts(need) if part.cells.size]
+            views = [VtkView(part) for part in context.parts(need) if part.cells.size]
         mesh = context.stream.grid_of(need.fields[0]).mesh
-        return self._mesh_renderer.picture(self.view, {mesh: parts}, **self._about(context))
+        try:
+            parts = {mesh: [view.dataset for view in views]}
+            return self._mesh_renderer.picture(self.view, parts, **self._about(context))
+        finally:
+            parts.clear()
+            for view in views:
+                view.release()
 
     def _tell(self, picture: Picture) -> None:
         """Say once what somebody may miss in a picture."""
