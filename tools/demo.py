@@ -176,7 +176,7 @@ class Demo:
                 # What failed first is said by name; the others follow it.
                 part = failed[0]
                 said = f": {part.errors[-1]}" if part.errors else ""
-                print(f"The {part.name} ended with status {part.process.returncode}{said}")
+                print(f"The {part.name} {_how(part.process.returncode)}{said}")
                 return 1
             if self.asked:
                 return 128 + self.asked
@@ -199,6 +199,13 @@ class Demo:
             timeout=120,
         )
         return page.resolve() if done.returncode == 0 else None
+
+
+def _how(status: int) -> str:
+    """How a process ended."""
+    if status < 0:
+        return f"was killed by {signal.Signals(-status).name}; the others were asked to leave"
+    return f"ended with status {status}; the others were asked to leave"
 
 
 def main() -> int:

@@ -6,10 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pipeline_case import Flow, Lines, grab, stretched
+from mpi4py import MPI
+from PIL import Image
+from pipeline_case import Flow, Grab, Lines, grab, stretched
 
-from uzushio.errors import PipelineError
+from uzushio import staging
 from uzushio.pipeline import stencils
+from uzushio.pipeline.model import load
+from uzushio.pipeline.pipeline import Pipeline
 
 LINES: Lines = (stretched(9, -1.0, 1.0), stretched(8, 0.0, 2.0, 0.9), stretched(11, 0.0, 3.0, 1.6))
 ALL = """\
@@ -146,6 +150,48 @@ def test_a_mesh_of_one_or_two_points_along_an_axis_is_no_trouble(tmp_path: Path)
     np.testing.assert_allclose(omega[..., :2], 0, atol=1e-12)
 
 
+def annulus(folder: Path, text: str) -> None:
+    """Solid-body rotation on a mesh around a pipe, as coordinates of its own say."""
+    radius, angle, height = stretched(7, 1.0, 2.0), np.linspace(0.0, 3.0, 13), np.linspace(0, 1, 5)
+    z, a, r = np.meshgrid(height, angle, radius, indexing="ij")
+    corners = np.stack([r * np.cos(a), r * np.sin(a), z + 0.1 * r * a], axis=-1)
+    (folder / "p.yaml").write_text(text)
+    pipeline = Pipeline(load(folder / "p.yaml"), MPI.COMM_SELF, folder / "out", print, inside=True)
+    with staging.open("annulus", MPI.COMM_SELF, {"engine": "inproc"}) as writer:
+        writer.on_step(pipeline.step)
+        writer.curvilinear_mesh("pipe", (4, 12, 6), "corners")
+        writer.field("u", "pipe", "vertex")
+        writer.field("v", "pipe", "vertex")
+        writer.field("w", "pipe", "vertex")
+        writer.block(0, "pipe", (4, 12, 6))
+        with writer.step(0, 0.0):
+            writer.put("corners", corners)
+            writer.put("u", -3.0 * corners[..., 1])
+            writer.put("v", 3.0 * corners[..., 0])
+            writer.put("w", 0.5 * corners[..., 2])
+    pipeline.finish()
+    pipeline.close()
+    assert pipeline.failures == 0, pipeline.summary()
+
+
+def test_on_a_curvilinear_mesh_derivatives_are_those_by_its_coordinates(tmp_path: Path) -> None:
+    annulus(tmp_path, f"sources:\n{ALL}\nactions:\n- {{grab: {{fields: [q, omega, div]}}}}\n")
+    np.testing.assert_allclose(Grab.found["q", 0], 9.0 - 0.5 * 0.25, rtol=1e-11)
+    omega = Grab.found["omega", 0]
+    np.testing.assert_allclose(omega, np.broadcast_to([0, 0, 6], omega.shape), atol=1e-11)
+    np.testing.assert_allclose(Grab.found["div", 0], 0.5, rtol=1e-10)
+
+
+def test_a_curvilinear_mesh_is_drawn_by_vtk(tmp_path: Path) -> None:
+    text = """\
+actions:
+- slice: {field: u, normal: z, at: 0.7, view: {size: [96, 72], camera: top, axes: false}}
+"""
+    annulus(tmp_path, text)
+    pixels = np.asarray(Image.open(tmp_path / "out/pictures/slice_u_00000000.png"))
+    assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 50
+
+
 @pytest.mark.parametrize(
     ("sources", "sentence"),
     [
@@ -181,4 +227,3 @@ def test_stencils_of_parts_are_those_of_the_whole() -> None:
     table = whole.table(5 + 3, 6, first)
     np.testing.assert_array_equal(table[0], np.arange(6))
     np.testing.assert_array_equal(table[1], whole.weights[:, 3:9])
-    assert isinstance(PipelineError("x"), RuntimeError)
