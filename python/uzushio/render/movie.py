@@ -65,8 +65,8 @@ class Movie:
         fps: Pictures a second.
         encoder: One of `ENCODERS` by name; the first that is there if None.
         threads: Threads that encode, besides a solver that wants the processor too.
-        keep: Whether a movie that is there, of a run before a restart, say, is kept as NAME.1.mp4 or
-            with the next number that is free.
+        keep: Whether a movie that is there, of a run before a restart, say, is kept as NAME.1.mp4
+            or with the next number that is free.
 
     Attributes:
         encoder: Name of the encoder in use.
