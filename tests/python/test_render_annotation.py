@@ -234,6 +234,17 @@ def axes_texts(about: Caption, annotator: Annotator) -> list[Rectangle]:
     ]
 
 
+def test_legends_call_fields_as_the_view_says_or_the_caller_or_the_field() -> None:
+    about = caption((640, 480), "front", many=True)
+    about.labels = {"u": "velocity", "q": "Q", "p": "pressure"}
+    assert [entry.label for entry in about.entries()] == [
+        "streamwise velocity fluctuation",
+        "Q",
+        "pressure",
+    ]
+    assert list(about.limits()) == ["streamwise velocity fluctuation", "pressure"]
+
+
 def test_legends_stand_below_each_other() -> None:
     about = caption((1280, 720), "front", many=True)
     column = Rectangle(1000, 1250, 40, 700)

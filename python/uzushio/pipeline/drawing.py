@@ -111,8 +111,13 @@ class Drawing:
     def _about(self, context: Context) -> dict[str, Any]:
         """What is said of a step."""
         assert self._need is not None
-        units = {name: context.stream.quantity(name).unit for name in self._need.fields}
-        return {"time": context.time, "step": context.index, "units": units}
+        found = {name: context.stream.quantity(name) for name in self._need.fields}
+        return {
+            "time": context.time,
+            "step": context.index,
+            "units": {name: quantity.unit for name, quantity in found.items()},
+            "labels": {n: q.description for n, q in found.items() if q.derived and q.description},
+        }
 
     def _blocks(self, context: Context) -> Picture | None:
         """By the ray caster."""

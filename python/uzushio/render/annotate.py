@@ -38,6 +38,7 @@ class Caption:
         time: Of the step.
         step: Its number.
         units: Of fields by name.
+        labels: What legends call fields, by name, where the view does not say.
         scales: Of the coloured layers, by their number in the view.
         camera: From where; set when the scales are known.
         nan: Whether values that are no numbers were drawn.
@@ -48,6 +49,7 @@ class Caption:
     time: float = 0.0
     step: int = 0
     units: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
     scales: dict[int, Scale] = field(default_factory=dict)
     camera: Camera = field(init=False)
     nan: bool = False
@@ -60,7 +62,8 @@ class Caption:
                 found.append(self._bar(self.scales[number]))
             elif isinstance(layer, IsosurfaceLayer) and isinstance(layer.color, str):
                 unit = self.units.get(layer.field, "")
-                found.append(Patch(layer.field, unit, layer.values, layer.color))
+                label = self.labels.get(layer.field, layer.field)
+                found.append(Patch(label, unit, layer.values, layer.color))
         if self.nan:
             colors = [scale.colors.nan for scale in self.scales.values()]
             found += [Patch("not a number", "", (), color) for color in dict.fromkeys(colors)]
@@ -68,7 +71,10 @@ class Caption:
 
     def limits(self) -> dict[str, tuple[float, float]]:
         """The limits of the colours by label."""
-        return {s.colors.label or s.field: s.limits for s in self.scales.values()}
+        return {self._label(s): s.limits for s in self.scales.values()}
+
+    def _label(self, scale: Scale) -> str:
+        return scale.colors.label or self.labels.get(scale.field, scale.field)
 
     def _bar(self, scale: Scale) -> Bar:
         lo, hi = scale.limits
@@ -76,7 +82,7 @@ class Caption:
         pointed = scale.values[0] < lo - slack, scale.values[1] > hi + slack
         colors = scale.colors
         unit = self.units.get(scale.field, "") if colors.unit is None else colors.unit
-        return Bar(colors.label or scale.field, unit, colors, scale.limits, pointed)
+        return Bar(self._label(scale), unit, colors, scale.limits, pointed)
 
 
 class Annotator:

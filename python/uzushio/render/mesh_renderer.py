@@ -102,6 +102,7 @@ class MeshRenderer:
         time: float = 0.0,
         step: int = 0,
         units: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> Picture | None:
         """Make a picture; at the root it is returned, elsewhere None.
 
@@ -114,6 +115,7 @@ class MeshRenderer:
             time: Of the step.
             step: Its number.
             units: Of fields by name, for legends that have none of their own.
+            labels: What legends call fields, by name, where the view does not say.
 
         Raises:
             RenderError: On all ranks, with one sentence: a field is missing, say.
@@ -125,7 +127,7 @@ class MeshRenderer:
                 mine = _extent([mesh for meshes in data for mesh in meshes])
             extent = _box(self._least(mine))
             with together(self._comm):
-                caption = Caption(view, bounds or extent, time, step, dict(units or {}))
+                caption = Caption(view, bounds or extent, time, step, units or {}, labels or {})
                 found = [
                     surfaces(layer, meshes, caption.bounds)
                     for layer, meshes in zip(view.layers, data, strict=True)

@@ -134,6 +134,7 @@ class Renderer:
         time: float = 0.0,
         step: int = 0,
         units: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> Picture | None:
         """Make a picture; at the root it is returned, elsewhere None.
 
@@ -145,11 +146,12 @@ class Renderer:
             time: Of the step.
             step: Its number.
             units: Of fields by name, for legends that have none of their own.
+            labels: What legends call fields, by name, where the view does not say.
 
         Raises:
             RenderError: On all ranks, with one sentence: a field is missing, say.
         """
-        self.submit(view, blocks, domain, time=time, step=step, units=units)
+        self.submit(view, blocks, domain, time=time, step=step, units=units, labels=labels)
         return self.finish()
 
     def submit(
@@ -161,12 +163,13 @@ class Renderer:
         time: float = 0.0,
         step: int = 0,
         units: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         """Begin a picture: draw, and hand over to the compositor. The arguments are `picture`'s.
 
         The blocks are not looked at any more when it returns.
         """
-        caption = Caption(view, bounds_of(domain), time=time, step=step, units=dict(units or {}))
+        caption = Caption(view, bounds_of(domain), time, step, units or {}, labels or {})
         frame = _Frame(caption, 0)
         with frame.seconds.stage("prepare"):
             with together(self._comm):
