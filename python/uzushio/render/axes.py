@@ -135,7 +135,7 @@ def _outline(
         outward = np.array([end[1] - start[1], start[0] - end[0]]) / length
         if outward @ ((start + end) / 2 - middle) < 0:
             outward = -outward
-        score = float(outward[1] - 0.6 * outward[0])
+        score = float(outward[1] - 0.25 * outward[0])
         if best is None or score > best[0]:
             best = score, _Edge(begin, outward, length)
     return best[1] if best else None
