@@ -258,6 +258,14 @@ def test_legends_stand_below_each_other() -> None:
     assert max(m.rectangle.right for m in marks) <= column.right + 2
 
 
+def test_many_legends_are_written_smaller() -> None:
+    column = Rectangle(300, 420, 30, 290)
+    bars = [legend.Bar(f"field {n}", "Pa", Colors(), (0.0, 1.0), (True, True)) for n in range(4)]
+    marks = legend.draw(bars, column, 12, "black", Typeface())
+    assert max(m.rectangle.bottom for m in marks) <= column.bottom + 2
+    assert len([m for m in marks if m.color.ndim == 3]) == 4
+
+
 def test_a_bar_shows_its_colours_from_bottom_to_top_and_points_where_values_go_beyond() -> None:
     colors = Colors(map=("blue", "red"), above="lime", below="black")
     column = Rectangle(10, 200, 10, 300)

@@ -15,13 +15,14 @@ from uzushio.render.marks import Mark
 from uzushio.render.ticks import number, ticks
 from uzushio.render.typeface import Typeface, typeset
 
-#: Lengths in heights of the letters.
+#: Lengths in heights of the letters, but for `LEAST`.
 LINE = 1.35  # from one line of text to the next
 BAR_WIDTH = 1.15
 GAP = 0.45
 NARROW, WIDE = 8.5, 15.0  # of the column
-SHORT, TALL = 5.0, 20.0  # of a bar
+SHORT, TALL = 4.5, 20.0  # of a bar
 APART = 1.7  # between legends
+LEAST = 7  # height of letters in pixels
 ABOVE, BELOW = 0.5, 0.35  # of a bar
 
 
@@ -70,20 +71,20 @@ def column_width(entries: Sequence[Entry], em: float) -> float:
 def draw(
     entries: Sequence[Entry], column: Rectangle, em: int, ink: str, face: Typeface
 ) -> list[Mark]:
-    """Draw legends below each other in the middle of a column."""
-    headings = [
-        face.wrapped(heading(entry.label, entry.unit), em, column.width, 3)
-        if isinstance(entry, Bar)
-        else face.wrapped(_surface(entry), em, column.width - em * (BAR_WIDTH + GAP), 3)
-        for entry in entries
-    ]
-    text = sum(len(lines) for lines in headings) * LINE * em
-    text += (len(entries) - 1) * APART * em
-    bars = [entry for entry in entries if isinstance(entry, Bar)]
-    extra = len(bars) * (ABOVE + BELOW) * em
-    room = (column.height - text - extra) / max(1, len(bars))
-    tall = min(max(room, SHORT * em), TALL * em)
-    used = text + extra + tall * len(bars)
+    """Draw legends below each other in the middle of a column.
+
+    Where there are too many for its height their letters are smaller, down to `LEAST`.
+    """
+    while True:
+        headings = [_heading(entry, em, column.width, face) for entry in entries]
+        bars = sum(isinstance(entry, Bar) for entry in entries)
+        rest = sum(len(lines) for lines in headings) * LINE * em
+        rest += ((len(entries) - 1) * APART + bars * (ABOVE + BELOW)) * em
+        tall = min(max((column.height - rest) / max(1, bars), SHORT * em), TALL * em)
+        used = rest + tall * bars
+        if used <= column.height or em <= LEAST:
+            break
+        em -= 1
     y = column.top + max(0.0, (column.height - used) / 2)
     drawn: list[Mark] = []
     for entry, lines in zip(entries, headings, strict=True):
@@ -100,6 +101,13 @@ def draw(
             y += tall + BELOW * em
         y += APART * em
     return drawn
+
+
+def _heading(entry: Entry, em: int, width: float, face: Typeface) -> list[str]:
+    """The lines above a bar, or beside a patch."""
+    if isinstance(entry, Bar):
+        return face.wrapped(heading(entry.label, entry.unit), em, width, 3)
+    return face.wrapped(_surface(entry), em, width - em * (BAR_WIDTH + GAP), 3)
 
 
 def _surface(patch: Patch) -> str:
