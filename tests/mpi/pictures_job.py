@@ -8,6 +8,7 @@ FOLDER/PART.RANKS.NAME.npy, and what is said as FOLDER/PART.RANKS.txt.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from uzushio.render import (
     VolumeLayer,
     ghosts,
 )
+from uzushio.render.vtk_window import window_class
 
 comm, part = MPI.COMM_WORLD, ""
 folder = Path(sys.argv[1])
@@ -113,6 +115,21 @@ def pictures() -> None:
             for name, view in VIEWS.items():
                 picture = renderer.picture(view, mine(), DOMAIN, time=0.5, step=3)
                 save(f"{pixels}.{name}", picture)
+    with Renderer(comm, *SIZE, samples=2, root=0) as renderer:
+        save("smooth.back", renderer.picture(VIEWS["back"], mine(), DOMAIN, time=0.5, step=3))
+
+
+def no_screen() -> None:
+    """Without graphics libraries all ranks say so."""
+    os.environ["__EGL_VENDOR_LIBRARY_FILENAMES"] = "/nowhere.json"
+    window_class.cache_clear()
+    try:
+        MeshRenderer(comm, *SIZE)
+    except RenderError as error:
+        said = comm.allgather(str(error))
+        assert len(set(said)) == 1
+        if comm.rank == 0:
+            say(said[0])
 
 
 def several() -> None:
@@ -224,6 +241,7 @@ PARTS = {
     "notes": notes,
     "errors": errors,
     "meshes": meshes,
+    "no_screen": no_screen,
 }
 for wish in sys.argv[2:]:
     part, ranks = wish.split(":")

@@ -14,7 +14,7 @@ VIEWS = ("all", "back", "oblique", "inside")
 
 #: Parts of the job, and by how many of its ranks each is done.
 WISHES = ("slabs:1", "slabs:2", "slabs:3", "slabs:4", "apart:3", "empty:2")
-WISHES += ("several:2", "notes:3", "errors:3", "meshes:1", "meshes:3")
+WISHES += ("several:2", "notes:3", "errors:3", "meshes:1", "meshes:3", "no_screen:2")
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +46,9 @@ def test_pictures_do_not_depend_on_which_rank_has_what(made: Path, part: str, ra
             one, many = loaded(made, "slabs", 1, name), loaded(made, part, ranks, name)
             assert len(np.unique(one.reshape(-1, 3), axis=0)) > 50, "there is something to see"
             assert np.abs(one - many).max() <= bound, name
+    smooth, sharp = (loaded(made, part, ranks, f"{kind}.back") for kind in ("smooth", "rgba8"))
+    assert np.abs(smooth - loaded(made, "slabs", 1, "smooth.back")).max() <= 2
+    assert (smooth != sharp).any() and np.abs(smooth - sharp).mean() < 3
 
 
 def test_pictures_under_way_are_those_made_one_by_one(made: Path) -> None:
@@ -76,6 +79,11 @@ def test_mistakes_are_one_sentence_on_all_ranks(made: Path) -> None:
         assert sentence in line and line.endswith(".")
     after, before = (loaded(made, "errors", 3, "after"), loaded(made, "slabs", 1, "rgba8.back"))
     assert np.abs(after - before).max() <= 2
+
+
+def test_without_graphics_libraries_all_ranks_say_what_to_install(made: Path) -> None:
+    said = (made / "no_screen.2.txt").read_text()
+    assert "libegl1 libgl1-mesa-dri" in said and said.count("\n") == 1
 
 
 def test_parts_of_a_mesh_make_the_picture_of_the_whole(made: Path) -> None:
