@@ -221,8 +221,9 @@ class Movie:
         self.pictures += 1
 
     def _give_up(self) -> None:
-        """Leave the file with the pictures that are whole in it."""
+        """Leave the file with the pictures that are whole in it: the last one was not yet."""
         self._failed = True
+        self.pictures = max(0, self.pictures - 1)
         with contextlib.suppress(OSError, ValueError):  # closed is fine too
             self._file.flush()
         with contextlib.suppress(OSError):
