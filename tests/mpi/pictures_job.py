@@ -154,6 +154,14 @@ def notes() -> None:
         picture = renderer.picture(view, blocks, DOMAIN)
         if picture is not None:
             say(*picture.notes)
+        clear = ((0, 0), (1, 0))
+        for limits in ((-2, 2), (-0.5, 0.5)):
+            colors = Colors(limits=limits, above="lime")
+            view = View(layers=[VolumeLayer(field="u", color=colors, opacity=clear)])
+            picture = renderer.picture(view, blocks, DOMAIN)
+            if picture is not None:
+                lime = (picture.pixels == (0, 255, 0)).all(axis=2).sum()
+                say("the legend is", "pointed" if lime else "plain")
         last = comm.rank == comm.size - 1
         if last:
             blocks = [

@@ -63,6 +63,7 @@ def test_pictures_under_way_are_those_made_one_by_one(made: Path) -> None:
 def test_what_is_missing_in_a_picture_is_said(made: Path) -> None:
     said = (made / "notes.3.txt").read_text()
     assert "There is no surface of q = 10⁶, 2·10⁶: it lies between" in said
+    assert "the legend is plain\nthe legend is pointed" in said
     assert "NaN is seen and counted" in said
 
 

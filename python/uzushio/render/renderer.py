@@ -20,7 +20,7 @@ from uzushio.render.limits import NOTHING, LimitTracker, Range
 from uzushio.render.picture import Picture
 from uzushio.render.ticks import number as in_words
 from uzushio.render.together import Timings, minimum, together
-from uzushio.render.view import IsosurfaceLayer, MeshLayer, View
+from uzushio.render.view import IsosurfaceLayer, MeshLayer, View, VolumeLayer
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -285,6 +285,9 @@ class Renderer:
         """The root's picture of what was composited."""
         caption = frame.caption
         caption.nan = frame.nan_count > 0
+        for n, scale in caption.scales.items():  # what the ray caster saw of a volume in passing
+            if isinstance(caption.view.layers[n], VolumeLayer) and n in frame.ranges:
+                caption.scales[n] = dataclasses.replace(scale, values=frame.ranges[n])
         with frame.seconds.stage("annotate"):
             image = None if frame.image is None else averaged(frame.image, self._samples)
             pixels = self._annotator.finished(image, caption)
