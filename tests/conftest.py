@@ -62,6 +62,10 @@ def job_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[s
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "OMPI_MCA_osc": "^ucx",
+        # Ranks share cores, with those of other jobs too: who waits lets others run. A run
+        # on two ranks takes half as long on a machine that does other work.
+        "OMPI_MCA_mpi_yield_when_idle": "1",
+        "PRTE_MCA_hwloc_default_binding_policy": "none",
         "OMP_NUM_THREADS": "1",
         "COLUMNS": "200",
     }
@@ -105,6 +109,10 @@ def start(job_environment: dict[str, str], tmp_path: Path) -> Iterator[Callable[
         if job.poll() is None:
             os.killpg(job.pid, signal.SIGKILL)
             job.wait()
+    # What a killed launcher leaves is in the way of a later one that gets its number.
+    for left in Path(job_environment["TMPDIR"]).glob("ompi.[0-9]*"):
+        if not Path("/proc", left.suffix[1:]).exists():
+            shutil.rmtree(left, ignore_errors=True)
 
 
 @pytest.fixture
@@ -209,6 +217,41 @@ class Side:
         return "\n".join([*lines, self.errors[-4000:]])
 
 
+def _ranks_below(job: subprocess.Popen[str], ranks: int, limit: float = 60.0) -> list[int]:
+    """The processes of the ranks that a launcher has started, once all are there."""
+    deadline = time.monotonic() + limit
+    while True:
+        found = {
+            rank: pid
+            for pid in family(job.pid)
+            if (rank := _environment(pid).get("PMIX_RANK")) is not None
+        }
+        if len(found) == ranks:
+            return [found[str(rank)] for rank in range(ranks)]
+        if time.monotonic() > deadline:
+            os.killpg(job.pid, signal.SIGKILL)
+            pytest.fail(f"not {ranks} ranks within {limit} s:\n{job.communicate()}")
+        time.sleep(0.02)
+
+
+def family(pid: int) -> list[int]:
+    """A process and all below it."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return [pid]
+    return [pid, *(one for child in children for one in family(int(child)))]
+
+
+def _environment(pid: int) -> dict[str, str]:
+    """What a process was started with; nothing if it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/environ").read_text(errors="replace")
+    except OSError:
+        return {}
+    return dict(entry.split("=", 1) for entry in text.split("\0") if "=" in entry)
+
+
 def _stopped(pid: int) -> bool:
     """Whether all threads of a process have stopped, which takes a moment, or it has ended."""
     try:
@@ -260,12 +303,15 @@ class Sides:
         job = self._start(mpiexec, "--oversubscribe", "--bind-to", "none", *words)
         return [Side(self.folder, name, ranks, job) for ranks, _, name, _ in programs]
 
-    def relay(self, name: str, source: str, target: str) -> Side:
+    def relay(self, name: str, source: str, target: str, ranks: int = 1) -> Side:
         """The command line's relay."""
         words = ["-m", "uzushio", "relay", "--from", source, "--to", target]
-        job = self._start(sys.executable, *words)
-        (self.folder / f"{name}.0.log").write_text(json.dumps(["pid", job.pid]) + "\n")
-        return Side(self.folder, name, 1, job)
+        job = self._start(sys.executable, *words, *(["--ranks", ranks] if ranks > 1 else []))
+        pids = [job.pid] if ranks == 1 else _ranks_below(job, ranks)
+        for rank, pid in enumerate(pids):
+            log = self.folder / f"{name}.{rank}.log"
+            log.write_text(json.dumps(["pid", pid]) + "\n")
+        return Side(self.folder, name, ranks, job)
 
     def end(self) -> None:
         """Kill what is left."""

@@ -219,11 +219,16 @@ def options(example: Example, **changed: str) -> str:
     for key, value in changed.items():
         text, times = re.subn(rf"(?m)^( *{key}: *).*$", rf"\g<1>{value}", text)
         assert times == 1, f"{key} is a line of its own in staging.yaml"
-    return text + "wait_for_readers: 1\n"
+    return text if changed.get("engine") == "file" else text + "wait_for_readers: 1\n"
 
 
-@pytest.mark.parametrize("engine", ["shm", "tcp"])
-@pytest.mark.parametrize("example", SOLVERS, ids=lambda example: example.folder)
+CASES = [(example, engine) for example in SOLVERS for engine in ("shm", "tcp", "file")]
+CASES += [(SOLVERS[3], "adios2")]
+
+
+@pytest.mark.parametrize(
+    ("example", "engine"), CASES, ids=lambda one: one.folder if isinstance(one, Example) else one
+)
 def test_a_reader_sees_the_exact_solution_of_each_solver(
     example: Example,
     engine: str,
@@ -231,9 +236,11 @@ def test_a_reader_sees_the_exact_solution_of_each_solver(
     on_ranks: Callable[..., subprocess.Popen[str]],
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "staging.yaml").write_text(options(example, engine=engine))
+    # SST keeps no newest step for who is late.
+    every = {"policy": "block"} if engine == "adios2" else {}
+    (tmp_path / "staging.yaml").write_text(options(example, engine=engine, **every))
     job = on_ranks(2, *executable(example), *example.arguments)
-    contact = tmp_path / f"{example.name}.contact"
+    contact = tmp_path / f"{example.name}.{'zarr' if engine == 'file' else 'contact'}"
     seen = []
     for step in steps_of(staging.attach(contact, attach_limit=60, step_limit=60)):
         example.check(step)
@@ -241,6 +248,17 @@ def test_a_reader_sees_the_exact_solution_of_each_solver(
     finished(job)
     assert seen == sorted(set(seen))
     assert seen[-1] == example.steps, "the last step is for whoever is there"
+
+
+def test_without_work_inside_its_steps_the_engine_inproc_costs_a_solver_nothing(
+    executable: Callable[[Example], list[object]],
+    on_ranks: Callable[..., subprocess.Popen[str]],
+    tmp_path: Path,
+) -> None:
+    wave = SOLVERS[3]
+    (tmp_path / "staging.yaml").write_text("engine: inproc\n")
+    assert "as it must be" in finished(on_ranks(2, *executable(wave), *wave.arguments))
+    assert [path.name for path in tmp_path.iterdir()] == ["staging.yaml"]
 
 
 def test_a_file_that_the_environment_names_takes_the_place_of_the_examples(

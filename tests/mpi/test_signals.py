@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Run, wait
+from conftest import Run, family, wait
 from heat_solver import exact
 from mpi4py import MPI
 
@@ -96,15 +96,6 @@ def test_a_second_signal_ends_the_run_at_once(start: Start, case: Path, tmp_path
     assert done.returncode == 128 + signal.SIGINT
     assert time.monotonic() - began < 2.5, "it waited for the end of the step"
     assert checkpoint.newest(tmp_path / "run") is None
-
-
-def family(pid: int) -> list[int]:
-    """A process and all below it."""
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return [pid]
-    return [pid, *(one for child in children for one in family(int(child)))]
 
 
 def gone(pid: int) -> bool:

@@ -14,28 +14,34 @@ from staging_cases import KILLS, LIMIT, SEED, options
 
 
 class Chain:
-    """A writer, two relays and readers, of which any part can be started when the test likes."""
+    """A writer, two relays and readers, of which any part can be started when the test likes.
 
-    def __init__(self, sides: Sides, **more: Any) -> None:
+    The writer may have several ranks, and so may the first relay.
+    """
+
+    def __init__(
+        self, sides: Sides, engine: str = "shm", ranks: int = 1, relays: int = 1, **more: Any
+    ) -> None:
         self.sides, self.folder = sides, sides.folder
+        self._ranks, self._relays = ranks, relays
         self.contacts = [str(self.folder / f"{name}.contact") for name in ("flow", "one", "two")]
         self.stop = self.folder / "stop"
-        self._flow = {"flow": options(self.folder, "shm", checksums=True, **more)}
+        self._flow = {"flow": options(self.folder, engine, checksums=True, **more)}
         self._count = itertools.count()
 
     def writer(self) -> Side:
-        return self.sides.process(
-            "write",
-            f"writer{next(self._count)}",
-            streams=self._flow,
-            stop=str(self.stop),
-            pace=0.01,
-        )
+        name, act = f"writer{next(self._count)}", "write"
+        told: dict[str, Any] = {"streams": self._flow, "stop": str(self.stop), "pace": 0.01}
+        if self._ranks == 1:
+            return self.sides.process(act, name, **told)
+        return self.sides.job(self._ranks, act, name, **told)
 
     def relay(self, place: int) -> Side:
         """The first (0) or the second."""
         return self.sides.relay(
-            f"relay{place}-{next(self._count)}", *self.contacts[place : place + 2]
+            f"relay{place}-{next(self._count)}",
+            *self.contacts[place : place + 2],
+            ranks=1 if place else self._relays,
         )
 
     def reader(self, act: str = "follow", behind: int = 2, **more: Any) -> Side:
@@ -129,6 +135,64 @@ def test_a_killed_relay_is_gone_for_its_readers_and_lets_go_of_what_they_held(
     assert later.ended() == 0, later.account()
     result = chain.end(writer)
     assert result["longest"] < LIMIT, "steps are freed by the broken connection, not by the limit"
+    assert result["dropped"] == 0
+
+
+@pytest.mark.parametrize(("rank", "acts"), [(0, ["waiting", "reading"]), (1, ["holding"])])
+def test_a_relay_of_several_ranks_ends_with_any_of_them(
+    sides: Sides, rank: int, acts: list[str]
+) -> None:
+    """Its launcher ends it, its readers get PeerGone, and what comes in its place goes on."""
+    chain = Chain(sides, engine="tcp", ranks=2, relays=2)
+    writer, dice = chain.writer(), random.Random(f"{SEED} {rank}")
+    for kill, act in enumerate(acts):
+        relay = chain.relay(0)
+        readers = [chain.reader(one, behind=1, answer_limit=20.0) for one in (act, "follow")]
+        for reader, sign in zip(readers, ["ready", "whole"], strict=True):
+            reader.hear(sign)
+        moment = dice.uniform(0.0, 0.05)
+        print(f"seed {SEED}, {kill}: {act}, {moment:.4f} s")
+        time.sleep(moment)
+        relay.signal(signal.SIGKILL, [rank])
+        assert relay.ended() != 0
+        for reader in readers:
+            assert reader.ended() == 3, reader.account()
+            assert reader.hear("error")[0] == "PeerGone", reader.account()
+            assert not reader.values("torn")
+    result = chain.end(writer)
+    assert result["longest"] < LIMIT, "steps are freed by the broken connection, not by the limit"
+    assert result["dropped"] == 0
+
+
+def test_a_relay_of_several_ranks_outlives_readers_and_writers_over_tcp(sides: Sides) -> None:
+    """Killed are readers, jobs of two readers, and single ranks of the writer."""
+    chain = Chain(sides, engine="tcp", ranks=2, relays=2)
+    writer, dice = chain.writer(), random.Random(SEED)
+    chain.relay(0)
+    chain.relay(1)
+    for kill, act in enumerate(["waiting", "reading", "holding"]):
+        behind = 1 + kill % 2
+        reader, other = chain.reader(act, behind), chain.reader(behind=behind, answer_limit=20.0)
+        reader.hear("ready")
+        other.hear("whole")
+        moment = dice.uniform(0.0, 0.05)
+        print(f"seed {SEED}, {kill}: {act} behind {behind}, {moment:.4f} s")
+        time.sleep(moment)
+        reader.kill()
+        other.more("whole", 3)
+        writer.signal(signal.SIGKILL, [kill % 2])
+        assert writer.ended() != 0
+        began = time.monotonic()
+        assert other.ended() == 3, other.account()
+        assert other.hear("error")[0] == "PeerGone", other.account()
+        assert time.monotonic() - began < 20.0
+        assert not other.values("torn")
+        writer = chain.writer()
+    later = chain.sides.job(2, "follow", "later", contact=chain.contacts[2], steps=3)
+    assert later.ended() == 0, later.account()
+    assert len(later.values("whole")) == 3
+    result = chain.end(writer)
+    assert result["longest"] < LIMIT
     assert result["dropped"] == 0
 
 
