@@ -15,34 +15,14 @@
 #include "staging/run_cursor.hpp"
 #include "staging/select.hpp"
 #include "staging/share.hpp"
+#include "support/dice.hpp"
 
 namespace uzushio::staging {
 namespace {
 
-using Random = std::mt19937_64;
-
-std::int64_t draw(Random& random, std::int64_t least, std::int64_t most) {
-    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
-}
-
-/// Cut a box at random places into `parts` boxes.
-std::vector<Box> cut(Random& random, const Box& box, int parts) {
-    std::vector<Box> boxes{box};
-    for (int attempt = 0; static_cast<int>(boxes.size()) < parts && attempt < 10 * parts;
-         ++attempt) {
-        const auto which = static_cast<std::size_t>(draw(random, 0, std::ssize(boxes) - 1));
-        const auto axis = static_cast<std::size_t>(draw(random, 0, 2));
-        Box upper = boxes[which];
-        if (upper.count[axis] < 2)
-            continue;
-        const std::int64_t size = draw(random, 1, upper.count[axis] - 1);
-        boxes[which].count[axis] = size;
-        upper.start[axis] += size;
-        upper.count[axis] -= size;
-        boxes.push_back(upper);
-    }
-    return boxes;
-}
+using dice::cut;
+using dice::draw;
+using dice::Random;
 
 /// A step, and the memory of each of its ranks.
 struct World {
@@ -125,7 +105,7 @@ World random_world(Random& random, bool complete, bool spoil_ghosts) {
                                {}});
     const auto ranks = static_cast<std::uint32_t>(draw(random, 1, 5));
     std::vector<std::uint64_t> used(ranks, 0);
-    for (const Box& box : cut(random, domain, static_cast<int>(draw(random, 1, 20)))) {
+    for (const Box& box : cut(random, domain, draw(random, 1, 20))) {
         Block block = Block::with_elements(box);
         block.id = step.blocks.size();
         block.rank = static_cast<std::uint32_t>(draw(random, 0, ranks - 1));

@@ -1,10 +1,9 @@
 // ranks: 1 2 4
+// What a step is made of: its memory, its table, its checksums.
 #include <gtest/gtest.h>
-#include <mpi.h>
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <random>
 #include <set>
@@ -16,134 +15,11 @@
 #include "staging/copy.hpp"
 #include "staging/message_codec.hpp"
 #include "staging/queue_timeout.hpp"
-#include "staging/slots/heap_segment.hpp"
-#include "staging/slots/slot_engine.hpp"
 #include "staging/staging_error.hpp"
-#include "support/fake_service.hpp"
+#include "support/slot_writer.hpp"
 
 namespace uzushio::staging::slots {
 namespace {
-
-using namespace std::chrono_literals;
-using test::Served;
-
-constexpr auto long_enough = 60s;
-
-/// A step of one rank: a block of n x 3 x 5 elements with u (double, a ghost layer along z) and w
-/// (float, three components apart from each other), and the memory that a solver has them in.
-struct Solver {
-    Solver(const Team& team, std::int64_t n) : rank(team.rank()), ranks(team.size()), depth(n) {
-        u.resize(static_cast<std::size_t>((n + 2) * 3 * 5));
-        w.resize(static_cast<std::size_t>(3 * n * 3 * 5));
-    }
-
-    static double u_of(std::int64_t step, int rank, std::size_t i) {
-        return static_cast<double>(step) + 1000.0 * rank + 1e-3 * static_cast<double>(i);
-    }
-    static float w_of(std::int64_t step, int rank, std::size_t i) {
-        return static_cast<float>(-u_of(step, rank, i));
-    }
-    void compute(std::int64_t step) const {
-        for (std::size_t i = 0; i < u.size(); ++i)
-            u_memory()[i] = u_of(step, rank, i);
-        for (std::size_t i = 0; i < w.size(); ++i)
-            w_memory()[i] = w_of(step, rank, i);
-    }
-    double* u_memory() const { return in_u != nullptr ? in_u : const_cast<double*>(u.data()); }
-    float* w_memory() const { return in_w != nullptr ? in_w : const_cast<float*>(w.data()); }
-
-    LocalStep step(std::int64_t index) const {
-        compute(index);
-        LocalStep local;
-        local.part.index = index;
-        local.part.time = 0.5 * static_cast<double>(index);
-        local.part.attributes = {{"dt", 1.0 / static_cast<double>(index + 1)}};
-        local.part.coordsets = {{"mesh", UniformCoords{}}};
-        local.part.topologies = {{"mesh", 0, 3, {{}, {100, 3, 5 * ranks}}}};
-        local.part.fields = {{"u", 0, Association::element, ScalarType::float64, 1, {}},
-                             {"w", 0, Association::element, ScalarType::float32, 3, {}}};
-        Block block = Block::with_elements({{1, 0, 5 * rank}, {depth, 3, 5}});
-        block.id = static_cast<std::uint64_t>(rank);
-        block.arrays.resize(2);
-        block.arrays[0].field = 0;
-        block.arrays[0].ghosts.lower[0] = block.arrays[0].ghosts.upper[0] = 1;
-        block.arrays[1].field = 1;
-        local.part.blocks = {block};
-        local.values = {
-            packed_view(reinterpret_cast<const std::byte*>(u_memory()), {depth + 2, 3, 5}, 1, 8),
-            {reinterpret_cast<const std::byte*>(w_memory()),
-             {depth, 3, 5},
-             planar({depth, 3, 5}, 4),
-             3,
-             4}};
-        return local;
-    }
-    [[nodiscard]] std::size_t bytes() const { return u.size() * 8 + w.size() * 4; }
-
-    int rank, ranks;
-    std::int64_t depth;
-    std::vector<double> u;
-    std::vector<float> w;
-    double* in_u = nullptr; ///< elsewhere than in `u`
-    float* in_w = nullptr;
-};
-
-struct Writer {
-    explicit Writer(const EngineOptions& given, MakeSegment make = make_heap_segment)
-        : options(given),
-          engine(team, options, std::move(make), fake_service(team.rank(), served)) {}
-
-    /// This rank's values of a step are where the service finds them.
-    void expect_held(std::uint64_t sequence, std::int64_t index, const Solver& solver) const {
-        const auto step = served->held->find(sequence);
-        ASSERT_NE(step, nullptr) << sequence;
-        ASSERT_EQ(step->part->blocks.size(), 1u);
-        const Block& block = step->part->blocks[0];
-        EXPECT_EQ(block.rank, static_cast<std::uint32_t>(team.rank()));
-        const auto memory = step->segment->bytes();
-        std::vector<double> u(solver.u.size());
-        auto view = view_of(*step->part, block, block.arrays[0], memory);
-        copy(view, packed_view(reinterpret_cast<std::byte*>(u.data()), view.count, 1, 8));
-        std::vector<float> w(solver.w.size());
-        view = view_of(*step->part, block, block.arrays[1], memory);
-        copy(view,
-             {reinterpret_cast<std::byte*>(w.data()), view.count, planar(view.count, 4), 3, 4});
-        std::size_t wrong = 0;
-        for (std::size_t i = 0; i < u.size(); ++i)
-            wrong += u[i] != Solver::u_of(index, team.rank(), i);
-        for (std::size_t i = 0; i < w.size(); ++i)
-            wrong += w[i] != Solver::w_of(index, team.rank(), i);
-        EXPECT_EQ(wrong, 0u);
-    }
-
-    Team team{MPI_COMM_WORLD};
-    EngineOptions options;
-    std::shared_ptr<Served> served = std::make_shared<Served>();
-    SlotEngine engine;
-};
-
-EngineOptions options(QueuePolicy policy, std::size_t depth) {
-    EngineOptions options;
-    options.queue.policy = policy;
-    options.queue.depth = depth;
-    options.queue.time_limit = long_enough;
-    return options;
-}
-
-Announce decoded(const std::shared_ptr<void>& payload) {
-    const auto& bytes = *std::static_pointer_cast<Announcement>(payload);
-    const std::span all(bytes);
-    const Frame frame = decode_frame(all.first<Frame::size>());
-    EXPECT_EQ(frame.length + Frame::size, bytes.size());
-    return std::get<Announce>(staging::decode(frame, all.subspan(Frame::size)));
-}
-
-/// A reader at rank 0's queue; elsewhere nothing.
-std::optional<QueueReader> reader_of(const Writer& writer) {
-    if (writer.served->queue == nullptr)
-        return std::nullopt;
-    return writer.served->queue->attach();
-}
 
 TEST(StagingSlots, AStepIsHeldByItsRankAndAnnouncedAsAWhole) {
     Writer writer(options(QueuePolicy::block, 3));
@@ -375,128 +251,6 @@ TEST(StagingSlots, ATableMayChangeFromStepToStep) {
     }
 }
 
-/// What `publish` throws, the same kind and text on all ranks.
-template <class Error> std::string thrown(Writer& writer, LocalStep step) {
-    try {
-        (void)writer.engine.publish(std::move(step));
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "nothing was thrown";
-}
-
-TEST(StagingSlots, AStepThatIsWrongOnOneRankFailsOnAllAndTheNextOneGoesOn) {
-    Writer writer(options(QueuePolicy::block, 1));
-    Solver solver(writer.team, 4);
-    const bool last = writer.team.rank() == writer.team.size() - 1;
-    EXPECT_EQ(writer.engine.publish(solver.step(0)), 0u);
-
-    LocalStep shape = solver.step(1);
-    if (last)
-        shape.values[1].count[0] = 3;
-    EXPECT_NE(thrown<StagingError>(writer, std::move(shape)).find("field \"w\""),
-              std::string::npos);
-    LocalStep table = solver.step(1);
-    if (last)
-        table.part.fields[0].topology = 7;
-    EXPECT_NE(thrown<StagingError>(writer, std::move(table)).find("topology that is not there"),
-              std::string::npos);
-    if (writer.team.size() > 1) {
-        EXPECT_NE(thrown<StagingError>(writer, solver.step(last ? 2 : 1)).find("the same step"),
-                  std::string::npos);
-        LocalStep field = solver.step(1);
-        if (last)
-            field.part.fields[0].attributes = {{"unit", std::string("m/s")}};
-        EXPECT_NE(thrown<StagingError>(writer, std::move(field)).find("differently"),
-                  std::string::npos);
-    }
-    EXPECT_EQ(writer.engine.publish(solver.step(2)), 1u);
-    writer.expect_held(1, 2, solver);
-    EXPECT_EQ(writer.engine.counters().published, 2u);
-}
-
-TEST(StagingSlots, MemoryThatOneRankLacksFailsOnAllAndRoomIsGivenBack) {
-    bool scarce = false;
-    const Team team(MPI_COMM_WORLD);
-    const MakeSegment make = [&](std::size_t bytes) {
-        if (scarce && team.rank() == team.size() - 1)
-            throw StagingError("There is no memory on the last rank.");
-        return make_heap_segment(bytes);
-    };
-    Writer writer(options(QueuePolicy::block, 2), make);
-    auto reader = reader_of(writer);
-    Solver solver(writer.team, 4);
-    EXPECT_EQ(writer.engine.publish(solver.step(0)), 0u);
-    scarce = true;
-    EXPECT_EQ(thrown<StagingError>(writer, solver.step(1)), "There is no memory on the last rank.");
-    EXPECT_EQ(writer.served->held->find(1), nullptr) << "nobody may see half a step";
-    EXPECT_NE(writer.served->held->find(0), nullptr);
-    EXPECT_EQ(writer.engine.counters().published, 1u);
-    if (reader) {
-        EXPECT_EQ(writer.engine.counters().steps, 1u);
-        EXPECT_EQ(writer.engine.counters().bytes, writer.engine.counters().peak_bytes / 2);
-    }
-    scarce = false;
-    EXPECT_EQ(writer.engine.publish(solver.step(1)), 1u);
-    writer.expect_held(1, 1, solver);
-}
-
-TEST(StagingSlots, ATimeoutIsATimeoutOnAllRanks) {
-    EngineOptions given = options(QueuePolicy::block, 1);
-    given.queue.time_limit = 20ms;
-    given.queue.on_timeout = OnTimeout::fail;
-    Writer writer(given);
-    auto reader = reader_of(writer);
-    Solver solver(writer.team, 4);
-    EXPECT_TRUE(writer.engine.publish(solver.step(0)));
-    EXPECT_NE(thrown<QueueTimeout>(writer, solver.step(1)).find("within"), std::string::npos);
-    if (reader)
-        reader->detach();
-    EXPECT_EQ(writer.engine.publish(solver.step(2)), 1u);
-}
-
-TEST(StagingSlots, AStepLargerThanTheQueueIsRefusedOnAllRanks) {
-    EngineOptions given = options(QueuePolicy::block, 1);
-    given.queue.bytes = 1000;
-    Writer writer(given);
-    EXPECT_NE(thrown<StagingError>(writer, Solver(writer.team, 10).step(0)).find("never fits"),
-              std::string::npos);
-}
-
-TEST(StagingSlots, AStepThatIsBeingSentKeepsItsMemoryThoughTheQueueGaveItUp) {
-    Writer writer(options(QueuePolicy::drop_oldest, 1));
-    Solver solver(writer.team, 4);
-    ASSERT_EQ(writer.engine.publish(solver.step(0)), 0u);
-    auto sending = writer.served->held->find(0);
-    const std::byte* const memory = sending->segment->bytes().data();
-    const std::vector<std::byte> before(sending->segment->bytes().begin(),
-                                        sending->segment->bytes().end());
-    for (int i = 1; i < 6; ++i)
-        ASSERT_TRUE(writer.engine.publish(solver.step(i)));
-    EXPECT_EQ(writer.served->held->find(0), nullptr);
-    EXPECT_TRUE(std::equal(before.begin(), before.end(), sending->segment->bytes().begin()));
-    std::thread([&] { sending.reset(); }).join();
-    const auto another = writer.served->held->find(5);
-    ASSERT_EQ(writer.engine.publish(solver.step(6)), 6u);
-    EXPECT_EQ(writer.served->held->find(6)->segment->bytes().data(), memory)
-        << "it went back when the last one let go";
-    EXPECT_LE(writer.engine.segments(), 2u);
-}
-
-TEST(StagingSlots, TheFirstStepWaitsForReadersAsConfigured) {
-    EngineOptions given = options(QueuePolicy::block, 2);
-    given.wait_for_readers = 1;
-    given.wait_limit = 20ms;
-    Writer writer(given);
-    Solver solver(writer.team, 4);
-    EXPECT_NE(thrown<PeerGone>(writer, solver.step(0)).find("only 0 came"), std::string::npos);
-    auto reader = reader_of(writer);
-    EXPECT_EQ(writer.engine.publish(solver.step(0)), 0u);
-    if (reader)
-        reader->detach();
-    EXPECT_EQ(writer.engine.publish(solver.step(1)), 1u) << "later ones do not wait";
-}
-
 TEST(StagingSlots, ChecksumsAreThoseOfTheValuesInEachStep) {
     EngineOptions given = options(QueuePolicy::block, 2);
     given.checksums = true;
@@ -519,66 +273,6 @@ TEST(StagingSlots, ChecksumsAreThoseOfTheValuesInEachStep) {
         }
         EXPECT_TRUE(reader->release(delivery.sequence));
     }
-}
-
-TEST(StagingSlots, CloseGivesReadersWhatIsLeftAndEndsTheStream) {
-    EngineOptions given = options(QueuePolicy::block, 2);
-    given.close_limit = long_enough;
-    Writer writer(given);
-    Solver solver(writer.team, 4);
-    auto reader = reader_of(writer);
-    ASSERT_TRUE(writer.engine.publish(solver.step(0)));
-    std::vector<Arrival> arrivals;
-    std::thread reading([&] {
-        if (!reader)
-            return;
-        const Delivery delivery = reader->next(long_enough);
-        EXPECT_NE(writer.served->held->find(0), nullptr);
-        EXPECT_FALSE(writer.served->closed);
-        EXPECT_TRUE(reader->release(delivery.sequence));
-        arrivals = {delivery.arrival, reader->next(long_enough).arrival};
-    });
-    writer.engine.close();
-    reading.join();
-    if (reader) {
-        EXPECT_EQ(arrivals, (std::vector{Arrival::step, Arrival::ended}));
-    }
-    EXPECT_TRUE(writer.served->closed);
-    EXPECT_GT(writer.served->close_limit, 0s);
-    EXPECT_EQ(writer.served->held->find(0), nullptr);
-    EXPECT_EQ(writer.engine.segments(), 0u) << "the memory is free though the engine is there";
-    writer.engine.close();
-    EXPECT_THROW((void)writer.engine.publish(solver.step(1)), StagingError);
-    EXPECT_TRUE(writer.engine.buffer(8).empty());
-}
-
-TEST(StagingSlots, CloseWaitsForAReaderThatDoesNotMoveNoLongerThanItMay) {
-    EngineOptions given = options(QueuePolicy::block, 2);
-    given.close_limit = 30ms;
-    Writer writer(given);
-    auto reader = reader_of(writer);
-    ASSERT_TRUE(writer.engine.publish(Solver(writer.team, 4).step(0)));
-    const auto start = std::chrono::steady_clock::now();
-    writer.engine.close();
-    EXPECT_LT(std::chrono::steady_clock::now() - start, long_enough);
-    EXPECT_TRUE(writer.served->closed);
-}
-
-TEST(StagingSlots, AServiceThatOneRankCannotHaveFailsOnAll) {
-    const Team team(MPI_COMM_WORLD);
-    auto served = std::make_shared<Served>();
-    const MakeService make = [&](const HeldSteps& held, Queue* queue) -> std::unique_ptr<Service> {
-        if (team.rank() == team.size() - 1)
-            throw StagingError("The port is taken.");
-        return std::make_unique<test::FakeService>(team.rank(), served, held, queue);
-    };
-    try {
-        const SlotEngine engine(team, EngineOptions{}, make_heap_segment, make);
-        ADD_FAILURE() << "made";
-    } catch (const StagingError& error) {
-        EXPECT_STREQ(error.what(), "The port is taken.");
-    }
-    EXPECT_TRUE(team.rank() == team.size() - 1 || served->gone);
 }
 
 TEST(StagingSlots, PackedLayoutsHaveNoGapsAndKeepTheOrderOfAxes) {

@@ -68,23 +68,24 @@ def choose_options(
         return options
     if isinstance(options, Mapping):
         return parse_options(options, "options")
-    found = _read(options) if comm is None or comm.rank == 0 else (None, "")
-    text, where = found if comm is None else comm.bcast(found)
-    if text is None:
-        raise StagingError(where)
+    handle = None if comm is None else comm.handle
+    found: bytes = _core.staging.from_rank_0(handle, lambda: "\0".join(_read(options)).encode())
+    where, text = found.decode().split("\0", 1)
     return parse_options(text, where)
 
 
-def _read(options: str | Path | None) -> tuple[str | None, str]:
-    """Text of the options and its name; or None and what is wrong."""
+def _read(options: str | Path | None) -> tuple[str, str]:
+    """Name and text of the options."""
     file = os.environ.get(OVERRIDE) or options
     if file is None:
-        return "", "options"
+        return "options", ""
     try:
-        return Path(file).read_text(encoding="utf-8"), str(file)
+        return str(file), Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
-        return None, f"The options cannot be read from {file} ({reason}); name a YAML file."
+        raise StagingError(
+            f"The options cannot be read from {file} ({reason}); name a YAML file."
+        ) from error
 
 
 def _plain(value: Any) -> Any:

@@ -36,6 +36,27 @@ constexpr int receive_lock = 2; // of Linux, in no header of the C library
     throw PeerGone("The connection was cut (" + std::generic_category().message(error) + ").");
 }
 
+/// Ask the system to move bytes until it says how many it has, or that one has to wait for `want`.
+template <class Call> Transfer transfer(Want want, Call&& call) {
+    for (;;) {
+        const ssize_t bytes = call();
+        if (bytes >= 0)
+            return {static_cast<std::size_t>(bytes), Want::nothing};
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
+            return {0, want};
+        if (errno != EINTR)
+            cut(errno);
+    }
+}
+
+/// For sendmsg and recvmsg, which change none of it.
+msghdr header_of(std::span<const iovec> buffers) {
+    msghdr header{};
+    header.msg_iov = const_cast<iovec*>(buffers.data());
+    header.msg_iovlen = buffers.size();
+    return header;
+}
+
 [[noreturn]] void closed() { throw PeerGone("The connection was closed by the other side."); }
 
 /// Buffers of a connection within the machine. What is under way between two threads then stays in
@@ -152,35 +173,15 @@ asio::awaitable<void> Connection::secure(const TlsContext& context, Side side, D
 Transfer Connection::try_read(std::span<const iovec> to) {
     if (tls_)
         return tls_->read(to);
-    msghdr message{};
-    message.msg_iov = const_cast<iovec*>(to.data());
-    message.msg_iovlen = to.size();
-    for (;;) {
-        const ssize_t got = ::recvmsg(socket_.native_handle(), &message, 0);
-        if (got >= 0)
-            return {static_cast<std::size_t>(got), Want::nothing};
-        if (errno == EAGAIN || errno == EWOULDBLOCK)
-            return {0, Want::read};
-        if (errno != EINTR)
-            cut(errno);
-    }
+    msghdr header = header_of(to);
+    return transfer(Want::read, [&] { return ::recvmsg(handle(), &header, 0); });
 }
 
 Transfer Connection::try_write(std::span<const iovec> from) {
     if (tls_)
         return tls_->write(from);
-    msghdr message{};
-    message.msg_iov = const_cast<iovec*>(from.data());
-    message.msg_iovlen = from.size();
-    for (;;) {
-        const ssize_t put = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL);
-        if (put >= 0)
-            return {static_cast<std::size_t>(put), Want::nothing};
-        if (errno == EAGAIN || errno == EWOULDBLOCK)
-            return {0, Want::write};
-        if (errno != EINTR)
-            cut(errno);
-    }
+    const msghdr header = header_of(from);
+    return transfer(Want::write, [&] { return ::sendmsg(handle(), &header, MSG_NOSIGNAL); });
 }
 
 asio::awaitable<std::size_t> Connection::read_some(std::span<const iovec> to, Deadline deadline) {
@@ -248,15 +249,7 @@ Transfer Connection::try_peek(std::span<std::byte> to) {
         std::vector<std::byte>().swap(input_);
     if (tls_)
         return tls_->peek(to);
-    for (;;) {
-        const ssize_t got = ::recv(socket_.native_handle(), to.data(), to.size(), MSG_PEEK);
-        if (got >= 0)
-            return {static_cast<std::size_t>(got), Want::nothing};
-        if (errno == EAGAIN || errno == EWOULDBLOCK)
-            return {0, Want::read};
-        if (errno != EINTR)
-            cut(errno);
-    }
+    return transfer(Want::read, [&] { return ::recv(handle(), to.data(), to.size(), MSG_PEEK); });
 }
 
 void Connection::skip(std::size_t bytes) {

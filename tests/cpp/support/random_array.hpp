@@ -9,15 +9,13 @@
 
 #include "staging/array_view.hpp"
 #include "staging/run_cursor.hpp"
+#include "support/dice.hpp"
 
 /// Arrays of any strides, and their values taken one by one.
 namespace uzushio::staging::arrays {
 
-using Random = std::mt19937_64;
-
-inline std::int64_t draw(Random& random, std::int64_t least, std::int64_t most) {
-    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
-}
+using dice::draw;
+using dice::Random;
 
 /// An array in memory of its own: axes and components nested in any order, with gaps anywhere.
 struct Array {

@@ -11,14 +11,12 @@
 #include "staging/array_view.hpp"
 #include "staging/box.hpp"
 #include "staging/scalar_type.hpp"
+#include "support/dice.hpp"
 
 namespace uzushio::staging::suite {
 
-using Random = std::mt19937_64;
-
-inline std::int64_t draw(Random& random, std::int64_t least, std::int64_t most) {
-    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
-}
+using dice::draw;
+using dice::Random;
 
 inline bool chance(Random& random, double probability) {
     return std::bernoulli_distribution(probability)(random);

@@ -216,6 +216,18 @@ inline StepScript step_of(const World& world, std::int64_t index) {
     return step;
 }
 
+/// Publish step after step, and close.
+inline void publish_until(Signal& done, const Side& side, const World& world, Writer writer) {
+    const Team team(side.comm);
+    WriterActor actor(writer, world, side.rank);
+    std::int64_t index = 0;
+    do {
+        actor.publish(step_of(world, ++index));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    } while (!done.given(team));
+    writer.close();
+}
+
 TEST_P(StagingSuite, ReadersComeAndGoWhileTheWriterRuns) {
     if (!carrier().read || !carrier().live)
         GTEST_SKIP() << "no readers that come and go";
@@ -228,15 +240,7 @@ TEST_P(StagingSuite, ReadersComeAndGoWhileTheWriterRuns) {
     run_both(
         world.writers,
         [&](const Side& side) {
-            const Team team(side.comm);
-            Writer writer = carrier().write(stream, side.comm, options);
-            WriterActor actor(writer, world, side.rank);
-            std::int64_t index = 0;
-            do {
-                actor.publish(step_of(world, ++index));
-                std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            } while (!done.given(team));
-            writer.close();
+            publish_until(done, side, world, carrier().write(stream, side.comm, options));
         },
         [&](const Side& side) {
             std::int64_t last = 0;
@@ -276,15 +280,7 @@ TEST_P(StagingSuite, ASlowReaderDoesNotHoldUpAFastOne) {
     run_both(
         world.writers,
         [&](const Side& side) {
-            const Team team(side.comm);
-            Writer writer = carrier().write(stream, side.comm, options);
-            WriterActor actor(writer, world, side.rank);
-            std::int64_t index = 0;
-            do {
-                actor.publish(step_of(world, ++index));
-                std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            } while (!done.given(team));
-            writer.close();
+            publish_until(done, side, world, carrier().write(stream, side.comm, options));
         },
         [&](const Side& side) {
             guarded("reader", [&] {

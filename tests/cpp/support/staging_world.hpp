@@ -67,23 +67,7 @@ inline Box owned_box(const World& world, const BlockScript& block, Association a
     return whole.owned(association);
 }
 
-/// Cut a box at random places into up to `parts` boxes.
-inline std::vector<Box> cut(Random& random, const Box& box, std::int64_t parts) {
-    std::vector<Box> boxes{box};
-    for (int attempt = 0; std::ssize(boxes) < parts && attempt < 10 * parts; ++attempt) {
-        const auto which = static_cast<std::size_t>(draw(random, 0, std::ssize(boxes) - 1));
-        const auto axis = static_cast<std::size_t>(draw(random, 0, 2));
-        Box upper = boxes[which];
-        if (upper.count[axis] < 2)
-            continue;
-        const std::int64_t size = draw(random, 1, upper.count[axis] - 1);
-        boxes[which].count[axis] = size;
-        upper.start[axis] += size;
-        upper.count[axis] -= size;
-        boxes.push_back(upper);
-    }
-    return boxes;
-}
+using dice::cut;
 
 namespace detail {
 

@@ -1,0 +1,190 @@
+"""What a writer says of its meshes, fields and blocks before it has values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from uzushio.errors import StagingError
+from uzushio.registry import unknown
+from uzushio.staging.box import Extents, Triple, make_box
+from uzushio.staging.step import Association
+
+
+@dataclass(frozen=True)
+class DescribedField:
+    """What the shape of a field's arrays follows from."""
+
+    dimension: int
+    dtype: np.dtype[Any]
+    components: int
+
+
+class Description:
+    """The part of a `Writer` that describes; each rank describes what it has."""
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+        self._dimensions: dict[str, int] = {}
+        self._fields: dict[str, DescribedField] = {}
+        self._blocks: dict[int, None] = {}  # in the order of description
+
+    def _open(self) -> Any:
+        if self._core is None:
+            raise StagingError("The writer is closed; open the stream again to write on.")
+        return self._core
+
+    def attribute(self, name: str, value: int | float | str) -> None:
+        """A number or a text that goes with the steps from now on."""
+        self._open().attribute(name, value)
+
+    def uniform_mesh(
+        self,
+        name: str,
+        elements: Extents,
+        origin: Sequence[float] = (0.0, 0.0, 0.0),
+        spacing: Sequence[float] = (1.0, 1.0, 1.0),
+        dimension: int = 3,
+    ) -> None:
+        """A mesh whose vertex i lies at origin + i spacing, along z, y, x.
+
+        Args:
+            name: of the mesh.
+            elements: all of them, whichever rank holds them; one less than vertices.
+            origin: (z, y, x) of the vertex with the indices 0.
+            spacing: along z, y, x.
+            dimension: axes in use, counted from x; the others have a count of 1.
+        """
+        box = make_box(elements, f"mesh {name}")
+        self._open().uniform_mesh(name, box.pair, tuple(origin), tuple(spacing), dimension)
+        self._dimensions[name] = dimension
+
+    def rectilinear_mesh(
+        self,
+        name: str,
+        coordinates: Sequence[Sequence[float] | np.ndarray],
+        start: Triple = (0, 0, 0),
+        dimension: int = 3,
+    ) -> None:
+        """A mesh with the given coordinates of all vertices along each axis.
+
+        Args:
+            name: of the mesh.
+            coordinates: along z, y, x, of the whole mesh, the same on every rank; one value for
+                an axis that is not in use.
+            start: index of the first ones.
+            dimension: axes in use, counted from x.
+        """
+        lines = [np.asarray(line, np.float64) for line in coordinates]
+        if len(lines) != 3 or any(line.ndim != 1 or not line.size for line in lines):
+            raise StagingError(f"Mesh {name} needs three lines of coordinates, along z, y and x.")
+        counts = [
+            len(line) - 1 if axis >= 3 - dimension else len(line) for axis, line in enumerate(lines)
+        ]
+        self._open().rectilinear_mesh(
+            name, (start, tuple(counts)), [line.tolist() for line in lines], dimension
+        )
+        self._dimensions[name] = dimension
+
+    def curvilinear_mesh(
+        self,
+        name: str,
+        elements: Extents,
+        field: str,
+        dtype: DTypeLike = np.float64,
+        dimension: int = 3,
+    ) -> None:
+        """A mesh whose vertices' coordinates are themselves a field.
+
+        Args:
+            name: of the mesh.
+            elements: all of them, along z, y, x.
+            field: name of the vertex field with components x, y, z, which this defines too, and
+                which is put as any other.
+            dtype: of that field.
+            dimension: axes in use, counted from x.
+        """
+        box, kind = make_box(elements, f"mesh {name}"), _native(dtype, f'Field "{field}"')
+        self._open().curvilinear_mesh(name, box.pair, field, kind.name, dimension)
+        self._dimensions[name] = dimension
+        self._fields[field] = DescribedField(dimension, kind, 3)
+
+    def field(
+        self,
+        name: str,
+        mesh: str,
+        association: Association = "element",
+        dtype: DTypeLike = np.float64,
+        components: int = 1,
+        **attributes: int | float | str,
+    ) -> None:
+        """A quantity on a mesh.
+
+        Args:
+            name: of the field.
+            mesh: its mesh.
+            association: whether values belong to elements or to vertices.
+            dtype: float32, float64, int32, int64 or uint8.
+            components: of one value.
+            attributes: its unit, say.
+        """
+        kind = _native(dtype, f'Field "{name}"')
+        if not 1 <= components < 1 << 32:
+            raise StagingError(
+                f'Field "{name}" cannot have {components} components; it needs one at least.'
+            )
+        self._open().field(name, mesh, association, kind.name, components, attributes)
+        self._fields[name] = DescribedField(self._dimensions[mesh], kind, components)
+
+    def block(
+        self,
+        id: int,
+        mesh: str,
+        owned: Extents,
+        association: Association = "element",
+    ) -> None:
+        """A part of a mesh that this rank holds; any number of them.
+
+        Args:
+            id: unique among the blocks of all ranks.
+            mesh: its mesh.
+            owned: what this rank owns, ghosts not counted, in global indices.
+            association: whether `owned` are elements, whose vertices are then shared with
+                neighbours, or vertices, which then are not.
+        """
+        self._open().block(id, mesh, make_box(owned, f"block {id}").pair, association)
+        self._blocks[id] = None
+
+    def remove_block(self, id: int) -> None:
+        """The block is this rank's no more."""
+        self._open().remove_block(id)
+        del self._blocks[id]
+
+    def _described(self, field: str) -> DescribedField:
+        if field not in self._fields:
+            raise StagingError(f'field "{field}" {unknown(field, list(self._fields))}.')
+        return self._fields[field]
+
+    def _which(self, block: int | None) -> int:
+        if block is not None:
+            return block
+        if len(self._blocks) != 1:
+            raise StagingError(
+                f"This rank has {len(self._blocks)} blocks; say which one is meant with block=."
+            )
+        return next(iter(self._blocks))
+
+
+def _native(dtype: DTypeLike, what: str) -> np.dtype[Any]:
+    """The dtype, if this machine's order of bytes is its."""
+    kind = np.dtype(dtype)
+    if not kind.isnative:
+        raise StagingError(
+            f"{what} is to be of {kind.str}, whose bytes are in the other order than this "
+            f"machine's; describe it as {kind.newbyteorder('=').name}, and convert the values."
+        )
+    return kind
