@@ -201,6 +201,14 @@ class Renderer:
 
     def _plan(self, camera: Camera, domain: Coordinates) -> list[list[tuple[int, list[int]]]]:
         """Rounds of (rank, its blocks by its own numbers), front to back."""
+        hulls = [_hull(boxes) for boxes in self._known]
+        if all(hull is not None for hull in hulls):
+            # A rank's blocks make one box: then one round does, which the order of all blocks
+            # by themselves would not always give.
+            own = [visibility_order(boxes, domain, camera) for boxes in self._known]
+            whole = [hull for hull in hulls if hull is not None]
+            ranks = visibility_order(whole, domain, camera)
+            return [[(rank, own[rank]) for rank in ranks]] if ranks else []
         owned = [(rank, n) for rank, boxes in enumerate(self._known) for n in range(len(boxes))]
         boxes = [box for boxes in self._known for box in boxes]
         order = visibility_order(boxes, domain, camera)
@@ -300,6 +308,19 @@ class Renderer:
             tuple(_notes(frame)),
             frame.seconds,
         )
+
+
+def _hull(boxes: Sequence[Any]) -> Any:
+    """The box that boxes of cells make together; None if they leave some of it out."""
+    counts = [count for _, count in boxes if min(count) > 0]
+    starts = [start for start, count in boxes if min(count) > 0]
+    if not counts:
+        return (0, 0, 0), (0, 0, 0)
+    low = np.min(starts, axis=0)
+    high = np.max(np.add(starts, counts), axis=0)
+    if np.prod(high - low) != np.prod(counts, axis=1).sum():
+        return None
+    return tuple(map(int, low)), tuple(map(int, high - low))
 
 
 def bounds_of(domain: Coordinates) -> Bounds:
