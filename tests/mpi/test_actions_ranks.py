@@ -30,11 +30,11 @@ def run(mpi_run: Run, folder: Path, ranks: int, cuts: tuple[int, int, int]) -> P
     return folder
 
 
-@pytest.mark.parametrize(("ranks", "cuts"), [(2, (1, 2, 1)), (3, (2, 1, 3)), (4, (1, 3, 1))])
+@pytest.mark.parametrize(("ranks", "cuts"), [(3, (2, 1, 3)), (4, (1, 2, 1))])
 def test_numbers_and_stores_are_those_of_one_rank(
     mpi_run: Run, tmp_path_factory: pytest.TempPathFactory, ranks: int, cuts: tuple[int, int, int]
 ) -> None:
-    """The first rank has nothing; of 4 ranks and 3 parts, none has two."""
+    """The first rank has nothing, of four the last one neither; of three, each other has three."""
     from vtkmodules.util.numpy_support import vtk_to_numpy
 
     base = tmp_path_factory.getbasetemp() / "one_rank_acts"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import xarray
 from made_stream import Made
 
 from uzushio.errors import OutputError, PipelineError
+from uzushio.pipeline.table import Table
 
 STRETCHED = 1.0 - np.cos(np.pi * np.linspace(0.0, 1.0, 33))  # 0 to 2, dense at both ends
 PERIODIC = 2.0 * np.pi * np.arange(24) / 24
@@ -136,6 +139,25 @@ def test_a_plot_is_done_again_from_the_step_that_is_done_again(tmp_path: Path) -
     np.testing.assert_array_equal(found["max(f)"], [2.0, 7.0, 8.0])
     with pytest.raises(OutputError, match="holds other columns than step, time, min"):
         made.run(made.action("plot", tmp_path, series={"fields": ["f"], "reduce": "min"}), STEPS)
+
+
+def test_a_row_that_does_not_fit_on_the_disk_leaves_the_table_as_it_was(tmp_path: Path) -> None:
+    """A limit of file sizes stands for a full disk."""
+    table = Table(tmp_path / "a.csv", ["f"])
+    table.add(0, 0.0, [[0.5]])
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (table.path.stat().st_size + 3, before[1]))
+        with pytest.raises(OSError, match="File too large") as raised:
+            table.add(1, 0.5, [[1.5]])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert raised.value.filename == str(table.path)
+    assert table.path.read_text() == "step,time,f\n0,0,0.5\n"
+    table.add(2, 1.0, [[2.5]])
+    assert table.path.read_text() == "step,time,f\n0,0,0.5\n2,1,2.5\n"
 
 
 def test_a_curve_of_others_is_read_with_its_names(tmp_path: Path) -> None:
