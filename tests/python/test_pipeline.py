@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
 from uzushio.pipeline.tiles import best_cut, share
 from uzushio.pipeline.trigger import Clock, When
+from uzushio.staging.box import Box
 from uzushio.staging.step import Step
 
 GRAB = "actions:\n- {grab: {fields: [u]}}"
@@ -189,6 +191,36 @@ def test_inside_the_solver_a_field_is_looked_at_where_it_is(
     assert pipeline.summary()["bytes_kept"] == 0 and pipeline.counts.bytes_read == 0
 
 
+@pytest.mark.parametrize("kind", ["vertex", "element"])
+def test_several_blocks_of_a_rank_make_one_field(tmp_path: Path, kind: str) -> None:
+    z, y, x = np.meshgrid(*LINES, indexing="ij")
+    u, more = np.sin(z) * x + y * y, int(kind == "element")
+    text = (
+        "sources: {g: {kind: gradient, of: u}}\nactions:\n- {grab: {fields: [g, u], ghosts: 1}}\n"
+    )
+    (tmp_path / "p.yaml").write_text(text)
+
+    def gradient(cuts: list[int]) -> np.ndarray:
+        Grab.found.clear()
+        pipeline = Pipeline(load(tmp_path / "p.yaml"), MPI.COMM_SELF, tmp_path, print, inside=True)
+        with staging.open("made", MPI.COMM_SELF, {"engine": "inproc"}) as writer:
+            writer.on_step(pipeline.step)
+            writer.rectilinear_mesh("m", list(LINES))
+            writer.field("u", "m", "vertex")
+            for number, (low, high) in enumerate(itertools.pairwise(cuts)):
+                end = high + 1 - more if high == 8 else high
+                writer.block(number, "m", Box((low, 0, 0), (end - low, 8 - more, 11 - more)), kind)
+            with writer.step(0, 0.0):
+                for number, (low, high) in enumerate(itertools.pairwise(cuts)):
+                    writer.put("u", u[low : high + 1 if more or high == 8 else high], number)
+        pipeline.finish()
+        pipeline.close()
+        np.testing.assert_array_equal(Grab.found["u", 0], u)
+        return Grab.found["g", 0]
+
+    np.testing.assert_array_equal(gradient([0, 3, 5, 8]), gradient([0, 8]))
+
+
 def test_what_actions_get_is_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flags = []
     monkeypatch.setattr(Grab, "look", lambda part: flags.append(part.fields["u"].flags.writeable))
@@ -290,7 +322,6 @@ actions:
 
 def test_a_reader_with_more_ranks_than_points_gives_some_none() -> None:
     from uzushio.pipeline.stream import Grid
-    from uzushio.staging.box import Box
 
     grid = Grid("m", "m", False, Box((2, 0, 0), (5, 1, 3)))
     for ranks in (1, 2, 3, 7):
