@@ -22,6 +22,9 @@ constexpr std::size_t line = 64;
 constexpr std::size_t page = 4096;
 constexpr int chunk = 1024; // pixels whose activity is noted together
 constexpr auto long_wait = std::chrono::milliseconds(100);
+// For each processor so many of the ranks that come last stay to work: the last two may well share
+// one, and the other would be idle.
+constexpr int candidates = 4;
 constexpr auto soon = std::chrono::microseconds(100);
 
 std::size_t padded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
@@ -277,7 +280,7 @@ bool NodeStage::arrive(int slot) {
     const int members = static_cast<int>(now.locals.size());
     if (before + 1 == members)
         control_of_all.all_here.raise(now.number);
-    return members - before <= workers_;
+    return members - before <= candidates * workers_;
 }
 
 void NodeStage::note(int rank, int slot, Range interval, RunList& runs) const {

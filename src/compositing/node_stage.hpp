@@ -23,7 +23,7 @@ struct Segment {
 /// read, and any of them blends any tile of the picture, each pixel read and written once.
 ///
 /// Nobody waits who is not needed: a rank that has left its image goes its way, and the ranks that
-/// come last, as many as the node has processors, do the work. So ranks that share processors are
+/// come last, a few for each processor of the node, do the work. So ranks that share processors are
 /// not switched to and fro.
 class NodeStage {
   public:

@@ -3,6 +3,7 @@
 Takes hours on one core; what is done is kept in FILE, and the next run goes on from there.
 
     python tests/scale/sweep.py [--out build/scale] [--ranks 256 ... 4096] [--only CASE ...]
+    python tests/scale/sweep.py --out tests/scale --plot docs/images/compositing_scale.png
 """
 
 from __future__ import annotations
@@ -31,6 +32,44 @@ CASES = [
 ]
 
 
+#: What the plot shows, in this order.
+PLOTTED = {
+    f"binary_swap fan-in {ALL}": "binary-swap, gathered at once",
+    f"multi_step(64, binary_swap, binary_swap) fan-in {ALL}": "multi-step, groups of 64",
+    f"multi_step(512, binary_swap, binary_tree) fan-in {ALL}": "multi-step, groups of 512",
+    f"multi_step(1024, binary_swap, binary_tree) fan-in {ALL}": "multi-step, groups of 1024",
+    "radix_k(8) fan-in 16": "radix-8, gathered 16 at a time",
+}
+
+
+def plot(done: dict[str, float], file: Path) -> None:
+    """Draw pictures a second over the number of ranks, a panel for each network."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, panels = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
+    networks = {"torus": "torus, 350 MB/s a link", "fat_tree": "fat tree, 625 MB/s a link"}
+    for panel, (kind, title) in zip(panels, networks.items(), strict=True):
+        for case, label in PLOTTED.items():
+            group = int(case.split("(")[1].split(",")[0]) if case.startswith("multi") else 0
+            points = sorted(
+                (int(key.split()[1]), 1e3 / time)
+                for key, time in done.items()
+                if key.startswith(f"{kind} ") and key.split(" ", 2)[2] == case
+            )
+            points = [(ranks, rate) for ranks, rate in points if ranks > group]  # else no groups
+            panel.plot(*zip(*points, strict=True) if points else ([], []), "o-", label=label)
+        panel.set_xscale("log", base=2)
+        panel.xaxis.set_major_formatter("{x:.0f}")
+        panel.set(title=title, xlabel="simulated ranks", ylim=(0, None))
+        panel.grid(alpha=0.3)
+    panels[0].set_ylabel("pictures of 512² a second")
+    panels[0].legend(fontsize=8)
+    figure.savefig(file, dpi=130)
+
+
 def main() -> None:
     """Simulate what is missing, one result a line, and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -39,10 +78,13 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", default=["torus", "fat_tree"])
     parser.add_argument("--only", nargs="+", help="parts of 'ALGORITHM fan-in N' to simulate")
     parser.add_argument("--limit", type=float, default=3600, help="seconds for one simulation")
+    parser.add_argument("--plot", type=Path, help="draw what is done into this file, and stop")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "sweep.json"
     done: dict[str, float] = json.loads(file.read_text()) if file.exists() else {}
+    if options.plot:
+        return plot(done, options.plot)
     program = simulation.compile_program(options.out)
     for kind in options.kinds:
         for ranks in options.ranks:
