@@ -88,7 +88,7 @@ class Fail(Action[FailSettings]):
     def run(self, context: Context) -> None:
         with context.together():
             if context.comm.rank == self.settings.rank % context.comm.size:
-                raise ValueError("no good")
+                raise ValueError(f"no good at {context.index}")
 
 
 action_table.register("grab", "pipeline_case:Grab")

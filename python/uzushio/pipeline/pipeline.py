@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 #: Layouts of needs that are remembered; there are few sets of actions that run together.
 _LAYOUTS = 64
+_NUMBERS = re.compile(r"\d+")
 
 
 @dataclass
@@ -312,7 +314,8 @@ class Pipeline:
                 f"{job.where}: the action {job.action.name} failed at step {context.index}, and "
                 f"the pipeline is to stop then: {text}"
             ) from error
-        if text != job.error:
+        # Names of files and numbers of steps differ each time.
+        if _NUMBERS.sub("", text) != _NUMBERS.sub("", job.error or ""):
             self._say(
                 f"The action {job.action.name} failed at step {context.index}, and the others go "
                 f"on: {text}"
