@@ -13,7 +13,11 @@ import xarray
 from made_stream import Made
 
 from uzushio.errors import OutputError, PipelineError
+from uzushio.pipeline.quadrature import weights
+from uzushio.pipeline.stream import Grid
 from uzushio.pipeline.table import Table
+from uzushio.pipeline.where import Where
+from uzushio.staging.box import Box
 
 STRETCHED = 1.0 - np.cos(np.pi * np.linspace(0.0, 1.0, 33))  # 0 to 2, dense at both ends
 PERIODIC = 2.0 * np.pi * np.arange(24) / 24
@@ -54,6 +58,18 @@ def test_an_integral_over_a_stretched_mesh_is_exact_for_what_is_linear(tmp_path:
     np.testing.assert_array_equal(found["min(f)"], 0.0)
     np.testing.assert_allclose(found["max(f)"], 2.0 * (1.0 + found["time"]), rtol=1e-15)
     assert (tmp_path / "it.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_elements_count_with_their_widths_and_vertices_with_half_of_those_around() -> None:
+    faces = tuple(np.array([0.0, 0.1, 0.4, 1.0]) for _ in range(3))
+    centres = tuple(0.5 * (line[1:] + line[:-1]) for line in faces)
+    whole = Box((0, 0, 0), (3, 3, 3))
+    elements = Grid("m (elements)", "m", True, whole, centres, None, "", faces)  # type: ignore[arg-type]
+    vertices = Grid("m", "m", False, whole, centres)  # type: ignore[arg-type]
+    np.testing.assert_allclose(weights(Where().on(elements))[1], [0.1, 0.3, 0.6], rtol=1e-15)
+    np.testing.assert_allclose(weights(Where().on(vertices))[1], [0.1, 0.325, 0.225], rtol=1e-15)
+    part = Where(within={"y": (0.2, 1.0)}).on(elements)
+    np.testing.assert_allclose(weights(part)[1], [0.3, 0.6], rtol=1e-15)
 
 
 def test_means_over_a_period_are_exact_and_large_offsets_cost_no_digits(tmp_path: Path) -> None:

@@ -212,7 +212,22 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("kind", ["zarr", "vtkhdf"])
+def test_names_with_percent_signs_are_names(tmp_path: Path) -> None:
+    from vtkmodules.util.numpy_support import vtk_to_numpy
+
+    double = np.dtype(np.float64)
+    one = Frame((2, 2, 2), {"c%2Fd": Variable("c%2Fd", double)}, lines((2, 2, 2), 1.0))
+    store = VtkhdfSeries(tmp_path / "100%b.vtkhdf", one, kind_of(one, compatible=False))
+    whole, spread = np.arange(8.0).reshape(2, 2, 2), Spread(ALONE, [one.whole])
+    for step in range(2):
+        store.append(step, step, spread, {"c%2Fd": [whole + step]})
+    for _ in range(2):
+        array = read_vtk(store.path, 1)[1].GetPointData().GetArray("c%2Fd")
+        np.testing.assert_array_equal(vtk_to_numpy(array), whole.ravel() + 1.0)
+        store.merge()
+
+
+@pytest.mark.parametrize("kind", ["zarr", "file.zarr", "vtkhdf"])
 def test_what_another_wrote_is_not_touched(tmp_path: Path, kind: str) -> None:
     one, path = frame(), tmp_path / f"a.{kind}"
     if kind == "zarr":

@@ -295,7 +295,7 @@ class VtkhdfSeries:
         place, folder = f"VTKHDF/{name}", self.parts.name
         if not name.startswith("PointData/"):
             layout = h5py.VirtualLayout(size, dtype)
-            layout[...] = h5py.VirtualSource(f"{folder}/{_GEOMETRY}", place, size)
+            layout[...] = _source(f"{folder}/{_GEOMETRY}", place, size)
             group.create_virtual_dataset(name, layout)
             return
         count = len(self._steps)
@@ -310,7 +310,7 @@ class VtkhdfSeries:
             source_shape = (section.room * rows, *size[1:])
             if section.merged and section.room == 1 and self.kind != "UnstructuredGrid":
                 source_shape = size[1:]
-            source = h5py.VirtualSource(f"{folder}/{section.name}", place, source_shape)
+            source = _source(f"{folder}/{section.name}", place, source_shape)
             first = section.first * rows
             part = source if source_shape == size[1:] else source[: here * rows]
             layout[first : first + here * rows] = part
@@ -322,9 +322,7 @@ class VtkhdfSeries:
         """A single step, which has no axis of time."""
         section = self._sections[0]
         layout = h5py.VirtualLayout(size, dtype)
-        source = h5py.VirtualSource(
-            f"{self.parts.name}/{section.name}", place, (section.room, *size)
-        )
+        source = _source(f"{self.parts.name}/{section.name}", place, (section.room, *size))
         layout[...] = source[0]
         return layout
 
@@ -347,6 +345,11 @@ class VtkhdfSeries:
             self._replace(copy)
         shutil.rmtree(self.parts, ignore_errors=True)
         self._sections, self._steps, self._times, self._open = [], [], [], False
+
+
+def _source(file: str, place: str, size: tuple[int, ...]) -> h5py.VirtualSource:
+    """An array of another file; HDF5 takes a percent sign for the beginning of a number."""
+    return h5py.VirtualSource(file.replace("%", "%%"), place.replace("%", "%%"), size)
 
 
 def _place(name: str) -> str:

@@ -40,7 +40,7 @@ def is_ours(path: Path) -> bool:
 
     try:
         return MARK in zarr.open_group(path, mode="r").attrs
-    except (FileNotFoundError, ValueError):
+    except (OSError, ValueError):
         return False
 
 

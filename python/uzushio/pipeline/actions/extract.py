@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -55,6 +56,8 @@ class ExtractSettings(Where):
     @classmethod
     def _known(cls, value: list[str]) -> list[str]:
         for name in value:
+            if value.count(name) > 1:
+                raise ValueError(f"{name} is named twice; name each file once")
             if not name.endswith(_SUFFIXES):
                 raise ValueError(f"{name} must end in .zarr or .vtkhdf")
             if Path(name).name.removesuffix(Path(name).suffix) == "":
@@ -169,7 +172,7 @@ class Extract(Action[ExtractSettings]):
     def summary(self) -> Mapping[str, Any]:
         """The files, and how much is in them."""
         return {
-            "files": [str(file.relative_to(self.setup.folder)) for file in self._files],
+            "files": [os.path.relpath(file, self.setup.folder) for file in self._files],
             "steps": self._steps,
             "points": int(np.prod(self._selection.count)),
             "bytes": sum(store.bytes for store in self._stores),
