@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import re
+import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import wait
 from PIL import Image
 
 from uzushio.errors import OutputError
@@ -244,3 +247,17 @@ def test_the_command_prints_where_the_page_is(
 )
 def test_numbers_are_written_as_people_read_them(key: str, given: Any, text: str) -> None:
     assert words.value(key, given) == text
+
+
+def test_a_relay_leaves_a_summary_that_the_report_shows(
+    tmp_path: Path, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    words = ["relay", "--from", "no.contact", "--to", "out.contact", "--summary", "run/relay.json"]
+    relay = start(sys.executable, "-m", "uzushio", *words)
+    assert relay.stdout is not None
+    assert "Readers attach to" in relay.stdout.readline()
+    relay.send_signal(signal.SIGTERM)
+    assert wait(relay, 90).returncode == 0
+    told = json.loads((tmp_path / "run/relay.json").read_text())
+    assert (told["ranks"], told["passed"]) == (1, 0)
+    assert "passed on" in Page(write_report([tmp_path / "run"])).text
