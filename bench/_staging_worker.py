@@ -222,25 +222,31 @@ def fetch(config: Config) -> None:
 
 
 def measure_fetch(
-    comm: MPI.Comm, config: Config, mine: np.ndarray, limit: Callable[[], None]
+    comm: MPI.Comm,
+    config: Config,
+    mine: np.ndarray,
+    limit: Callable[[], None],
+    prepare: Callable[[], None] = lambda: None,
 ) -> None:
-    """Time reads of this rank's block, and `limit` after each."""
+    """Time reads of this rank's block, and `limit` after each; `prepare` tells the other side."""
     other = np.zeros_like(mine)
     reads, limits, copies = [], [], []
     with staging.attach(
         config["contact"], comm, connections=config.get("connections", 2), step_limit=WAIT
     ) as reader:
+        mine.fill(-1.0)
         for step in reader:
             block = next(b for b in step.blocks if b.rank == comm.rank)
-            mine.fill(-1.0)
             seconds = timed(comm, lambda block=block: block.values("u", out=mine))
             assert mine.min() == mine.max() == comm.rank, "what was read is not what was written"
+            prepare()
             mine.fill(-1.0)  # caches as they were before the read
             plain = timed(comm, limit)
             if step.index >= WARM:
                 reads.append(seconds)
                 limits.append(plain)
                 copies.append(timed(comm, lambda: np.copyto(other, mine)))
+            mine.fill(-1.0)  # now: a reader reads a step as soon as it is there
     measured = {"read": min(reads), "limit": min(limits), "memcpy": min(copies)}
     tell(comm, {**measured, "bytes": mine.nbytes, "steps": len(reads)})
 
@@ -303,16 +309,22 @@ def mpi(config: Config) -> None:
     partner = world.rank - pairs if reads else world.rank + pairs
     values = np.full(shape_of(config["bytes"]), float(comm.rank))
 
-    def ping() -> None:
-        if reads:
-            world.Recv(values, partner, tag=7)
-        else:
-            world.Send(values, partner, tag=7)
+    def send_when_asked() -> None:
+        while not world.Iprobe(partner, tag=6):
+            time.sleep(0.0005)  # as a solver, it does not stand in MPI while it is read
+        world.recv(source=partner, tag=6)
+        world.Send(values, partner, tag=7)
 
     if reads:
-        measure_fetch(comm, config, values, ping)
+        measure_fetch(
+            comm,
+            config,
+            values,
+            limit=lambda: world.Recv(values, partner, tag=7),
+            prepare=lambda: world.send(None, partner, tag=6),  # filling `values` takes it longer
+        )
     else:
-        publish_all(comm, config, values, after=ping)
+        publish_all(comm, config, values, after=send_when_asked)
 
 
 ROLES: dict[str, Callable[[Config], None]] = {
