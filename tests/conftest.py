@@ -48,6 +48,8 @@ def job_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[s
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("PMIX_", "OMPI_COMM_", "UZUSHIO_"))
+        # Half of a short run is the compilation of what it imports, if nobody may keep that.
+        and name != "PYTHONDONTWRITEBYTECODE"
     }
     path = [str(site), str(TESTS), *filter(None, [environment.get("PYTHONPATH")])]
     # Killed jobs leave sockets and memory behind. The names of sockets have to be short.

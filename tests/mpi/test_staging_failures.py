@@ -116,11 +116,11 @@ def test_stopped_readers_cost_what_the_policy_says_and_go_on_with_whole_steps(
             assert reader.values("ended")
         waits = closed[policy]["waits"]
         if policy == "block":
-            assert max(waits) < limit + 2.0
+            assert max(waits) < LIMIT
             assert sum(wait > 0.9 * limit for wait in waits) <= 2, "one limit for being stopped"
         else:
             assert closed[policy]["seconds_waited"] == 0.0
-        assert closed[policy]["seconds"] < 5.0 + 3.0
+        assert closed[policy]["seconds"] < 5.0 + LIMIT
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -157,7 +157,7 @@ def test_writers_killed_at_random_moments_are_an_error_for_their_readers(
             assert kind == "PeerGone", sentence
             assert "gone" in sentence
             assert not reader.values("torn")
-        assert time.monotonic() - began < 10.0
+        assert time.monotonic() - began < LIMIT
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -175,7 +175,7 @@ def test_all_ranks_of_a_reader_learn_that_the_writer_was_killed(
     assert writer.ended() != 0
     began = time.monotonic()
     out = reader.handle.communicate(timeout=60)
-    assert time.monotonic() - began < 15.0
+    assert time.monotonic() - began < LIMIT
     assert reader.handle.returncode == 3
     assert "Traceback" not in out[1]
     for rank in range(2):
@@ -223,9 +223,9 @@ def test_a_writer_that_is_stopped_is_waited_for_as_long_as_was_said(
         assert outcome is True, "its memory can be read"
     else:
         assert "has sent nothing for 1 s" in outcome
-        assert 0.9 < seconds < 6.0
+        assert 0.9 < seconds < LIMIT, "not the minute that is usual"
     newcomer = sides.process("lookup", "newcomer", contact=contact, attach_limit=1.0)
-    assert newcomer.ended(20.0) == 3
+    assert newcomer.ended(LIMIT) == 3
     writer.signal(signal.SIGCONT)
     (tmp_path / "goes-on").touch()
     assert reader.hear("whole") is True, "the step is still there"
@@ -233,7 +233,7 @@ def test_a_writer_that_is_stopped_is_waited_for_as_long_as_was_said(
     (tmp_path / "stopped-again").touch()
     none, seconds = reader.hear("next")
     assert none
-    assert 0.4 < seconds < 5.0
+    assert 0.4 < seconds < LIMIT
     writer.signal(signal.SIGCONT)
     (tmp_path / "goes-on-again").touch()
     assert reader.hear("whole", 2) is True

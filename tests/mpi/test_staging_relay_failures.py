@@ -102,7 +102,7 @@ def test_readers_and_writers_killed_behind_relays_are_noticed_through_them(sides
         began = time.monotonic()
         assert reader.ended() == 3, reader.account()
         assert reader.hear("error")[0] == "PeerGone", reader.account()
-        assert time.monotonic() - began < 10.0
+        assert time.monotonic() - began < LIMIT
         writer = chain.writer()
     later = chain.reader(steps=3)
     assert later.ended() == 0, later.account()
@@ -185,7 +185,7 @@ def test_a_relay_of_several_ranks_outlives_readers_and_writers_over_tcp(sides: S
         began = time.monotonic()
         assert other.ended() == 3, other.account()
         assert other.hear("error")[0] == "PeerGone", other.account()
-        assert time.monotonic() - began < 20.0
+        assert time.monotonic() - began < LIMIT
         assert not other.values("torn")
         writer = chain.writer()
     later = chain.sides.job(2, "follow", "later", contact=chain.contacts[2], steps=3)
@@ -211,7 +211,7 @@ def test_a_stopped_relay_is_as_a_stopped_reader(sides: Sides, place: int) -> Non
     relays[place].signal(signal.SIGCONT)
     behind.more("whole", 3)
     result = chain.end(writer)
-    assert max(result["waits"]) < limit + 2.0
+    assert max(result["waits"]) < LIMIT
     assert sum(wait > 0.9 * limit for wait in result["waits"]) <= 2
     for reader in (behind, beside):
         assert reader.ended() == 0, reader.account()

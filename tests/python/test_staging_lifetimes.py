@@ -200,7 +200,7 @@ os._exit(0)
     )
     word, _, seconds = done.stdout.partition(" ")
     assert word == "after", done.stderr
-    assert float(seconds) < 5.0
+    assert float(seconds) < 10.0, "tests/mpi/test_staging_interrupts.py looks closer"
 
 
 def test_the_limit_to_attach_counts_once(tmp_path: Path) -> None:
@@ -212,12 +212,12 @@ def test_the_limit_to_attach_counts_once(tmp_path: Path) -> None:
         file.touch(mode=0o600)
         file.write_bytes(text)
 
-    timer = threading.Timer(1.5, leave_it)
+    timer = threading.Timer(2.5, leave_it)
     timer.start()
     start = time.monotonic()
     with pytest.raises(staging.PeerGone):
-        staging.attach(file, attach_limit=2.0)
-    assert time.monotonic() - start < 3.4
+        staging.attach(file, attach_limit=3.0)
+    assert time.monotonic() - start < 5.4, "not 2.5 s and then 3 s"
     timer.join()
 
 
