@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-CASE = Path("examples/cases/channel.yaml")
-PIPELINE = Path("examples/pipelines/channel.yaml")
+ROOT = Path(os.path.relpath(Path(__file__).resolve().parents[1]))
+CASE = ROOT / "examples/cases/channel.yaml"
+PIPELINE = ROOT / "examples/pipelines/channel.yaml"
 #: Left in the folder, so that nothing is removed that no demo wrote.
 MARK = ".uzushio-demo"
 #: Steps between published ones; the pipeline draws each.

@@ -164,6 +164,35 @@ def test_a_signal_ends_the_job_with_its_movie_whole(start: Start, folder: Path) 
     assert told["actions"]["wall"]["movie_pictures"] == frames(folder / "left/wall.mp4") >= 1
 
 
+def test_the_demo_ends_with_a_report_or_with_the_name_of_what_failed(
+    start: Start, tmp_path: Path
+) -> None:
+    demo = Path(__file__).parents[2] / "tools/demo.py"
+    done = wait(start(sys.executable, demo, "--steps", 20, "--out", "demo"), 200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = Path(done.stdout.splitlines()[-1].removeprefix("Report: "))
+    assert page.name == "report.html" and "Relay" in page.read_text()
+    assert frames(tmp_path / "demo/render/vortices.mp4") == 2
+    assert summary(tmp_path / "demo/render")["dropped"] == 0
+
+    job = start(sys.executable, demo, "--steps", 100000, "--out", "again")
+    relay = tmp_path / "again/relay.contact"
+    deadline = time.monotonic() + 100
+    while not (tmp_path / "again/render/vortices.mp4").exists():
+        assert time.monotonic() < deadline and job.poll() is None, wait(job, 1)
+        time.sleep(0.05)
+    children = Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
+    (pid,) = (
+        int(child)
+        for child in children
+        if "relay\0--from" in Path(f"/proc/{child}/cmdline").read_text()
+    )
+    os.kill(pid, signal.SIGKILL)
+    done = wait(job, 100)
+    assert done.returncode == 1 and relay.exists()
+    assert "The relay was killed by SIGKILL; the others were asked to leave" in done.stdout
+
+
 def test_what_cannot_work_is_said_before_anything_is_done(uzushio: Run, folder: Path) -> None:
     (folder / "wrong.yaml").write_text(PIPELINE.replace("field: shear", "field: sheer"))
     inproc = "publish={engine: inproc, pipeline: wrong.yaml}"
