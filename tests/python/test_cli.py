@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
-import pytest
 from conftest import TESTS, Run
 
 from uzushio import __version__
@@ -53,16 +53,16 @@ def test_quiet_prints_nothing(uzushio: Run, case: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "fresh"),
-    [("--set time.steps=3", True), ("--restart runs/channel", False), ("--out elsewhere", False)],
-)
-def test_the_demo_can_be_repeated_and_removes_nothing_elsewhere(
-    arguments: str, fresh: bool
-) -> None:
-    command = ["make", "-n", "demo", f"ARGS={arguments}"]
+def test_the_demo_removes_nothing_that_no_demo_wrote(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("keep")
+    command = ["make", "-n", "demo", "ENGINE=inproc", f"ARGS=--out {tmp_path}"]
     shown = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, check=True)
-    assert ("--overwrite" in shown.stdout) == fresh
+    demo = shown.stdout.splitlines()[-1].rpartition("&& python ")[2].split()
+    done = subprocess.run(
+        [sys.executable, *demo], cwd=TESTS.parent, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1 and "holds what no demo wrote" in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
 
 
 def test_config_prints_where_headers_and_library_are(uzushio: Run) -> None:
