@@ -1,6 +1,8 @@
 #include "bindings/bindings.hpp"
 
 NB_MODULE(_core, module) {
+    // Objects that live until the interpreter ends, in a module's globals, are no fault of ours.
+    nanobind::set_leak_warnings(false);
     module.doc() = "The compiled core of Uzushio.";
     auto channel = module.def_submodule("channel", "Channel flow between two walls.");
     uzushio::bindings::bind_channel(channel);

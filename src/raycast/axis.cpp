@@ -33,7 +33,6 @@ Axis::Axis(std::span<const double> points) : points_(points.begin(), points.end(
             : static_cast<int>(std::clamp((high() - low()) / finest + 1, static_cast<double>(count),
                                           static_cast<double>(most_bins)));
     bins_ = static_cast<float>(bins);
-    last_bin_ = bins - 1;
     scale_ = bins / (high() - low());
     edges_.resize(count);
     for (int i = 0; i < count; ++i)
@@ -56,6 +55,11 @@ Axis::Axis(std::span<const double> points) : points_(points.begin(), points.end(
             ++last;
         corrections_ = std::max(corrections_, last - cell);
     }
+}
+
+Axis::Limits Axis::limits(std::int32_t first_point, std::int32_t last_point) const {
+    // Just below the last point, so that the cell that is found ends there.
+    return {edges_[first_point], std::nextafter(edges_[last_point], 0.0F)};
 }
 
 } // namespace uzushio::raycast

@@ -24,10 +24,17 @@ class Axis {
         Floats part;
     };
 
-    [[nodiscard]] UZUSHIO_INLINE Place place(Floats position) const {
-        // The order of arguments turns what is no number into 0.
-        const Floats inside = min(max(position, floats(0)), floats(bins_));
-        const Ints bin = min(to_ints(inside), ints(last_bin_));
+    /// Positions from which cells are found: those of some points and all between them.
+    struct Limits {
+        float low, high;
+    };
+    [[nodiscard]] Limits limits(std::int32_t first_point, std::int32_t last_point) const;
+
+    /// Beyond the limits a position counts as if it were at them. What is no number is at the
+    /// lower.
+    [[nodiscard]] UZUSHIO_INLINE Place place(Floats position, Limits within) const {
+        const Floats inside = min(max(position, floats(within.low)), floats(within.high));
+        const Ints bin = to_ints(inside);
         if (even_)
             return {bin, inside - to_floats(bin)};
         Ints cell = gather(first_.data(), bin);
@@ -39,12 +46,10 @@ class Axis {
         return {cell, (inside - gather(edges_.data(), cell)) * gather(inverse_.data(), cell)};
     }
 
-    [[nodiscard]] UZUSHIO_INLINE Ints cell(Floats position) const {
-        if (even_) {
-            const Floats inside = min(max(position, floats(0)), floats(bins_));
-            return min(to_ints(inside), ints(last_bin_));
-        }
-        return place(position).cell;
+    [[nodiscard]] UZUSHIO_INLINE Ints cell(Floats position, Limits within) const {
+        if (even_)
+            return to_ints(min(max(position, floats(within.low)), floats(within.high)));
+        return place(position, within).cell;
     }
 
     /// Positions of points.
@@ -65,7 +70,6 @@ class Axis {
     std::vector<double> points_;
     double scale_ = 1;
     float bins_ = 1;
-    std::int32_t last_bin_ = 0;
     std::int32_t last_cell_ = 0;
     bool even_ = true;
     int corrections_ = 0;             ///< points inside a bin, at most

@@ -12,8 +12,17 @@ constexpr float opaque = 1e-3F;
 constexpr float opaque_enough = 0.5F; ///< for depth
 /// Segments between two looks at the bricks, while there is something to see.
 constexpr std::int32_t patience = 4;
+/// The same in a block in which there is something to see everywhere.
+constexpr std::int32_t long_patience = 32;
 
 int count(Mask mask) { return std::popcount(bits_of(mask)); }
+
+/// The lane, in all lanes, in which one of some rays has the least value.
+Ints lowest_of(Mask rays, Floats values) {
+    const Floats some = select(rays, values, floats(infinity));
+    const unsigned bits = bits_of(equal(some, floats(least(some))));
+    return ints(std::countr_zero(bits | 0x8000U));
+}
 
 } // namespace
 
@@ -22,7 +31,13 @@ Marcher::Marcher(const Plan& plan, bool depth)
       hits_(plan.scene.layers.size()), seen_(plan.scene.layers.size()), plane_(plan.slices.size()),
       plane_segment_(plan.slices.size()), event_(plan.slices.size() + plan.isos.size()),
       front_(plan.channels.size()), back_(plan.channels.size()), before_(plan.channels.size()),
-      until_(plan.channels.size()) {}
+      until_(plan.channels.size()) {
+    plain_ = plan.channels.size() == 1 && plan.clouds.size() <= 1 &&
+             (plan.clouds.empty() || !plan.clouds.front().volume->shading);
+    for (const Surface& iso : plan.isos)
+        iso_values_.push_back(
+            floats(static_cast<float>(iso.value - plan.channels[iso.channel].shift)));
+}
 
 Marcher::Pixels Marcher::draw(int column, int row) {
     const Packet packet(plan_.scene, plan_.camera, plan_.width, plan_.height, column, row);
@@ -31,17 +46,63 @@ Marcher::Pixels Marcher::draw(int column, int row) {
     std::fill(seen_.begin(), seen_.end(), no_lane());
     for (std::size_t i = 0; i < plane_.size(); ++i)
         plane_[i] = packet.plane(plan_.slices[i].slice->origin, plan_.slices[i].slice->normal);
+    const bool edges = !plan_.edges.packet(column, row).empty();
+    const Lines box = edges ? lines(column, row) : Lines{};
     for (const Part& part : plan_.parts) {
         if (!part.screen.meets(column, row, Packet::side))
             continue;
+        if (edges) {
+            draw_line(packet.hits & part.sampler.owns(packet, floats(0)), box.front, floats(0));
+            draw_line(packet.inside & ~packet.hits & part.sampler.owns(box.position), box.beside,
+                      box.distance - packet.enter);
+        }
         if (plan_.marching())
             march(part);
         else
             cut(part);
+        if (edges)
+            draw_line(packet.hits & part.sampler.owns(packet, packet.length), box.back,
+                      packet.length);
     }
     for (std::size_t i = 0; i < seen_.size(); ++i)
         hits_[i] += count(seen_[i]);
     return pixels_;
+}
+
+/// A ray meets edges where it enters the domain or leaves it: before, or after, all that it meets
+/// in between. They belong to the block that has that point; beside the domain there is nothing
+/// else.
+Marcher::Lines Marcher::lines(int column, int row) const {
+    alignas(64) std::array<std::array<float, lanes>, 7> all{};
+    alignas(64) std::array<float, lanes> enter, length;
+    store(enter.data(), packet_->enter);
+    store(length.data(), packet_->length);
+    const unsigned hits = bits_of(packet_->hits);
+    for (const EdgePixel& pixel : plan_.edges.packet(column, row)) {
+        const int i = pixel.lane;
+        const bool beside = (hits >> i & 1U) == 0;
+        const bool front = pixel.distance < enter[i] + length[i] / 2;
+        float& opacity = all[beside ? 2 : front ? 0 : 1][i];
+        opacity += (1 - opacity) * pixel.coverage;
+        if (!beside)
+            continue;
+        for (std::size_t a = 0; a < 3; ++a)
+            all[3 + a][i] = pixel.position[a];
+        all[6][i] = pixel.distance;
+    }
+    return {load(all[0].data()),
+            load(all[1].data()),
+            load(all[2].data()),
+            {load(all[3].data()), load(all[4].data()), load(all[5].data())},
+            load(all[6].data())};
+}
+
+void Marcher::draw_line(Mask rays, Floats opacity, Floats distance) {
+    const Rgba& color = *plan_.scene.bounding_box;
+    const Mask seen = rays & less(floats(0), opacity) & less(floats(opaque), pixels_.left);
+    if (any(seen))
+        blend(seen, {floats(color[0]), floats(color[1]), floats(color[2]), opacity * color[3]},
+              distance);
 }
 
 /// Slices alone: each point belongs to the block in whose cells it is.
@@ -129,10 +190,10 @@ Ints Marcher::free_until(const Part& part, const Places& at, Ints distance) cons
     return to_ints(min(number, floats(1e9F)));
 }
 
-void Marcher::sample(const Part& part, const Places& at, Floats* values) const {
+void Marcher::sample(const Part& part, const Places& at, Mask rays, Floats* values) const {
     for (std::size_t c = 0; c < plan_.channels.size(); ++c)
-        values[c] =
-            part.sampler.value(*part.fields[plan_.channels[c].field], plan_.channels[c].shift, at);
+        values[c] = part.sampler.value(*part.fields[plan_.channels[c].field],
+                                       plan_.channels[c].shift, at, rays);
 }
 
 std::int32_t Marcher::next_event(std::int32_t from) const {
@@ -160,60 +221,126 @@ void Marcher::march(const Part& part) {
         return min(floats(static_cast<float>(number) * step_), length);
     };
     const bool skips = !part.activity.all;
+    const std::int32_t end = greatest(mine.last) + 1;
     std::int32_t k = least(mine.first);
     std::int32_t event = next_event(k);
     std::int32_t look = k;
     Mask alive = mine.any;
     Places places = part.sampler.places(*packet_, at(k));
     bool sampled = false;
-    for (;;) {
-        const Ints now = ints(k);
-        alive = alive & less_equal(now, mine.last);
+    while (k < end) {
+        alive = alive & less_equal(ints(k), mine.last);
         if (!any(alive))
             return;
-        const Mask started = less_equal(mine.first, now) & alive;
+        const Mask started = less_equal(mine.first, ints(k)) & alive;
         if (event < k)
             event = next_event(k);
-        Places next;
-        bool located = false;
         if (skips && k >= look) {
             const Ints distance = bricks(part, places);
-            if (any(started & equal(distance, ints(0)))) {
-                look = k + patience;
-            } else {
+            look = k + patience;
+            if (!any(started & equal(distance, ints(0)))) {
                 const Ints limit = select(started, free_until(part, places, distance),
                                           select(alive, mine.first, ints(never)));
-                const std::int32_t to = std::min(least(limit), event);
+                std::int32_t to = std::min(least(limit), event);
+                look = k + 1;
                 if (to > k) {
-                    if (to > greatest(select(alive, mine.last, ints(-1))))
-                        return;
-                    k = to;
-                    places = part.sampler.places(*packet_, at(k));
+                    look = k = to;
+                    places = part.sampler.places(*packet_, at(std::min(k, end)));
                     sampled = false;
                     continue;
                 }
-                next = part.sampler.places(*packet_, at(k + 1));
-                located = true;
-                if (event > k && !any(started & equal(bricks(part, next), ints(0)))) {
-                    ++k;
-                    places = next;
-                    sampled = false;
-                    continue;
+                if (event > k) {
+                    const Places next = part.sampler.places(*packet_, at(k + 1));
+                    if (!any(started & equal(bricks(part, next), ints(0)))) {
+                        ++k;
+                        places = next;
+                        sampled = false;
+                        continue;
+                    }
                 }
             }
+        } else if (!skips) {
+            look = k + long_patience;
         }
-        if (!located)
-            next = part.sampler.places(*packet_, at(k + 1));
         if (!sampled)
-            sample(part, places, front_.data());
-        sample(part, next, back_.data());
-        segment(part, started, k, {at(k), at(k + 1), front_.data(), back_.data()});
+            sample(part, places, started, front_.data());
+        sampled = true;
+        if (plain_ && event > k && burst(part, mine, alive, k, std::min({look, event, end}), places)) {
+            alive = alive & less(floats(opaque), pixels_.left);
+            continue;
+        }
+        const Mask now = less_equal(mine.first, ints(k)) & less_equal(ints(k), mine.last) & alive;
+        const Places next = part.sampler.places(*packet_, at(k + 1));
+        const Mask there =
+            less_equal(mine.first, ints(k + 1)) & less_equal(ints(k), mine.last) & alive;
+        sample(part, next, there, back_.data());
+        segment(part, now, k, {at(k), at(k + 1), front_.data(), back_.data()});
         alive = alive & less(floats(opaque), pixels_.left);
         std::swap(front_, back_);
         places = next;
-        sampled = true;
         ++k;
     }
+}
+
+/// Segments from `number` on up to `end`, or to one in which there is a surface, quickly: all that
+/// changes stays in registers. Returns whether it has come to the end.
+bool Marcher::burst(const Part& part, const Owned& mine, Mask alive, std::int32_t& number,
+                    std::int32_t end, Places& places) {
+    const Channel& channel = plan_.channels.front();
+    const FieldView& field = *part.fields[channel.field];
+    const Floats length = packet_->length;
+    // Rays hardly change places on their way: who is lowest once is so until the end, or else the
+    // values are gathered.
+    const Floats distance = min(floats((static_cast<float>(number) + 1) * step_), length);
+    Sampler::Corner lowest;
+    for (std::size_t a = 0; a < 3; ++a)
+        lowest[a] = lowest_of(alive, packet_->position(a, distance));
+    const auto corner = [&](const Places& at) {
+        return Sampler::Corner{broadcast(at.cell[0], lowest[0]), broadcast(at.cell[1], lowest[1]),
+                               broadcast(at.cell[2], lowest[2])};
+    };
+    const Cloud* const cloud = plan_.clouds.empty() ? nullptr : &plan_.clouds.front();
+    const float unit = cloud == nullptr ? 0 : static_cast<float>(-1 / cloud->volume->unit_distance);
+    Pixels pixels = pixels_;
+    Mask seen = no_lane();
+    Floats front = front_[0];
+    std::int32_t k = number;
+    for (bool surface = false; k < end; ++k) {
+        const Mask rays = less_equal(mine.first, ints(k)) & less_equal(ints(k), mine.last) & alive;
+        const Floats from = min(floats(static_cast<float>(k) * step_), length);
+        const Floats to = min(floats(static_cast<float>(k + 1) * step_), length);
+        const Places next = part.sampler.places(*packet_, to);
+        const Mask there =
+            less_equal(mine.first, ints(k + 1)) & less_equal(ints(k), mine.last) & alive;
+        const Floats back = part.sampler.value(field, channel.shift, next, there, corner(next));
+        for (const Floats value : iso_values_)
+            surface = surface || any(rays & (less(front, value) ^ less(back, value)) &
+                                     is_number(front + back));
+        if (surface)
+            break;
+        if (cloud != nullptr) {
+            const Medium medium = (*cloud->volume->transfer)(front, back, channel.shift);
+            seen = seen | (rays & less(floats(0), medium.extinction));
+            const Floats before = pixels.left;
+            pixels.left =
+                select(rays, before * exp2(medium.extinction * ((to - from) * unit)), before);
+            const Floats weight = before - pixels.left;
+            pixels.red = fma(weight, medium.red, pixels.red);
+            pixels.green = fma(weight, medium.green, pixels.green);
+            pixels.blue = fma(weight, medium.blue, pixels.blue);
+            if (depth_)
+                reached(pixels, before, rays, from);
+        }
+        front = back;
+        places = next;
+    }
+    if (cloud != nullptr) {
+        pixels_ = pixels;
+        seen_[cloud->layer] = seen_[cloud->layer] | seen;
+    }
+    front_[0] = front;
+    number = k;
+    return k == end;
 }
 
 void Marcher::segment(const Part& part, Mask rays, std::int32_t number, const Span& span) {
@@ -240,7 +367,7 @@ bool Marcher::find_crossings(const Part& part, Mask rays, const Span& span) {
         const Mask here = rays & (less(a, value) ^ less(b, value)) & is_number(a + b);
         event_[first + i] = floats(infinity);
         if (any(here)) {
-            event_[first + i] = select(here, crossing(part, surface, span), floats(infinity));
+            event_[first + i] = select(here, crossing(part, surface, here, span), floats(infinity));
             found = true;
         }
     }
@@ -248,7 +375,8 @@ bool Marcher::find_crossings(const Part& part, Mask rays, const Span& span) {
 }
 
 /// Where the field has the surface's value, between two samples on either side of it.
-Floats Marcher::crossing(const Part& part, const Surface& surface, const Span& span) const {
+Floats Marcher::crossing(const Part& part, const Surface& surface, Mask rays,
+                         const Span& span) const {
     const Channel& channel = plan_.channels[surface.channel];
     const auto value = static_cast<float>(surface.value - channel.shift);
     Floats low = span.begin, high = span.end;
@@ -258,14 +386,14 @@ Floats Marcher::crossing(const Part& part, const Surface& surface, const Span& s
     // Regula falsi; an end that stays has its value halved (the Illinois variant).
     Mask kept = no_lane();
     for (int i = 0; i < 3; ++i) {
-        const Floats middle = min(max(meet(), low), high);
-        const Places at = part.sampler.places(*packet_, middle);
+        const Floats guess = min(max(meet(), low), high);
+        const Places at = part.sampler.places(*packet_, guess);
         const Floats there =
-            part.sampler.value(*part.fields[channel.field], channel.shift, at) - value;
+            part.sampler.value(*part.fields[channel.field], channel.shift, at, rays) - value;
         const Mask with_low = ~(less(there, floats(0)) ^ less(at_low, floats(0)));
-        low = select(with_low, middle, low);
+        low = select(with_low, guess, low);
         at_low = select(with_low, there, at_low);
-        high = select(with_low, high, middle);
+        high = select(with_low, high, guess);
         at_high = select(with_low, at_high, there);
         if (i > 0) {
             at_high = select(with_low & kept, at_high * 0.5F, at_high);
@@ -294,7 +422,7 @@ void Marcher::events(const Part& part, Mask rays, const Span& span) {
         const Mask meets = rays & less_equal(ints(0), which);
         if (!plan_.clouds.empty()) {
             if (any(meets)) {
-                sample(part, part.sampler.places(*packet_, until), until_.data());
+                sample(part, part.sampler.places(*packet_, until), meets, until_.data());
                 for (std::size_t c = 0; c < until_.size(); ++c)
                     until_[c] = select(meets, until_[c], span.second[c]);
             } else {
@@ -352,21 +480,22 @@ void Marcher::clouds(const Part& part, Mask rays, const Span& span) {
     pixels_.green = fma(weight, colors.green, pixels_.green);
     pixels_.blue = fma(weight, colors.blue, pixels_.blue);
     pixels_.left = after;
-    reached(before, rays, span.begin);
+    if (depth_)
+        reached(pixels_, before, rays, span.begin);
 }
 
 void Marcher::surface(const Part& part, const Surface& surface, Mask rays, Floats distance) {
     const Places at = part.sampler.places(*packet_, distance);
     const auto look_up = [&](const ColorTable& table, std::size_t field) {
         const double shift = table.middle();
-        return table(part.sampler.value(*part.fields[field], shift, at), shift);
+        return table(part.sampler.value(*part.fields[field], shift, at, rays), shift);
     };
     Colors colors;
     float opacity = 1;
     if (surface.slice != nullptr) {
         const Slice& slice = *surface.slice;
         const double shift = slice.colors->middle();
-        const Floats value = part.sampler.value(*part.fields[slice.field], shift, at);
+        const Floats value = part.sampler.value(*part.fields[slice.field], shift, at, rays);
         nan_pixels_ += count(rays & ~is_number(value));
         colors = (*slice.colors)(value, shift);
         opacity = slice.opacity;
@@ -415,15 +544,14 @@ void Marcher::blend(Mask rays, const Colors& colors, Floats distance) {
     pixels_.green = fma(weight, colors.green, pixels_.green);
     pixels_.blue = fma(weight, colors.blue, pixels_.blue);
     pixels_.left = before - weight;
-    reached(before, rays, distance);
+    if (depth_)
+        reached(pixels_, before, rays, distance);
 }
 
-void Marcher::reached(Floats before, Mask rays, Floats distance) {
-    if (!depth_)
-        return;
+void Marcher::reached(Pixels& pixels, Floats before, Mask rays, Floats distance) const {
     const Mask now = rays & less(floats(1 - opaque_enough), before) &
-                     less_equal(pixels_.left, floats(1 - opaque_enough));
-    pixels_.depth = select(now, (packet_->enter + distance) * packet_->cosine, pixels_.depth);
+                     less_equal(pixels.left, floats(1 - opaque_enough));
+    pixels.depth = select(now, (packet_->enter + distance) * packet_->cosine, pixels.depth);
 }
 
 } // namespace uzushio::raycast

@@ -42,6 +42,16 @@ class Marcher {
         const Floats* second;
     };
 
+    /// Edges of the domain's box, as opacities of pixels.
+    struct Lines {
+        Floats front{}, back{};           ///< on the near and far side of the domain
+        Floats beside{};                  ///< of rays that miss the domain
+        std::array<Floats, 3> position{}; ///< of the latter
+        Floats distance{};                ///< and from the camera
+    };
+
+    Lines lines(int column, int row) const;
+    void draw_line(Mask rays, Floats opacity, Floats distance);
     Owned owned(const Part& part) const;
     Ints bricks(const Part& part, const Places& at) const;
     Ints free_until(const Part& part, const Places& at, Ints distance) const;
@@ -50,19 +60,24 @@ class Marcher {
     std::int32_t next_event(std::int32_t from) const;
     void segment(const Part& part, Mask rays, std::int32_t number, const Span& span);
     bool find_crossings(const Part& part, Mask rays, const Span& span);
-    Floats crossing(const Part& part, const Surface& surface, const Span& span) const;
+    Floats crossing(const Part& part, const Surface& surface, Mask rays, const Span& span) const;
     void events(const Part& part, Mask rays, const Span& span);
     void clouds(const Part& part, Mask rays, const Span& span);
     void surface(const Part& part, const Surface& surface, Mask rays, Floats distance);
-    void sample(const Part& part, const Places& at, Floats* values) const;
+    void sample(const Part& part, const Places& at, Mask rays, Floats* values) const;
+    bool burst(const Part& part, const Owned& mine, Mask alive, std::int32_t& number,
+               std::int32_t end, Places& places);
     void blend(Mask rays, const Colors& colors, Floats distance);
-    void reached(Floats before, Mask rays, Floats distance);
+    void reached(Pixels& pixels, Floats before, Mask rays, Floats distance) const;
     [[nodiscard]] Colors light(const Lighting& lighting, Colors colors, const Part& part,
                                std::size_t field, double shift, const Places& at) const;
 
     const Plan& plan_;
     bool depth_;
+    /// Whether there is one channel with, at most, one volume without shading: see `burst`.
+    bool plain_;
     float step_;
+    std::vector<Floats> iso_values_;
     std::vector<std::int64_t> hits_;
     std::int64_t nan_pixels_ = 0;
     // Of the packet that is being drawn.

@@ -71,7 +71,7 @@ Screen Screen::with(const Screen& other) const {
 
 Plan::Plan(const Scene& s, const Camera& c, int w, int h, std::span<const Source> blocks,
            int threads)
-    : scene(s), camera(c), width(w), height(h) {
+    : scene(s), camera(c), width(w), height(h), edges(s, c, w, h) {
     for (std::size_t i = 0; i < scene.layers.size(); ++i) {
         if (const auto* slice = std::get_if<Slice>(&scene.layers[i])) {
             Surface surface;

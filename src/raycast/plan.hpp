@@ -8,6 +8,7 @@
 #include "raycast/activity.hpp"
 #include "raycast/block.hpp"
 #include "raycast/camera.hpp"
+#include "raycast/edges.hpp"
 #include "raycast/sampler.hpp"
 #include "raycast/scene.hpp"
 
@@ -76,6 +77,7 @@ struct Plan {
     std::vector<Cloud> clouds;
     std::vector<Part> parts; ///< front to back, without those that cannot be seen
     Screen screen;           ///< outside of which nothing is drawn
+    Edges edges;
 
     [[nodiscard]] bool marching() const { return !channels.empty(); }
 };

@@ -2,6 +2,25 @@
 
 namespace uzushio::raycast {
 
+Floats Sampler::gathered(const FieldView& field, double shift, const Places& at) const {
+    const auto [sx, sy, sz] = strides(field);
+    const Ints base = at.cell[0] * sx + at.cell[1] * sy + at.cell[2] * sz;
+    if (field.in_rows) {
+        const auto* const data = static_cast<const float*>(field.data);
+        std::array<Floats, 8> corners;
+        for (int e = 0; e < 4; ++e)
+            gather_pairs(data, base + ((e & 1) * sy + (e >> 1) * sz), corners[2 * e],
+                         corners[2 * e + 1]);
+        return trilinear([&](int x, int y, int z) { return corners[x + 2 * y + 4 * z]; }, at.part) -
+               static_cast<float>(shift);
+    }
+    return trilinear(
+        [&, x1 = sx, y1 = sy, z1 = sz](int x, int y, int z) {
+            return one(field, shift, base + (x * x1 + y * y1 + z * z1));
+        },
+        at.part);
+}
+
 std::array<Floats, 3> Sampler::gradient(const FieldView& field, double shift,
                                         const Places& at) const {
     const auto s = strides(field);

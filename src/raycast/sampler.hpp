@@ -23,14 +23,17 @@ class Sampler {
             last_[a] = block.points()[a] - 2;
             low_[a] = block.first_cell()[a];
             count_[a] = block.cells()[a];
+            stored_[a] = axes_[a].limits(first_[a], first_[a] + last_[a] + 1);
+            domain_[a] = axes_[a].limits(0, axes_[a].cells());
+            cubes_ = cubes_ && block.points()[a] >= 4;
         }
     }
 
     [[nodiscard]] UZUSHIO_INLINE Places places(const Packet& packet, Floats distance) const {
         Places result;
         for (std::size_t a = 0; a < 3; ++a) {
-            const auto place = axes_[a].place(packet.position(a, distance));
-            result.cell[a] = min(max(place.cell - first_[a], ints(0)), ints(last_[a]));
+            const auto place = axes_[a].place(packet.position(a, distance), stored_[a]);
+            result.cell[a] = place.cell - first_[a];
             result.part[a] = place.part;
         }
         return result;
@@ -40,39 +43,87 @@ class Sampler {
     [[nodiscard]] UZUSHIO_INLINE Mask owns(const Packet& packet, Floats distance) const {
         Mask result = mask_of(0xffff);
         for (std::size_t a = 0; a < 3; ++a) {
-            const Ints cell = axes_[a].cell(packet.position(a, distance)) - low_[a];
+            const Ints cell = axes_[a].cell(packet.position(a, distance), domain_[a]) - low_[a];
             result = result & less_equal(ints(0), cell) & less(cell, ints(count_[a]));
         }
         return result;
     }
 
-    /// Values less `shift`.
-    [[nodiscard]] UZUSHIO_INLINE Floats value(const FieldView& field, double shift,
-                                              const Places& at) const {
-        const auto [sx, sy, sz] = strides(field);
-        const Ints base = at.cell[0] * sx + at.cell[1] * sy + at.cell[2] * sz;
-        if (!field.wide && sx == 1) {
-            const auto* const data = static_cast<const float*>(field.data);
-            Floats a0, a1, b0, b1, c0, c1, d0, d1;
-            gather_pairs(data, base, a0, a1);
-            gather_pairs(data, base + sy, b0, b1);
-            gather_pairs(data, base + sz, c0, c1);
-            gather_pairs(data, base + (sy + sz), d0, d1);
-            const Floats a = fma(at.part[0], a1 - a0, a0), b = fma(at.part[0], b1 - b0, b0);
-            const Floats c = fma(at.part[0], c1 - c0, c0), d = fma(at.part[0], d1 - d0, d0);
-            const Floats near = fma(at.part[1], b - a, a), far = fma(at.part[1], d - c, c);
-            return fma(at.part[2], far - near, near) - static_cast<float>(shift);
+    /// Whether positions in lookup space are in the block's own cells.
+    [[nodiscard]] Mask owns(const std::array<Floats, 3>& positions) const {
+        Mask result = mask_of(0xffff);
+        for (std::size_t a = 0; a < 3; ++a) {
+            const Ints cell = axes_[a].cell(positions[a], domain_[a]) - low_[a];
+            result = result & less_equal(ints(0), cell) & less(cell, ints(count_[a]));
         }
-        std::array<Floats, 4> edges;
-        for (int e = 0; e < 4; ++e) {
-            const Ints from = base + ((e & 1) * sy + (e >> 1) * sz);
-            const Floats low = one(field, shift, from), high = one(field, shift, from + sx);
-            edges[e] = fma(at.part[0], high - low, low);
-        }
-        const Floats near = fma(at.part[1], edges[1] - edges[0], edges[0]);
-        const Floats far = fma(at.part[1], edges[3] - edges[2], edges[2]);
-        return fma(at.part[2], far - near, near);
+        return result;
     }
+
+    /// The lowest of some rays' cells along each axis, in all lanes.
+    using Corner = std::array<Ints, 3>;
+    [[nodiscard]] UZUSHIO_INLINE static Corner corner(const Places& at, Mask rays) {
+        Corner result;
+        for (std::size_t a = 0; a < 3; ++a)
+            result[a] = ints(least(select(rays, at.cell[a], ints(never))));
+        return result;
+    }
+
+    /// Values less `shift`, of `rays` at least, in cells from `corner` on.
+    [[nodiscard]] UZUSHIO_INLINE Floats value(const FieldView& field, double shift,
+                                              const Places& at, Mask rays,
+                                              const Corner& lowest) const {
+#if UZUSHIO_RAYCAST_AVX512
+        if (field.in_rows && cubes_) {
+            // Where rays lie close together, 4³ points are all that they need: registers hold them,
+            // and are much quicker to look up than memory.
+            Corner corner, offset;
+            for (std::size_t a = 0; a < 3; ++a) {
+                corner[a] = min(max(lowest[a], ints(0)), ints(last_[a] - 2));
+                offset[a] = at.cell[a] - corner[a];
+            }
+            const Ints farthest = max_unsigned(max_unsigned(offset[0], offset[1]), offset[2]);
+            if (!any(rays & more_unsigned(farthest, ints(2)))) {
+                const std::ptrdiff_t sy = field.strides[1], sz = field.strides[2];
+                const float* const base = static_cast<const float*>(field.data) + first(corner[0]) +
+                                          first(corner[1]) * sy + first(corner[2]) * sz;
+                const Floats p0 = load_square(base, sy), p1 = load_square(base + sz, sy);
+                const Floats p2 = load_square(base + 2 * sz, sy);
+                const Ints at_low = offset[0] + (offset[1] << 2) + (offset[2] << 4);
+                const Mask top = equal(offset[2], ints(2));
+                if (!any(rays & top))
+                    return trilinear(
+                               [&](int x, int y, int z) {
+                                   return look_up(z == 0 ? p0 : p1, z == 0 ? p1 : p2,
+                                                  at_low + (x + 4 * y));
+                               },
+                               at.part) -
+                           static_cast<float>(shift);
+                const Floats p3 = load_square(base + 3 * sz, sy);
+                return trilinear(
+                           [&](int x, int y, int z) {
+                               const Ints index = at_low + (x + 4 * y);
+                               return z == 0 ? select(top, look_up(p2, p3, index),
+                                                      look_up(p0, p1, index))
+                                             : select(top, look_up(p3, p3, index),
+                                                      look_up(p1, p2, index));
+                           },
+                           at.part) -
+                       static_cast<float>(shift);
+            }
+        }
+#else
+        static_cast<void>(rays);
+        static_cast<void>(lowest);
+#endif
+        return gathered(field, shift, at);
+    }
+    [[nodiscard]] UZUSHIO_INLINE Floats value(const FieldView& field, double shift,
+                                              const Places& at, Mask rays) const {
+        return value(field, shift, at, rays, corner(at, rays));
+    }
+
+    /// The same, wherever the rays are.
+    [[nodiscard]] Floats gathered(const FieldView& field, double shift, const Places& at) const;
 
     /// Of central differences at the points, interpolated; one-sided at the ends of what is stored.
     [[nodiscard]] std::array<Floats, 3> gradient(const FieldView& field, double shift,
@@ -87,6 +138,20 @@ class Sampler {
                 static_cast<std::int32_t>(field.strides[1]),
                 static_cast<std::int32_t>(field.strides[2])};
     }
+    /// Trilinear, of corners (x, y, z) of 0 and 1.
+    template <class Value>
+    static UZUSHIO_INLINE Floats trilinear(const Value& corner, const std::array<Floats, 3>& part) {
+        const auto edge = [&](int y, int z) {
+            const Floats low = corner(0, y, z), high = corner(1, y, z);
+            return fma(part[0], high - low, low);
+        };
+        const auto face = [&](int z) {
+            const Floats low = edge(0, z), high = edge(1, z);
+            return fma(part[1], high - low, low);
+        };
+        const Floats low = face(0), high = face(1);
+        return fma(part[2], high - low, low);
+    }
     static UZUSHIO_INLINE Floats one(const FieldView& field, double shift, Ints at) {
         if (field.wide)
             return gather(static_cast<const double*>(field.data), at, shift);
@@ -96,6 +161,8 @@ class Sampler {
     const Axis* axes_;
     const Block* block_;
     std::array<std::int32_t, 3> first_, last_, low_, count_;
+    std::array<Axis::Limits, 3> stored_, domain_;
+    bool cubes_ = true; ///< whether the block has 4³ points
 };
 
 } // namespace uzushio::raycast

@@ -121,6 +121,33 @@ UZUSHIO_INLINE void gather_pairs(const float* base, Ints index, Floats& first, F
     second = Floats(_mm512_permutex2var_ps(low, odd, high));
 }
 
+/// The value of one lane in all of them.
+UZUSHIO_INLINE Ints broadcast(Ints values, Ints lane) {
+    return Ints(_mm512_permutexvar_epi32(__m512i(lane), __m512i(values)));
+}
+UZUSHIO_INLINE std::int32_t first(Ints values) {
+    return _mm_cvtsi128_si32(_mm512_castsi512_si128(__m512i(values)));
+}
+/// As numbers without sign.
+UZUSHIO_INLINE Mask more_unsigned(Ints a, Ints b) {
+    return {_mm512_cmpgt_epu32_mask(__m512i(a), __m512i(b))};
+}
+UZUSHIO_INLINE Ints max_unsigned(Ints a, Ints b) {
+    return Ints(_mm512_max_epu32(__m512i(a), __m512i(b)));
+}
+
+/// 4 × 4 values in a register, a row every `stride`.
+UZUSHIO_INLINE Floats load_square(const float* base, std::ptrdiff_t stride) {
+    __m512 all = _mm512_castps128_ps512(_mm_loadu_ps(base));
+    all = _mm512_insertf32x4(all, _mm_loadu_ps(base + stride), 1);
+    all = _mm512_insertf32x4(all, _mm_loadu_ps(base + 2 * stride), 2);
+    return Floats(_mm512_insertf32x4(all, _mm_loadu_ps(base + 3 * stride), 3));
+}
+/// Of the 32 values of two registers; only the five lowest bits of an index count.
+UZUSHIO_INLINE Floats look_up(Floats low, Floats high, Ints index) {
+    return Floats(_mm512_permutex2var_ps(__m512(low), __m512i(index), __m512(high)));
+}
+
 /// Doubles less a number, as floats.
 UZUSHIO_INLINE Floats gather(const double* base, Ints index, double less) {
     const auto all = reinterpret_cast<__m512i>(index);
@@ -142,9 +169,12 @@ UZUSHIO_INLINE Ints gather_bytes(const std::uint8_t* base, Ints index) {
 UZUSHIO_INLINE void gather_fours(const float* base, Ints index, Floats& a, Floats& b, Floats& c,
                                  Floats& d) {
     alignas(64) std::int32_t at[lanes];
-    _mm512_store_si512(at, __m512i(index));
+    _mm512_store_si512(at, __m512i(index << 4));
+    // Else GCC takes the register apart, lane by lane, which is slower than reading it again.
+    asm volatile("" : "+m"(at));
+    const auto* const bytes = reinterpret_cast<const char*>(base);
     const auto four = [&](int i) {
-        return _mm_loadu_ps(base + 4 * static_cast<std::ptrdiff_t>(at[i]));
+        return _mm_loadu_ps(reinterpret_cast<const float*>(bytes + at[i]));
     };
     const auto rows = [&](int i) {
         __m512 all = _mm512_castps128_ps512(four(i));
@@ -253,6 +283,7 @@ UZUSHIO_INLINE Floats gather(const double* base, Ints index, double less) {
         result[i] = static_cast<float>(base[index[i]] - less);
     return result;
 }
+UZUSHIO_INLINE Ints broadcast(Ints values, Ints lane) { return ints(values[lane[0]]); }
 UZUSHIO_INLINE Ints gather_bytes(const std::uint8_t* base, Ints index) {
     Ints result;
     for (int i = 0; i < lanes; ++i)

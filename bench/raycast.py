@@ -1,0 +1,343 @@
+"""Time the ray caster against VTK on the same field, cameras and sampling, in the same run.
+
+A field of 256³ floats to a picture of 1024², on all cores of this machine: a volume that is seen
+everywhere, one that is mostly empty, an iso-surface, and three slices. Ours and VTK's take turns;
+each time is the median of the repetitions. VTK's volumes are by its fixed-point ray caster at the
+same distance of samples; its iso-surface by contouring and drawing triangles, its slices as images.
+
+"first" is a picture of a field that has just changed: ours finds the ranges of its bricks then, VTK
+what it needs. "next" is another picture of the same field.
+
+    python bench/raycast.py [--json FILE] [--repeats 5] [--pictures FOLDER] [--points 256]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+SIDE = 1024  # pixels
+GOAL = 5.0  # times VTK
+CASES = ("dense volume", "sparse volume", "iso-surface", "slices")
+#: Value, red, green, blue, opacity on a spacing of the mesh.
+DENSE = [[-1.5, 0, 0.1, 0.8, 0.02], [0, 0.9, 0.9, 0.9, 0.005], [1.5, 0.8, 0.1, 0, 0.02]]
+SPARSE = [[-1.5, 0, 0, 0, 0], [0.8, 0.1, 0.2, 0.9, 0], [1.0, 1, 1, 1, 0.2], [1.5, 1, 0.2, 0, 0.5]]
+ISO = 0.5
+VIEW = (1.5, 1.25, 1.0)  # from the middle to the camera
+
+
+def field(points: int) -> Any:
+    """Waves of several lengths, of values from −1.5 to 1.5."""
+    import numpy as np
+
+    x = np.linspace(-1, 1, points, dtype=np.float32)
+    Z, Y, X = np.meshgrid(x, x, x, indexing="ij", sparse=True)
+    slow = np.sin(6 * X + 3 * Y) * np.cos(5 * Y - 2 * Z) * np.sin(7 * Z + X)
+    fast = np.cos(20 * X) * np.cos(18 * Y) * np.cos(22 * Z)
+    return np.ascontiguousarray(slow + 0.5 * fast, dtype=np.float32)
+
+
+class Vtk:
+    """VTK's pictures."""
+
+    def __init__(self, values: Any) -> None:
+        import vtk
+        from vtkmodules.util import numpy_support
+
+        points = values.shape[0]
+        self.spacing = 2 / (points - 1)
+        self.data = vtk.vtkImageData()
+        self.data.SetDimensions(points, points, points)
+        self.data.SetOrigin(-1, -1, -1)
+        self.data.SetSpacing(self.spacing, self.spacing, self.spacing)
+        self.array = numpy_support.numpy_to_vtk(values.ravel())
+        self.data.GetPointData().SetScalars(self.array)
+        props = {
+            "dense volume": [self._volume(vtk, DENSE)],
+            "sparse volume": [self._volume(vtk, SPARSE)],
+            "iso-surface": [self._isosurface(vtk)],
+            "slices": self._slices(vtk),
+        }
+        self.windows = {name: self._window(vtk, some) for name, some in props.items()}
+        self._vtk = vtk
+
+    def _volume(self, vtk: Any, transfer: list[list[float]]) -> Any:
+        color, opacity = vtk.vtkColorTransferFunction(), vtk.vtkPiecewiseFunction()
+        for value, red, green, blue, alpha in transfer:
+            color.AddRGBPoint(value, red, green, blue)
+            opacity.AddPoint(value, alpha)
+        mapper = vtk.vtkFixedPointVolumeRayCastMapper()
+        mapper.SetInputData(self.data)
+        mapper.SetAutoAdjustSampleDistances(0)
+        mapper.SetLockSampleDistanceToInputSpacing(0)
+        mapper.SetSampleDistance(self.spacing)
+        mapper.SetInteractiveSampleDistance(self.spacing)
+        mapper.SetImageSampleDistance(1)
+        mapper.SetNumberOfThreads(os.cpu_count() or 1)
+        volume = vtk.vtkVolume()
+        volume.SetMapper(mapper)
+        volume.GetProperty().SetColor(color)
+        volume.GetProperty().SetScalarOpacity(opacity)
+        volume.GetProperty().SetScalarOpacityUnitDistance(self.spacing)
+        volume.GetProperty().SetInterpolationTypeToLinear()
+        volume.GetProperty().ShadeOff()
+        return volume
+
+    def _isosurface(self, vtk: Any) -> Any:
+        contour = vtk.vtkFlyingEdges3D()
+        contour.SetInputData(self.data)
+        contour.SetValue(0, ISO)
+        contour.ComputeNormalsOn()
+        contour.ComputeScalarsOff()
+        mapper = vtk.vtkPolyDataMapper()
+        mapper.SetInputConnection(contour.GetOutputPort())
+        mapper.ScalarVisibilityOff()
+        actor = vtk.vtkActor()
+        actor.SetMapper(mapper)
+        actor.GetProperty().SetColor(1, 0.6, 0.2)
+        self.contour = contour
+        return actor
+
+    def _slices(self, vtk: Any) -> list[Any]:
+        table = vtk.vtkColorTransferFunction()
+        for value, color in zip((-1, 0, 1), ((0, 0, 1), (1, 1, 1), (1, 0, 0)), strict=True):
+            table.AddRGBPoint(value, *color)
+        result = []
+        for axis in range(3):
+            mapper = vtk.vtkImageSliceMapper()
+            mapper.SetInputData(self.data)
+            mapper.SetOrientation(axis)
+            mapper.SetSliceNumber(self.data.GetDimensions()[axis] // 2)
+            actor = vtk.vtkImageSlice()
+            actor.SetMapper(mapper)
+            actor.GetProperty().SetLookupTable(table)
+            actor.GetProperty().UseLookupTableScalarRangeOn()
+            actor.GetProperty().SetInterpolationTypeToLinear()
+            result.append(actor)
+        return result
+
+    def _window(self, vtk: Any, props: list[Any]) -> Any:
+        renderer = vtk.vtkRenderer()
+        renderer.SetBackground(0, 0, 0)
+        for prop in props:
+            renderer.AddViewProp(prop)
+        window = vtk.vtkRenderWindow()
+        window.SetOffScreenRendering(1)
+        window.SetMultiSamples(0)
+        window.SetSize(SIDE, SIDE)
+        window.AddRenderer(renderer)
+        camera = renderer.GetActiveCamera()
+        camera.SetFocalPoint(0, 0, 0)
+        camera.SetPosition(*VIEW)
+        camera.SetViewUp(0, 0, 1)
+        renderer.ResetCamera(-1, 1, -1, 1, -1, 1)
+        camera.Zoom(1.4)
+        renderer.ResetCameraClippingRange()
+        self.camera = (camera.GetPosition(), camera.GetViewAngle())
+        return window
+
+    def draw(self, case: str, changed: bool) -> None:
+        """Draw one picture and wait until it is there."""
+        if changed:
+            self.array.Modified()
+            self.data.Modified()
+        self.windows[case].Render()
+        self.windows[case].WaitForCompletion()
+
+    def picture(self, case: str) -> Any:
+        """The picture as an array (SIDE, SIDE, 3), the first row at the top."""
+        from vtkmodules.util import numpy_support
+
+        grab = self._vtk.vtkWindowToImageFilter()
+        grab.SetInput(self.windows[case])
+        grab.ReadFrontBufferOff()
+        grab.Update()
+        image = numpy_support.vtk_to_numpy(grab.GetOutput().GetPointData().GetScalars())
+        return image.reshape(SIDE, SIDE, 3)[::-1]
+
+
+class Ours:
+    """The ray caster's pictures."""
+
+    def __init__(self, values: Any, camera: tuple[Any, float]) -> None:
+        import numpy as np
+
+        from uzushio.raycast import (
+            Camera,
+            ColorTable,
+            Isosurface,
+            Lighting,
+            Scene,
+            Slice,
+            Volume,
+        )
+
+        points = values.shape[0]
+        x = np.linspace(-1, 1, points)
+        spacing = 2 / (points - 1)
+        # The middle slice of VTK's is one of points.
+        middle = float(x[points // 2])
+        table = ColorTable(np.array([[0, 0, 1], [1, 1, 1], [1, 0, 0]]), -1, 1)
+        layers: dict[str, list[Any]] = {
+            "dense volume": [Volume("f", np.array(DENSE), unit_distance=spacing)],
+            "sparse volume": [Volume("f", np.array(SPARSE), unit_distance=spacing)],
+            "iso-surface": [
+                Isosurface("f", [ISO], color=(1, 0.6, 0.2), lighting=Lighting(0, 1, 0, 1))
+            ],
+            "slices": [
+                Slice("f", (middle,) * 3, normal, table)
+                for normal in ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+            ],
+        }
+        self.domain = (x, x, x)
+        self.scenes = {
+            name: Scene(some, self.domain, step=spacing) for name, some in layers.items()
+        }
+        self.camera = Camera(camera[0], (0, 0, 0), view_angle=camera[1])
+        self.values = values
+        self.out = np.empty((SIDE, SIDE, 4), np.uint8)
+        self._renew()
+
+    def _renew(self) -> None:
+        from uzushio.raycast import Block
+
+        cells = tuple(len(c) - 1 for c in self.domain)
+        self.block = Block(self.domain, (0, 0, 0), ((0, 0, 0), cells), {"f": self.values})
+
+    def draw(self, case: str, changed: bool) -> None:
+        """Draw one picture."""
+        from uzushio.raycast import cast
+
+        if changed:
+            self._renew()
+        cast(self.scenes[case], self.camera, SIDE, SIDE, [self.block], out=self.out)
+
+    def picture(self, case: str) -> Any:
+        """The picture on black."""
+        self.draw(case, False)
+        return self.out[..., :3].copy()
+
+
+def measure(points: int, repeats: int, folder: str) -> dict[str, Any]:
+    """Time all cases; ours and VTK's take turns."""
+    import numpy as np
+
+    values = field(points)
+    vtk = Vtk(values)
+    ours = Ours(values, vtk.camera)
+    times: dict[str, dict[str, list[float]]] = {}
+    pictures: dict[str, Any] = {}
+    for case in CASES:
+        vtk.draw(case, True)
+        ours.draw(case, True)
+        a, b = ours.picture(case), vtk.picture(case)
+        if folder:
+            pictures[case] = np.concatenate([a, b], axis=1)
+        times[case] = {}
+        for who in ("ours", "vtk"):
+            for when in ("first", "next"):
+                times[case][f"{who} {when}"] = []
+        for _ in range(repeats):
+            for who, side in (("ours", ours), ("vtk", vtk)):
+                for when in ("first", "next"):
+                    begin = perf_counter()
+                    side.draw(case, when == "first")
+                    times[case][f"{who} {when}"].append(perf_counter() - begin)
+        times[case]["difference"] = [float(np.abs(a.astype(int) - b).mean())]
+    if folder:
+        from PIL import Image
+
+        for case, both in pictures.items():
+            small = Image.fromarray(both).resize((1024, 512), Image.Resampling.LANCZOS)
+            small.save(Path(folder) / f"{case.replace(' ', '_')}.png", optimize=True)
+    return {
+        case: {name: statistics.median(some) for name, some in values.items()}
+        for case, values in times.items()
+    }
+
+
+def run(points: int, repeats: int, folder: str) -> dict[str, Any]:
+    """Measure in a process of its own, with VTK's threads on."""
+    command = [sys.executable, __file__, "--worker", str(points), str(repeats), folder]
+    environment = os.environ | {"VTK_SMP_BACKEND_IN_USE": "STDThread"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800, env=environment)
+    if done.returncode != 0:
+        raise SystemExit(
+            f"{' '.join(command)} failed; VTK needs libegl1 and libgl1-mesa-dri:\n{done.stderr}"
+        )
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def table(results: dict[str, Any]) -> Table:
+    """Lay the times out for people."""
+    shown = Table("ms", "ours first", "ours next", "VTK first", "VTK next", "×", "differs by")
+    for case, t in results.items():
+        names = ("ours first", "ours next", "vtk first", "vtk next")
+        cells = [f"{1e3 * t[name]:.1f}" for name in names]
+        ratio = f"{t['vtk first'] / t['ours first']:.1f} / {t['vtk next'] / t['ours next']:.1f}"
+        shown.add_row(case, *cells, ratio, f"{t['difference']:.2f} of 255")
+    return shown
+
+
+def records(results: dict[str, Any]) -> list[dict[str, Any]]:
+    """State the figures with their goals."""
+    rows: list[dict[str, Any]] = []
+
+    def record(metric: str, value: float, unit: str, goal: float | None, of: str | None) -> None:
+        met = None if goal is None else value >= goal
+        rows.append(dict(metric=metric, value=value, unit=unit, goal=goal, met=met, of=of))
+
+    than: dict[str, str] = {
+        "dense volume": "VTK's fixed-point ray caster, equal sampling",
+        "sparse volume": "VTK's fixed-point ray caster, equal sampling",
+        "iso-surface": "VTK's contour and drawing",
+        "slices": "VTK's image slices",
+    }
+    for case, t in results.items():
+        # An iso-surface of a new field is what counts; a volume is looked at from all sides.
+        surface = case == "iso-surface"
+        for when in ("first", "next"):
+            counts = case != "slices" and (when == "first") == surface
+            record(
+                f"{case}, {when} picture",
+                t[f"vtk {when}"] / t[f"ours {when}"],
+                "× faster",
+                GOAL if counts else None,
+                than[case],
+            )
+        record(f"{case}, next picture", 1e3 * t["ours next"], "ms", None, None)
+        record(f"{case}, mean difference", t["difference"], "of 255", None, "VTK's picture")
+    return rows
+
+
+def main() -> None:
+    """Measure, print the table and write the records."""
+    if sys.argv[1:2] == ["--worker"]:
+        found = measure(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+        print(json.dumps(found))
+        return
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", type=Path, help="where to write the records")
+    parser.add_argument("--repeats", type=int, default=5, help="pictures to time")
+    parser.add_argument("--points", type=int, default=256, help="of the field, along each axis")
+    parser.add_argument("--pictures", default="", help="folder for pictures, ours beside VTK's")
+    options = parser.parse_args()
+    results = run(options.points, options.repeats, options.pictures)
+    Console(width=None if sys.stdout.isatty() else 120).print(table(results))
+    if options.json:
+        options.json.write_text(json.dumps(records(results), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+// The ray caster's parts on one rank.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "raycast/activity.hpp"
+#include "raycast/axis.hpp"
+#include "raycast/bricks.hpp"
+#include "raycast/cast.hpp"
+#include "raycast/transfer_table.hpp"
+
+namespace uzushio::raycast {
+namespace {
+
+std::array<float, lanes> values_of(Floats values) {
+    std::array<float, lanes> result;
+    store(result.data(), values);
+    return result;
+}
+
+std::array<std::int32_t, lanes> values_of(Ints values) {
+    std::array<std::int32_t, lanes> result;
+    store(result.data(), values);
+    return result;
+}
+
+Floats some(std::mt19937& random, float low, float high) {
+    std::array<float, lanes> result;
+    std::uniform_real_distribution<float> uniform(low, high);
+    std::generate(result.begin(), result.end(), [&] { return uniform(random); });
+    return load(result.data());
+}
+
+TEST(Simd, PowersAndLogarithmsAreAsCloseAsStated) {
+    std::mt19937 random(1);
+    for (int repeat = 0; repeat < 2000; ++repeat) {
+        const auto x = some(random, -100, 3);
+        const auto power = values_of(exp2(x)), exponent = values_of(x);
+        for (int i = 0; i < lanes; ++i)
+            ASSERT_NEAR(power[i] / std::exp2(static_cast<double>(exponent[i])), 1, 4e-7);
+        const auto y = some(random, 1e-6F, 10);
+        const auto log = values_of(log2(y)), number = values_of(y);
+        for (int i = 0; i < lanes; ++i)
+            ASSERT_NEAR(log[i], std::log2(static_cast<double>(number[i])), 3e-5);
+    }
+    EXPECT_EQ(values_of(exp2(floats(0)))[7], 1.0F); // what absorbs nothing changes nothing
+    EXPECT_EQ(values_of(exp2(-floats(0)))[0], 1.0F);
+}
+
+TEST(Simd, GathersReadWhatALoopReads) {
+    std::vector<float> data(4096);
+    std::mt19937 random(2);
+    for (auto& v : data)
+        v = std::uniform_real_distribution<float>(-1, 1)(random);
+    std::array<std::int32_t, lanes> at;
+    for (auto& i : at)
+        i = std::uniform_int_distribution<std::int32_t>(0, 1000)(random);
+    Floats a, b, c, d, first_of, second;
+    gather_fours(data.data(), load(at.data()), a, b, c, d);
+    gather_pairs(data.data(), load(at.data()), first_of, second);
+    for (int i = 0; i < lanes; ++i) {
+        EXPECT_EQ(values_of(a)[i], data[4 * at[i]]);
+        EXPECT_EQ(values_of(b)[i], data[4 * at[i] + 1]);
+        EXPECT_EQ(values_of(c)[i], data[4 * at[i] + 2]);
+        EXPECT_EQ(values_of(d)[i], data[4 * at[i] + 3]);
+        EXPECT_EQ(values_of(first_of)[i], data[at[i]]);
+        EXPECT_EQ(values_of(second)[i], data[at[i] + 1]);
+    }
+}
+
+TEST(Axis, FindsCellsAsASearchDoes) {
+    std::mt19937 random(3);
+    for (const double widest : {1.0, 30.0, 1e4}) {
+        std::vector<double> points{-3};
+        for (int i = 0; i < 150; ++i)
+            points.push_back(points.back() +
+                             std::uniform_real_distribution<double>(1, widest)(random));
+        const Axis axis(points);
+        const auto limits = axis.limits(0, 150);
+        for (int repeat = 0; repeat < 500; ++repeat) {
+            const Floats position = some(random, -1, axis.bins() + 1);
+            const auto place = axis.place(position, limits);
+            const auto cells = values_of(place.cell);
+            const auto parts = values_of(place.part), at = values_of(position);
+            for (int i = 0; i < lanes; ++i) {
+                const double x = std::clamp(points.front() + at[i] / axis.scale(), points.front(),
+                                            points.back());
+                ASSERT_GE(cells[i], 0);
+                ASSERT_LE(cells[i], 149);
+                ASSERT_NEAR(points[cells[i]] + parts[i] * (points[cells[i] + 1] - points[cells[i]]),
+                            x, 2e-6 * (points.back() - points.front()));
+            }
+        }
+        // A part of the axis finds the same cells, and none outside of it.
+        const auto part = axis.limits(40, 60);
+        const auto cells = values_of(axis.cell(some(random, -1, axis.bins() + 1), part));
+        EXPECT_GE(*std::min_element(cells.begin(), cells.end()), 40);
+        EXPECT_LE(*std::max_element(cells.begin(), cells.end()), 59);
+    }
+    EXPECT_THROW(Axis(std::vector<double>{1}), std::invalid_argument);
+    EXPECT_THROW(Axis((std::vector<double>{1, 2, 2})), std::invalid_argument);
+}
+
+TEST(Bricks, HoldTheRangesOfAllTheirPoints) {
+    const Index points{21, 10, 18};
+    std::vector<float> data(21 * 10 * 18);
+    std::mt19937 random(4);
+    for (auto& v : data)
+        v = std::uniform_real_distribution<float>(-1, 1)(random);
+    data[5] = std::nanf("");
+    FieldView field{data.data(), false, true, {1, 21, 210}};
+    const Bricks bricks(field, points, 2);
+    ASSERT_EQ(bricks.count, (Index{3, 2, 3}));
+    for (int z = 0; z < 3; ++z)
+        for (int y = 0; y < 2; ++y)
+            for (int x = 0; x < 3; ++x) {
+                float low = 9, high = -9;
+                for (int k = 8 * z; k <= std::min(8 * z + 8, 17); ++k)
+                    for (int j = 8 * y; j <= std::min(8 * y + 8, 9); ++j)
+                        for (int i = 8 * x; i <= std::min(8 * x + 8, 20); ++i) {
+                            low = std::fmin(low, data[i + 21 * (j + 10 * k)]);
+                            high = std::fmax(high, data[i + 21 * (j + 10 * k)]);
+                        }
+                EXPECT_EQ(bricks.low[bricks.number(x, y, z)], low);
+                EXPECT_EQ(bricks.high[bricks.number(x, y, z)], high);
+                EXPECT_EQ(bricks.has_nan[bricks.number(x, y, z)], x + y + z == 0);
+            }
+    EXPECT_TRUE(bricks.any_nan);
+}
+
+TEST(Activity, TellsHowFarTheNearestBrickIsThatShowsSomething) {
+    const Index points{41, 41, 41};
+    std::vector<float> data(41 * 41 * 41);
+    data[4 + 41 * (20 + 41 * 36)] = 1; // in brick (0, 2, 4)
+    Scene scene;
+    scene.fields = {"f"};
+    std::vector<double> x(41);
+    for (int i = 0; i < 41; ++i)
+        x[i] = i;
+    scene.axes.assign(3, Axis(x));
+    Isosurface surface;
+    surface.values = {0.5};
+    scene.layers = {surface};
+    const Block block({0, 0, 0}, points, {0, 0, 0}, {40, 40, 40},
+                      {{data.data(), false, true, {1, 41, 41 * 41}}});
+    const auto activity = find_activity(scene, block, [](std::size_t) { return 0UL; }, 1);
+    EXPECT_TRUE(activity.any);
+    EXPECT_FALSE(activity.all);
+    for (int k = 0; k < 5; ++k)
+        for (int j = 0; j < 5; ++j)
+            for (int i = 0; i < 5; ++i)
+                EXPECT_EQ(int{activity.distance[i + 5 * (j + 5 * k)]},
+                          std::max({i, std::abs(j - 2), std::abs(k - 4)}));
+}
+
+TEST(TransferTable, IsTheMeanBetweenTwoValues) {
+    const std::vector<TransferPoint> points{
+        {0, {0, 0, 1, 0}}, {1, {0, 1, 0, 0.2F}}, {1, {1, 0, 0, 0.6F}}, {3, {1, 1, 0, 0}}};
+    const TransferTable table(points, {1, 0, 1, 0.5F});
+    std::mt19937 random(5);
+    const auto exact = [&](double value) {
+        if (value < 1)
+            return -std::log2(1 - 0.2 * std::clamp(value, 0.0, 1.0));
+        return -std::log2(1 - 0.6 * (1 - (std::clamp(value, 1.0, 3.0) - 1) / 2));
+    };
+    for (int repeat = 0; repeat < 100; ++repeat) {
+        const auto a = some(random, -0.5F, 3.5F), b = some(random, -0.5F, 3.5F);
+        const auto found = values_of(table(a, b, 0).extinction);
+        for (int i = 0; i < lanes; ++i) {
+            double mean = 0;
+            for (int s = 0; s < 1000; ++s)
+                mean += exact(values_of(a)[i] +
+                              (s + 0.5) / 1000 * (values_of(b)[i] - values_of(a)[i])) /
+                        1000;
+            ASSERT_NEAR(found[i], mean, 0.07);
+        }
+    }
+    EXPECT_FLOAT_EQ(values_of(table(floats(std::nanf("")), floats(1), 0).extinction)[3], 1);
+}
+
+TEST(TransferTable, ShowsNothingWhereItSaysSo) {
+    const std::vector<TransferPoint> points{
+        {-1, {1, 1, 1, 0}}, {0.5, {1, 1, 1, 0}}, {0.5, {1, 1, 1, 1}}, {2, {1, 1, 1, 1}}};
+    const TransferTable table(points, {});
+    EXPECT_TRUE(table.visible(0.4, 0.6));
+    EXPECT_FALSE(table.visible(-7, 0.49));
+    EXPECT_TRUE(table.visible(7, 9));
+    EXPECT_FALSE(table.visible(1, -1)); // a brick without a number
+    std::mt19937 random(6);
+    for (int repeat = 0; repeat < 2000; ++repeat) {
+        const auto a = some(random, -1, 1), b = some(random, -1, 1);
+        const auto found = values_of(table(a, b, 0).extinction);
+        for (int i = 0; i < lanes; ++i) {
+            const auto [low, high] = std::minmax(values_of(a)[i], values_of(b)[i]);
+            if (!table.visible(low, high))
+                ASSERT_EQ(found[i], 0) << low << " to " << high;
+        }
+    }
+}
+
+} // namespace
+} // namespace uzushio::raycast
