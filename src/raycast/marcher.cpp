@@ -265,7 +265,8 @@ void Marcher::march(const Part& part) {
         if (!sampled)
             sample(part, places, started, front_.data());
         sampled = true;
-        if (plain_ && event > k && burst(part, mine, alive, k, std::min({look, event, end}), places)) {
+        if (plain_ && event > k &&
+            burst(part, mine, alive, k, std::min({look, event, end}), places)) {
             alive = alive & less(floats(opaque), pixels_.left);
             continue;
         }

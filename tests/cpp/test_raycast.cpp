@@ -195,8 +195,9 @@ TEST(TransferTable, ShowsNothingWhereItSaysSo) {
         const auto found = values_of(table(a, b, 0).extinction);
         for (int i = 0; i < lanes; ++i) {
             const auto [low, high] = std::minmax(values_of(a)[i], values_of(b)[i]);
-            if (!table.visible(low, high))
+            if (!table.visible(low, high)) {
                 ASSERT_EQ(found[i], 0) << low << " to " << high;
+            }
         }
     }
 }
