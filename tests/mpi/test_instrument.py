@@ -224,6 +224,7 @@ def options(example: Example, **changed: str) -> str:
 
 CASES = [(example, engine) for example in SOLVERS for engine in ("shm", "tcp", "file")]
 CASES += [(SOLVERS[3], "adios2")]
+READER = Path(__file__).with_name("instrument_reader.py")
 
 
 @pytest.mark.parametrize(
@@ -248,6 +249,21 @@ def test_a_reader_sees_the_exact_solution_of_each_solver(
     finished(job)
     assert seen == sorted(set(seen))
     assert seen[-1] == example.steps, "the last step is for whoever is there"
+
+
+@pytest.mark.parametrize("example", SOLVERS, ids=lambda example: example.folder)
+def test_a_reader_of_the_same_launch_sees_it_too(
+    example: Example,
+    executable: Callable[[Example], list[object]],
+    start: Callable[..., subprocess.Popen[str]],
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "staging.yaml").write_text(options(example, engine="mpi"))
+    mpiexec = BINARIES / "mpiexec"
+    launcher = [mpiexec if mpiexec.exists() else "mpiexec", "--oversubscribe", "--bind-to", "none"]
+    solver = ["-n", 2, *executable(example), *example.arguments]
+    job = start(*launcher, *solver, ":", "-n", 1, sys.executable, READER, example.name)
+    assert "steps as they must be" in finished(job)
 
 
 def test_without_work_inside_its_steps_the_engine_inproc_costs_a_solver_nothing(

@@ -33,12 +33,21 @@ static void share(int n, int parts, int part, int* first, int* count) {
     *count = (int)((long long)n * (part + 1) / parts) - *first;
 }
 
-static Part divide(int ny, int nx) {
+/* The ranks that run this program, and not another one of the same launch. */
+static MPI_Comm program(void) {
+    int *number, given;
+    MPI_Comm ranks;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &number, &given);
+    MPI_Comm_split(MPI_COMM_WORLD, given ? *number : 0, 0, &ranks);
+    return ranks;
+}
+
+static Part divide(MPI_Comm comm, int ny, int nx) {
     Part p;
     int ranks, dims[2] = {0, 0}, periodic[2] = {1, 1}, coords[2];
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Comm_size(comm, &ranks);
     MPI_Dims_create(ranks, 2, dims);
-    MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periodic, 1, &p.comm);
+    MPI_Cart_create(comm, 2, dims, periodic, 1, &p.comm);
     MPI_Comm_rank(p.comm, &p.rank);
     MPI_Cart_coords(p.comm, p.rank, 2, coords);
     MPI_Cart_shift(p.comm, 0, 1, &p.below, &p.above);
@@ -100,10 +109,12 @@ static void must(uz_status status) {
 }
 
 int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
+    int threads; /* as many as the engine mpi needs; the others ask for none */
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads);
+    MPI_Comm comm = program();
     const int nx = argc > 1 ? atoi(argv[1]) : 256, ny = argc > 2 ? atoi(argv[2]) : 192;
     const int steps = argc > 3 ? atoi(argv[3]) : 2000, every = argc > 4 ? atoi(argv[4]) : 20;
-    Part p = divide(ny, nx);
+    Part p = divide(comm, ny, nx);
 
     const double pi = acos(-1.0), kappa = 1e-3, hx = 1.0 / nx, hy = 1.0 / ny;
     const double dt = 0.2 * fmin(hx, hy) * fmin(hx, hy) / kappa;
@@ -154,6 +165,7 @@ int main(int argc, char** argv) {
     free(p.T);
     free(p.next);
     MPI_Comm_free(&p.comm);
+    MPI_Comm_free(&comm);
     MPI_Finalize();
     return good ? 0 : 1;
 }

@@ -4,9 +4,24 @@
 
 MPI_Fint from_c_comm_world;
 
-void from_c_init(int* ierr) {
-    *ierr = MPI_Init(NULL, NULL);
+void from_c_init_thread(const int* required, int* provided, int* ierr) {
+    (void)required;
+    *ierr = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, provided);
     from_c_comm_world = MPI_Comm_c2f(MPI_COMM_WORLD);
+}
+
+void from_c_comm_split(const MPI_Fint* comm, const int* colour, const int* key, MPI_Fint* part,
+                       int* ierr) {
+    MPI_Comm made;
+    *ierr = MPI_Comm_split(MPI_Comm_f2c(*comm), *colour, *key, &made);
+    *part = MPI_Comm_c2f(made);
+}
+
+void from_c_appnum(const MPI_Fint* comm, const int* key, int* number, int* found, int* ierr) {
+    int* value;
+    (void)key;
+    *ierr = MPI_Comm_get_attr(MPI_Comm_f2c(*comm), MPI_APPNUM, &value, found);
+    *number = *found ? *value : 0;
 }
 
 void from_c_finalize(int* ierr) { *ierr = MPI_Finalize(); }

@@ -19,7 +19,8 @@ from uzushio import staging
 
 numbers = [int(word) for word in sys.argv[1:]]
 nx, ny, steps, every = numbers + [256, 192, 2000, 20][len(numbers) :]  # cells, points are one more
-comm = MPI.COMM_WORLD
+# The ranks that run this program, and not another one of the same launch.
+comm = MPI.COMM_WORLD.Split(MPI.COMM_WORLD.Get_attr(MPI.APPNUM) or 0)
 
 # Rows of points of this rank, and one of its neighbours' on either side.
 first = (ny + 1) * comm.rank // comm.size
