@@ -38,11 +38,17 @@ bench: build  ## every benchmark: a table here, records in bench/results/
 validate: build  ## the long comparison with published DNS; resumes where it stopped
 	$(ENV) python validation/channel180.py $(ARGS)
 
-adios2: build  ## ADIOS2 with MPI in place of the wheel without; five minutes and more
+# Installed below .venv as any library, bin/ and lib/, with the Python package beside ours.
+ADIOS2_BUILD = --no-binary adios2 --no-build-isolation \
+    -C experimental=true -C wheel.install-dir=/data \
+    -C cmake.define.ADIOS2_USE_MPI=ON -C cmake.define.ADIOS2_USE_CURL=OFF \
+    -C cmake.define.ADIOS2_USE_PIP=OFF
+
+adios2: build  ## ADIOS2 with MPI in place of the wheel without (five minutes); back by WHEEL=1
 	$(ENV) VIRTUAL_ENV=$$PWD/.venv CC=mpicc CXX=mpicxx uv pip install --reinstall-package adios2 \
-	    --no-binary adios2 --no-deps --no-build-isolation \
-	    -C cmake.define.ADIOS2_USE_MPI=ON -C cmake.define.ADIOS2_USE_CURL=OFF \
-	    -C cmake.define.ADIOS2_USE_PIP=OFF "$$(sed -n 's/^\(adios2==[^ ]*\).*/\1/p' requirements.lock)"
+	    --no-deps $(if $(WHEEL),,$(ADIOS2_BUILD)) \
+	    "$$(sed -n 's/^\(adios2==[^ ]*\).*/\1/p' requirements.lock)"
+	$(ENV) python -c 'import adios2; print("ADIOS2 with MPI:", adios2.is_built_with_mpi)'
 
 lock: build  ## pin requirements.in anew in requirements.lock
 	$(ENV) uv pip compile -q --universal --python-version 3.11 --generate-hashes --upgrade \

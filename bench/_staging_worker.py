@@ -128,13 +128,31 @@ def shape_of(size: int) -> tuple[int, int, int]:
     return max(1, round(size / (8 * 250 * 500))), 250, 500
 
 
+def parts_of(values: np.ndarray, config: Config) -> list[np.ndarray]:
+    """The blocks of a rank's values: all of them, or so many equal stretches of planes."""
+    nz, ny, _ = values.shape
+    many = config.get("blocks", 1)
+    if many == 1:
+        return [values]
+    rows = nz * ny // many
+    return [values[z, y : y + rows] for z in range(nz) for y in range(0, ny, rows)]
+
+
 def open_writer(comm: MPI.Comm, config: Config) -> Any:
-    """Open a stream of one field, with one block a rank, side by side along z."""
+    """Open a stream of one field: a rank's blocks, numbered from its rank × their number."""
     nz, ny, nx = shape_of(config["bytes"])
     writer = staging.open("bench", comm, config["options"])
     writer.uniform_mesh("mesh", (comm.size * nz, ny, nx))
     writer.field("u", "mesh")
-    writer.block(comm.rank, "mesh", ((comm.rank * nz, 0, 0), (nz, ny, nx)))
+    many = config.get("blocks", 1)
+    if many == 1:
+        writer.block(comm.rank, "mesh", ((comm.rank * nz, 0, 0), (nz, ny, nx)))
+        return writer
+    rows = nz * ny // many
+    for n in range(many):
+        z, y = divmod(n * rows, ny)
+        box = (comm.rank * nz + z, y, 0), (1, rows, nx)
+        writer.block(comm.rank * many + n, "mesh", box)
     return writer
 
 
@@ -142,18 +160,25 @@ def solve(config: Config) -> None:
     """Time what publishing costs the solver: one copy, or none, beside memcpy."""
     comm = MPI.COMM_WORLD
     values = np.full(shape_of(config["bytes"]), float(comm.rank))
+    parts = parts_of(values, config)
+    blocks = [comm.rank * len(parts) + n for n in range(len(parts))]
     memory = np.zeros_like(values)
     times: dict[str, list[float]] = {"memcpy": [], "put": [], "buffer": []}
     with open_writer(comm, config) as writer:
 
+        def put() -> None:
+            for block, part in zip(blocks, parts, strict=True):
+                writer.put("u", part, block=block)
+            writer.end_step()
+
         def publish(index: int, how: str, fill: bool) -> float:
             writer.begin_step(index, float(index))
             if how == "put":
-                writer.put("u", values)
-            else:
-                filled = writer.buffer("u")
+                return timed(comm, put)
+            for block, part in zip(blocks, parts, strict=True):
+                filled = writer.buffer("u", block=block)
                 if fill:
-                    filled[...] = values  # the solver's own output; not timed
+                    filled[...] = part  # the solver's own output; not timed
             return timed(comm, writer.end_step)
 
         index = 0
@@ -192,23 +217,27 @@ def feed(config: Config) -> None:
     """Publish the same values again and again without a copy; a plain socket offers them too."""
     comm = MPI.COMM_WORLD
     values = np.full(shape_of(config["bytes"]), float(comm.rank))
-    PlainSender(values, Path(config["folder"], f"plain.{comm.rank}"))
+    plain = PlainSender(values, Path(config["folder"], f"plain.{comm.rank}"))
     publish_all(comm, config, values)
+    plain.join(WAIT)  # files need no writer, but what they are compared to does
 
 
 def publish_all(
     comm: MPI.Comm, config: Config, values: np.ndarray, after: Callable[[], None] | None = None
 ) -> None:
     """Publish as many steps as readers measure, filling each buffer of the engine only once."""
+    parts = parts_of(values, config)
     with open_writer(comm, config) as writer:
         for index in range(WARM + config["repeats"]):
             with writer.step(index, float(index)):
-                if config["options"]["engine"] == "adios2":
-                    writer.put("u", values)
-                else:
-                    filled = writer.buffer("u")
+                for n, part in enumerate(parts):
+                    block = comm.rank * len(parts) + n
+                    if config["options"]["engine"] == "adios2":
+                        writer.put("u", part, block=block)
+                        continue
+                    filled = writer.buffer("u", block=block)
                     if index < WARM:
-                        filled[...] = values
+                        filled[...] = part
             if after:
                 after()
 
@@ -228,16 +257,21 @@ def measure_fetch(
     limit: Callable[[], None],
     prepare: Callable[[], None] = lambda: None,
 ) -> None:
-    """Time reads of this rank's block, and `limit` after each; `prepare` tells the other side."""
-    other = np.zeros_like(mine)
+    """Time reads of this rank's blocks, and `limit` after each; `prepare` tells the other side."""
+    other, parts = np.zeros_like(mine), parts_of(mine, config)
     reads, limits, copies = [], [], []
     with staging.attach(
         config["contact"], comm, connections=config.get("connections", 2), step_limit=WAIT
     ) as reader:
         mine.fill(-1.0)
         for step in reader:
-            block = next(b for b in step.blocks if b.rank == comm.rank)
-            seconds = timed(comm, lambda block=block: block.values("u", out=mine))
+            blocks = [b for b in step.blocks if b.rank == comm.rank]
+
+            def read(blocks: list[Any] = blocks) -> None:
+                for block, part in zip(blocks, parts, strict=True):
+                    block.values("u", out=part)
+
+            seconds = timed(comm, read)
             assert mine.min() == mine.max() == comm.rank, "what was read is not what was written"
             prepare()
             mine.fill(-1.0)  # caches as they were before the read

@@ -3,7 +3,7 @@
 Each read of a step is followed by the same transfer without staging: memcpy into memory that is
 used again (shm), one plain socket for each pair of ranks with the same buffers (tcp), one MPI
 message (mpi), a loop that copies from one plain socket to another (relay). Figures are the least
-times of the repetitions. ADIOS2's SST runs when asked for by --only adios2.
+times of the repetitions.
 
     python bench/staging.py [--json FILE] [--megabytes 100] [--repeats 15] [--only NAME ...]
 """
@@ -278,13 +278,37 @@ class Bench:
                     name = f"file, {how}, {pairs} rank{'s' if pairs > 1 else ''}"
                     yield self.share(name, pairs, times, None, f"a plain file a rank, {how}")
 
+    def blocks(self) -> Iterator[Row]:
+        """Many small blocks a rank, put and read one by one, beside one block of as many bytes."""
+        planes = max(1, round(self.size / 1e6))
+        for many in (1, 10 * planes):
+            what = f"shm, {many} block{'s' if many > 1 else ''}"
+            options = {"engine": "shm", "queue": {"policy": "drop_oldest", "depth": 3}}
+            config = self.config(options, blocks=many, pause=0.002)
+            with running(mpiexec(1, "look", config)):
+                found = measured(mpiexec(1, "solve", config))
+            yield Row(
+                f"{what}, one copy",
+                found["memcpy"] / found["put"],
+                "×",
+                "memcpy",
+                rate=found["bytes"] / found["put"],
+                limit=found["bytes"] / found["memcpy"],
+            )
+            yield self.transfer(f"{what}, read", 1, {"engine": "shm"}, None, "memcpy", blocks=many)
+
     def adios2(self) -> Iterator[Row]:
-        """A peer: ADIOS2's SST, driven by our engine of that name."""
+        """A peer: ADIOS2's SST, and its BP5 files, driven by our engine of that name."""
         if importlib.util.find_spec("adios2") is None:
             return
-        # One pair: SST admits readers of one rank only (docs/theory/staging.md).
-        options = {"engine": "adios2"}
-        yield self.transfer("adios2 SST", 1, options, None, "one plain socket a pair")
+        from uzushio.staging.adios2_library import library
+
+        for pairs in (1, 2) if library().has_mpi else (1,):  # SST's readers of two ranks take MPI
+            options = {"engine": "adios2"}
+            yield self.transfer("adios2 SST", pairs, options, None, "one plain socket a pair")
+        for pairs in (1, 2):
+            options = {"engine": "adios2", "adios2": {"kind": "bp5"}}
+            yield self.transfer("adios2 BP5, read", pairs, options, None, "memcpy")
 
 
 MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Row]]] = {
@@ -295,6 +319,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "mpi": Bench.mpi,
     "relay": Bench.relay,
     "file": Bench.file,
+    "blocks": Bench.blocks,
     "adios2": Bench.adios2,
 }
 
@@ -320,9 +345,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where to write the records")
     parser.add_argument("--megabytes", type=float, default=100.0, help="of a rank's block")
     parser.add_argument("--repeats", type=int, default=15, help="steps to time")
-    # A transfer of this size over SST does not end in time (docs/performance/staging.md).
-    usual = [name for name in MEASUREMENTS if name != "adios2"]
-    parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=usual)
+    parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=list(MEASUREMENTS))
     options = parser.parse_args()
     prepare_environment()
     os.environ.pop("UZUSHIO_STAGING", None)

@@ -192,6 +192,10 @@ void bind_staging(nb::module_& module) {
                          return std::chrono::duration<double>(options.close_limit).count();
                      })
         .def_prop_ro("depth", [](const staging::EngineOptions& o) { return o.queue.depth; })
+        .def_prop_ro("time_limit",
+                     [](const staging::EngineOptions& options) {
+                         return std::chrono::duration<double>(options.queue.time_limit).count();
+                     })
         .def_prop_ro("policy",
                      [](const staging::EngineOptions& options) {
                          constexpr const char* names[] = {"block", "drop_newest", "drop_oldest",

@@ -110,6 +110,13 @@ PythonSource::~PythonSource() {
     drop(source_);
 }
 
+bool PythonSource::collective() const {
+    bool result = false;
+    with_python(
+        [&] { result = nb::cast<bool>(nb::getattr(source_, "collective", nb::bool_(false))); });
+    return result;
+}
+
 staging::Announced PythonSource::next(std::chrono::nanoseconds limit) {
     staging::Announced result;
     with_python([&] {

@@ -38,6 +38,7 @@ class PythonSource final : public staging::Source {
     PythonSource(const PythonSource&) = delete;
     PythonSource& operator=(const PythonSource&) = delete;
 
+    [[nodiscard]] bool collective() const override;
     [[nodiscard]] staging::Announced next(std::chrono::nanoseconds limit) override;
     void begin(const staging::Announce& step) override;
     void fetch(const staging::Announce& step, std::span<const staging::Fetch> wanted,

@@ -239,10 +239,12 @@ Arrival Reader::next(std::chrono::nanoseconds limit) {
 
     std::exception_ptr error;
     std::vector<std::byte> news{static_cast<std::byte>(News::ended)};
-    if (state.team.rank() == 0) {
+    const bool first = state.team.rank() == 0;
+    const bool all = state.team.size() > 1 && state.source->collective();
+    if (first || all) {
         try {
             const WaitScope watching = state.team.watch();
-            if (held)
+            if (held && first)
                 state.source->release(before);
             if (!state.ended) {
                 const Announced announced = state.source->next(limit);
@@ -255,6 +257,8 @@ Arrival Reader::next(std::chrono::nanoseconds limit) {
             news.assign(1, static_cast<std::byte>(News::error));
         }
     }
+    if (all)
+        state.team.agree(error);
     news = state.team.broadcast(std::move(news));
     const auto kind = static_cast<News>(news[0]);
     if (kind == News::error)

@@ -34,7 +34,9 @@ class Source {
   public:
     virtual ~Source() = default; ///< detaches
 
-    /// Wait for the next step. Called on the team's rank 0 alone.
+    /// Whether `next` is called on all ranks of the team, at once; rank 0's result counts.
+    [[nodiscard]] virtual bool collective() const { return false; }
+    /// Wait for the next step. Called on the team's rank 0 alone, unless `collective`.
     [[nodiscard]] virtual Announced next(std::chrono::nanoseconds limit) = 0;
     /// All ranks now have this step, as rank 0 got it, until `end`.
     virtual void begin([[maybe_unused]] const Announce& step) {}

@@ -8,6 +8,7 @@ import pytest
 from conftest import Run
 
 JOB = Path(__file__).with_name("staging_job.py")
+SOURCE_JOB = Path(__file__).with_name("staging_source_job.py")
 EXCEPTION_JOB = Path(__file__).with_name("staging_exception_job.py")
 
 
@@ -27,3 +28,10 @@ def test_an_exception_on_one_rank_ends_its_step_on_all_and_no_other(
     done = mpi_run(ranks, [EXCEPTION_JOB, tmp_path], timeout=60)
     assert done.returncode == 0, done.stderr
     assert "all went on" in done.stdout
+
+
+def test_a_source_may_be_asked_for_steps_on_all_ranks(mpi_run: Run) -> None:
+    done = mpi_run(2, [SOURCE_JOB], timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "all heard:" in done.stdout
+    assert "The writer is gone." in done.stdout

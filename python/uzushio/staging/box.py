@@ -133,6 +133,8 @@ def ghost_pair(ghosts: GhostWidths, dimension: int) -> tuple[Triple, Triple]:
         dimension: axes in use, counted from x.
     """
     if isinstance(ghosts, int):
+        if ghosts == 0:
+            return (0, 0, 0), (0, 0, 0)
         z, y, x = (ghosts if axis >= 3 - dimension else 0 for axis in range(3))
         return (z, y, x), (z, y, x)
     pairs = [(width, width) if isinstance(width, int) else tuple(width) for width in ghosts]

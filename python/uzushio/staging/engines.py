@@ -71,9 +71,14 @@ Piece: TypeAlias = tuple[int, int, int, tuple[Triple, Triple], int, int, np.ndar
 class Source(ABC):
     """Where one rank of a reader gets steps from. Faults raise `StagingError` or a kind of it."""
 
+    #: Whether `next` is called on all ranks, at once.
+    collective = False
+
     @abstractmethod
     def next(self, limit: float) -> bytes | Literal["timeout", "ended"]:
         """Wait at most `limit` seconds for a step; on rank 0 of the reader alone.
+
+        If this source is `collective`, on all ranks; rank 0's result counts.
 
         Returns:
             What `_core.staging.announce` makes of its number and table.

@@ -60,10 +60,10 @@ def attach(
     where = os.fspath(contact)
     end = time.monotonic() + attach_limit
     if _is_adios2(where, comm, attach_limit):
-        from uzushio.staging.adios2_engine import Adios2Source
+        from uzushio.staging.adios2_source import Adios2Source
 
         left = max(0.0, end - time.monotonic())
-        found = Adios2Source(Path(where), comm, left, stream)
+        found = Adios2Source(Path(where), comm, left, stream, answer_limit)
         return Reader.with_source(
             found, comm, step_limit=step_limit, answer_limit=answer_limit, verify=verify
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -246,8 +246,8 @@ class Step:
                 id=found,
                 rank=rank,
                 mesh=meshes[mesh],
-                elements=make_box(elements, "elements"),
-                vertices=make_box(vertices, "vertices"),
+                elements=_box(elements),
+                vertices=_box(vertices),
                 ghosts={fields[at]: (tuple(lower), tuple(upper)) for at, lower, upper, _ in arrays},
                 _place=place,
                 _step=self,
@@ -306,11 +306,19 @@ class Step:
         return array
 
 
+def _box(pair: tuple[Sequence[int], Sequence[int]]) -> Box:
+    """A box as the core has it, which has checked it."""
+    (z, y, x), (nz, ny, nx) = pair
+    return Box((z, y, x), (nz, ny, nx))
+
+
 def _array(
     count: Triple, described: Field, dropped: tuple[int, ...], out: np.ndarray | None
 ) -> np.ndarray:
     """An array for values of a field: a new one, or `out` if it fits."""
-    shape = tuple(n for axis, n in enumerate(count) if axis not in dropped)
+    shape: tuple[int, ...] = count
+    if dropped:
+        shape = tuple(n for axis, n in enumerate(count) if axis not in dropped)
     if described.components > 1:
         shape += (described.components,)
     if out is None:
@@ -333,4 +341,4 @@ def _four(array: np.ndarray, described: Field, dropped: tuple[int, ...]) -> np.n
     """The same memory as (z, y, x, component)."""
     if described.components == 1:
         array = array[..., np.newaxis]
-    return np.expand_dims(array, dropped)
+    return np.expand_dims(array, dropped) if dropped else array

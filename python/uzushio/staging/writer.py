@@ -156,9 +156,10 @@ class Writer(Description):
                 "describe the field as what it is, or convert the values."
             )
         array = _four(field, array, described)
-        if any(
+        backwards = not array.flags.c_contiguous and any(
             stride <= 0 for stride, n in zip(array.strides, array.shape, strict=True) if n > 1
-        ) or any(stride % array.itemsize for stride in array.strides):
+        )
+        if backwards or any(stride % array.itemsize for stride in array.strides):
             array = np.ascontiguousarray(array)
         widths = ghost_pair(ghosts, described.dimension)
         self._open().put(field, self._which(block), array, widths)

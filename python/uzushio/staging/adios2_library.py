@@ -1,0 +1,218 @@
+"""ADIOS2's C interface, as much of it as the engine `adios2` needs.
+
+Not the bindings of the adios2 package: they keep Python's lock while SST waits for its readers, so
+that nothing else of the process goes on, which a reader may be waiting for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.util
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from uzushio.errors import StagingError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+Status = Literal["ok", "not ready", "ended", "failed"]
+
+_STATUS: dict[int, Status] = {0: "ok", 1: "not ready", 2: "ended"}
+_WRITE, _READ, _DEFERRED, _SYNC = 1, 2, 4, 5
+_APPEND_STEP, _READ_STEP = 0, 2
+_TYPES = {"float32": 1, "float64": 2, "int32": 7, "int64": 8, "uint8": 9}
+
+_handle, _text, _size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
+_sizes = ctypes.POINTER(_size)
+_CALLS: dict[str, tuple[Any, list[Any]]] = {
+    "init_serial": (_handle, []),
+    "finalize": (ctypes.c_int, [_handle]),
+    "declare_io": (_handle, [_handle, _text]),
+    "set_engine": (ctypes.c_int, [_handle, _text]),
+    "set_parameter": (ctypes.c_int, [_handle, _text, _text]),
+    "open": (_handle, [_handle, _text, ctypes.c_int]),
+    "close": (ctypes.c_int, [_handle]),
+    "begin_step": (
+        ctypes.c_int,
+        [_handle, ctypes.c_int, ctypes.c_float, ctypes.POINTER(ctypes.c_int)],
+    ),
+    "end_step": (ctypes.c_int, [_handle]),
+    "define_variable": (
+        _handle,
+        [_handle, _text, ctypes.c_int, _size, _sizes, _sizes, _sizes, ctypes.c_int],
+    ),
+    "inquire_variable": (_handle, [_handle, _text]),
+    "set_block_selection": (ctypes.c_int, [_handle, _size]),
+    "set_selection": (ctypes.c_int, [_handle, _size, _sizes, _sizes]),
+    "selection_size": (ctypes.c_int, [_sizes, _handle]),
+    "put": (ctypes.c_int, [_handle, _handle, ctypes.c_void_p, ctypes.c_int]),
+    "get": (ctypes.c_int, [_handle, _handle, ctypes.c_void_p, ctypes.c_int]),
+    "perform_gets": (ctypes.c_int, [_handle]),
+}
+
+
+class Library:
+    """The functions of libadios2_c, without their prefix; what fails raises `StagingError`."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        plain = _load(folders, "libadios2_c.so")
+        if plain is None:
+            raise StagingError(
+                "ADIOS2's library for C, libadios2_c.so, is in none of "
+                f"{', '.join(map(str, folders))}; the engine adios2 needs it there."
+            )
+        for name, (result, arguments) in _CALLS.items():
+            self._add(plain, name, result, arguments)
+        # With MPI there is a second library, for what takes a communicator.
+        parallel = _load(folders, "libadios2_c_mpi.so")
+        self.has_mpi = parallel is not None
+        if parallel is not None:
+            from mpi4py import MPI
+
+            handle = ctypes.c_int if MPI._sizeof(MPI.Comm) == 4 else ctypes.c_void_p
+            self._add(parallel, "init_mpi", _handle, [handle])
+
+    def _add(self, library: ctypes.CDLL, name: str, result: Any, arguments: list[Any]) -> None:
+        function = library[f"adios2_{name}"]
+        function.restype, function.argtypes = result, arguments
+
+        def check(returned: Any, *_: Any) -> Any:
+            # A variable that is not there is no failure.
+            null = returned is None and name != "inquire_variable"
+            if null or (result is ctypes.c_int and returned != 0):
+                raise StagingError(
+                    f"ADIOS2 could not do adios2_{name}; it has said why on the standard error."
+                )
+            return returned
+
+        function.errcheck = check
+        setattr(self, name, function)
+
+    def __getattr__(self, name: str) -> Any:  # for mypy: the functions are set one by one
+        raise AttributeError(name)
+
+
+def _load(folders: Sequence[Path], name: str) -> ctypes.CDLL | None:
+    """A library that is in one of these folders."""
+    for folder in folders:
+        if (folder / name).exists():
+            try:
+                return ctypes.CDLL(str(folder / name))
+            except OSError as error:
+                raise StagingError(f"ADIOS2's library cannot be loaded: {error}.") from error
+    return None
+
+
+@functools.cache
+def library() -> Library:
+    """ADIOS2 of the installed adios2 package; raises `StagingError` if it is missing."""
+    found = importlib.util.find_spec("adios2")
+    if found is None or found.origin is None:
+        raise StagingError(
+            "The engine adios2 needs the Python package adios2; install it (pip install adios2, "
+            "or make adios2 for one with MPI), or choose another engine."
+        )
+    package = Path(found.origin).parent  # PREFIX/lib/pythonX.Y/site-packages/adios2
+    prefix = package.parents[3]
+    return Library([package, prefix / "lib", prefix / "lib64"])
+
+
+class Stream:
+    """One of ADIOS2's engines, opened by this rank or, with a communicator, by all of its ranks.
+
+    Every call may wait as long as ADIOS2 does, without Python's lock.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        kind: str,
+        parameters: Mapping[str, str],
+        comm: MPI.Comm | None,
+        *,
+        write: bool,
+    ) -> None:
+        self._library = adios2 = library()
+        self._write = write
+        self._variables: dict[str, tuple[np.dtype[Any], Any]] = {}
+        self._adios = adios2.init_serial() if comm is None else adios2.init_mpi(comm.handle)
+        self._engine: Any = None
+        try:
+            self._io = adios2.declare_io(self._adios, b"uzushio")
+            adios2.set_engine(self._io, kind.encode())
+            for key, value in parameters.items():
+                adios2.set_parameter(self._io, key.encode(), value.encode())
+            mode = _WRITE if write else _READ
+            self._engine = adios2.open(self._io, str(path).encode(), mode)
+        except BaseException:
+            adios2.finalize(self._adios)
+            raise
+
+    def begin_step(self, limit: float = 0.0) -> Status:
+        """Begin the next step; a reader's waits for at most `limit`."""
+        status = ctypes.c_int(-1)
+        mode = _APPEND_STEP if self._write else _READ_STEP
+        self._library.begin_step(self._engine, mode, limit, ctypes.byref(status))
+        return _STATUS.get(status.value, "failed")
+
+    def end_step(self) -> None:
+        """End it."""
+        self._library.end_step(self._engine)
+
+    def put(self, name: str, array: np.ndarray) -> None:
+        """Put a contiguous array as one more block of a variable.
+
+        SST copies it now, BP5 not before `end_step`.
+        """
+        dtype, variable = self._variables.get(name, (array.dtype, None))
+        count = (_size * array.ndim)(*array.shape)
+        if variable is None:
+            variable = self._library.define_variable(
+                self._io, name.encode(), _TYPES[dtype.name], array.ndim, None, None, count, 0
+            )
+            self._variables[name] = dtype, variable
+        if dtype != array.dtype:
+            raise StagingError(f'Field "{name}" was {dtype}; ADIOS2 keeps the type that it had.')
+        self._library.set_selection(variable, array.ndim, None, count)
+        self._library.put(self._engine, variable, array.ctypes.data, _DEFERRED)
+
+    def _block(self, name: str, block: int) -> Any:
+        variable = self._library.inquire_variable(self._io, name.encode())
+        if variable is None:
+            raise StagingError("This ADIOS2 stream was not written by Uzushio: it has no table.")
+        self._library.set_block_selection(variable, block)
+        return variable
+
+    def get_all(self, name: str, block: int, dtype: type) -> np.ndarray:
+        """The whole of a small 1-D block, now."""
+        variable = self._block(name, block)
+        count = _size()
+        self._library.selection_size(ctypes.byref(count), variable)
+        values: np.ndarray = np.empty(count.value, dtype)
+        self._library.get(self._engine, variable, values.ctypes.data, _SYNC)
+        return values
+
+    def get(
+        self, name: str, block: int, start: Sequence[int], count: Sequence[int], into: np.ndarray
+    ) -> None:
+        """Ask for a box of a block; contiguous `into` has it after `perform_gets`."""
+        variable = self._block(name, block)
+        axes = len(start)
+        self._library.set_selection(variable, axes, (_size * axes)(*start), (_size * axes)(*count))
+        self._library.get(self._engine, variable, into.ctypes.data, _DEFERRED)
+
+    def perform_gets(self) -> None:
+        """Bring what was asked for."""
+        self._library.perform_gets(self._engine)
+
+    def close(self) -> None:
+        """Leave; the last call."""
+        try:
+            self._library.close(self._engine)
+        finally:
+            self._library.finalize(self._adios)
