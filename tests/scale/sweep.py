@@ -49,7 +49,7 @@ def plot(done: dict[str, float], file: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, panels = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
+    figure, panels = plt.subplots(1, 2, figsize=(9, 4.4), sharey=True, layout="constrained")
     networks = {"torus": "torus, 350 MB/s a link", "fat_tree": "fat tree, 625 MB/s a link"}
     for panel, (kind, title) in zip(panels, networks.items(), strict=True):
         for case, label in PLOTTED.items():
@@ -63,10 +63,11 @@ def plot(done: dict[str, float], file: Path) -> None:
             panel.plot(*zip(*points, strict=True) if points else ([], []), "o-", label=label)
         panel.set_xscale("log", base=2)
         panel.xaxis.set_major_formatter("{x:.0f}")
-        panel.set(title=title, xlabel="simulated ranks", ylim=(0, None))
+        panel.set(title=title, xlabel="simulated ranks")
         panel.grid(alpha=0.3)
     panels[0].set_ylabel("pictures of 512² a second")
-    panels[0].legend(fontsize=8)
+    panels[0].set_ylim(0, 1.05 * panels[0].get_ylim()[1])
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     figure.savefig(file, dpi=130)
 
 
