@@ -28,7 +28,7 @@ from rich.table import Table
 
 SIDE = 1024  # pixels
 GOAL = 5.0  # times VTK
-CASES = ("dense volume", "sparse volume", "iso-surface", "slices")
+CASES = ("dense volume", "sparse volume", "iso-surface", "fine iso-surface", "slices")
 #: Value, red, green, blue, opacity on a spacing of the mesh.
 DENSE = [[-1.5, 0, 0.1, 0.8, 0.02], [0, 0.9, 0.9, 0.9, 0.005], [1.5, 0.8, 0.1, 0, 0.02]]
 SPARSE = [[-1.5, 0, 0, 0, 0], [0.8, 0.1, 0.2, 0.9, 0], [1.0, 1, 1, 1, 0.2], [1.5, 1, 0.2, 0, 0.5]]
@@ -47,29 +47,44 @@ def field(points: int) -> Any:
     return np.ascontiguousarray(slow + 0.5 * fast, dtype=np.float32)
 
 
+def fine_field(points: int) -> Any:
+    """Waves so short that a surface of theirs has millions of triangles."""
+    import numpy as np
+
+    x = np.linspace(-1, 1, points, dtype=np.float32)
+    Z, Y, X = np.meshgrid(x, x, x, indexing="ij", sparse=True)
+    waves = np.cos(40 * X + 3 * Z) * np.cos(37 * Y - 5 * X) * np.cos(43 * Z + 4 * Y)
+    return np.ascontiguousarray(waves + 0.5 * np.sin(5 * X + 4 * Y + 3 * Z), dtype=np.float32)
+
+
 class Vtk:
     """VTK's pictures."""
 
-    def __init__(self, values: Any) -> None:
+    def __init__(self, values: Any, fine: Any) -> None:
         import vtk
-        from vtkmodules.util import numpy_support
 
-        points = values.shape[0]
-        self.spacing = 2 / (points - 1)
-        self.data = vtk.vtkImageData()
-        self.data.SetDimensions(points, points, points)
-        self.data.SetOrigin(-1, -1, -1)
-        self.data.SetSpacing(self.spacing, self.spacing, self.spacing)
-        self.array = numpy_support.numpy_to_vtk(values.ravel())
-        self.data.GetPointData().SetScalars(self.array)
+        self.spacing = 2 / (values.shape[0] - 1)
+        self.data = self._image(vtk, values)
+        self.fine = self._image(vtk, fine)
         props = {
             "dense volume": [self._volume(vtk, DENSE)],
             "sparse volume": [self._volume(vtk, SPARSE)],
-            "iso-surface": [self._isosurface(vtk)],
+            "iso-surface": [self._isosurface(vtk, self.data)],
+            "fine iso-surface": [self._isosurface(vtk, self.fine)],
             "slices": self._slices(vtk),
         }
         self.windows = {name: self._window(vtk, some) for name, some in props.items()}
         self._vtk = vtk
+
+    def _image(self, vtk: Any, values: Any) -> Any:
+        from vtkmodules.util import numpy_support
+
+        image = vtk.vtkImageData()
+        image.SetDimensions(values.shape[::-1])
+        image.SetOrigin(-1, -1, -1)
+        image.SetSpacing(self.spacing, self.spacing, self.spacing)
+        image.GetPointData().SetScalars(numpy_support.numpy_to_vtk(values.ravel()))
+        return image
 
     def _volume(self, vtk: Any, transfer: list[list[float]]) -> Any:
         color, opacity = vtk.vtkColorTransferFunction(), vtk.vtkPiecewiseFunction()
@@ -93,9 +108,9 @@ class Vtk:
         volume.GetProperty().ShadeOff()
         return volume
 
-    def _isosurface(self, vtk: Any) -> Any:
+    def _isosurface(self, vtk: Any, data: Any) -> Any:
         contour = vtk.vtkFlyingEdges3D()
-        contour.SetInputData(self.data)
+        contour.SetInputData(data)
         contour.SetValue(0, ISO)
         contour.ComputeNormalsOn()
         contour.ComputeScalarsOff()
@@ -105,7 +120,6 @@ class Vtk:
         actor = vtk.vtkActor()
         actor.SetMapper(mapper)
         actor.GetProperty().SetColor(1, 0.6, 0.2)
-        self.contour = contour
         return actor
 
     def _slices(self, vtk: Any) -> list[Any]:
@@ -149,8 +163,9 @@ class Vtk:
     def draw(self, case: str, changed: bool) -> None:
         """Draw one picture and wait until it is there."""
         if changed:
-            self.array.Modified()
-            self.data.Modified()
+            for data in (self.data, self.fine):
+                data.GetPointData().GetScalars().Modified()
+                data.Modified()
         self.windows[case].Render()
         self.windows[case].WaitForCompletion()
 
@@ -169,7 +184,7 @@ class Vtk:
 class Ours:
     """The ray caster's pictures."""
 
-    def __init__(self, values: Any, camera: tuple[Any, float]) -> None:
+    def __init__(self, values: Any, fine: Any, camera: tuple[Any, float]) -> None:
         import numpy as np
 
         from uzushio.raycast import (
@@ -188,12 +203,12 @@ class Ours:
         # The middle slice of VTK's is one of points.
         middle = float(x[points // 2])
         table = ColorTable(np.array([[0, 0, 1], [1, 1, 1], [1, 0, 0]]), -1, 1)
+        light = Lighting(0, 1, 0, 1)
         layers: dict[str, list[Any]] = {
             "dense volume": [Volume("f", np.array(DENSE), unit_distance=spacing)],
             "sparse volume": [Volume("f", np.array(SPARSE), unit_distance=spacing)],
-            "iso-surface": [
-                Isosurface("f", [ISO], color=(1, 0.6, 0.2), lighting=Lighting(0, 1, 0, 1))
-            ],
+            "iso-surface": [Isosurface("f", [ISO], color=(1, 0.6, 0.2), lighting=light)],
+            "fine iso-surface": [Isosurface("fine", [ISO], color=(1, 0.6, 0.2), lighting=light)],
             "slices": [
                 Slice("f", (middle,) * 3, normal, table)
                 for normal in ((1, 0, 0), (0, 1, 0), (0, 0, 1))
@@ -204,7 +219,7 @@ class Ours:
             name: Scene(some, self.domain, step=spacing) for name, some in layers.items()
         }
         self.camera = Camera(camera[0], (0, 0, 0), view_angle=camera[1])
-        self.values = values
+        self.fields = {"f": values, "fine": fine}
         self.out = np.empty((SIDE, SIDE, 4), np.uint8)
         self._renew()
 
@@ -212,7 +227,7 @@ class Ours:
         from uzushio.raycast import Block
 
         cells = tuple(len(c) - 1 for c in self.domain)
-        self.block = Block(self.domain, (0, 0, 0), ((0, 0, 0), cells), {"f": self.values})
+        self.block = Block(self.domain, (0, 0, 0), ((0, 0, 0), cells), self.fields)
 
     def draw(self, case: str, changed: bool) -> None:
         """Draw one picture."""
@@ -232,9 +247,9 @@ def measure(points: int, repeats: int, folder: str) -> dict[str, Any]:
     """Time all cases; ours and VTK's take turns."""
     import numpy as np
 
-    values = field(points)
-    vtk = Vtk(values)
-    ours = Ours(values, vtk.camera)
+    values, fine = field(points), fine_field(points)
+    vtk = Vtk(values, fine)
+    ours = Ours(values, fine, vtk.camera)
     times: dict[str, dict[str, list[float]]] = {}
     pictures: dict[str, Any] = {}
     for case in CASES:
@@ -302,11 +317,12 @@ def records(results: dict[str, Any]) -> list[dict[str, Any]]:
         "dense volume": "VTK's fixed-point ray caster, equal sampling",
         "sparse volume": "VTK's fixed-point ray caster, equal sampling",
         "iso-surface": "VTK's contour and drawing",
+        "fine iso-surface": "VTK's contour and drawing",
         "slices": "VTK's image slices",
     }
     for case, t in results.items():
         # An iso-surface of a new field is what counts; a volume is looked at from all sides.
-        surface = case == "iso-surface"
+        surface = case.endswith("surface")
         for when in ("first", "next"):
             counts = case != "slices" and (when == "first") == surface
             record(
