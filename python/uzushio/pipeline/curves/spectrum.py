@@ -157,16 +157,16 @@ class Spectrum(Subject):
         """Draw the newest step over the wave numbers from the first on, all logarithmic."""
         rows = table.last[1:]
         peak = rows[:, 3:].max(initial=0.0)
-        for number, name in enumerate(self._labels):
-            axes.plot(rows[:, 2], rows[:, 3 + number], label=name)
+        # A solver may leave the last wave number empty: a line down to it would look like a value.
+        shown = np.where(rows[:, 3:] > 1e-14 * peak, rows[:, 3:], np.nan)
+        for name, power in zip(self._labels, shown.T, strict=True):
+            axes.plot(rows[:, 2], power, label=name)
         axes.set(xscale="log", xlabel=f"$k_{self._settings.along}$")
         fields = self._settings.fields
         what = fields[0] if len(fields) == 1 else ""
         axes.set_ylabel(f"power spectrum {f'of {what} ' if what else ''}per unit of $k$")
         if peak > 0.0:
-            most = rows[:-1, 3:] if len(rows) > 2 else rows[:, 3:]  # the last is often left empty
-            least = most[most > 0.0].min(initial=peak)
-            axes.set(yscale="log", ylim=(max(0.5 * least, 1e-14 * peak), 3.0 * peak))
+            axes.set(yscale="log", ylim=(0.5 * float(np.nanmin(shown)), 3.0 * peak))
 
 
 def _power(values: np.ndarray, along: int, last: int, weight: np.ndarray) -> np.ndarray:
