@@ -135,7 +135,7 @@ def parts_of(values: np.ndarray, config: Config) -> list[np.ndarray]:
     if many == 1:
         return [values]
     rows = nz * ny // many
-    return [values[z, y : y + rows] for z in range(nz) for y in range(0, ny, rows)]
+    return [values[z : z + 1, y : y + rows] for z in range(nz) for y in range(0, ny, rows)]
 
 
 def open_writer(comm: MPI.Comm, config: Config) -> Any:
