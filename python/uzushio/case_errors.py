@@ -63,7 +63,8 @@ def _sentence(mistake: Any, key: KeyPath, allowed: list[str]) -> str:
 def _tag_sentence(mistake: Any, dotted: str) -> str:
     """Say which values are allowed for the key that a section's kind is told by."""
     context = mistake["ctx"]
-    key = f"{dotted}.{context['discriminator'].strip(chr(39))}"
+    name = context["discriminator"].strip("'").removesuffix("()").lstrip("_")
+    key = f"{dotted}.{name}"
     if mistake["type"] == "union_tag_not_found":
         return f"{key} is required"
     return f"{key}: got {context['tag']!r}, must be one of {context['expected_tags']}"

@@ -166,6 +166,8 @@ class Publisher:
         assert self._result is not None
         self._note()
         self._writer = None
+        if self._inside is not None:
+            self._inside.finish()
         self._result["failed"] = str(error)
         self._warn(f"Nothing more is published, and the run goes on: {error}")
 

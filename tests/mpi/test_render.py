@@ -210,3 +210,28 @@ def test_what_cannot_work_is_said_before_anything_is_done(uzushio: Run, folder: 
     assert (folder / "mine/notes.txt").read_text() == "keep"
     told = uzushio("render", "--help").stdout
     assert "--from" in told and "Live:" in told
+
+
+def test_a_pipeline_inside_ends_whole_when_the_stream_or_an_action_fails(
+    uzushio: Run, folder: Path
+) -> None:
+    (folder / "look.py").write_text(
+        "def on_step(step):\n    if step.index == 4:\n        raise ValueError('no good')\n"
+    )
+    inproc = "publish={engine: inproc, pipeline: pipeline.yaml, python: look.py}"
+    done = uzushio("run", "channel.yaml", "--ranks", 2, "--set", inproc, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "no good" in done.stdout + done.stderr
+    assert summary(folder / "run")["step"] == 6, "the solver goes on"
+    told = summary(folder / "run/pipeline")
+    assert told["last_step"] == 3
+    assert told["actions"]["wall"]["movie_pictures"] == frames(folder / "run/pipeline/wall.mp4")
+
+    stop = "- {slice: {field: u, view: {font: none.ttf}}, on_error: stop, every: 4}\n"
+    (folder / "pipeline.yaml").write_text(PIPELINE + stop)
+    inproc = inproc.replace(", python: look.py", "")
+    done = uzushio("run", "channel.yaml", "--set", inproc, "--set", "output.folder=stopped")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "slice_u failed at step 4, and the pipeline is to stop then" in done.stderr
+    told = summary(folder / "stopped/pipeline")
+    assert told["actions"]["slice_u"]["failures"] == 1 and told["last_step"] == 4

@@ -44,6 +44,13 @@ class Action(ABC, Generic[Settings]):
         """What an action is called that the file gives no name; "" for its kind, and a number."""
         return ""
 
+    def files(self) -> Sequence[str]:
+        """Names in the folder of results that this action writes to, and no other one may.
+
+        Asked before the first step. Of a name with the step in it, that of step 0.
+        """
+        return ()
+
     @abstractmethod
     def prepare(self, stream: Stream) -> Sequence[Need]:
         """Check the names that the file gives, and say what `run` will look at.

@@ -65,6 +65,12 @@ class Drawing:
                 f"the mesh {grid.mesh} is flat, and pictures are of meshes with two points or more "
                 "along each axis"
             )
+        for axis, line in zip("zyx", grid.coordinates or (), strict=False):
+            if (np.diff(line) <= 0).any():
+                raise PipelineError(
+                    f"the coordinates of the mesh {grid.mesh} along {axis} do not rise, and "
+                    "pictures are of meshes whose coordinates do"
+                )
         if grid.coordinates is None or any(isinstance(n, MeshLayer) for n in self.view.layers):
             self._need = self._meshes_need(names, grid)
             return [self._need]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from uzushio import run_folder
 from uzushio.collective import collective
-from uzushio.errors import CaseError, PipelineError
+from uzushio.errors import CaseError, OutputError, PipelineError
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
 from uzushio.pipeline.stream import Stream
@@ -49,7 +50,7 @@ class InsidePipeline:
         Raises:
             CaseError: the file asks for what there is not.
         """
-        self._solver, self._comm = solver, comm
+        self._solver, self._comm, self._warn = solver, comm, warn
         began = solver.step_index
         self._folder = folder / f"{run_folder.PIPELINE}{f'-{began:08d}' if began else ''}"
         self._pipeline = Pipeline(load(file), comm, self._folder, warn, inside=True)
@@ -57,7 +58,7 @@ class InsidePipeline:
             self._pipeline.prepare(Stream.of_layouts(fields, solver.attributes()))
         except PipelineError as error:
             raise CaseError(str(error)) from error
-        self._stop: PipelineError | None = None
+        self._stop: str | None = None
         self._began = 0.0
         self._closed = False
 
@@ -85,12 +86,16 @@ class InsidePipeline:
         except PipelineError as error:
             if not self._pipeline.stopped:
                 raise
-            self._stop = error
+            self._stop = str(error)
+        if self._stop is not None:
+            gc.collect()  # the error's frames look at the step, which goes back now
 
     def end(self) -> None:
         """The step is over; raises `PipelineError` if an action failed that is to stop the run."""
         if self._stop is not None:
-            raise self._stop
+            self.close()
+            self._summarise()
+            raise PipelineError(self._stop)
 
     def finish(self) -> None:
         """Write what only the end makes whole, and the summary."""
@@ -98,16 +103,23 @@ class InsidePipeline:
             return
         self._pipeline.finish()
         self.close()
+        self._summarise()
+
+    def _summarise(self) -> None:
+        """Write the summary; without space for it the run goes on."""
         ranks = self._comm.gather(dict(self._pipeline.timings.seconds))
-        with collective(self._comm):
-            if ranks is not None:
-                slowest = {
-                    stage: max(seconds.get(stage, 0.0) for seconds in ranks)
-                    for seconds in ranks
-                    for stage in seconds
-                }
-                summary = {**self._pipeline.summary(), "seconds": slowest, "ranks": len(ranks)}
-                run_folder.write_summary(self._folder, summary)
+        try:
+            with collective(self._comm):
+                if ranks is not None:
+                    slowest = {
+                        stage: max(seconds.get(stage, 0.0) for seconds in ranks)
+                        for seconds in ranks
+                        for stage in seconds
+                    }
+                    summary = {**self._pipeline.summary(), "seconds": slowest, "ranks": len(ranks)}
+                    run_folder.write_summary(self._folder, summary)
+        except OutputError as error:
+            self._warn(f"The pipeline has no summary: {error}")
 
     def close(self) -> None:
         """Finish all files, whatever happened."""

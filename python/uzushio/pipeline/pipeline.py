@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import os
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -45,6 +46,7 @@ class Job:
         stops: whether its failure stops all.
         condition: what has to be true, once the stream is known.
         needs: what it looks at.
+        ready: whether its names were found good; nothing but that is asked of it before.
         runs: how often it ran, failures too.
         failures: how often it failed.
         error: the last failure.
@@ -56,6 +58,7 @@ class Job:
     stops: bool
     condition: Reduced | None = None
     needs: Sequence[Need] = ()
+    ready: bool = False
     runs: int = 0
     failures: int = 0
     error: str | None = None
@@ -105,7 +108,8 @@ class Pipeline:
             inside: whether the ranks are the solver's, inside its step.
 
         Raises:
-            PipelineError: two actions have the same name. OutputError: no folder.
+            PipelineError: two actions have the same name, or write to one file. OutputError: no
+                folder.
         """
         self._comm, self._inside = comm, inside
         self._file, self._loaded = loaded.file, loaded
@@ -128,6 +132,7 @@ class Pipeline:
                 raise PipelineError(
                     f"{job.where}: two actions are called '{job.action.name}'; give each a 'name'."
                 )
+        self._check_files()
         self._graph: Graph | None = None
         self._known: object = None
         self._pool = Pool()
@@ -143,6 +148,17 @@ class Pipeline:
         action = action_class(kind)(settings, name, self._setup)
         stops = (item.on_error or self._file.on_error) == "stop"
         return Job(action, Clock(item), self._loaded.where(number), stops)
+
+    def _check_files(self) -> None:
+        """Raise `PipelineError` if two actions write to one file."""
+        writers: dict[str, Job] = {}
+        for job in self._jobs:
+            for file in map(os.path.normpath, job.action.files()):
+                if writers.setdefault(file, job) is not job:
+                    raise PipelineError(
+                        f"{job.where}: the actions {writers[file].action.name} and "
+                        f"{job.action.name} both write {file}; give each a file of its own."
+                    )
 
     def prepare(self, stream: Stream) -> None:
         """Check all names against what a stream has, and learn what the actions look at.
@@ -165,6 +181,7 @@ class Pipeline:
                         graph.on_grid(name, grid)
                 text = job.clock.settings.when
                 job.condition = None if text is None else Reduced(text, graph)
+                job.ready = True
             except PipelineError as error:
                 mistakes.append(f"{job.where}: {job.action.name}: {error}.")
         if mistakes:
@@ -284,7 +301,7 @@ class Pipeline:
             with self.timings.stage("triggers"):
                 return bool(job.condition(context))
         except UzushioError as error:
-            self._failed(job, context, error)
+            self._failed(job, context.index, error)
             return False
 
     def _run(self, job: Job, context: Context) -> None:
@@ -297,11 +314,11 @@ class Pipeline:
         except StagingError:
             raise
         except Exception as error:
-            self._failed(job, context, error)
+            self._failed(job, context.index, error)
         finally:
             job.seconds += time.perf_counter() - began
 
-    def _failed(self, job: Job, context: Context, error: Exception) -> None:
+    def _failed(self, job: Job, step: int, error: Exception) -> None:
         """Count a failure, and say it if it is not the one that was said before."""
         expected = isinstance(error, UzushioError)
         text = str(error) if expected else f"{type(error).__name__}: {error}"
@@ -311,20 +328,18 @@ class Pipeline:
         if job.stops:
             self.stopped = True
             raise PipelineError(
-                f"{job.where}: the action {job.action.name} failed at step {context.index}, and "
+                f"{job.where}: the action {job.action.name} failed at step {step}, and "
                 f"the pipeline is to stop then: {text}"
             ) from error
         # Names of files and numbers of steps differ each time.
         if _NUMBERS.sub("", text) != _NUMBERS.sub("", job.error or ""):
             self._say(
-                f"The action {job.action.name} failed at step {context.index}, and the others go "
-                f"on: {text}"
+                f"The action {job.action.name} failed at step {step}, and the others go on: {text}"
             )
         job.error = text
 
     def finish(self) -> None:
         """Let the actions write what only the end makes whole."""
-        context = _AtEnd(self.counts.last or 0)
         for job in self._jobs:
             if self._graph is None:
                 continue
@@ -332,11 +347,11 @@ class Pipeline:
                 with collective(self._comm):
                     job.action.finish()
             except Exception as error:
-                self._failed(job, context, error)  # type: ignore[arg-type]
+                self._failed(job, self.counts.last or 0, error)
 
     def close(self) -> None:
         """Finish all files, whatever happened; the last call."""
-        for job in self._jobs:
+        for job in (job for job in self._jobs if job.ready):
             try:
                 job.action.close()
             except Exception as error:
@@ -363,7 +378,7 @@ class Pipeline:
                     "failures": job.failures,
                     "error": job.error,
                     "seconds": job.seconds,
-                    **job.action.summary(),
+                    **(job.action.summary() if job.ready else {}),
                 }
                 for job in self._jobs
             },
@@ -379,10 +394,3 @@ class Pipeline:
     def failures(self) -> int:
         """Of all actions."""
         return sum(job.failures for job in self._jobs)
-
-
-@dataclass(frozen=True)
-class _AtEnd:
-    """Where a failure at the end is said to be."""
-
-    index: int

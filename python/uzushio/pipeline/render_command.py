@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from uzushio import __version__, launch, run_folder, staging
 from uzushio.collective import collective, guarded
-from uzushio.errors import LaunchError, OutputError, PeerGone, PeerSilent, StagingError
+from uzushio.errors import (
+    LaunchError,
+    OutputError,
+    PeerGone,
+    PeerSilent,
+    PipelineError,
+    StagingError,
+)
 from uzushio.monitor import tell
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
@@ -140,7 +147,7 @@ class _Job:
             tls=options.tls,
         )
         self._say(f"Attached to {options.contact}; results go to {options.out}.")
-        error: StagingError | None = None
+        error: StagingError | PipelineError | None = None
         received = 0
         with self._stop.listening():
             pipeline = Pipeline(self._loaded, self._comm, options.out, self._warn)
@@ -148,14 +155,24 @@ class _Job:
                 received = self._follow(reader, pipeline)
             except StagingError as failure:
                 error = failure
+            except PipelineError as failure:
+                if not pipeline.stopped:
+                    pipeline.close()
+                    reader.detach()
+                    raise
+                error = failure
             except BaseException:
                 pipeline.close()
                 raise
-            pipeline.finish()
+            if not pipeline.stopped:
+                try:
+                    pipeline.finish()
+                except PipelineError as failure:  # an action that is to stop all
+                    error = error or failure
             pipeline.close()
             ending = self._ending(error, received)
             self._summarise(pipeline, ending)
-        if error is None:
+        if not isinstance(error, StagingError):
             reader.detach()
         if error is not None:
             advice = (
@@ -224,7 +241,7 @@ class _Job:
         """Of the time, spent waiting for steps."""
         return self._waited / max(1e-9, time.monotonic() - self._began)
 
-    def _ending(self, error: StagingError | None, received: int) -> str:
+    def _ending(self, error: StagingError | PipelineError | None, received: int) -> str:
         if error is not None:
             return f"failed: {error}"
         if received:

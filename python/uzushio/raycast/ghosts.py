@@ -10,10 +10,20 @@ from numpy.typing import ArrayLike
 from uzushio.raycast.block import Cells, Triple, start_count
 from uzushio.raycast.layers import Isosurface, Layer, Slice, check_coordinates
 
+#: Samples of a ray for each cell that it may meet, at most.
+_SAMPLES = 8
+
 
 def default_step(coordinates: Sequence[ArrayLike]) -> float:
-    """Return the mean spacing of the mesh along the axis on which it is finest."""
-    return min(float(c[-1] - c[0]) / (len(c) - 1) for c in map(np.asarray, coordinates))
+    """Return the mean spacing of the mesh along the axis on which it is finest.
+
+    In a domain that is far thinner than it is long it is more, so that a ray takes `_SAMPLES` times
+    as many samples as it meets cells at most.
+    """
+    lengths = np.array([float(c[-1] - c[0]) for c in map(np.asarray, coordinates)])
+    cells = np.array([len(c) - 1 for c in map(np.asarray, coordinates)])
+    least = float(np.linalg.norm(lengths)) / (_SAMPLES * int(cells.sum()))
+    return max(float((lengths / cells).min()), least)
 
 
 def ghost_layers(

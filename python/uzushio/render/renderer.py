@@ -20,7 +20,7 @@ from uzushio.render.limits import NOTHING, LimitTracker, Range
 from uzushio.render.picture import Picture
 from uzushio.render.ticks import number as in_words
 from uzushio.render.together import Timings, minimum, together
-from uzushio.render.view import IsosurfaceLayer, MeshLayer, View, VolumeLayer
+from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View, VolumeLayer
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -364,6 +364,10 @@ def over(front: NDArray[Any], behind: NDArray[Any]) -> NDArray[Any]:
 def _notes(frame: _Frame) -> Iterator[str]:
     """Sentences on what somebody may miss in the picture."""
     for n, layer in enumerate(frame.caption.view.layers):
+        if isinstance(layer, SliceLayer) and frame.caption.scales[n].values == NOTHING:
+            if not frame.nan_count:
+                yield f"The slice of {layer.field} lies outside of the mesh, or has no values."
+            continue
         if not isinstance(layer, IsosurfaceLayer) or frame.hits.get(n, 0):
             continue
         lo, hi = frame.ranges.get(n, NOTHING)

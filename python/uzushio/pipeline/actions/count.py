@@ -21,13 +21,23 @@ class CountSettings(Section):
     """What to count."""
 
     fields: list[str] = Field(min_length=1, description="names of the fields")
-    file: str = Field("count.jsonl", description="a line of JSON for each step")
+    file: str | None = Field(
+        None, description="a line of JSON for each step; the action's name with .jsonl if not given"
+    )
 
 
 class Count(Action[CountSettings]):
     """Writes the number of points, of values that are no numbers, and the range, for each field."""
 
     settings_model: ClassVar[type[Section]] = CountSettings
+
+    @property
+    def _file(self) -> str:
+        return self.settings.file or f"{self.name}.jsonl"
+
+    def files(self) -> Sequence[str]:
+        """The lines."""
+        return [self._file]
 
     def prepare(self, stream: Stream) -> Sequence[Need]:
         """One field after the other: each may be on a grid of its own."""
@@ -51,13 +61,13 @@ class Count(Action[CountSettings]):
                     line[name] = {"points": int(points.sum()), "nan": int(bad.sum())}
                     if bad.sum() < points.sum():
                         line[name] |= {"min": float(np.nanmin(low)), "max": float(np.nanmax(high))}
-                with (context.folder / self.settings.file).open("a", encoding="utf-8") as file:
+                with (context.folder / self._file).open("a", encoding="utf-8") as file:
                     file.write(json.dumps(line) + os.linesep)
         self._steps += 1
 
     def summary(self) -> Mapping[str, Any]:
         """The file, and how many steps are in it."""
-        return {"files": [self.settings.file], "steps": self._steps}
+        return {"files": [self._file], "steps": self._steps}
 
 
 def _range(values: np.ndarray) -> tuple[int, int, float, float]:

@@ -80,6 +80,10 @@ class Extract(Action[ExtractSettings]):
     _need: Need
     _stores: list[ZarrSeries | VtkhdfSeries]
 
+    def files(self) -> Sequence[str]:
+        """The stores."""
+        return self.settings.to or [f"{self.name}.zarr"]
+
     def prepare(self, stream: Stream) -> Sequence[Need]:
         """Find the points, and make sure that they can be written."""
         settings = self.settings

@@ -82,6 +82,12 @@ class ShowsView(Action[Any]):
         """What is shown; raises `PipelineError`."""
         return view_of(self.settings.view, self.setup)
 
+    def files(self) -> Sequence[str]:
+        """The pictures, and the movie."""
+        pattern = getattr(self.settings, "file", None)
+        pictures = [] if pattern is None else [pattern.format(name=self.name, step=0, time=0.0)]
+        return pictures if self.settings.movie is None else [*pictures, self.settings.movie]
+
     def prepare(self, stream: Stream) -> Sequence[Need]:
         """The fields of all layers."""
         self._drawing = Drawing.of(self.view(), self.setup)

@@ -53,6 +53,10 @@ class Plot(Action[PlotSettings]):
     settings_model: ClassVar[type[Section]] = PlotSettings
     _curves: list[tuple[np.ndarray, np.ndarray, str]]
 
+    def files(self) -> Sequence[str]:
+        """The figure and its table."""
+        return [f"{self.name}.png", f"{self.name}.csv"]
+
     def prepare(self, stream: Stream) -> Sequence[Need]:
         """Check names, places, and the files to compare with."""
         self._subject = self.settings.subject()

@@ -73,6 +73,14 @@ class Probe(Action[ProbeSettings]):
 
     settings_model: ClassVar[type[Section]] = ProbeSettings
 
+    def files(self) -> Sequence[str]:
+        """Figures and tables, of the points and of each line."""
+        names = [
+            *([""] if self.settings.named else []),
+            *(f"-{line}" for line in self.settings.lines),
+        ]
+        return [f"{self.name}{name}.{kind}" for name in names for kind in ("png", "csv")]
+
     def prepare(self, stream: Stream) -> Sequence[Need]:
         """Find all places."""
         settings, self._stream = self.settings, stream

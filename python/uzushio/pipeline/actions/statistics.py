@@ -80,6 +80,10 @@ class Statistics(Action[StatisticsSettings]):
     _times: list[tuple[int, float]]
     _selection: Selection | None = None
 
+    def files(self) -> Sequence[str]:
+        """The store."""
+        return [f"{self.name}.zarr"]
+
     def prepare(self, stream: Stream) -> Sequence[Need]:
         """Find the points; samples that were taken stay if these are the same."""
         settings = self.settings
