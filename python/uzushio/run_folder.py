@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -114,11 +115,16 @@ def write_summary(folder: Path, summary: Mapping[str, Any]) -> Path:
 def replace(path: Path, text: str) -> None:
     """Write a small file whole or not at all."""
     fresh = path.with_name(f".{path.name}.new")
-    with fresh.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.rename(path)
+    try:
+        with fresh.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.rename(path)
+    except OSError as error:  # a full disk does not say for which file
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _plain(value: Any) -> Any:

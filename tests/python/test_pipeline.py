@@ -13,7 +13,7 @@ from mpi4py import MPI
 from pipeline_case import Flow, Grab, Lines, stretched
 
 from uzushio import staging
-from uzushio.errors import CaseError, PipelineError, StagingError
+from uzushio.errors import CaseError, StagingError
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
 from uzushio.pipeline.tiles import best_cut, share
@@ -332,74 +332,3 @@ def test_a_reader_with_more_ranks_than_points_gives_some_none() -> None:
     assert best_cut((72, 64, 64), 2) == (2, 1, 1)
     assert best_cut((64, 64, 64), 4) == (2, 2, 1)
     assert best_cut((4, 64, 64), 8) == (1, 4, 2)  # the thin axis is not cut
-
-
-@pytest.mark.parametrize(
-    ("actions", "file"),
-    [
-        (("count: {fields: [u], file: a}", "count: {fields: [v], file: ./a}"), "a"),
-        (("slice: {field: u, movie: a.mp4}", "slice: {field: v, movie: a.mp4}"), "a.mp4"),
-        (
-            ("slice: {field: u, file: 'a{step}.png'}", "slice: {field: v, file: 'a{step}.png'}"),
-            "a0",
-        ),
-        (("extract: {fields: [u], to: other.zarr}", "statistics: {fields: [u]}"), "other.zarr"),
-        (("extract: {fields: [u], to: a.zarr}", "extract: {fields: [v], to: a.zarr}"), "a.zarr"),
-    ],
-)
-def test_two_actions_do_not_write_to_one_file(
-    tmp_path: Path, actions: tuple[str, str], file: str
-) -> None:
-    text = f"actions:\n- {{{actions[0]}, name: one}}\n- {{{actions[1]}, name: other}}\n"
-    with pytest.raises(PipelineError, match=rf":3: the actions one and other both write {file}"):
-        flow().inside(text, tmp_path)
-
-
-def test_counts_without_a_name_have_files_of_their_own(tmp_path: Path) -> None:
-    pipeline = flow().inside(
-        "actions:\n- {count: {fields: [u]}}\n- {count: {fields: [v]}}", tmp_path, 2
-    )
-    for number, field in enumerate("uv"):
-        assert pipeline.summary()["actions"][f"count{number}"]["steps"] == 2
-        lines = (tmp_path / f"out/count{number}.jsonl").read_text().splitlines()
-        assert [list(json.loads(line)) for line in lines] == [["step", "time", field]] * 2
-
-
-def test_without_a_step_there_is_a_summary_and_nothing_to_finish(tmp_path: Path) -> None:
-    said: list[str] = []
-    text = """\
-actions:
-- {count: {fields: [u]}}
-- {slice: {field: u, movie: a.mp4}}
-- {plot: {profile: {fields: [u], along: z}}}
-- {probe: {fields: [u], points: [[0.5, 0.5, 0.5]]}}
-- {statistics: {fields: [u]}}
-- {extract: {fields: [u], to: [a.zarr, a.vtkhdf]}}
-"""
-    pipeline = flow().inside(text, tmp_path, 0, said)
-    told = pipeline.summary()
-    assert told["steps"] == 0 and pipeline.failures == 0 and not said
-    assert [one["runs"] for one in told["actions"].values()] == [0] * 6
-
-
-def test_what_a_slice_outside_of_the_mesh_and_falling_coordinates_mean_is_said(
-    tmp_path: Path,
-) -> None:
-    said: list[str] = []
-    around = "view: {size: [32, 32]}"
-    flow().inside(f"actions:\n- {{slice: {{field: u, at: 7, {around}}}}}", tmp_path, 2, said)
-    assert [text for text in said if "slice of u lies outside of the mesh" in text] == said[:1]
-    assert len(said) == 1
-    falls = Flow({"m": (LINES[0][::-1].copy(), *LINES[1:])}, flow().fields)
-    with pytest.raises(StagingError, match="along z do not rise"):
-        falls.inside(f"actions:\n- {{slice: {{field: u, {around}}}}}", tmp_path / "falls")
-
-
-def test_a_thin_mesh_takes_no_more_samples_than_its_cells_ask_for() -> None:
-    from uzushio.raycast import default_step
-
-    line = np.linspace(0, 1, 65)
-    assert default_step((line, line, line)) == 1 / 64
-    assert default_step((line[::32] * 1e-2, line, line)) == pytest.approx(5e-3)
-    for thin in (1e-6, 1e-12):
-        assert np.sqrt(2) / default_step((line[:2] * thin, line, line)) <= 8 * 129 + 1e-6

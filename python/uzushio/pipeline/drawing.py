@@ -11,7 +11,7 @@ import numpy as np
 from uzushio.errors import PipelineError
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.need import Need, Part
-from uzushio.pipeline.stream import Grid, Stream
+from uzushio.pipeline.stream import Coordinates, Grid, Stream
 from uzushio.raycast import Block, default_step
 from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View, VolumeLayer
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from uzushio.render.picture import Picture
     from uzushio.render.renderer import Renderer
 
+#: Thickness of a flat mesh in pictures, in its longest side.
+_PLATE = 1e-3
 #: As the ray caster rounds the distance of samples up.
 _ROUND = 1.001
 
@@ -60,10 +62,11 @@ class Drawing:
         if not names:
             raise PipelineError("a view needs a layer that shows a field")
         grid = stream.grid_of(names[0])
-        if min(grid.points.count) < 2:
+        flat = sum(n < 2 for n in grid.points.count)
+        if flat > (grid.coordinates is not None):
             raise PipelineError(
-                f"the mesh {grid.mesh} is flat, and pictures are of meshes with two points or more "
-                "along each axis"
+                f"the mesh {grid.mesh} has one point along an axis; pictures are of meshes with "
+                "two or more along each, or along two if it is not curvilinear"
             )
         for axis, line in zip("zyx", grid.coordinates or (), strict=False):
             if (np.diff(line) <= 0).any():
@@ -80,7 +83,7 @@ class Drawing:
             or (isinstance(layer, VolumeLayer) and layer.shading)
             for layer in solid
         )
-        distance = 0.5 * _ROUND * default_step(grid.coordinates) if solid else 0.0
+        distance = 0.5 * _ROUND * default_step(thickened(grid.coordinates)) if solid else 0.0
         self._need = Need(tuple(names), ghosts=int(lit), cells=True, distance=distance)
         return [self._need]
 
@@ -137,7 +140,7 @@ class Drawing:
             blocks = [_block(part) for part in context.parts(need)]
         domain = context.stream.grid_of(need.fields[0]).coordinates
         assert domain is not None
-        return self._renderer.picture(self.view, blocks, domain, **self._about(context))
+        return self._renderer.picture(self.view, blocks, thickened(domain), **self._about(context))
 
     def _meshes(self, context: Context) -> Picture | None:
         """By VTK."""
@@ -178,10 +181,33 @@ class Drawing:
         self._mesh_renderer = None
 
 
+def thickened(lines: Coordinates) -> Coordinates:
+    """The coordinates of a mesh, made a thin plate along an axis with one point."""
+    thick = _PLATE * max(float(np.ptp(line)) for line in lines)
+    z, y, x = (line if len(line) > 1 else line[0] + thick * np.array([-0.5, 0.5]) for line in lines)
+    return z, y, x
+
+
 def _block(part: Part) -> Block:
-    """A part as the ray caster takes it."""
+    """A part as the ray caster takes it; a flat one with its values twice, in the same memory."""
     fields = {
         name: values if values.dtype in (np.float32, np.float64) else values.astype(np.float32)
         for name, values in part.fields.items()
     }
-    return Block(part.coordinates, part.stored.start, part.cells, fields)
+    whole = part.grid.coordinates
+    assert whole is not None
+    if min(part.grid.points.count) > 1:
+        return Block(part.coordinates, part.stored.start, part.cells, fields)
+    flat = [n == 1 for n in part.grid.points.count]
+    shape = [2 if one else n for one, n in zip(flat, part.stored.count, strict=True)]
+    cells = [one or n for one, n in zip(flat, part.cells.count, strict=True)]
+    places = part.stored.slices(part.grid.points.start)
+    return Block(
+        [
+            line if one else line[place]
+            for one, line, place in zip(flat, thickened(whole), places, strict=True)
+        ],
+        part.stored.start,
+        (part.cells.start, [int(n) for n in cells]),
+        {name: np.broadcast_to(values, shape) for name, values in fields.items()},
+    )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uzushio.collective import collective
+from uzushio.collective import collective, system_sentence
 from uzushio.errors import OtherRankError, PipelineError, StagingError, UzushioError
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.action_table import action_class
@@ -356,8 +356,9 @@ class Pipeline:
                 job.action.close()
             except Exception as error:
                 job.failures += 1
-                job.error = f"{type(error).__name__}: {error}"
-                self._say(f"The action {job.action.name} could not finish its files: {error}")
+                told = system_sentence(error) if isinstance(error, OSError) else str(error)
+                job.error = f"{type(error).__name__}: {told}"
+                self._say(f"The action {job.action.name} could not finish its files: {told}")
 
     def summary(self) -> dict[str, Any]:
         """Plain JSON values: counters, timings in seconds, and each action's own (of this rank)."""
