@@ -59,11 +59,6 @@ class Run:
     actions: list[Action] = field(default_factory=list)
     figures: list[Path] = field(default_factory=list)
 
-    @property
-    def is_pipeline(self) -> bool:
-        """Whether a pipeline wrote it, and not a solver."""
-        return "actions" in self.summary
-
 
 @dataclass
 class Collected:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
@@ -132,7 +131,3 @@ class Picture(ShowsView):
     def default_name(cls, settings: Any) -> str:
         """That of the view."""
         return settings.view if isinstance(settings.view, str) else ""
-
-    def path(self, file: str) -> Path:
-        """Where a file of the action is."""
-        return self.setup.folder / file
