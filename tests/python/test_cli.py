@@ -55,7 +55,8 @@ def test_quiet_prints_nothing(uzushio: Run, case: Path) -> None:
 
 def test_the_demo_removes_nothing_that_no_demo_wrote(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("keep")
-    command = ["make", "-n", "demo", "ENGINE=inproc", f"ARGS=--out {tmp_path}"]
+    dry = ["make", "-n", "--no-print-directory"]
+    command = [*dry, "demo", "ENGINE=inproc", f"ARGS=--out {tmp_path}"]
     shown = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, check=True)
     demo = shown.stdout.splitlines()[-1].rpartition("&& python ")[2].split()
     done = subprocess.run(
