@@ -52,7 +52,7 @@ def tell(comm: MPI.Comm, measured: dict[str, Any]) -> None:
 
 def announce_port(listener: socket.socket, file: Path) -> None:
     """Let other processes find the port of a listener."""
-    new = file.with_suffix(".new")
+    new = file.with_name(f"{file.name}.new")  # one for each rank
     new.write_text(str(listener.getsockname()[1]))
     new.rename(file)
 

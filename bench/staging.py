@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,9 +97,21 @@ def running(*commands: list[str]) -> Iterator[None]:
             _, error = job.communicate(timeout=TIME_LIMIT)
             if job.returncode:
                 raise SystemExit(f"{job.args!r} failed:\n{error.decode()}")
+    except SystemExit as error:
+        said = "".join(_what_is_left(job) for job in jobs)
+        raise SystemExit(f"{error}{said}") from None
     finally:
         for job in jobs:
             job.kill()
+
+
+def _what_is_left(job: subprocess.Popen[bytes]) -> str:
+    """What a job beside the one that failed has said: it may have failed first."""
+    job.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        _, error = job.communicate(timeout=10.0)
+        return f"\n{job.args!r} beside it ended with {job.returncode}:\n{error.decode()}"
+    return ""
 
 
 def measured(command: list[str]) -> dict[str, Any]:
