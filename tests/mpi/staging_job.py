@@ -5,6 +5,7 @@ python staging_job.py WRITERS ENGINE FOLDER
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,43 +16,82 @@ from mpi4py import MPI
 from uzushio import _core, staging
 from uzushio.staging import Box
 
-SHAPE = (9, 6, 8)
-STEPS = 5
+STEPS = 4
+ROUNDS = 6
+TYPES = (np.float32, np.float64, np.int32, np.int64, np.uint8)
 
 
-def value(step: int) -> np.ndarray:
-    """The whole field of a step."""
-    return np.arange(np.prod(SHAPE), dtype=float).reshape(SHAPE) + 1000.0 * step
+class Case:
+    """A stream made of random numbers, the same on all ranks."""
+
+    def __init__(self, number: int, ranks: int) -> None:
+        dice = np.random.default_rng([int(os.environ.get("UZUSHIO_TEST_SEED", "1")), number])
+        self.shape = tuple(int(n) for n in dice.integers(3, 12, 3))
+        self.dtype = np.dtype(TYPES[dice.integers(len(TYPES))])
+        boxes = [Box((0, 0, 0), self.shape)]
+        for _ in range(int(dice.integers(1, 8))):
+            boxes += _cut(boxes.pop(int(dice.integers(len(boxes)))), dice)
+        self.boxes = boxes
+        self.owners = dice.integers(ranks, size=len(boxes)).tolist()  # a rank may have none
+        self.ghosts = dice.integers(0, 3, len(boxes)).tolist()
+        self.looks = [_part(self.shape, dice) for _ in range(4)]
+
+    def value(self, step: int) -> np.ndarray:
+        """The whole field of a step."""
+        whole = np.arange(np.prod(self.shape)).reshape(self.shape) + 37 * step
+        return (whole % 251).astype(self.dtype)
 
 
-def write(comm: MPI.Comm, chosen: dict[str, Any]) -> None:
-    """Slabs along z, two blocks a rank but for the last rank, which has one."""
-    cuts = np.linspace(0, SHAPE[0], 2 * comm.size, dtype=int)
-    mine = range(2 * comm.rank, min(2 * comm.rank + 2, 2 * comm.size - 1))
-    with staging.open("slabs", comm, chosen) as writer:
-        writer.uniform_mesh("box", SHAPE)
-        writer.field("u", "box")
+def _cut(box: Box, dice: np.random.Generator) -> list[Box]:
+    """The two parts of a box, or the box if it is too thin there."""
+    axis = int(dice.integers(3))
+    if box.count[axis] < 2:
+        return [box]
+    at = int(dice.integers(1, box.count[axis]))
+    first, second, rest = list(box.count), list(box.start), list(box.count)
+    first[axis], second[axis], rest[axis] = at, box.start[axis] + at, box.count[axis] - at
+    return [Box(box.start, tuple(first)), Box(tuple(second), tuple(rest))]
+
+
+def _part(shape: tuple[int, ...], dice: np.random.Generator) -> Box:
+    start = [int(dice.integers(n)) for n in shape]
+    count = [int(dice.integers(1, n - s + 1)) for n, s in zip(shape, start, strict=True)]
+    return Box(tuple(start), tuple(count))
+
+
+def write(comm: MPI.Comm, chosen: dict[str, Any], case: Case) -> None:
+    """Any number of blocks a rank, each with ghosts of its own width."""
+    mine = [n for n, owner in enumerate(case.owners) if owner == comm.rank]
+    with staging.open("boxes", comm, chosen) as writer:
+        writer.uniform_mesh("box", case.shape)
+        writer.field("u", "box", dtype=case.dtype)
         for n in mine:
-            writer.block(n, "box", ((cuts[n], 0, 0), (cuts[n + 1] - cuts[n], *SHAPE[1:])))
+            writer.block(n, "box", case.boxes[n])
         for step in range(STEPS):
-            u = np.pad(value(step), 1, constant_values=-1.0)
+            u = np.pad(case.value(step), 2, constant_values=255)
             with writer.step(step, 0.1 * step):
                 for n in mine:
-                    writer.put("u", u[cuts[n] : cuts[n + 1] + 2], block=n, ghosts=1)
+                    box, ghosts = case.boxes[n], case.ghosts[n]
+                    stored = tuple(
+                        slice(s + 2 - ghosts, s + c + 2 + ghosts)
+                        for s, c in zip(box.start, box.count, strict=True)
+                    )
+                    writer.put("u", u[stored], block=n, ghosts=ghosts)
 
 
-def read(comm: MPI.Comm, contact: Path) -> None:
-    """Each rank reads its share of the box; together they see every step, or the latest ones."""
-    share = _core.staging.share(((0, 0, 0), SHAPE), comm.size, comm.rank)
-    mine = Box(tuple(share[0]), tuple(share[1]))
+def read(comm: MPI.Comm, contact: Path, case: Case) -> None:
+    """Each rank reads its share, random boxes and all blocks; together they see every step."""
+    share = _core.staging.share(((0, 0, 0), case.shape), comm.size, comm.rank)
+    looks = [Box(tuple(share[0]), tuple(share[1])), *case.looks]
     seen = []
     limits = {"attach_limit": 100.0, "step_limit": 100.0}
     with staging.attach(contact, comm, **limits) as reader:
         for step in reader:
             assert comm.allgather(step.index) == [step.index] * comm.size
-            whole = value(step.index)
-            np.testing.assert_array_equal(step.read("u", mine), whole[mine.slices()])
-            np.testing.assert_array_equal(step.read("u", np.s_[:, 3, 2:5]), whole[:, 3, 2:5])
+            whole = case.value(step.index)
+            for box in looks:
+                np.testing.assert_array_equal(step.read("u", box), whole[box.slices()])
+            assert len(step.blocks) == len(case.boxes)
             for block in step.blocks:
                 np.testing.assert_array_equal(block.values("u"), whole[block.elements.slices()])
             seen.append(step.index)
@@ -64,18 +104,19 @@ def main(writers: int, engine: str, folder: Path) -> None:
     comm = world.Split(0 if writing else 1)
     chosen: dict[str, Any] = {
         "engine": "adios2" if engine in ("sst", "bp5") else engine,
-        "contact": str(folder / "slabs.contact"),
         "queue": {"policy": "block", "depth": 2, "time_limit": 100},
         "wait_for_readers": 1,
         "wait_limit": 100,
     }
     if engine in ("sst", "bp5"):
         chosen["adios2"] = {"kind": engine}
-    if writing:
-        write(comm, chosen)
-    else:
-        read(comm, folder / "slabs.contact")
-    world.Barrier()
+    for number in range(ROUNDS):
+        case, contact = Case(number, writers), folder / f"{number}.contact"
+        if writing:
+            write(comm, chosen | {"contact": str(contact)}, case)
+        else:
+            read(comm, contact, case)
+        world.Barrier()
     if world.rank == 0:
         print("all read")
 
