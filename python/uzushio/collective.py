@@ -39,9 +39,13 @@ def collective(comm: MPI.Comm) -> Iterator[None]:
         yield
     except Exception as error:
         failure = error
-    first = comm.allreduce(comm.rank if failure else comm.size, _min())
-    if first == comm.size:
-        return
+    first = comm.allreduce(comm.rank if failure else comm.size, minimum())
+    if first < comm.size:
+        raise_everywhere(comm, first, failure)
+
+
+def raise_everywhere(comm: MPI.Comm, first: int, failure: Exception | None) -> None:
+    """Raise what the rank `first` failed with (collective); see `collective`."""
     told: tuple[type[UzushioError], str] | None = None
     if comm.rank == first and failure is not None:
         told = _as_expected(failure)
@@ -51,7 +55,8 @@ def collective(comm: MPI.Comm) -> Iterator[None]:
     raise kind(message) from failure
 
 
-def _min() -> MPI.Op:
+def minimum() -> MPI.Op:
+    """Return MPI's MIN, without MPI at import."""
     from mpi4py import MPI
 
     return MPI.MIN

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uzushio import run_folder
+from uzushio.agreement import Agreement
 from uzushio.case import Case, Publish
 from uzushio.collective import collective
-from uzushio.errors import CaseError, StagingError
+from uzushio.errors import CaseError, OtherRankError, StagingError
 from uzushio.registry import unknown
 from uzushio.solver import FieldLayout, Solver
 from uzushio.staging.box import Box
@@ -72,8 +74,9 @@ class Publisher:
     def _look_inside(self, section: Publish, folder: Path) -> None:
         """What engine inproc runs inside the steps; a pipeline alone says which fields it takes."""
         if section.python is not None:
-            with collective(self._comm):
-                self._function = _function(section.python)
+            agreement, file = Agreement(self._comm), section.python
+            with agreement.on(f"loading {file}"):
+                self._function = _together(_function(file), agreement, f"on_step of {file}")
         if section.pipeline is not None:
             from uzushio.pipeline.inside import InsidePipeline
 
@@ -245,3 +248,15 @@ def _function(file: Path) -> Callable[[Any], object]:
     if not callable(found):
         raise CaseError(f"publish.python: {file} needs a function on_step(step).")
     return found  # type: ignore[no-any-return]
+
+
+def _together(
+    function: Callable[[Any], object], agreement: Agreement, what: str
+) -> Callable[[Any], object]:
+    """The function, at whose end ranks wait for each other with a limit."""
+
+    def look(step: Any) -> None:
+        with suppress(OtherRankError), agreement.on(f"{what} at step {step.index}"):
+            function(step)  # what it raises on one rank, staging raises on all
+
+    return look

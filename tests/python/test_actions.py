@@ -162,10 +162,12 @@ def test_the_users_file_sees_the_solvers_own_memory_and_its_failure_is_its_own(
         assert tuple(extent) == (0, 10, 0, 7, 0, 8)
         assert largest == number + 3.0 + 10.0 + 100.0 * lines[0][-1]
         assert dataset.n_points == 0  # emptied: the memory is the solver's again
-    assert said == [
+    (told,) = said  # a sentence, and the traceback of the user's function
+    assert told.splitlines()[0] == (
         "The action python failed at step 1, and the others go on: "
         f"{tmp_path / 'mine.py'}, line 11: ValueError: not 2."
-    ]
+    )
+    assert f'{tmp_path / "mine.py"}", line 11, in run' in told
     summary = pipeline.summary()["actions"]
     assert (summary["python"]["runs"], summary["python"]["failures"]) == (3, 1)
     assert summary["count"]["steps"] == 3

@@ -7,11 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, create_model, field_validator
 
+from uzushio.agreement import WAIT_LIMIT
 from uzushio.case import Section
 from uzushio.errors import CaseError, PipelineError
 from uzushio.pipeline.action_table import ACTIONS, action_class
 from uzushio.pipeline.sources import SourceSettings
 from uzushio.pipeline.trigger import When
+from uzushio.quantities import Seconds
 from uzushio.registry import unknown
 from uzushio.render.view import View
 from uzushio.yaml_document import Document
@@ -28,6 +30,11 @@ class ActionItem(When):
         None, description="of its files and of it in messages"
     )
     on_error: OnError | None = Field(None, description="instead of the whole pipeline's")
+    wait_limit: Seconds = Field(
+        WAIT_LIMIT,
+        description="how long ranks that are through with the action wait for the others; then "
+        "the job ends",
+    )
 
 
 class PipelineFile(Section):

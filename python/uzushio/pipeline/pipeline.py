@@ -7,11 +7,13 @@ import hashlib
 import os
 import re
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uzushio.agreement import WAIT_LIMIT, Agreement
 from uzushio.collective import collective, system_sentence
 from uzushio.errors import OtherRankError, PipelineError, StagingError, UzushioError
 from uzushio.pipeline.action import Action
@@ -44,6 +46,7 @@ class Job:
         clock: when.
         where: file and line.
         stops: whether its failure stops all.
+        limit: seconds that ranks wait for each other at its end.
         condition: what has to be true, once the stream is known.
         needs: what it looks at.
         ready: whether its names were found good; nothing but that is asked of it before.
@@ -56,6 +59,7 @@ class Job:
     clock: Clock
     where: str
     stops: bool
+    limit: float = WAIT_LIMIT
     condition: Reduced | None = None
     needs: Sequence[Need] = ()
     ready: bool = False
@@ -112,6 +116,7 @@ class Pipeline:
                 folder.
         """
         self._comm, self._inside = comm, inside
+        self._agreement = Agreement(comm)
         self._file, self._loaded = loaded.file, loaded
         self.timings, self.counts = Timings(), Counts()
         self._say = say if comm.rank == 0 else lambda text: None
@@ -147,7 +152,7 @@ class Pipeline:
         name = item.name or action_class(kind).default_name(settings) or plain
         action = action_class(kind)(settings, name, self._setup)
         stops = (item.on_error or self._file.on_error) == "stop"
-        return Job(action, Clock(item), self._loaded.where(number), stops)
+        return Job(action, Clock(item), self._loaded.where(number), stops, item.wait_limit)
 
     def _check_files(self) -> None:
         """Raise `PipelineError` if two actions write to one file."""
@@ -309,7 +314,8 @@ class Pipeline:
         began = time.perf_counter()
         job.runs += 1
         try:
-            with collective(self._comm):
+            what = f"the action {job.action.name} at step {context.index}"
+            with self._agreement.on(what, job.limit):
                 job.action.run(context)
         except StagingError:
             raise
@@ -322,20 +328,25 @@ class Pipeline:
         """Count a failure, and say it if it is not the one that was said before."""
         expected = isinstance(error, UzushioError)
         text = str(error) if expected else f"{type(error).__name__}: {error}"
-        texts = self._comm.allgather("" if isinstance(error, OtherRankError) else text)
-        text = next((found for found in texts if found), text)
+        mine = ("", "") if isinstance(error, OtherRankError) else (text, _trace(error))
+        every: list[tuple[str, str]] = self._comm.allgather(mine)
+        text = next((found for found, _ in every if found), text)
+        trace = next((found for _, found in every if found), "")
         job.failures += 1
         if job.stops:
             self.stopped = True
+            if trace:
+                self._say(trace)
             raise PipelineError(
                 f"{job.where}: the action {job.action.name} failed at step {step}, and "
                 f"the pipeline is to stop then: {text}"
             ) from error
         # Names of files and numbers of steps differ each time.
         if _NUMBERS.sub("", text) != _NUMBERS.sub("", job.error or ""):
-            self._say(
+            told = (
                 f"The action {job.action.name} failed at step {step}, and the others go on: {text}"
             )
+            self._say("\n".join(filter(None, (told, trace))))
         job.error = text
 
     def finish(self) -> None:
@@ -344,7 +355,7 @@ class Pipeline:
             if self._graph is None:
                 continue
             try:
-                with collective(self._comm):
+                with self._agreement.on(f"the end of the action {job.action.name}", job.limit):
                     job.action.finish()
             except Exception as error:
                 self._failed(job, self.counts.last or 0, error)
@@ -395,3 +406,13 @@ class Pipeline:
     def failures(self) -> int:
         """Of all actions."""
         return sum(job.failures for job in self._jobs)
+
+
+def _trace(error: Exception) -> str:
+    """The traceback of what a user's function raised; "" of what says enough without."""
+    own = error.__cause__ if isinstance(error.__cause__, PipelineError) else error
+    if notes := "\n".join(getattr(own, "__notes__", ())):
+        return notes
+    if isinstance(error, (UzushioError, OSError)):
+        return ""
+    return "".join(traceback.format_exception(error)).rstrip()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from uzushio.collective import minimum
 from uzushio.compositing import Compositor
 from uzushio.errors import UzushioError
 from uzushio.render import casting
@@ -17,7 +18,7 @@ from uzushio.render.colors import rgba
 from uzushio.render.limits import LimitTracker, Range
 from uzushio.render.picture import Picture
 from uzushio.render.ranges import merged, value_range
-from uzushio.render.together import Timings, minimum, together
+from uzushio.render.together import Timings, together
 from uzushio.render.view import MeshLayer, View
 from uzushio.render.vtk_filters import meshes_of, surfaces
 from uzushio.render.vtk_window import MeshPart, VtkWindow, values_of, window_class

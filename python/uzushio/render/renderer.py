@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from uzushio.collective import minimum
 from uzushio.errors import RenderError
 from uzushio.raycast import Block, Camera, Scene, cast, rounds, visibility_order
 from uzushio.render import casting
@@ -19,7 +20,7 @@ from uzushio.render.casting import Bounds
 from uzushio.render.limits import NOTHING, LimitTracker, Range
 from uzushio.render.picture import Picture
 from uzushio.render.ticks import number as in_words
-from uzushio.render.together import Timings, minimum, together
+from uzushio.render.together import Timings, together
 from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View, VolumeLayer
 
 if TYPE_CHECKING:

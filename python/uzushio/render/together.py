@@ -25,13 +25,6 @@ def together(comm: MPI.Comm) -> Iterator[None]:
             raise RenderError(f"{text[:1].upper()}{text[1:]}.") from error
 
 
-def minimum() -> MPI.Op:
-    """Return MPI's MIN."""
-    from mpi4py import MPI
-
-    return MPI.MIN
-
-
 class Timings(dict[str, float]):
     """Seconds by stage."""
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
+from uzushio.agreement import Agreement
 from uzushio.case import Section
-from uzushio.collective import collective
 from uzushio.errors import PipelineError
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
@@ -48,8 +48,8 @@ class PythonStep:
         index: the solver's number of the step.
         time: of the step.
         attributes: numbers and texts that go with the step.
-        comm: the ranks, a communicator of this function's own; a rank that raises alone must not
-            leave others waiting in it.
+        comm: the ranks, a communicator of this function's own. If a rank raises or returns while
+            others wait for it here, the job ends when the action's `wait_limit` is over.
         folder: for results.
         datasets: this rank's parts, none or many: vtkImageData, vtkRectilinearGrid or
             vtkStructuredGrid, pyvista's where it is installed. Their arrays are the blocks' own
@@ -84,7 +84,7 @@ class Python(Action[PythonSettings]):
     def prepare(self, stream: Stream) -> Sequence[Need]:
         """Load the file, and find the fields."""
         if self._function is None:
-            with collective(self.setup.comm):
+            with Agreement(self.setup.comm).on(f"loading {self.settings.file}"):
                 self._function = self._load()
             self._comm = self.setup.comm.Dup()
             self._keep: dict[str, Any] = {}
@@ -148,12 +148,13 @@ class Python(Action[PythonSettings]):
             self._keep,
         )
         self._copied += copied
-        with context.together(), context.stage("python"):
+        # On some ranks alone, perhaps: the pipeline waits for all of them, with a limit.
+        with context.stage("python"):
             failure = self._call(step)
             grids.clear()
             free = [view.release() for view in views]
             if failure is not None:
-                raise PipelineError(failure)
+                raise failure
             if not all(free):
                 raise PipelineError(
                     f"{self._file} keeps arrays of step {context.index}, whose memory goes back "
@@ -174,16 +175,18 @@ class Python(Action[PythonSettings]):
                 found.append(views[-1].dataset)
         return grids, views
 
-    def _call(self, step: PythonStep) -> str | None:
-        """Call the function; what it raised, in a sentence.
+    def _call(self, step: PythonStep) -> PipelineError | None:
+        """Call the function; what it raised, in a sentence, with the traceback as a note.
 
         The exception itself would keep the function's names, and with them the solver's memory.
         """
         assert self._function is not None
         try:
             self._function(step)
-        except Exception as error:
-            return f"{_told(self._file, error)}."
+        except (Exception, SystemExit) as error:
+            failure = PipelineError(f"{_told(self._file, error)}.")
+            failure.add_note(_trace(self._file, error))
+            return failure
         return None
 
     def close(self) -> None:
@@ -196,7 +199,16 @@ class Python(Action[PythonSettings]):
         return {"files": [], "steps": self._steps, "bytes_copied": self._copied}
 
 
-def _told(file: Path, error: Exception) -> str:
+def _trace(file: Path, error: BaseException) -> str:
+    """The traceback of an exception, from the user's file on."""
+    inside = error.__traceback__
+    while inside is not None and inside.tb_frame.f_code.co_filename != str(file):
+        inside = inside.tb_next
+    lines = traceback.format_exception(type(error), error, inside or error.__traceback__)
+    return "".join(lines).rstrip()
+
+
+def _told(file: Path, error: BaseException) -> str:
     """An exception of the user's file with its line."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(file)]

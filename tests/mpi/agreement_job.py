@@ -1,0 +1,60 @@
+"""A pipeline with an action `python` inside a flow cut over these ranks.
+
+Run as: mpiexec -n N python agreement_job.py FOLDER LIMIT FAULT; the function does what FAULT says.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from mpi4py import MPI
+from pipeline_case import Flow
+
+SCRIPT = """\
+import time
+
+def trip(rank):
+    raise ValueError(f"rank {rank} found nothing")
+
+def run(step):
+    comm, fault = step.comm, FAULT
+    last = comm.rank == comm.size - 1
+    if step.index != 1 or fault == "none":
+        return
+    if fault == "slow":
+        time.sleep(3.0 * last)
+        return
+    if fault.startswith("raise") and last:
+        trip(comm.rank)
+    if fault == "raise early":
+        time.sleep(2.0)
+        return
+    if fault == "return" and last:
+        return
+    comm.bcast(None, root=comm.size - 1)
+"""
+
+
+def main() -> None:
+    comm, folder = MPI.COMM_WORLD, Path(sys.argv[1])
+    if comm.rank == 0:
+        (folder / "mine.py").write_text(SCRIPT.replace("FAULT", repr(sys.argv[3])))
+    comm.Barrier()
+    line = np.linspace(0.0, 1.0, 8)
+    flow = Flow(
+        {"box": (line, line, line)}, {"u": ("box", lambda x, y, z, n: x)}, comm, (comm.size, 1, 1)
+    )
+    text = (
+        f"actions:\n- {{python: {{file: mine.py}}, name: stress, wait_limit: {sys.argv[2]}}}\n"
+        "- {count: {fields: [u]}}\n"
+    )
+    said: list[str] = []
+    pipeline = flow.inside(text, folder, 3, said)
+    if comm.rank == 0:
+        print("\n".join(said))
+        print(f"the end: {pipeline.failures} failures, {pipeline.counts.used} steps")
+
+
+main()

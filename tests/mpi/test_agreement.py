@@ -1,0 +1,55 @@
+"""Functions of users that fail on one rank, while the others wait for it in communication."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Run
+
+JOB = Path(__file__).with_name("agreement_job.py")
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_a_rank_that_raises_alone_ends_the_job_when_the_others_never_come(
+    mpi_run: Run, tmp_path: Path, ranks: int
+) -> None:
+    began = time.monotonic()
+    done = mpi_run(ranks, [JOB, tmp_path, "1 s", "raise"], timeout=100)
+    assert done.returncode != 0 and time.monotonic() - began < 60
+    said = done.stderr
+    assert said.count("uzushio: error: the job ends") == 1
+    missing = "rank 0" if ranks == 2 else "ranks 0, 1"
+    assert f"because the action stress at step 1 did not come to an end on {missing}" in said
+    assert f"It raised on rank {ranks - 1}:" in said
+    # The traceback of the user's function, and what to do.
+    assert f'{tmp_path / "mine.py"}", line 15, in run' in said and "line 4, in trip" in said
+    assert f"ValueError: rank {ranks - 1} found nothing" in said
+    assert "raise on all ranks or on none" in said and "longer wait_limit" in said
+    assert "the end:" not in done.stdout
+
+
+def test_ranks_that_returned_do_not_wait_for_ever_either(mpi_run: Run, tmp_path: Path) -> None:
+    """The root of a broadcast returns without it; two others wait for it."""
+    done = mpi_run(3, [JOB, tmp_path, "1 s", "return"], timeout=100)
+    assert done.returncode != 0
+    assert done.stderr.count("uzushio: error: the job ends") == 1
+    assert "It returned on rank 2." in done.stderr
+
+
+def test_a_failure_within_the_limit_is_the_actions_alone(mpi_run: Run, tmp_path: Path) -> None:
+    done = mpi_run(3, [JOB, tmp_path, "100 s", "raise early"], timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert "the end: 1 failures, 3 steps" in done.stdout
+    first, *trace = done.stdout.splitlines()
+    assert first.startswith("The action stress failed at step 1, and the others go on: ")
+    assert "ValueError: rank 2 found nothing" in first and any("in trip" in line for line in trace)
+
+
+def test_a_rank_that_comes_while_the_others_ask_for_it_is_not_missing(
+    mpi_run: Run, tmp_path: Path
+) -> None:
+    """Two ranks lose patience after two seconds, and the third comes a second later."""
+    done = mpi_run(3, [JOB, tmp_path, "2 s", "slow"], timeout=100)
+    assert done.returncode == 0 and "the end: 0 failures, 3 steps" in done.stdout, done.stderr
