@@ -20,7 +20,7 @@ from uzushio.errors import CaseError, StagingError
 from uzushio.lengths import Length
 from uzushio.yaml_document import Document
 
-__all__ = ["Case", "Length", "Section", "load_case"]
+__all__ = ["Case", "CaseFile", "Length", "Section", "load_case", "read_document"]
 
 Positive = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(gt=0)]
@@ -124,28 +124,33 @@ class Publish(Section):
         return self
 
 
-class Case(Section):
-    """What every case file holds; a solver's case adds its own sections."""
+class CaseFile(Section):
+    """What every case file holds, whatever is done with it."""
 
-    solver: str
     title: str = ""
-    time: Time
-    statistics: Statistics = Statistics()
-    checkpoint: Checkpoint = Checkpoint()
     output: Output = Output()
-    publish: Publish | None = None
 
     def digest(self) -> str:
         """Identify the case: equal for cases with equal values."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
 
-    def averaged_values(self) -> dict[str, Any]:
-        """The values that decide what is averaged: averages go on only where all are equal."""
-        return self.model_dump(mode="json", exclude=_NOT_AVERAGED)
-
     def to_yaml(self) -> str:
         """Write the case with all defaults filled in, as a case file that loads to the same."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+class Case(CaseFile):
+    """What the case file of a run holds; a solver's case adds its own sections."""
+
+    solver: str
+    time: Time
+    statistics: Statistics = Statistics()
+    checkpoint: Checkpoint = Checkpoint()
+    publish: Publish | None = None
+
+    def averaged_values(self) -> dict[str, Any]:
+        """The values that decide what is averaged: averages go on only where all are equal."""
+        return self.model_dump(mode="json", exclude=_NOT_AVERAGED)
 
 
 #: How long, how and where a run goes, and from what it began, of which averages keep nothing.
@@ -177,17 +182,28 @@ def load_case(path: Path | str, overrides: list[str] | None = None) -> Case:
         CaseError: one line for each mistake, naming the file and line, the key, the value given
             and what is allowed.
     """
+    document = read_document(path, overrides)
+    return document.validate(_model(document))
+
+
+def read_document(path: Path | str, overrides: list[str] | None = None) -> Document:
+    """Read a case file and apply overrides, as `load_case`; nothing is validated."""
     document = Document.read(path)
     for override in overrides or []:
         key = _apply(override, document.values)
         document.given[key] = f"--set {'.'.join(map(str, key))}"
-    return document.validate(_model(document))
+    return document
 
 
 def _model(document: Document) -> type[Case]:
     """Find the case model of the solver that the file names."""
     name = document.values.get("solver")
     where = document.where(("solver",))
+    if name is None and "model" in document.values:
+        raise CaseError(
+            f"{document.where(('model',))}: a case with 'model' is an assimilation; give it to "
+            "uzushio assimilate."
+        )
     if not isinstance(name, str):
         allowed = ", ".join(registry.known())
         raise CaseError(f"{where}: solver is required (allowed: {allowed})")

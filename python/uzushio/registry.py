@@ -1,7 +1,7 @@
-"""The solvers by name, imported only when a case asks for one.
+"""Solvers, and models of assimilations, by name; imported only when a case asks for one.
 
-Another package adds its solver with an entry point in the group `uzushio.solvers`, or by calling
-`register` before the case is loaded.
+Another package adds its solver with an entry point in the group `uzushio.solvers` (a model in
+`uzushio.models`), or by calling `register` (`register_model`) before the case is loaded.
 """
 
 from __future__ import annotations
@@ -9,17 +9,22 @@ from __future__ import annotations
 import difflib
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from uzushio.errors import CaseError
 
 if TYPE_CHECKING:
+    from uzushio.assimilation.model import Model
     from uzushio.solver import Solver
 
 ENTRY_POINT_GROUP = "uzushio.solvers"
+MODEL_ENTRY_POINT_GROUP = "uzushio.models"
 
 #: Name in the case file to "module:Class".
 SOLVERS: dict[str, str] = {"channel": "uzushio.channel.solver:ChannelSolver"}
+
+#: Name in the case file of an assimilation to "module:Class".
+MODELS: dict[str, str] = {"phasefield": "uzushio.phasefield.assimilated:PhaseFieldModel"}
 
 
 def register(name: str, target: str) -> None:
@@ -32,10 +37,24 @@ def register(name: str, target: str) -> None:
     SOLVERS[name] = target
 
 
+def register_model(name: str, target: str) -> None:
+    """Add a model of assimilations, or replace one.
+
+    Args:
+        name: the value of `model` in a case file.
+        target: "module:Class", a subclass of `uzushio.assimilation.model.Model`.
+    """
+    MODELS[name] = target
+
+
 def known() -> dict[str, str]:
     """All solvers: the built-in and registered ones, and those of installed packages."""
-    installed = {entry.name: entry.value for entry in entry_points(group=ENTRY_POINT_GROUP)}
-    return installed | SOLVERS
+    return _installed(ENTRY_POINT_GROUP) | SOLVERS
+
+
+def known_models() -> dict[str, str]:
+    """All models of assimilations: built-in, registered, and of installed packages."""
+    return _installed(MODEL_ENTRY_POINT_GROUP) | MODELS
 
 
 def solver_class(name: str) -> type[Solver]:
@@ -44,18 +63,31 @@ def solver_class(name: str) -> type[Solver]:
     Raises:
         CaseError: if there is no such solver, or its module cannot be imported.
     """
-    targets = known()
+    found: type[Solver] = _imported("solver", name, known())
+    return found
+
+
+def model_class(name: str) -> type[Model]:
+    """Import the model of assimilations called `name`; raises `CaseError` as `solver_class`."""
+    found: type[Model] = _imported("model", name, known_models())
+    return found
+
+
+def _installed(group: str) -> dict[str, str]:
+    return {entry.name: entry.value for entry in entry_points(group=group)}
+
+
+def _imported(kind: str, name: str, targets: dict[str, str]) -> Any:
     if name not in targets:
-        raise CaseError(f"solver '{name}' {unknown(name, list(targets))}")
+        raise CaseError(f"{kind} '{name}' {unknown(name, list(targets))}")
     module, _, attribute = targets[name].partition(":")
     try:
-        found: type[Solver] = getattr(import_module(module), attribute)
+        return getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise CaseError(
-            f"solver '{name}' cannot be loaded from {targets[name]} ({error}); "
+            f"{kind} '{name}' cannot be loaded from {targets[name]} ({error}); "
             "install it, or rebuild Uzushio's compiled core."
         ) from error
-    return found
 
 
 def unknown(name: str, allowed: list[str]) -> str:

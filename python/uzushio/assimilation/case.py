@@ -1,0 +1,183 @@
+"""Case files of an assimilation: the sections that all models share.
+
+A model adds its own (grid, equations, truth, first guess, blocking) by subclassing
+`AssimilationCase`, each a `Section`. Times and lengths are in the model's units.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from uzushio import registry
+from uzushio.case import CaseFile, Checkpoint, Section, read_document
+from uzushio.errors import CaseError
+from uzushio.quantities import Size
+from uzushio.yaml_document import Document
+
+Positive = Annotated[float, Field(gt=0.0)]
+Count = Annotated[int, Field(gt=0)]
+Index = Annotated[int, Field(ge=0)]
+
+
+class Window(Section):
+    """The steps of a forward run."""
+
+    steps: Count = Field(description="steps from the initial state to the last one")
+    dt: Positive = Field(description="length of a step")
+
+
+class Observed(Section):
+    """Where observations come from: a store, or the model's own truth with noise (a twin)."""
+
+    store: Path | None = Field(
+        None, description="Zarr store of observations; null: made from `truth`, with noise"
+    )
+    first: Index = Field(1, description="first step observed, in a twin")
+    last: Index | None = Field(None, description="last step observed, in a twin; null: time.steps")
+    every: Count = Field(1, description="steps between observations, in a twin")
+    sigma: Positive = Field(0.1, description="standard deviation of the noise, in a twin")
+    seed: Index = Field(0, description="of the noise, in a twin")
+    keep: bool = Field(True, description="write a twin's observations into the run's folder")
+
+    @field_validator("store")
+    @classmethod
+    def _home(cls, store: Path | None) -> Path | None:
+        return None if store is None else store.expanduser()
+
+
+class ControlSection(Section):
+    """How one control, the initial state or a parameter, is searched for."""
+
+    sigma: Positive | None = Field(
+        None, description="of the background about the first guess; null: no background"
+    )
+    bounds: tuple[float | None, float | None] = Field(
+        (None, None), description="least and largest value; null: none"
+    )
+    scale: Positive | None = Field(
+        None, description="unit that the optimiser sees it in; null: from the curvature of J"
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        low, high = self.bounds
+        if low is not None and high is not None and not low < high:
+            raise ValueError(f"bounds must increase, got {low:g} and {high:g}")
+        return self
+
+
+class Optimiser(Section):
+    """How J is made small."""
+
+    method: Literal["lbfgs", "gradient"] = Field(
+        "lbfgs", description="lbfgs: limited-memory BFGS with bounds; gradient: steepest descent"
+    )
+    memory: Count = Field(8, description="pairs of steps and gradient differences that lbfgs keeps")
+    iterations: Index = Field(100, description="at most so many")
+    candidates: Count | None = Field(
+        None, description="steps tried at once in a line search; null: one for each group of ranks"
+    )
+    tolerance: Positive = Field(
+        1e-3,
+        description="stop when J is expected to fall by less than this (it is minus the log of "
+        "a probability, so 0.5 is one standard deviation)",
+    )
+    tries: Count = Field(30, description="values of J that one line search may cost")
+
+
+class TrajectorySection(Section):
+    """What is kept of a forward run for its adjoint."""
+
+    memory: Size | None = Field(
+        None,
+        description="for states on each rank, as 2 GiB; null: all states where they fit into half "
+        "of the memory that is free, else as many as do",
+    )
+
+
+class Uncertainty(Section):
+    """How the standard deviations of the parameters are found, at the estimate."""
+
+    iterations: Index = Field(30, description="Hessian-vector products at most; 0: none are done")
+    tolerance: Positive = Field(1e-4, description="relative residual to reach")
+    method: Literal["cg", "minres"] = Field("cg", description="minres goes on where J bends down")
+
+
+class AssimilationCheckpoint(Checkpoint):
+    """When the state of the optimiser is written, besides at the end or a signal."""
+
+    every: Count | None = Field(10, description="iterations between checkpoints; null for none")
+
+
+class AssimilationCase(CaseFile):
+    """What every case of an assimilation holds; a model's case adds its own sections."""
+
+    model: str
+    time: Window
+    observations: Observed = Observed()
+    controls: dict[str, ControlSection] = Field(
+        default_factory=dict, description="by name: of the state, and of the parameters"
+    )
+    optimiser: Optimiser = Optimiser()
+    trajectory: TrajectorySection = TrajectorySection()
+    uncertainty: Uncertainty = Uncertainty()
+    checkpoint: AssimilationCheckpoint = AssimilationCheckpoint()
+
+    @model_validator(mode="after")
+    def _observed_within(self) -> Self:
+        seen, steps = self.observations, self.time.steps
+        last = steps if seen.last is None else seen.last
+        if seen.store is None and not seen.first <= last <= steps:
+            raise ValueError(
+                f"observations: first {seen.first} and last {last} must be increasing and at most "
+                f"time.steps = {steps}"
+            )
+        return self
+
+
+def load_assimilation(path: Path | str, overrides: list[str] | None = None) -> AssimilationCase:
+    """Read a case file, apply overrides and validate it with the case model of its model.
+
+    Args:
+        path: the YAML file.
+        overrides: "section.key=value" each, the value in YAML.
+
+    Raises:
+        CaseError: one line for each mistake, naming the file and line, the key, the value given
+            and what is allowed.
+    """
+    document = read_document(path, overrides)
+    case = document.validate(_case_model(document))
+    _check_controls(case, document)
+    return case
+
+
+def _case_model(document: Document) -> type[AssimilationCase]:
+    name, where = document.values.get("model"), document.where(("model",))
+    if name is None and "solver" in document.values:
+        raise CaseError(
+            f"{document.where(('solver',))}: a case with 'solver' is a run; give it to uzushio run."
+        )
+    if not isinstance(name, str):
+        allowed = ", ".join(registry.known_models())
+        raise CaseError(f"{where}: model is required (allowed: {allowed})")
+    try:
+        return registry.model_class(name).case_model
+    except CaseError as error:
+        raise CaseError(f"{where}: {error}") from error
+
+
+def _check_controls(case: AssimilationCase, document: Document) -> None:
+    """Raise `CaseError` for controls that the model does not have."""
+    model = registry.model_class(case.model)
+    known = [model.state.name, *(one.name for one in model.parameters)]
+    wrong = [
+        f"{document.where(('controls', name))}: controls.{name} {registry.unknown(name, known)}"
+        for name in case.controls
+        if name not in known
+    ]
+    if wrong:
+        raise CaseError("\n".join(wrong))
