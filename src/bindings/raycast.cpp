@@ -49,7 +49,7 @@ FieldView view(const Values& array) {
         throw std::invalid_argument("fields are of type float32 or float64");
     for (std::size_t a = 0; a < 3; ++a)
         field.strides[a] = array.stride(2 - a);
-    field.in_rows = !field.wide && field.strides[0] == 1;
+    field.in_rows = field.strides[0] == 1;
     return field;
 }
 

@@ -13,7 +13,7 @@ using Index = std::array<std::int32_t, 3>;
 struct FieldView {
     const void* data = nullptr;
     bool wide = false;                     ///< double, not float
-    bool in_rows = false;                  ///< floats that follow each other along x
+    bool in_rows = false;                  ///< values that follow each other along x
     std::array<std::int64_t, 3> strides{}; ///< along (x, y, z), in values
 
     [[nodiscard]] double at(std::int64_t offset) const {

@@ -50,6 +50,21 @@ Screen project(const Camera& camera, int width, int height, const Vector3& low, 
             pixel(std::floor(top - margin), height), pixel(std::ceil(bottom + margin), height)};
 }
 
+/// Whether a plane may come as near to a box as this.
+bool meets(const Slice& slice, const Vector3& low, const Vector3& high, double distance) {
+    double least = infinity, greatest = -infinity;
+    for (int corner = 0; corner < 8; ++corner) {
+        Vector3 point;
+        for (std::size_t a = 0; a < 3; ++a)
+            point[a] = (corner >> a) & 1 ? high[a] : low[a];
+        const double at = dot(point - slice.origin, slice.normal);
+        least = std::min(least, at);
+        greatest = std::max(greatest, at);
+    }
+    const double reach = distance * norm(slice.normal);
+    return least <= reach && greatest >= -reach;
+}
+
 std::size_t channel_of(std::vector<Channel>& channels, std::size_t field, double shift) {
     for (std::size_t i = 0; i < channels.size(); ++i)
         if (channels[i].field == field)
@@ -113,7 +128,11 @@ Plan::Plan(const Scene& s, const Camera& c, int w, int h, std::span<const Source
         if (marching())
             part.activity = find_activity(
                 scene, block, [&](std::size_t field) { return source.fields[field]; }, threads);
-        if (marching() && !part.activity.any && slices.empty() && !scene.bounding_box)
+        // A slice is drawn by the block that has the middle of the segment which it is in.
+        const bool sliced = std::any_of(slices.begin(), slices.end(), [&](const Surface& surface) {
+            return meets(*surface.slice, low, high, scene.step);
+        });
+        if (marching() && !part.activity.any && !sliced && !scene.bounding_box)
             continue;
         screen = screen.with(seen);
         parts.push_back(std::move(part));

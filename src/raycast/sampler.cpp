@@ -5,7 +5,7 @@ namespace uzushio::raycast {
 Floats Sampler::gathered(const FieldView& field, double shift, const Places& at) const {
     const auto [sx, sy, sz] = strides(field);
     const Ints base = at.cell[0] * sx + at.cell[1] * sy + at.cell[2] * sz;
-    if (field.in_rows) {
+    if (field.in_rows && !field.wide) {
         const auto* const data = static_cast<const float*>(field.data);
         std::array<Floats, 8> corners;
         for (int e = 0; e < 4; ++e)

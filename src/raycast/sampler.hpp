@@ -83,31 +83,20 @@ class Sampler {
             }
             const Ints farthest = max_unsigned(max_unsigned(offset[0], offset[1]), offset[2]);
             if (!any(rays & more_unsigned(farthest, ints(2)))) {
-                const std::ptrdiff_t sy = field.strides[1], sz = field.strides[2];
-                const float* const base = static_cast<const float*>(field.data) + first(corner[0]) +
-                                          first(corner[1]) * sy + first(corner[2]) * sz;
-                const Floats p0 = load_square(base, sy), p1 = load_square(base + sz, sy);
-                const Floats p2 = load_square(base + 2 * sz, sy);
-                const Ints at_low = offset[0] + (offset[1] << 2) + (offset[2] << 4);
-                const Mask top = equal(offset[2], ints(2));
-                if (!any(rays & top))
-                    return trilinear(
-                               [&](int x, int y, int z) {
-                                   return look_up(z == 0 ? p0 : p1, z == 0 ? p1 : p2,
-                                                  at_low + (x + 4 * y));
-                               },
-                               at.part) -
-                           static_cast<float>(shift);
-                const Floats p3 = load_square(base + 3 * sz, sy);
-                return trilinear(
-                           [&](int x, int y, int z) {
-                               const Ints index = at_low + (x + 4 * y);
-                               return z == 0 ? select(top, look_up(p2, p3, index),
-                                                      look_up(p0, p1, index))
-                                             : select(top, look_up(p3, p3, index),
-                                                      look_up(p1, p2, index));
-                           },
-                           at.part) -
+                const std::ptrdiff_t at_corner = first(corner[0]) +
+                                                 first(corner[1]) * field.strides[1] +
+                                                 first(corner[2]) * field.strides[2];
+                if (field.wide) {
+                    const double* const base = static_cast<const double*>(field.data) + at_corner;
+                    return in_cube(field, rays, offset, at.part, [&](std::ptrdiff_t z) {
+                        return load_square(base + z, field.strides[1], shift);
+                    });
+                }
+                const float* const base = static_cast<const float*>(field.data) + at_corner;
+                return in_cube(field, rays, offset, at.part,
+                               [&](std::ptrdiff_t z) {
+                                   return load_square(base + z, field.strides[1]);
+                               }) -
                        static_cast<float>(shift);
             }
         }
@@ -152,6 +141,32 @@ class Sampler {
         const Floats low = face(0), high = face(1);
         return fma(part[2], high - low, low);
     }
+#if UZUSHIO_RAYCAST_AVX512
+    /// Trilinear, of 4³ points in registers; `load` gives the plane at so many values beyond the
+    /// cube's first, `offset` counts cells from there.
+    template <class Load>
+    static UZUSHIO_INLINE Floats in_cube(const FieldView& field, Mask rays, const Corner& offset,
+                                         const std::array<Floats, 3>& part, const Load& load) {
+        const std::ptrdiff_t sz = field.strides[2];
+        const Floats p0 = load(0), p1 = load(sz), p2 = load(2 * sz);
+        const Ints at_low = offset[0] + (offset[1] << 2) + (offset[2] << 4);
+        const Mask top = equal(offset[2], ints(2));
+        if (!any(rays & top))
+            return trilinear(
+                [&](int x, int y, int z) {
+                    return look_up(z == 0 ? p0 : p1, z == 0 ? p1 : p2, at_low + (x + 4 * y));
+                },
+                part);
+        const Floats p3 = load(3 * sz);
+        return trilinear(
+            [&](int x, int y, int z) {
+                const Ints index = at_low + (x + 4 * y);
+                return z == 0 ? select(top, look_up(p2, p3, index), look_up(p0, p1, index))
+                              : select(top, look_up(p3, p3, index), look_up(p1, p2, index));
+            },
+            part);
+    }
+#endif
     static UZUSHIO_INLINE Floats one(const FieldView& field, double shift, Ints at) {
         if (field.wide)
             return gather(static_cast<const double*>(field.data), at, shift);
