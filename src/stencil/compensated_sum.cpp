@@ -1,0 +1,44 @@
+#include "stencil/compensated_sum.hpp"
+
+#include <vector>
+
+namespace uzushio::stencil {
+
+Double2 CompensatedSum::folded() const {
+    double high = 0.0;
+    double low = 0.0;
+    for (const double part : high_)
+        add_term(high, low, part);
+    for (const double part : low_)
+        add_term(high, low, part);
+    const double sum = high + low;
+    return {sum, low - (sum - high)};
+}
+
+double sum_over_ranks(const CompensatedSum& sum, MPI_Comm comm) {
+    double value = 0.0;
+    sum_over_ranks(&sum, &value, 1, comm);
+    return value;
+}
+
+void sum_over_ranks(const CompensatedSum* sums, double* values, std::size_t count, MPI_Comm comm) {
+    int ranks = 1;
+    MPI_Comm_size(comm, &ranks);
+    std::vector<Double2> mine(count);
+    for (std::size_t i = 0; i < count; ++i)
+        mine[i] = sums[i].folded();
+    std::vector<Double2> all(count * static_cast<std::size_t>(ranks));
+    const int doubles = static_cast<int>(2 * count);
+    MPI_Allgather(mine.data(), doubles, MPI_DOUBLE, all.data(), doubles, MPI_DOUBLE, comm);
+    for (std::size_t i = 0; i < count; ++i) {
+        double high = 0.0;
+        double low = 0.0;
+        for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
+            add_term(high, low, all[rank * count + i].high);
+            add_term(high, low, all[rank * count + i].low);
+        }
+        values[i] = high + low;
+    }
+}
+
+} // namespace uzushio::stencil

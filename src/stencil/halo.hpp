@@ -1,0 +1,12 @@
+#pragma once
+
+#include "stencil/plan.hpp"
+#include "stencil/tiling.hpp"
+
+namespace uzushio::stencil {
+
+/// The exchange that fills `width` points of level 0 around this rank's tile: two messages along x,
+/// then two along y, with which the corners travel. Without `corners` all four go at once.
+[[nodiscard]] Exchange halo(const Tiling& tiling, int width, bool corners);
+
+} // namespace uzushio::stencil

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "parallel/aligned_array.hpp"
+#include "stencil/rect.hpp"
+
+namespace uzushio::stencil {
+
+/// The two buffers of a sweep over the same rectangle of points, rows one after the other.
+class Levels {
+  public:
+    explicit Levels(const Rect& box)
+        : box_(box), stride_(padded(box.x.size())),
+          data_(2 * static_cast<std::size_t>(stride_ * box.y.size())) {}
+
+    [[nodiscard]] const Rect& box() const { return box_; }
+    [[nodiscard]] std::ptrdiff_t stride() const { return stride_; }
+    [[nodiscard]] std::size_t bytes() const { return data_.bytes(); }
+
+    /// Row y of a buffer, to be read at global x.
+    [[nodiscard]] double* row(int buffer, int y) {
+        return data_.data() +
+               (std::ptrdiff_t{buffer} * box_.y.size() + (y - box_.y.begin)) * stride_ -
+               box_.x.begin;
+    }
+
+  private:
+    /// Whole cache lines, and never a multiple of 4 KiB, where rows would meet in the same sets.
+    static std::ptrdiff_t padded(std::ptrdiff_t width) {
+        std::ptrdiff_t stride = (width + 7) / 8 * 8;
+        if (stride % 512 == 0)
+            stride += 8;
+        return stride;
+    }
+
+    Rect box_;
+    std::ptrdiff_t stride_;
+    parallel::AlignedArray<double> data_;
+};
+
+} // namespace uzushio::stencil

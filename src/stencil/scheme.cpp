@@ -1,0 +1,37 @@
+#include "stencil/scheme.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "stencil/trapezoid.hpp"
+
+namespace uzushio::stencil {
+
+namespace {
+
+constexpr Scheme table[] = {
+    {"plain", "an exchange a step", true,
+     [](const Tiling& tiling, int margin) {
+         return std::min(1, most_trapezoid_steps(tiling, margin));
+     },
+     trapezoid},
+    {"pa1", "an exchange a block; slopes are computed on both sides", true, most_trapezoid_steps,
+     trapezoid},
+};
+
+} // namespace
+
+std::span<const Scheme> schemes() { return table; }
+
+const Scheme& find_scheme(std::string_view name) {
+    for (const Scheme& scheme : table)
+        if (scheme.name == name)
+            return scheme;
+    std::string names;
+    for (const Scheme& scheme : table)
+        names += (names.empty() ? "" : ", ") + std::string(scheme.name);
+    throw std::invalid_argument("'" + std::string(name) +
+                                "' is no scheme of time blocking; there are " + names);
+}
+
+} // namespace uzushio::stencil
