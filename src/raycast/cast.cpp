@@ -29,8 +29,8 @@ UZUSHIO_INLINE Ints to_byte(Floats value) {
     return to_ints(fma(min(max(value, floats(0)), floats(1)), floats(255), floats(0.5F)));
 }
 
-void write(const Target& target, const Marcher::Pixels& pixels, int width, int column, int row,
-           int columns, int rows) {
+void write(const Target& target, const Pixels& pixels, int width, int column, int row, int columns,
+           int rows) {
     const Floats opacity = floats(1) - pixels.left;
     alignas(64) std::array<std::int32_t, lanes> bytes;
     alignas(64) std::array<std::array<float, lanes>, 4> channels;
