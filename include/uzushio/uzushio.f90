@@ -451,7 +451,8 @@ contains
         call finish(c_remove_block(self%handle, int(id, c_int64_t)), stat, errmsg)
     end subroutine writer_remove_block
 
-    !> A number or a text that goes with the steps from now on.
+    !> A number or a text that goes with the steps from now on. Readers know the text "periodic", "x y" say:
+    !> axes along which the first value of fields follows the last one.
     subroutine attribute_int(self, name, value, stat, errmsg)
         class(uz_writer), intent(inout) :: self
         character(*), intent(in) :: name

@@ -126,7 +126,9 @@ UZ_API uz_status uz_open(const char* name, MPI_Comm comm, const char* file, uz_w
 UZ_API uz_status uz_open_fortran(const char* name, const MPI_Fint* comm, const char* file,
                                  uz_writer** writer);
 
-/* Numbers and texts that go with the steps from now on. Called again: a new value. */
+/* Numbers and texts that go with the steps from now on. Called again: a new value. Readers know the
+ * text "periodic", "x y" say: axes along which the first value of fields follows the last one, so
+ * that derivatives are taken and pictures drawn across the seam. */
 UZ_API uz_status uz_attribute_int(uz_writer* writer, const char* name, int64_t value);
 UZ_API uz_status uz_attribute_double(uz_writer* writer, const char* name, double value);
 UZ_API uz_status uz_attribute_text(uz_writer* writer, const char* name, const char* value);

@@ -189,7 +189,11 @@ class Solver(ABC):
         """
 
     def attributes(self) -> Mapping[str, int | float | str]:
-        """Figures that go with the fields of this step, equal on all ranks (collective)."""
+        """Figures that go with the fields of this step, equal on all ranks (collective).
+
+        The text `periodic`, "x y" say, names the axes along which the first point follows the last
+        one, at the distance of the others.
+        """
         return {}
 
     @abstractmethod

@@ -1,6 +1,7 @@
 """Derived fields and a picture inside a flow cut over these ranks; rank 0 keeps them in a file.
 
-Run as: mpiexec -n N python pipeline_job.py CUTS ELEMENTS FILE, with CUTS as 1x2x2.
+Run as: mpiexec -n N python pipeline_job.py CUTS KIND FILE, with CUTS as 1x2x2, and KIND elements,
+points, or periodic.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ actions:
 NAMES = ("u", "w", "omega", "q", "dq", "chain", "mixed")
 
 
-def flow(comm: MPI.Comm, cuts: tuple[int, ...], elements: bool) -> Flow:
+def flow(comm: MPI.Comm, cuts: tuple[int, ...], kind: str) -> Flow:
     """Eddies, with a staggered third component."""
     z, y, x = stretched(23, -1, 1), stretched(18, 0, 2, 0.8), np.linspace(0, 3, 14)
+    elements = kind == "elements"
     faces = np.append(0.5 * (z[1:] + z[:-1]), 1.02)
     return Flow(
         {"centres": (z, y, x), "faces": (faces, y, x)},
@@ -48,6 +50,7 @@ def flow(comm: MPI.Comm, cuts: tuple[int, ...], elements: bool) -> Flow:
         comm,
         (cuts[0], cuts[1], cuts[2]),
         np.float32 if elements else np.float64,
+        attributes={"periodic": "x y"} if kind == "periodic" else {},
         elements=elements,
     )
 
@@ -56,7 +59,7 @@ def main() -> None:
     comm = MPI.COMM_WORLD
     cuts = tuple(map(int, sys.argv[1].split("x")))
     file = Path(sys.argv[3])
-    made = flow(comm, cuts, sys.argv[2] == "elements")
+    made = flow(comm, cuts, sys.argv[2])
     views = []
 
     def look(part: Part) -> None:

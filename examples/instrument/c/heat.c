@@ -131,6 +131,7 @@ int main(int argc, char** argv) {
     const uz_ghosts ghosts = {{0, 1, 1}, {0, 1, 1}};
     must(uz_open("heat", p.comm, "staging.yaml", &writer));
     must(uz_attribute_double(writer, "kappa", kappa));
+    must(uz_attribute_text(writer, "periodic", "x y"));
     must(uz_uniform_mesh(writer, "plate", 2, plate, origin, spacing));
     must(uz_field(writer, "T", "plate", UZ_ELEMENT, UZ_FLOAT64, 1, "K"));
     must(uz_block(writer, (uint64_t)p.rank, "plate", mine, UZ_ELEMENT));

@@ -49,6 +49,7 @@ program advection
     ! ---- Uzushio: what there is. Axes are x, y, z, indices count from 1. ----
     call writer%open("advection", comm, "staging.yaml")
     call writer%attribute("scheme", "donor cell")
+    call writer%attribute("periodic", "x y z")
     call writer%uniform_mesh("box", count=n, origin=[0d0, 0d0, 0d0], spacing=h)
     call writer%field("q", "box", uz_element, uz_float64, units="kg/m3")
     call writer%field("flux", "box", uz_element, uz_float32, components=3)

@@ -68,7 +68,7 @@ class Drawing:
                 f"the mesh {grid.mesh} has one point along an axis; pictures are of meshes with "
                 "two or more along each, or along two if it is not curvilinear"
             )
-        for axis, line in zip("zyx", grid.coordinates or (), strict=False):
+        for axis, line in zip("zyx", lines_of(grid) or (), strict=False):
             if (np.diff(line) <= 0).any():
                 raise PipelineError(
                     f"the coordinates of the mesh {grid.mesh} along {axis} do not rise, and "
@@ -83,8 +83,10 @@ class Drawing:
             or (isinstance(layer, VolumeLayer) and layer.shading)
             for layer in solid
         )
-        distance = 0.5 * _ROUND * default_step(thickened(grid.coordinates)) if solid else 0.0
-        self._need = Need(tuple(names), ghosts=int(lit), cells=True, distance=distance)
+        lines = lines_of(grid)
+        assert lines is not None
+        distance = 0.5 * _ROUND * default_step(thickened(lines)) if solid else 0.0
+        self._need = Need(tuple(names), ghosts=int(lit), cells=True, distance=distance, seam=True)
         return [self._need]
 
     def _meshes_need(self, names: Sequence[str], grid: Grid) -> Need:
@@ -99,7 +101,7 @@ class Drawing:
         for layer in self.view.layers:
             meshes_of(layer, {grid.mesh: None})
         self._by_vtk = True
-        return Need(tuple(names), cells=True)
+        return Need(tuple(names), cells=True, seam=True)
 
     def picture(self, context: Context) -> Picture | None:
         """The picture of a step, at rank 0; made by the first that asks (collective)."""
@@ -138,7 +140,7 @@ class Drawing:
         assert need is not None
         with context.together():
             blocks = [_block(part) for part in context.parts(need)]
-        domain = context.stream.grid_of(need.fields[0]).coordinates
+        domain = lines_of(context.stream.grid_of(need.fields[0]))
         assert domain is not None
         return self._renderer.picture(self.view, blocks, thickened(domain), **self._about(context))
 
@@ -181,6 +183,11 @@ class Drawing:
         self._mesh_renderer = None
 
 
+def lines_of(grid: Grid) -> Coordinates | None:
+    """The coordinates of what is drawn: along periodic axes up to where the period ends."""
+    return None if grid.coordinates is None else grid.lines(grid.around)
+
+
 def thickened(lines: Coordinates) -> Coordinates:
     """The coordinates of a mesh, made a thin plate along an axis with one point."""
     thick = _PLATE * max(float(np.ptp(line)) for line in lines)
@@ -194,7 +201,7 @@ def _block(part: Part) -> Block:
         name: values if values.dtype in (np.float32, np.float64) else values.astype(np.float32)
         for name, values in part.fields.items()
     }
-    whole = part.grid.coordinates
+    whole = lines_of(part.grid)
     assert whole is not None
     if min(part.grid.points.count) > 1:
         return Block(part.coordinates, part.stored.start, part.cells, fields)

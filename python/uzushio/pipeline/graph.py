@@ -25,6 +25,8 @@ from uzushio.staging.box import Box
 
 #: Spacings that a field of a staggered grid is extrapolated over at most.
 _BEYOND = 1.5
+#: Relative difference of periods that are the same.
+_SAME = 1e-6
 #: Numbers that expressions know besides the stream's attributes.
 NUMBERS = ("time", "step")
 
@@ -243,7 +245,16 @@ def _require_near(name: str, source: Grid, target: Grid) -> None:
             f"the field '{name}' is on {source.name}, not on {target.name}, and between "
             "curvilinear meshes nothing is interpolated"
         )
-    for axis, line, points in zip("zyx", source.coordinates, target.coordinates, strict=True):
+    lines = zip("zyx", source.coordinates, target.coordinates, strict=True)
+    for number, (axis, line, points) in enumerate(lines):
+        if source.turn(number):
+            one, other = (grid.period(number) for grid in (source, target))
+            if target.turn(number) and abs(one - other) > _SAME * one:
+                raise PipelineError(
+                    f"the field '{name}' is on {source.name}, whose period along {axis} is "
+                    f"{one:g}, and that of {target.name} is {other:g}"
+                )
+            continue
         if np.array_equal(line, points):
             continue
         low, high = sorted((float(line[0]), float(line[-1])))

@@ -87,10 +87,11 @@ def _along(
     if count == 1:
         nothing = np.zeros(len(positions), int)
         return nothing, nothing, np.zeros(len(positions))
-    if letter in grid.periodic:
-        step = (line[-1] - line[0]) / (count - 1)
-        positions = (positions - line[0]) % (step * count) + line[0]
-        line = np.append(line, line[-1] + step)
+    turn = grid.turn(axis)
+    if turn:
+        period = grid.period(axis)
+        positions = (positions - line[0]) % period + line[0]
+        line = np.append(line[:turn], line[0] + period)
     else:
         outside = (positions < line[0] - near) | (positions > line[-1] + near)
         if outside.any():
@@ -102,4 +103,4 @@ def _along(
             )
     low = np.clip(np.searchsorted(line, positions, side="right") - 1, 0, len(line) - 2)
     share = np.clip((positions - line[low]) / (line[low + 1] - line[low]), 0.0, 1.0)
-    return low, (low + 1) % count, share
+    return low, (low + 1) % (turn or count), share

@@ -27,6 +27,9 @@ class Need:
             alone, as sums do.
         distance: in coordinates, how far around what belongs to a part points are stored, besides
             the ghosts.
+        seam: whether the cells between the last point of periodic axes and the first one count,
+            as in pictures. They belong to who has the last point; the point at their far end has
+            the next index, and coordinates where the period ends. Not with a region.
         region: indices of the grid that are looked at; None for all.
     """
 
@@ -34,6 +37,7 @@ class Need:
     ghosts: int = 0
     cells: bool = False
     distance: float = 0.0
+    seam: bool = False
     region: Box | None = None
 
 

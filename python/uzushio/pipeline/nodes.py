@@ -133,7 +133,10 @@ class Derivatives(Node):
             z, y, x = (np.arange(n, dtype=np.float64) for n in grid.points.count)
             lines = (z, y, x)
         self.stencils = [
-            derivative(line, start) for line, start in zip(lines, grid.points.start, strict=True)
+            derivative(line, start, turn, grid.period(axis) if turn else 0.0)
+            for axis, (line, start, turn) in enumerate(
+                zip(lines, grid.points.start, map(grid.turn, range(3)), strict=True)
+            )
         ]
 
     def takes(self, box: Box) -> dict[str, Box]:
@@ -240,8 +243,12 @@ class Resampled(Node):
             start, source_start = grid.points.start[axis], source.points.start[axis]
             line, target = source.coordinates[axis], grid.coordinates[axis]
             same = start == source_start and np.array_equal(line, target)
+            turns = source.turn(axis), grid.turn(axis)
+            period = source.period(axis) if turns[0] else 0.0
             self._stencils.append(
-                None if same else interpolation(line, target, source_start, start)
+                None
+                if same and turns[0] == turns[1]
+                else interpolation(line, target, source_start, start, turns, period)
             )
 
     def takes(self, box: Box) -> dict[str, Box]:

@@ -280,7 +280,7 @@ class Pipeline:
             digest.update(repr((mesh.name, mesh.kind, mesh.vertices, mesh.origin)).encode())
             for line in mesh.coordinates or ():
                 digest.update(line.tobytes())
-        known = digest.digest(), tuple(step.fields.values())
+        known = digest.digest(), tuple(step.fields.values()), step.attributes.get("periodic")
         if known != self._known:
             self.prepare(Stream.of_step(step))
             self._known = known

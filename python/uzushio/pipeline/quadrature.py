@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from uzushio.pipeline.where import AXES, Selection
+from uzushio.pipeline.where import Selection
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -40,8 +40,8 @@ def _line(selection: Selection, axis: int) -> np.ndarray:
     if grid.faces is not None and selection.stride[axis] == 1:
         first = selection.start[axis] - grid.points.start[axis]
         return np.diff(grid.faces[axis][first : first + count + 1])
-    if AXES[axis] in grid.periodic and all_of_it:
-        return np.full(count, (line[-1] - line[0]) / (count - 1))
+    if grid.turn(axis) and all_of_it and not grid.repeats:
+        return np.full(count, grid.period(axis) / count)
     half: np.ndarray = 0.5 * np.diff(line)
     return np.asarray(np.append(half, 0.0) + np.append(0.0, half))
 

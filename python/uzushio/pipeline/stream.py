@@ -36,6 +36,8 @@ class Grid:
             distance of the others; from the stream's attribute of this name.
         faces: where the points are centres of elements that lie along lines: the coordinates of
             the mesh's vertices, one more along each axis.
+        repeats: whether the last point along periodic axes is the first one again, as it is at
+            vertices of a mesh that has values at its elements too.
     """
 
     name: str
@@ -46,6 +48,34 @@ class Grid:
     coordinate_field: str | None = None
     periodic: str = ""
     faces: Coordinates | None = field(default=None, repr=False)
+    repeats: bool = False
+
+    def turn(self, axis: int) -> int:
+        """The number of points after which an axis, 0 for z, begins again; 0 if it ends.
+
+        Indices beyond the grid's own are good along such an axis: they mean the points a turn away.
+        """
+        count = self.points.count[axis] - self.repeats
+        wraps = "zyx"[axis] in self.periodic and self.coordinates is not None and count > 1
+        return count if wraps else 0
+
+    def period(self, axis: int) -> float:
+        """The length after which a periodic axis begins again."""
+        assert self.coordinates is not None
+        line = self.coordinates[axis]
+        if self.faces is not None:
+            return float(self.faces[axis][-1] - self.faces[axis][0])
+        length = float(line[-1] - line[0])
+        return length if self.repeats else length / (len(line) - 1) * len(line)
+
+    @property
+    def around(self) -> Box:
+        """The points, and along periodic axes the first one once more, where the period ends."""
+        z, y, x = (
+            self.turn(axis) + 1 if self.turn(axis) else n
+            for axis, n in enumerate(self.points.count)
+        )
+        return Box(self.points.start, (z, y, x))
 
     @property
     def cells(self) -> Box:
@@ -54,7 +84,7 @@ class Grid:
         return Box(self.points.start, (z, y, x))
 
     def lines(self, box: Box) -> Coordinates:
-        """The coordinates of a box of points along z, y, x.
+        """The coordinates of a box of points along z, y, x, beyond the ends of periodic axes too.
 
         Raises:
             PipelineError: the mesh is curvilinear.
@@ -64,14 +94,33 @@ class Grid:
                 f"The mesh {self.mesh} is curvilinear, and has no coordinates along its axes."
             )
         z, y, x = (
-            line[part]
-            for line, part in zip(self.coordinates, box.slices(self.points.start), strict=True)
+            self._line(axis, part.start, part.stop)
+            for axis, part in enumerate(box.slices(self.points.start))
         )
         return z, y, x
 
+    def _line(self, axis: int, start: int, stop: int) -> np.ndarray:
+        """Coordinates of a range of points, counted from the first one."""
+        assert self.coordinates is not None
+        line, turn = self.coordinates[axis], self.turn(axis)
+        if not turn or (start >= 0 and stop <= len(line)):
+            return line[max(start, 0) : stop]
+        index = np.arange(start, stop)
+        rounds, places = np.divmod(index, turn)
+        inside = (index >= 0) & (index < len(line))
+        places[inside], rounds[inside] = index[inside], 0
+        return np.asarray(line[places] + rounds * self.period(axis))
+
     @staticmethod
-    def of(mesh: Mesh, of_elements: bool, periodic: str = "") -> Grid:
-        """The points of a mesh."""
+    def of(mesh: Mesh, of_elements: bool, periodic: str = "", repeats: bool = False) -> Grid:
+        """The points of a mesh.
+
+        Args:
+            mesh: the mesh.
+            of_elements: centres of its elements, or its vertices.
+            periodic: its axes that begin again where they end.
+            repeats: of vertices: whether the last along such an axis is the first one again.
+        """
         if not of_elements:
             return Grid(
                 mesh.name,
@@ -81,6 +130,8 @@ class Grid:
                 mesh.coordinates,
                 mesh.coordinate_field,
                 periodic,
+                None,
+                repeats,
             )
         lines = mesh.coordinates
         if lines is not None:
@@ -140,9 +191,11 @@ class Stream:
         """What a step has."""
         grids: dict[str, Grid] = {}
         quantities = []
-        axes = _periodic(step.attributes)
+        axes = periodic_axes(step.attributes)
+        filled = {one.mesh for one in step.fields.values() if one.association == "element"}
         for found in step.fields.values():
-            grid = Grid.of(step.meshes[found.mesh], found.association == "element", axes)
+            mesh = step.meshes[found.mesh]
+            grid = Grid.of(mesh, found.association == "element", axes, found.mesh in filled)
             grid = grids.setdefault(grid.name, grid)
             quantities.append(
                 Quantity(
@@ -150,7 +203,7 @@ class Stream:
                     grid.name,
                     found.dtype,
                     found.components,
-                    _text(found.attributes.get("unit", "")),
+                    _text(found.attributes.get("unit", found.attributes.get("units", ""))),
                     _text(found.attributes.get("description", "")),
                 )
             )
@@ -163,7 +216,7 @@ class Stream:
         """What a solver will publish, known before its first step."""
         grids: dict[str, Grid] = {}
         quantities = []
-        axes = _periodic(attributes)
+        axes = periodic_axes(attributes)
         for name, layout in layouts.items():
             z, y, x = (np.asarray(layout.coordinates[axis], np.float64) for axis in "zyx")
             whole = Box((0, 0, 0), (len(z), len(y), len(x)))
@@ -197,9 +250,18 @@ class Stream:
         return self.grids[self.quantity(name).grid]
 
 
-def _periodic(attributes: Mapping[str, int | float | str]) -> str:
-    """The periodic axes that a stream names: "x y" or "xy" is both."""
-    return "".join(axis for axis in "xyz" if axis in str(attributes.get("periodic", "")))
+def periodic_axes(attributes: Mapping[str, int | float | str]) -> str:
+    """The periodic axes that a stream names: "x y" or "xy" is both.
+
+    Raises:
+        PipelineError: the attribute holds something else.
+    """
+    given = str(attributes.get("periodic", ""))
+    if set(given) - set("xyz, "):
+        raise PipelineError(
+            f"the stream's attribute periodic is '{given}', and has to name axes, as 'x y'"
+        )
+    return "".join(axis for axis in "xyz" if axis in given)
 
 
 def _text(value: object) -> str:

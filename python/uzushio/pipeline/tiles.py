@@ -51,11 +51,13 @@ def contains(outer: Box, inner: Box) -> bool:
 def grown(box: Box, need: Need, grid: Grid) -> Box:
     """The points that are stored for a box of points that belong to a tile."""
     low, high = [], []
+    whole = grid.around if need.seam else grid.points
+    lines = grid.lines(whole) if need.distance > 0.0 and grid.coordinates is not None else None
     for axis, (start, stop) in enumerate(zip(box.start, box.stop, strict=True)):
-        whole_start, whole_stop = grid.points.start[axis], grid.points.stop[axis]
+        whole_start, whole_stop = whole.start[axis], whole.stop[axis]
         first, last = start, min(stop - 1 + need.cells, whole_stop - 1)
-        if need.distance > 0.0 and grid.coordinates is not None:
-            line = grid.coordinates[axis]
+        if lines is not None:
+            line = lines[axis]
             near = line[first - whole_start] - need.distance, line[last - whole_start]
             first = whole_start + int(np.searchsorted(line, near[0], side="right")) - 1
             last = whole_start + int(np.searchsorted(line, near[1] + need.distance, side="left"))
@@ -71,16 +73,16 @@ def stored_box(need: Need, grid: Grid, points: Box) -> tuple[Box, Box, Box]:
     """
     region = grid.points if need.region is None else need.region
     mine = intersection(points, region)
-    cells = intersection(mine, _cells_of(region, grid))
+    cells = intersection(mine, _cells_of(grid.around if need.seam else region))
     if mine.size == 0:
         return mine, cells, mine
     return mine, cells, grown(mine, need, grid)
 
 
-def _cells_of(region: Box, grid: Grid) -> Box:
+def _cells_of(region: Box) -> Box:
     """The cells whose corners are all in a region."""
     z, y, x = (max(n - 1, 0) for n in region.count)
-    return intersection(Box(region.start, (z, y, x)), grid.cells)
+    return Box(region.start, (z, y, x))
 
 
 def own_blocks(step: Step, grid: Grid, rank: int) -> list[tuple[Block, Box]]:

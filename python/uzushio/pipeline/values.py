@@ -14,6 +14,7 @@ from uzushio.pipeline.context import Timings
 from uzushio.pipeline.graph import Graph, union
 from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.nodes import Patch
+from uzushio.pipeline.seams import Seams
 from uzushio.pipeline.stream import Grid
 from uzushio.pipeline.tiles import Tile, around, contains, own_blocks, share, stored_box
 from uzushio.staging.box import Box, Triple
@@ -197,28 +198,36 @@ class StepValues:
         """Read the box of each field, in a reader."""
         for name, box in self._layout.reads.items():
             if name in names:
-                values = self._one(name, box, name)
+                values, pieces = self._memory(name, box, name)
+                for piece, places in pieces.pieces:
+                    self._fetch(name, piece, values[places])
+                pieces.fill(values)
                 for (_, _, boxes), patches in zip(self._layout.tiles, self._patches, strict=True):
                     if name in boxes:
                         patches[name] = (box, values)
 
     def _read_inside(self, names: frozenset[str]) -> None:
         """Look at what is in this rank's memory, and read slabs around it of other ranks."""
-        reads = []
+        reads: list[tuple[str, Box, np.ndarray]] = []
+        fills: list[tuple[Seams, np.ndarray]] = []
         views: dict[tuple[int, str], np.ndarray] = {}
         for number, (_, _, boxes) in enumerate(self._layout.tiles):
             for name in sorted(names & boxes.keys()):
                 patch = self._own(name, boxes[name], views)
-                if patch is not None:
-                    self._patches[number][name] = patch
-                else:
-                    reads.append((number, name, boxes[name]))
+                if patch is None:
+                    values, seams = self._memory(name, boxes[name], (number, name))
+                    patch = boxes[name], values
+                    fills.append((seams, values))
+                    reads += self._elsewhere(name, seams, values, views)
+                self._patches[number][name] = patch
         rounds = self._layout.rounds.get(names)
         if rounds is None:
             rounds = max(self._comm.allgather(len(reads)))
             self._layout.rounds[names] = rounds
-        for number, name, box in reads:
-            self._patches[number][name] = (box, self._one(name, box, (number, name)))
+        for name, box, out in reads:
+            self._fetch(name, box, out)
+        for seams, values in fills:
+            seams.fill(values)
         for _ in range(rounds - len(reads)):  # all ranks take part in every read of one
             block = next(block for block in self._step.blocks if block.ghosts)
             name = next(iter(block.ghosts))
@@ -235,14 +244,34 @@ class StepValues:
                 return own, views[key]
         return None
 
-    def _one(self, name: str, box: Box, key: object) -> np.ndarray:
-        """Read a box; where no block has a value there is NaN."""
+    def _elsewhere(
+        self, name: str, seams: Seams, values: np.ndarray, views: dict[tuple[int, str], np.ndarray]
+    ) -> list[tuple[str, Box, np.ndarray]]:
+        """Copy the pieces of a slab that are all in this rank's memory; return the others.
+
+        A slab that is one piece is read whole: none of it is beyond an end.
+        """
+        others = []
+        for piece, places in seams.pieces:
+            own = self._own(name, piece, views) if len(seams.pieces) > 1 or seams.fills else None
+            if own is None:
+                others.append((name, piece, values[places]))
+            else:
+                values[places] = own[1][piece.slices(own[0].start)]
+        return others
+
+    def _memory(self, name: str, box: Box, key: object) -> tuple[np.ndarray, Seams]:
+        """Memory for a box of a field, and how to fill it."""
         described = self._step.field(name)
         shape = box.count + ((described.components,) if described.components > 1 else ())
         out = self._pool.take(("read", key), shape, described.dtype)
-        hole = np.nan if described.dtype.kind == "f" else 0
+        return out, Seams.of(self._graph.stream.grid_of(name), box)
+
+    def _fetch(self, name: str, box: Box, out: np.ndarray) -> None:
+        """Read a box of the grid; where no block has a value there is NaN."""
+        hole = np.nan if out.dtype.kind == "f" else 0
         self.bytes_read += out.nbytes
-        return self._step.read(name, box, fill=hole, out=out)
+        self._step.read(name, box, fill=hole, out=out)
 
     def _derive(self, names: list[str]) -> None:
         """Compute sources on all tiles; what fails on one rank counts as failed on all."""

@@ -173,10 +173,11 @@ def nearest(grid: Grid, axis: Axis, position: float) -> int:
     if len(line) == 1:
         return 0
     below, above = 0.5 * (line[1] - line[0]), 0.5 * (line[-1] - line[-2])
-    if axis in grid.periodic:
-        period = line[-1] - line[0] + 2.0 * above
+    if turn := grid.turn(AXES.index(axis)):
+        period = grid.period(AXES.index(axis))
         position = (position - line[0]) % period + line[0]
-        if position > line[-1] + above:
+        line = line[:turn]
+        if position > 0.5 * (line[-1] + line[0] + period):
             return 0
     elif not line[0] - below <= position <= line[-1] + above:
         raise PipelineError(

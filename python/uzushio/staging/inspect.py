@@ -93,7 +93,7 @@ def _print_offer(step: Step, console: Console) -> None:
             f"{_plural(field)} of {field.mesh}",
             f"{field.dtype}" + (f" × {field.components}" if field.components > 1 else ""),
             _range(step, field.name),
-            str(field.attributes.get("unit", "")),
+            str(field.attributes.get("unit", field.attributes.get("units", ""))),
             str(field.attributes.get("description", "")),
         )
     ranks = _table("blocks of the writer's ranks", "rank", "blocks", "values")

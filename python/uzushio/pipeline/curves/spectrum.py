@@ -59,14 +59,15 @@ class Spectrum(Subject):
         for name in settings.fields:
             stream.scalar(name)
         grid = stream.grid_of(settings.fields[0])
+        self._along = AXES.index(settings.along)
         line = line_of(grid, settings.along)
+        line = line[: grid.turn(self._along) or len(line)]  # each point once
         step = np.diff(line)
         if len(line) < 2 or np.abs(step - step.mean()).max() > 1e-6 * step.mean():
             raise PipelineError(
                 f"a spectrum along {settings.along} takes points at equal distances, and those of "
                 f"{grid.name} have others; choose another axis"
             )
-        self._along = AXES.index(settings.along)
         if settings.along in settings.at:
             raise PipelineError(f"{settings.along} is transformed, and has no position in `at`")
         self._across = next(
@@ -76,7 +77,8 @@ class Spectrum(Subject):
         self._last = 3 - self._along - self._across
         positions = settings.at.get(AXES[self._across])
         self._groups, names = self._planes(grid, positions)
-        self._whole: Selection = Where().on(grid)
+        once: dict[Axis, tuple[int, int]] = {settings.along: (0, len(line) - 1)}
+        self._whole: Selection = Where(within_index=once).on(grid)
         self._length = float(step.mean()) * len(line)
         self.columns = ["k", *(f"{field}{name}" for field in settings.fields for name in names)]
         self._labels = [f"{field}{name}" for field in settings.fields for name in names]

@@ -1,0 +1,242 @@
+"""Periodic axes: derivatives across the seam, the cell there in pictures, sums that see it once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+from PIL import Image
+from pipeline_case import Flow, Grab, Lines, grab, stretched
+
+from uzushio import staging
+from uzushio.errors import PipelineError, StagingError
+from uzushio.pipeline.interpolation import Interpolation
+from uzushio.pipeline.model import load
+from uzushio.pipeline.pipeline import Pipeline
+from uzushio.pipeline.quadrature import weights
+from uzushio.pipeline.stencils import interpolation
+from uzushio.pipeline.stream import Grid
+from uzushio.pipeline.where import Where, nearest
+from uzushio.staging.box import Box
+
+PERIODIC = {"periodic": "x y"}
+VELOCITY = """\
+  omega: {kind: vorticity, of: [u, v, w]}
+  q: {kind: q_criterion, of: [u, v, w]}
+  chain: {kind: gradient, of: q, axis: y}
+"""
+PICTURE = """\
+sources:
+  steep: {kind: gradient, of: u, axis: x}
+views:
+  all:
+    size: [160, 120]
+    camera: {azimuth: 35, elevation: 30}
+    layers:
+    - {kind: isosurface, field: u, values: [0.3], color: {field: v, limits: [-1, 1]}}
+    - {kind: slice, field: v, normal: z, at: -0.9}
+    - {kind: volume, field: u, opacity: [[-1, 0], [1, 0.3]]}
+actions:
+- {picture: {view: all, file: p.png}}
+- {grab: {fields: [u, v], ghosts: 1, cells: true}}
+- {plot: {series: {fields: [u], reduce: [mean, rms, integral]}}, name: s}
+"""
+
+
+def turning(n: int, length: float = 2.0 * np.pi) -> np.ndarray:
+    return length * np.arange(n) / n
+
+
+def lines(nx: int = 12, ny: int = 10, nz: int = 9) -> Lines:
+    return stretched(nz, -1.0, 1.0), turning(ny), turning(nx)
+
+
+def flow(grid: Lines, **more) -> Flow:
+    return Flow(
+        {"m": grid},
+        {
+            "u": ("m", lambda x, y, z, n: np.sin(x + y) * (1.0 - z * z)),
+            "v": ("m", lambda x, y, z, n: np.cos(x) * np.sin(2 * y) + z),
+            "w": ("m", lambda x, y, z, n: np.sin(2 * x) * np.cos(y) * z),
+        },
+        **more,
+    )
+
+
+@pytest.mark.parametrize("n", [3, 16, 32])
+def test_the_derivative_of_a_sine_has_the_schemes_own_error_at_the_seam_too(
+    tmp_path: Path, n: int
+) -> None:
+    """Central differences of second order turn cos(x) into cos(x) sin(h) / h, everywhere."""
+    grid = lines(n, n)
+    made = Flow(
+        {"m": grid}, {"f": ("m", lambda x, y, z, n: np.sin(x) + np.cos(y))}, attributes=PERIODIC
+    )
+    (g,) = grab(made, "  g: {kind: gradient, of: f}", "g", folder=tmp_path)
+    factor = np.sinc(2.0 / n)
+    _, y, x = np.meshgrid(*grid, indexing="ij")
+    np.testing.assert_allclose(g[..., 0], factor * np.cos(x), atol=1e-12)
+    np.testing.assert_allclose(g[..., 1], -factor * np.sin(y), atol=1e-12)
+    np.testing.assert_allclose(g[..., 2], 0.0, atol=1e-12)
+
+
+def test_a_flow_that_is_moved_along_has_its_vortices_moved(tmp_path: Path) -> None:
+    grid = lines()
+    h = grid[2][1], grid[1][1]
+    moved = Flow(
+        {"m": grid},
+        {
+            name: ("m", lambda x, y, z, n, f=formula: f(x - 5 * h[0], y - 3 * h[1], z, n))
+            for name, (_, formula) in flow(grid).fields.items()
+        },
+        attributes=PERIODIC,
+    )
+    here = grab(flow(grid, attributes=PERIODIC), VELOCITY, "omega", "q", "chain", folder=tmp_path)
+    there = grab(moved, VELOCITY, "omega", "q", "chain", folder=tmp_path)
+    for one, other in zip(here, there, strict=True):
+        np.testing.assert_allclose(np.roll(one, (3, 5), (1, 2)), other, atol=1e-11)
+
+
+def test_a_staggered_field_is_interpolated_across_the_seam(tmp_path: Path) -> None:
+    grid = lines(24, 24)
+    half = 0.5 * grid[2][1]
+    made = Flow(
+        {"m": grid, "faces": (grid[0], grid[1], grid[2] + half)},
+        {
+            "u": ("m", lambda x, y, z, n: 0 * x),
+            "s": ("faces", lambda x, y, z, n: np.sin(x)),
+        },
+        attributes=PERIODIC,
+    )
+    (found,) = grab(made, "  sum: u + s", "sum", folder=tmp_path)
+    # Cubic interpolation halfway: sin(x) (9 cos(h / 2) - cos(3 h / 2)) / 8.
+    factor = (9 * np.cos(half) - np.cos(3 * half)) / 8
+    _, _, x = np.meshgrid(*grid, indexing="ij")
+    np.testing.assert_allclose(found, factor * np.sin(x), atol=1e-12)
+    table = interpolation(grid[2] + half, grid[2], turns=(24, 24), period=2 * np.pi)
+    assert table.first.min() == -2 and table.reach(0, 25) == (-2, 28)
+
+
+@pytest.mark.parametrize("elements", [False, True])
+def test_the_picture_is_that_of_a_mesh_that_has_the_first_points_again_at_its_ends(
+    tmp_path: Path, elements: bool
+) -> None:
+    z, y, x = lines()
+    closed = (z, np.append(y, 2 * np.pi), np.append(x, 2 * np.pi))
+    one = flow((z, y, x), attributes=PERIODIC, elements=elements)
+    one.inside(PICTURE, tmp_path / "one")
+    mean = np.loadtxt(tmp_path / "one/out/s.csv", delimiter=",", skiprows=1)
+    flow(closed).inside(PICTURE, tmp_path / "other")
+    flow((z, y, x)).inside(PICTURE, tmp_path / "open")
+    found, expected, without = (
+        np.asarray(Image.open(tmp_path / folder / "out/p.png")).astype(int)
+        for folder in ("one", "other", "open")
+    )
+    assert np.abs(found - expected).max() <= 1
+    assert np.abs(found - without).max() > 50  # which ends a cell before
+    # Sums take each point once: the means of the sine and of its square are 0 and 1/2.
+    height = weights(
+        Where().on(Grid("m", "m", False, Box((0, 0, 0), (9, 1, 1)), (z, z[:1], z[:1])))
+    )[0]
+    square = height @ (1 - z * z) ** 2 / height.sum()
+    np.testing.assert_allclose(mean[2:4], [0.0, np.sqrt(0.5 * square)], atol=1e-12)
+
+
+def test_stored_steps_give_what_the_solver_s_own_memory_does(tmp_path: Path) -> None:
+    text = (
+        "sources:\n"
+        + VELOCITY
+        + PICTURE.replace("sources:\n", "")
+        + "- {grab: {fields: [omega, q]}, name: b}\n"
+    )
+    made = flow(lines(), attributes=PERIODIC)
+    Grab.found.clear()
+    made.inside(text, tmp_path / "in")
+    inside = dict(Grab.found)
+    Grab.found.clear()
+    store = tmp_path / "steps.zarr"
+    with staging.open(
+        "made", MPI.COMM_SELF, {"engine": "file", "file": {"folder": str(store)}}
+    ) as writer:
+        made.write(writer, 1)
+    (tmp_path / "p.yaml").write_text(text)
+    pipeline = Pipeline(load(tmp_path / "p.yaml"), MPI.COMM_SELF, tmp_path / "out", print)
+    with staging.attach(store, MPI.COMM_SELF) as reader:
+        for step in reader:
+            pipeline.step(step, reader.release)
+    pipeline.close()
+    assert Grab.found.keys() == inside.keys()
+    for name, values in inside.items():
+        np.testing.assert_array_equal(Grab.found[name], values)
+    assert (tmp_path / "out/p.png").read_bytes() == (tmp_path / "in/out/p.png").read_bytes()
+
+
+def test_inside_only_the_layers_at_the_seams_are_copied_and_nothing_is_read(tmp_path: Path) -> None:
+    made = flow(lines(40, 40, 20), attributes=PERIODIC)
+    pipeline = made.inside(PICTURE, tmp_path)
+    assert pipeline.counts.bytes_read == 0
+    whole = made.arrays["u"].nbytes
+    assert 0 < pipeline.summary()["bytes_kept"] < 2 * whole
+
+
+def test_points_of_a_mesh_with_values_at_elements_repeat_at_its_ends(tmp_path: Path) -> None:
+    """Elements fill the period, and the vertex at its end is the first one again."""
+    x = turning(12)
+    closed = np.append(x, 2 * np.pi)
+    z = np.linspace(0.0, 1.0, 5)
+    text = "sources: {gp: {kind: gradient, of: p, axis: x}, gc: {kind: gradient, of: c, axis: x}}\n"
+    text += "actions:\n- {grab: {fields: [gp, gc]}}\n"
+    text += "- {plot: {spectrum: {fields: [p], along: x}}, name: s}\n"
+    (tmp_path / "p.yaml").write_text(text)
+    pipeline = Pipeline(
+        load(tmp_path / "p.yaml"), MPI.COMM_SELF, tmp_path / "out", print, inside=True
+    )
+    with staging.open("made", MPI.COMM_SELF, {"engine": "inproc"}) as writer:
+        writer.on_step(pipeline.step)
+        writer.rectilinear_mesh("m", [z, z, closed])
+        writer.attribute("periodic", "x")
+        writer.field("p", "m", "vertex")
+        writer.field("c", "m", "element")
+        writer.block(0, "m", Box((0, 0, 0), (4, 4, 12)), "element")
+        with writer.step(0, 0.0):
+            writer.put("p", np.broadcast_to(np.sin(closed), (5, 5, 13)).copy(), 0)
+            writer.put("c", np.broadcast_to(np.cos(x + x[1] / 2), (4, 4, 12)).copy(), 0)
+    pipeline.finish()
+    pipeline.close()
+    assert pipeline.failures == 0, pipeline.summary()
+    factor = np.sinc(2.0 / 12)
+    np.testing.assert_allclose(Grab.found["gp", 0][2, 2], factor * np.cos(closed), atol=1e-12)
+    np.testing.assert_allclose(
+        Grab.found["gc", 0][2, 2], -factor * np.sin(x + x[1] / 2), atol=1e-12
+    )
+    rows = np.loadtxt(tmp_path / "out/s.csv", delimiter=",", skiprows=1)
+    np.testing.assert_allclose(rows[:, 2], np.arange(7.0), atol=1e-12)  # wave numbers 0 to 6
+    np.testing.assert_allclose(rows[:, 3], [0, 0.5, 0, 0, 0, 0, 0], atol=1e-12)
+
+
+def test_positions_turn_around() -> None:
+    closed = np.linspace(0.0, 1.0, 11)
+    points = Box((0, 0, 0), (1, 1, 10))
+    one = np.zeros(1)
+    grid = Grid("m", "m", False, points, (one, one, closed[:-1]), None, "x")
+    again = Grid(
+        "m", "m", False, Box((0, 0, 0), (1, 1, 11)), (one, one, closed), None, "x", None, True
+    )
+    for each in (grid, again):
+        assert each.turn(2) == 10 and each.period(2) == pytest.approx(1.0)
+        assert [nearest(each, "x", at) for at in (0.04, 0.96, 1.31, -0.1)] == [0, 0, 3, 9]
+        assert weights(Where().on(each))[2].sum() == pytest.approx(1.0)
+        found = Interpolation(each, np.array([[2.95, 0, 0]]), ["a"])
+        assert set(found.points[0, :, 2]) == {9, 0}
+        np.testing.assert_allclose(
+            each.lines(Box((0, 0, -2), (1, 1, 14)))[2], np.arange(-2, 12) / 10, atol=1e-15
+        )
+
+
+def test_an_attribute_that_names_no_axes_is_said(tmp_path: Path) -> None:
+    with pytest.raises(
+        (PipelineError, StagingError), match="periodic is 'yes', and has to name axes"
+    ):
+        flow(lines(), attributes={"periodic": "yes"}).inside(PICTURE, tmp_path)
