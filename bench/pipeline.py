@@ -187,7 +187,7 @@ def table(results: dict[str, Result], ranks: int) -> Table:
             lambda r, a=action: f"{1e3 * r['actions'][a] / len(r['shown']):.2f}",
         )
     row("a rank's part of a field, MiB", lambda r: f"{r['field'] / MIB:.2f}")
-    row("memory grew by, rank by rank, MiB", lambda r: "  ".join(f"{g / MIB:.1f}" for g in grown(r)))
+    row("memory grew by, MiB", lambda r: "  ".join(f"{grew / MIB:.1f}" for grew in grown(r)))
     row("published in physical space, fields", lambda r: r["published"])
     row("derived fields and seams, fields", lambda r: f"{r['kept'] / r['field']:.2f}")
     return shown

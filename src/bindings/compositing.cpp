@@ -14,6 +14,7 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/mpi_handle.hpp"
+#include "compositing/background.hpp"
 #include "compositing/compositor.hpp"
 
 namespace nb = nanobind;
@@ -29,6 +30,8 @@ using compositing::Options;
 using compositing::Rectangle;
 using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Memory = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>;
+template <class Byte, int channels>
+using Image = nb::ndarray<Byte, nb::shape<-1, -1, channels>, nb::c_contig, nb::device::cpu>;
 /// Columns from and to, rows from and to.
 using Bounds = std::optional<std::tuple<int, int, int, int>>;
 
@@ -41,6 +44,19 @@ std::optional<Rectangle> rectangle(const Bounds& bounds) {
 
 std::span<const std::byte> bytes(const Bytes& array) {
     return std::as_bytes(std::span(array.data(), array.size()));
+}
+
+void lay_on_background(const Image<const std::uint8_t, 4>& image,
+                       const Image<const std::uint8_t, 3>& behind,
+                       const Image<std::uint8_t, 3>& out) {
+    const auto alike = [&](const auto& other) {
+        return other.shape(0) == out.shape(0) && other.shape(1) == out.shape(1);
+    };
+    if (!alike(image) || !alike(behind))
+        throw std::invalid_argument("an image, its background and the result are of one size");
+    const nb::gil_scoped_release unlock;
+    compositing::on_background({image.data(), image.size()}, {behind.data(), behind.size()},
+                               {out.data(), out.size()});
 }
 
 /// A view that keeps the compositor alive.
@@ -172,6 +188,8 @@ void bind_compositing(nb::module_& module) {
         .def_prop_ro("messages", [](const Handle& self) { return (*self).messages(); })
         .def_prop_ro("bytes", [](const Handle& self) { return (*self).bytes(); });
 
+    module.def("on_background", &lay_on_background, "image"_a, "behind"_a, "out"_a,
+               "Lay premultiplied bytes (rows, columns, 4) on an opaque background.");
     module.def("algorithms", [] {
         std::vector<std::string> names;
         for (const auto& algorithm : compositing::algorithms())

@@ -349,6 +349,27 @@ def test_what_stays_is_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (pixels[0] == pixels[1]).all()
 
 
+@pytest.mark.parametrize("outline", [True, False])
+@pytest.mark.parametrize("drawn", ["nothing", "in the middle", "everywhere"])
+def test_what_stays_is_the_same_painted_before_or_after(drawn: str, outline: bool) -> None:
+    about = caption((640, 480), "isometric", outline=outline)
+    image = np.zeros((480, 640, 4), np.uint8)
+    part = {
+        "nothing": np.s_[:0],
+        "in the middle": np.s_[200:280, 250:350],
+        "everywhere": np.s_[::3],
+    }[drawn]
+    image[part] = (40, 90, 20, 128)
+    annotator = Annotator(640, 480)
+    behind, before = annotator._edges(about)
+    expected = on_background(image, behind)
+    if before is not None:
+        before.paint(expected)
+    annotator.draw(expected, about)
+    for _ in range(2):  # the second is made of what the first left
+        assert (annotator.finished(image, about) == expected).all()
+
+
 def test_text_is_dark_on_light_and_light_on_dark() -> None:
     for background, dark in (("white", True), ("black", False), (("#333333", "navy"), False)):
         about = caption((640, 480), "front", background=background)

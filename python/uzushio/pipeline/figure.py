@@ -17,8 +17,10 @@ from uzushio.errors import PipelineError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: The share of the time that goes by which is spent with drawing a figure again, at most.
-SHARE = 0.02
+    from uzushio.pipeline.context import Setup
+
+#: The share of the time that goes by which a pipeline spends with drawing figures again, at most.
+SHARE = 0.01
 
 Scale = Literal["linear", "log", "symlog"]
 Limits = tuple[float | None, float | None]
@@ -77,17 +79,43 @@ class FigureSettings(Section):
     compare: list[Comparison] = Field([], description="curves of others")
 
 
+class Pace:
+    """Divides the time that may go into figures among those of a pipeline.
+
+    Each has its own part: one that is asked for often does not take the others' turns.
+    """
+
+    def __init__(self) -> None:
+        self._figures: set[Path] = set()
+
+    @staticmethod
+    def of(setup: Setup) -> Pace:
+        """That of a pipeline."""
+        pace: Pace = setup.shared.setdefault(Pace, Pace())
+        return pace
+
+    def join(self, figure: Path) -> None:
+        """Count a figure, once."""
+        self._figures.add(figure)
+
+    def rest(self, seconds: float) -> float:
+        """Seconds until a figure that took so many may be drawn again."""
+        return seconds * len(self._figures) / SHARE
+
+
 class Drawing:
     """A PNG file that is drawn again and again.
 
-    Drawing costs what it costs; so that it takes no more than `SHARE` of the time that goes by,
-    the picture may stay behind the numbers. `draw(now=True)` brings it up to date.
+    Drawing costs what it costs; so that the figures of a pipeline take no more than `SHARE` of the
+    time that goes by, the picture may stay behind the numbers. `draw(now=True)` brings it up to
+    date.
     """
 
-    def __init__(self, path: Path, settings: FigureSettings) -> None:
+    def __init__(self, path: Path, settings: FigureSettings, pace: Pace) -> None:
         """Know what to draw; nothing is touched yet."""
-        self.path, self.settings = path, settings
+        self.path, self.settings, self._pace = path, settings, pace
         self._again, self.behind, self.drawn = 0.0, False, 0
+        pace.join(path)
 
     @staticmethod
     def load() -> None:
@@ -118,7 +146,8 @@ class Drawing:
             return
         self._draw(title, paint, curves)
         self.behind, self.drawn = False, self.drawn + 1
-        self._again = time.monotonic() + (time.monotonic() - began) / SHARE
+        ended = time.monotonic()
+        self._again = ended + self._pace.rest(ended - began)
 
     def _draw(
         self,

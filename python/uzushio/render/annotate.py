@@ -85,6 +85,38 @@ class Caption:
         return Bar(self._label(scale), unit, colors, scale.limits, pointed)
 
 
+@dataclass(frozen=True)
+class _Ground:
+    """A background with what is written on it in each picture alike.
+
+    Attributes:
+        pixels: The background, marks painted on it.
+        marks: These marks.
+        places: Numbers of the pixels that they touch.
+        crossed: Whether edges of the domain cross them.
+    """
+
+    pixels: NDArray[np.uint8]
+    marks: list[Mark]
+    places: NDArray[np.int64]
+    crossed: bool
+
+    @staticmethod
+    def of(found: list[Mark], behind: NDArray[np.uint8], before: Strokes | None) -> _Ground:
+        """Paint marks on a background."""
+        pixels = behind.copy()
+        marks.paint(pixels, found)
+        touched = np.zeros((*behind.shape[:2], 3), np.uint8)
+        full = np.full(3, 255, np.uint8)
+        marks.paint(
+            touched,
+            [m._replace(coverage=(m.coverage > 0) * np.uint8(255), color=full) for m in found],
+        )
+        places = np.flatnonzero(touched[..., 0])
+        crossed = before is not None and bool(np.isin(before.places, places).any())
+        return _Ground(pixels, found, places, crossed)
+
+
 class Annotator:
     """Writes on pictures of one size, and remembers what does not change from one to the next."""
 
@@ -94,6 +126,8 @@ class Annotator:
         self._still: tuple[Any, list[Mark]] = (None, [])
         self._legends: tuple[Any, list[Mark]] = (None, [])
         self._frame: tuple[Any, NDArray[np.uint8] | None, Strokes | None] = (None, None, None)
+        self._painted: tuple[Any, _Ground | None] = (None, None)
+        self._outlined: tuple[Any, marks.Silhouette | None] = (None, None)
 
     def em(self, view: View) -> int:
         """The height of letters in pixels."""
@@ -144,11 +178,48 @@ class Annotator:
             self._frame = (key, *self._edges(caption))
         _, behind, before = self._frame
         assert behind is not None
-        pixels = on_background(image, behind)
+        ground = self._ground(caption, behind, before)
+        # What stands still is in the background already, unless something is drawn over it.
+        free = image is None or not image[..., 3].reshape(-1)[ground.places].any()
+        ready = free and not ground.crossed
+        pixels = on_background(image, ground.pixels if ready else behind)
         if before is not None:
             before.paint(pixels)
-        self.draw(pixels, caption)
+        if not ready:
+            marks.paint(pixels, ground.marks)
+        marks.paint(pixels, self._headline(caption, self._faces(caption.view.font)))
         return pixels
+
+    def _ground(
+        self, caption: Caption, behind: NDArray[np.uint8], before: Strokes | None
+    ) -> _Ground:
+        """The background with what stands still from picture to picture."""
+        found = self._standing(caption)
+        key = self._still[0], self._legends[0]
+        ground = self._painted[1]
+        if ground is None or self._painted[0] != key:
+            ground = _Ground.of(found, behind, before)
+            self._painted = key, ground
+        return ground
+
+    def _standing(self, caption: Caption) -> list[Mark]:
+        """What is written on each picture alike, as long as camera and colours stay."""
+        view = caption.view
+        face: Typeface = self._faces(view.font)
+        entries = caption.entries() if view.legend else []
+        column = legend.column_width(entries, self.em(view))
+        still = view, caption.camera, caption.bounds, column
+        if self._still[0] != still:
+            self._still = still, self._still_marks(caption, entries, face)
+        legends = view, tuple(entries)
+        if self._legends[0] != legends:
+            self._legends = legends, self._legend_marks(caption, entries, face)
+        return [*self._still[1], *self._legends[1]]
+
+    def draw(self, pixels: NDArray[np.uint8], caption: Caption) -> None:
+        """Write on a picture of shape (height, width, 3)."""
+        marks.paint(pixels, self._standing(caption))
+        marks.paint(pixels, self._headline(caption, self._faces(caption.view.font)))
 
     def _edges(self, caption: Caption) -> tuple[NDArray[np.uint8], Strokes | None]:
         """The background with the edges at the back of the domain, and the edges in front."""
@@ -161,21 +232,6 @@ class Annotator:
         back, front = edges(caption.camera, caption.bounds, width, height)
         strokes(back, thick, color, 0.45, width, height).paint(behind)
         return behind, strokes(front, thick, color, 0.7, width, height)
-
-    def draw(self, pixels: NDArray[np.uint8], caption: Caption) -> None:
-        """Write on a picture of shape (height, width, 3)."""
-        view = caption.view
-        face: Typeface = self._faces(view.font)
-        entries = caption.entries() if view.legend else []
-        key = view, caption.camera, caption.bounds, legend.column_width(entries, self.em(view))
-        if self._still[0] != key:
-            self._still = key, self._still_marks(caption, entries, face)
-        legends = view, tuple(entries)
-        if self._legends[0] != legends:
-            self._legends = legends, self._legend_marks(caption, entries, face)
-        marks.paint(pixels, self._still[1])
-        marks.paint(pixels, self._legends[1])
-        marks.paint(pixels, self._headline(caption, face))
 
     def _column(self, view: View, entries: list[Entry]) -> Rectangle:
         """Where legends stand."""
@@ -241,9 +297,17 @@ class Annotator:
 
     def _silhouette(self, caption: Caption) -> marks.Silhouette:
         """Where the domain is in the picture."""
-        width, height = round(self._picture.width), round(self._picture.height)
-        corners = list(itertools.product(*caption.bounds))
-        return marks.Silhouette(caption.camera.project(corners, width, height)[:, :2])
+        key = caption.camera, caption.bounds
+        if self._outlined[0] != key or self._outlined[1] is None:
+            width, height = round(self._picture.width), round(self._picture.height)
+            corners = list(itertools.product(*caption.bounds))
+            self._outlined = (
+                key,
+                marks.Silhouette(caption.camera.project(corners, width, height)[:, :2]),
+            )
+        found = self._outlined[1]
+        assert found is not None
+        return found
 
     def _headline(self, caption: Caption, face: Typeface) -> list[Mark]:
         """Title at the left, time stamp at the right."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uzushio import _core
 from uzushio.render.colors import rgba
 
 #: Rows that are mixed at a time: what is between stays in the cache.
@@ -26,19 +27,8 @@ def on_background(image: NDArray[Any] | None, behind: NDArray[np.uint8]) -> NDAr
         clear = 1.0 - np.clip(image[..., 3:], 0.0, 1.0)
         mixed = image[..., :3] * np.float32(255.0) + behind * clear
         return np.asarray(np.clip(mixed + 0.5, 0, 255), np.uint8)
-    result = behind.copy()
-    for top in range(0, len(result), ROWS):
-        rows = slice(top, top + ROWS)
-        part = image[rows]
-        if part[..., 3].any():
-            clear = (255 - part[..., 3]).astype(np.uint16)
-            for channel in range(3):
-                shade: NDArray[Any] = behind[rows, :, channel] * clear
-                shade += 128
-                shade += shade >> 8
-                shade >>= 8  # a division by 255 that rounds
-                shade += part[..., channel]
-                result[rows, :, channel] = np.minimum(shade, 255)
+    result = np.empty_like(behind)
+    _core.compositing.on_background(np.ascontiguousarray(image), behind, result)
     return result
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from av.container import OutputContainer
+    from av.video.reformatter import VideoReformatter
     from av.video.stream import VideoStream
 
 _FRAGMENTED = "frag_every_frame+empty_moov+default_base_moof"
@@ -100,6 +101,7 @@ class Movie:
         self._shape: tuple[int, int] | None = None
         self._stream: VideoStream | None = None
         self._container: OutputContainer | None = None
+        self._reformatter: VideoReformatter | None = None
         self._good = 0  # bytes of the file that are whole pictures
         self._failed = False
         try:
@@ -178,8 +180,15 @@ class Movie:
 
     def _begin(self, height: int, width: int) -> None:
         import av
-        from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTrc
+        from av.video.reformatter import (
+            ColorPrimaries,
+            ColorRange,
+            Colorspace,
+            ColorTrc,
+            VideoReformatter,
+        )
 
+        self._reformatter = VideoReformatter()
         self._shape = height, width
         self._container = av.open(
             self._file, "w", format="mp4", options={"movflags": _FRAGMENTED, "flush_packets": "1"}
@@ -205,13 +214,18 @@ class Movie:
         from av.video.reformatter import ColorRange, Colorspace
 
         assert self._stream is not None and self._container is not None
+        assert self._reformatter is not None
         height, width = pixels.shape[:2]
         padding = ((0, height % 2), (0, width % 2), (0, 0))
         if height % 2 or width % 2:
             pixels = np.pad(pixels[..., :3], padding, mode="edge")
         frame = VideoFrame.from_ndarray(np.ascontiguousarray(pixels[..., :3]), format="rgb24")
-        frame = frame.reformat(
-            format="yuv420p", dst_colorspace=Colorspace.ITU709, dst_color_range=ColorRange.MPEG
+        frame = self._reformatter.reformat(
+            frame,
+            format="yuv420p",
+            dst_colorspace=Colorspace.ITU709,
+            dst_color_range=ColorRange.MPEG,
+            threads=self._threads,
         )
         frame.pts = self.pictures
         frame.time_base = 1 / self._rate

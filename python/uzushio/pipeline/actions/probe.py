@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from uzushio.case import Section
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.curves.subject import name_axis
-from uzushio.pipeline.figure import Drawing, FigureSettings
+from uzushio.pipeline.figure import Drawing, FigureSettings, Pace
 from uzushio.pipeline.interpolation import Interpolation
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.table import Table
@@ -100,8 +100,9 @@ class Probe(Action[ProbeSettings]):
             name: Table(folder / f"{self.name}-{name}.csv", ["distance", "x", "y", "z", *fields])
             for name in settings.lines
         }
+        pace = Pace.of(self.setup)
         self._drawings = {
-            name: Drawing(folder / f"{self.name}{'-' if name else ''}{name}.png", settings)
+            name: Drawing(folder / f"{self.name}{'-' if name else ''}{name}.png", settings, pace)
             for name in [*([""] if settings.named else []), *settings.lines]
         }
         self._steps, self._time = 0, 0.0
