@@ -41,14 +41,13 @@ class Loop:
         self._agreed = np.zeros(3, np.int32)
         self._saved = time.monotonic()
 
-    def run(
-        self, save: Callable[[], object], publish: Callable[[], object]
-    ) -> signal.Signals | None:
-        """Step to the end (collective).
+    def run(self, save: Callable[[], object], publish: Callable[[], bool]) -> signal.Signals | None:
+        """Step to the end, or until `publish` ends it (collective).
 
         Args:
             save: writes a checkpoint of the solver's present state (collective).
-            publish: shows the solver's present fields to whoever looks (collective).
+            publish: shows the solver's present fields to whoever looks, and says whether the run
+                goes on (collective).
 
         Returns:
             The signal that stopped the run before its end, if one did.
@@ -58,8 +57,8 @@ class Loop:
         while not stopping and not self._done():
             solver.step(self._left())
             self._sample()
-            if self._shown():
-                publish()
+            if self._shown() and not publish():
+                break
             stopping, show, overdue = self._vote()
             if show or self._done():
                 readings = solver.monitor()

@@ -128,10 +128,15 @@ class Publisher:
         if min(layout.extent) > 0:
             writer.block(id, layout.mesh, Box(layout.start, layout.extent), "vertex")
 
-    def __call__(self) -> None:
-        """Publish the solver's fields as they are now."""
+    @property
+    def stopped(self) -> str | None:
+        """Why the run is to end: a sentence of an action that failed, with `on_error: stop`."""
+        return None if self._inside is None else self._inside.stopped
+
+    def __call__(self) -> bool:
+        """Publish the solver's fields as they are now; whether the run is to go on."""
         if self._writer is None:
-            return
+            return True
         began = time.monotonic()
         inside = self._inside
         if inside is None or self._function is not None or inside.wants():
@@ -142,6 +147,7 @@ class Publisher:
                     raise
                 self._fail(error)
         self._seconds += time.monotonic() - began
+        return self.stopped is None
 
     def _publish(self, writer: Writer) -> None:
         solver = self._solver
@@ -161,8 +167,6 @@ class Publisher:
         for name, out in memory.items():
             solver.write_field(name, out)
         writer.end_step()
-        if self._inside is not None:
-            self._inside.end()
 
     def _fail(self, error: StagingError) -> None:
         """Go on without the stream."""

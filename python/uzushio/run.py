@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uzushio import __version__, checkpoint, registry, run_folder
 from uzushio.case import Case, differences, load_case
 from uzushio.collective import collective
-from uzushio.errors import CaseError, CheckpointError
+from uzushio.errors import CaseError, CheckpointError, PipelineError
 from uzushio.loop import Loop
 from uzushio.monitor import Monitor, tell
 from uzushio.options import Options
@@ -108,6 +108,9 @@ class _Run:
             publisher.abandon()
         self._shown = publisher.summary()
         self._say(publisher.report() or "")
+        if publisher.stopped is not None:
+            step = self._solver.step_index
+            raise PipelineError(f"{publisher.stopped} Stopped after step {step}; {self._go_on()}.")
         if stopped:
             self._say(f"Stopped after step {self._solver.step_index}, as asked; {self._go_on()}.")
             return 128 + stopped

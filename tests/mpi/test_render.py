@@ -212,9 +212,7 @@ def test_what_cannot_work_is_said_before_anything_is_done(uzushio: Run, folder: 
     assert "--from" in told and "Live:" in told
 
 
-def test_a_pipeline_inside_ends_whole_when_the_stream_or_an_action_fails(
-    uzushio: Run, folder: Path
-) -> None:
+def test_a_pipeline_inside_ends_whole_when_the_stream_fails(uzushio: Run, folder: Path) -> None:
     (folder / "look.py").write_text(
         "def on_step(step):\n    if step.index == 4:\n        raise ValueError('no good')\n"
     )
@@ -227,11 +225,29 @@ def test_a_pipeline_inside_ends_whole_when_the_stream_or_an_action_fails(
     assert told["last_step"] == 3
     assert told["actions"]["wall"]["movie_pictures"] == frames(folder / "run/pipeline/wall.mp4")
 
-    stop = "- {slice: {field: u, view: {font: none.ttf}}, on_error: stop, every: 4}\n"
+
+def test_an_action_that_is_to_stop_the_run_ends_it_as_a_signal_does(
+    uzushio: Run, folder: Path
+) -> None:
+    (folder / "mine.py").write_text("def run(step):\n    assert step.index != 4, 'no good'\n")
+    stop = "- {python: {file: mine.py}, name: mine, on_error: stop}\n"
     (folder / "pipeline.yaml").write_text(PIPELINE + stop)
-    inproc = inproc.replace(", python: look.py", "")
-    done = uzushio("run", "channel.yaml", "--set", inproc, "--set", "output.folder=stopped")
-    assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert "slice_u failed at step 4, and the pipeline is to stop then" in done.stderr
-    told = summary(folder / "stopped/pipeline")
-    assert told["actions"]["slice_u"]["failures"] == 1 and told["last_step"] == 4
+    inproc = "publish={engine: inproc, pipeline: pipeline.yaml}"
+    done = uzushio("run", "channel.yaml", "--ranks", 2, "--set", inproc, timeout=120)
+    assert done.returncode == 1
+    assert "mine failed at step 4, and the pipeline is to stop then" in done.stderr
+    assert "Stopped after step 4; go on with --restart run." in done.stderr
+    assert "in run\n    assert step.index != 4" in done.stdout, "the function's traceback"
+    told = summary(folder / "run/pipeline")
+    assert told["actions"]["mine"]["failures"] == 1 and told["last_step"] == 4
+    assert "no good" in told["actions"]["mine"]["error"]
+    assert told["actions"]["wall"]["movie_pictures"] == frames(folder / "run/pipeline/wall.mp4")
+
+    # It goes on from the step at which it stopped.
+    (folder / "mine.py").write_text("def run(step): ...\n")
+    more = uzushio(
+        "run", "channel.yaml", "--ranks", 2, "--set", inproc, "--restart", "run", timeout=120
+    )
+    assert more.returncode == 0, more.stderr
+    assert "(step 4)" in more.stdout
+    assert summary(folder / "run")["step"] == 6

@@ -58,7 +58,7 @@ class InsidePipeline:
             self._pipeline.prepare(Stream.of_layouts(fields, solver.attributes()))
         except PipelineError as error:
             raise CaseError(str(error)) from error
-        self._stop: str | None = None
+        self.stopped: str | None = None  #: an action that is to stop the run failed; a sentence
         self._began = 0.0
         self._closed = False
 
@@ -86,22 +86,19 @@ class InsidePipeline:
         except PipelineError as error:
             if not self._pipeline.stopped:
                 raise
-            self._stop = str(error)
-        if self._stop is not None:
+            self.stopped = str(error)
+        if self.stopped is not None:
             gc.collect()  # the error's frames look at the step, which goes back now
-
-    def end(self) -> None:
-        """The step is over; raises `PipelineError` if an action failed that is to stop the run."""
-        if self._stop is not None:
-            self.close()
-            self._summarise()
-            raise PipelineError(self._stop)
 
     def finish(self) -> None:
         """Write what only the end makes whole, and the summary."""
         if self._closed:
             return
-        self._pipeline.finish()
+        if self.stopped is None:
+            try:
+                self._pipeline.finish()
+            except PipelineError as error:
+                self.stopped = str(error)
         self.close()
         self._summarise()
 

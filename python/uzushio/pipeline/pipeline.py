@@ -332,33 +332,41 @@ class Pipeline:
         every: list[tuple[str, str]] = self._comm.allgather(mine)
         text = next((found for found, _ in every if found), text)
         trace = next((found for _, found in every if found), "")
-        job.failures += 1
+        # Names of files and numbers of steps differ each time.
+        again = _NUMBERS.sub("", text) == _NUMBERS.sub("", job.error or "")
+        job.failures, job.error = job.failures + 1, text
         if job.stops:
             self.stopped = True
             if trace:
                 self._say(trace)
             raise PipelineError(
                 f"{job.where}: the action {job.action.name} failed at step {step}, and "
-                f"the pipeline is to stop then: {text}"
+                f"the pipeline is to stop then: {text.rstrip('.')}."
             ) from error
-        # Names of files and numbers of steps differ each time.
-        if _NUMBERS.sub("", text) != _NUMBERS.sub("", job.error or ""):
+        if not again:
             told = (
                 f"The action {job.action.name} failed at step {step}, and the others go on: {text}"
             )
             self._say("\n".join(filter(None, (told, trace))))
-        job.error = text
 
     def finish(self) -> None:
-        """Let the actions write what only the end makes whole."""
-        for job in self._jobs:
-            if self._graph is None:
-                continue
+        """Let the actions write what only the end makes whole; all of them, whatever fails.
+
+        Raises:
+            PipelineError: an action failed that the file wants to stop for.
+        """
+        stop: PipelineError | None = None
+        for job in self._jobs if self._graph is not None else ():
             try:
                 with self._agreement.on(f"the end of the action {job.action.name}", job.limit):
                     job.action.finish()
             except Exception as error:
-                self._failed(job, self.counts.last or 0, error)
+                try:
+                    self._failed(job, self.counts.last or 0, error)
+                except PipelineError as failure:
+                    stop = stop or failure
+        if stop is not None:
+            raise stop
 
     def close(self) -> None:
         """Finish all files, whatever happened; the last call."""
