@@ -49,3 +49,7 @@ class RenderError(UzushioError):
 
 class PipelineError(UzushioError):
     """A pipeline asks for what there is not, or one of its actions failed; raised on all ranks."""
+
+
+class ModelError(UzushioError):
+    """A model cannot work as asked: parameters, observations, shapes or blocking do not fit."""

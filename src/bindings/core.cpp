@@ -8,6 +8,8 @@ NB_MODULE(_core, module) {
     uzushio::bindings::bind_channel(channel);
     auto compositing = module.def_submodule("compositing", "Sort-last image compositing.");
     uzushio::bindings::bind_compositing(compositing);
+    auto phasefield = module.def_submodule("phasefield", "Sweeps of the phase field.");
+    uzushio::bindings::bind_phasefield(phasefield);
     auto pipeline = module.def_submodule("pipeline", "Kernels of derived fields.");
     uzushio::bindings::bind_pipeline(pipeline);
     auto raycast = module.def_submodule("raycast", "Rays through blocks of structured fields.");

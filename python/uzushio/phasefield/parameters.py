@@ -1,0 +1,77 @@
+"""Parameters of the phase field that are known, and the longest stable step."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from uzushio.errors import ModelError
+
+Boundary = Literal["zero_flux", "periodic"]
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What of equation (2) of docs/theory/phasefield.md is not estimated.
+
+    Attributes:
+        dt: length of a step.
+        spacing: distance of the points, the same along both axes.
+        tau: unit of time τ.
+        epsilon: unit of length ε; an interface is about 2√2 ε wide.
+        boundary: ``zero_flux`` at all edges, or ``periodic`` along both axes.
+
+    Raises:
+        ModelError: a value is not positive and finite, or no such boundary.
+    """
+
+    dt: float
+    spacing: float = 1.0
+    tau: float = 1.0
+    epsilon: float = 1.0
+    boundary: Boundary = "zero_flux"
+
+    def __post_init__(self) -> None:
+        for name in ("dt", "spacing", "tau", "epsilon"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0):
+                raise ModelError(f"phase field: {name} is {value}; give a number above 0.")
+        if self.boundary not in get_args(Boundary):
+            allowed = " or ".join(get_args(Boundary))
+            raise ModelError(f"phase field: boundary is {self.boundary!r}; it may be {allowed}.")
+
+    @property
+    def diffusion_number(self) -> float:
+        """The number a = ε² Δt / (τ h²)."""
+        return self.epsilon**2 * self.dt / (self.tau * self.spacing**2)
+
+    @property
+    def reaction_number(self) -> float:
+        """The number b = Δt / τ."""
+        return self.dt / self.tau
+
+    def largest_step(self, *m: float) -> float:
+        """The longest stable step, equation (3), for the worst of the values of m.
+
+        For φ between 0 and 1: values far outside can blow up at any step.
+
+        Args:
+            m: values that m may take, such as its bounds; 0 and 1 if none are given.
+        """
+        steepest = max(0.0, *(max(1 - value, value) for value in (m or (0.0, 1.0))))
+        return 2.0 / (8.0 * self.epsilon**2 / (self.tau * self.spacing**2) + steepest / self.tau)
+
+    def check_step(self, *m: float) -> None:
+        """Raise if dt is too long for values of m.
+
+        Raises:
+            ModelError: dt is above `largest_step`; the message says it.
+        """
+        limit = self.largest_step(*m)
+        if self.dt > limit:
+            raise ModelError(
+                f"phase field: dt = {self.dt:g} is unstable; the longest stable step is "
+                f"{limit:.6g} with spacing {self.spacing:g}, tau {self.tau:g}, "
+                f"epsilon {self.epsilon:g}."
+            )

@@ -1,0 +1,96 @@
+#include "phasefield/kernels.hpp"
+
+#include <algorithm>
+
+namespace uzushio::phasefield {
+
+namespace {
+
+using stencil::Row;
+
+Stencil stencil_of(const Row& row) { return {row.below, row.here, row.above, row.out}; }
+
+/// Call `work(begin, end, strip, counts)` for the pieces of a row that lie together in memory and
+/// either count or do not.
+template <class Work> void in_pieces(const Frame& frame, const Row& row, Work&& work) {
+    const auto part = [&](int begin, int end, bool counts) {
+        std::array<Frame::Piece, 3> pieces;
+        const int count = frame.cut(row.y, begin, end, pieces);
+        for (int i = 0; i < count; ++i) {
+            const auto& piece = pieces[static_cast<std::size_t>(i)];
+            work(piece.begin, piece.end, piece.strip, counts);
+        }
+    };
+    if (row.own_begin >= row.own_end) {
+        part(row.x_begin, row.x_end, false);
+        return;
+    }
+    part(row.x_begin, row.own_begin, false);
+    part(row.own_begin, row.own_end, true);
+    part(row.own_end, row.x_end, false);
+}
+
+} // namespace
+
+stencil::CompensatedSum folded(const LaneSum& sum) {
+    stencil::CompensatedSum total;
+    for (int lane = 0; lane < lanes; ++lane) {
+        total.add(sum.high[lane]);
+        total.add(sum.low[lane]);
+    }
+    return total;
+}
+
+stencil::CompensatedSum ThreadSums::total() const {
+    stencil::CompensatedSum total;
+    for (const auto& slot : sums_)
+        total.add(folded(slot.sum));
+    return total;
+}
+
+void Forward::row(int step, const Row& row) {
+    if (!trajectory && !observed) {
+        forward_row(coefficients, stencil_of(row), row.x_begin, row.x_end, nullptr, {},
+                    sums[row.thread]);
+        return;
+    }
+    in_pieces(frame, row, [&](int begin, int end, int strip, bool counts) {
+        double* keep =
+            counts && trajectory ? frame.row(trajectory->layer(step), row.y, strip) : nullptr;
+        const SeenRow seen = counts && observed ? observed->row(step + 1, row.y, strip) : SeenRow{};
+        forward_row(coefficients, stencil_of(row), begin, end, keep, seen, sums[row.thread]);
+    });
+}
+
+void Adjoint::row(int step, const Row& row) {
+    const int made = step - 1;
+    in_pieces(frame, row, [&](int begin, int end, int strip, bool counts) {
+        const double* phi = frame.row(trajectory.layer(made), row.y, strip);
+        double* keep = counts && kept ? frame.row(kept->layer(made), row.y, strip) : nullptr;
+        const SeenRow seen = observed ? observed->row(made, row.y, strip) : SeenRow{};
+        adjoint_row(coefficients, stencil_of(row), begin, end, phi, keep, seen,
+                    counts ? &sums[row.thread] : nullptr);
+    });
+}
+
+void Tangent::row(int step, const Row& row) {
+    in_pieces(frame, row, [&](int begin, int end, int strip, bool counts) {
+        const double* phi = frame.row(trajectory.layer(step), row.y, strip);
+        double* keep = counts && kept ? frame.row(kept->layer(step), row.y, strip) : nullptr;
+        tangent_row(coefficients, stencil_of(row), begin, end, phi, keep);
+    });
+}
+
+void SecondOrder::row(int step, const Row& row) {
+    const int made = step - 1;
+    in_pieces(frame, row, [&](int begin, int end, int strip, bool counts) {
+        const double* phi = frame.row(trajectory.layer(made), row.y, strip);
+        const double* dphi = frame.row(tangent.layer(made), row.y, strip);
+        const double* lambda = adjoint ? frame.row(adjoint->layer(made), row.y, strip) : nullptr;
+        const SeenRow seen = observed ? observed->row(made, row.y, strip) : SeenRow{};
+        second_order_row(coefficients, stencil_of(row), begin, end, phi, dphi, lambda, seen,
+                         counts ? &sums[row.thread] : nullptr);
+    });
+}
+
+} // namespace uzushio::phasefield

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "phasefield/coefficients.hpp"
+#include "phasefield/frame.hpp"
+#include "phasefield/lane_sum.hpp"
+#include "phasefield/observed.hpp"
+#include "phasefield/rows.hpp"
+#include "phasefield/trajectory.hpp"
+#include "stencil/compensated_sum.hpp"
+#include "stencil/row.hpp"
+
+/// The sweeps as `stencil::Sweep` takes them: what a row of the field reads and writes besides.
+/// `step` is that of the values that are read, so backward sweeps make step - 1.
+namespace uzushio::phasefield {
+
+/// All lanes of a sum.
+[[nodiscard]] stencil::CompensatedSum folded(const LaneSum& sum);
+
+/// One sum a thread, apart in memory.
+class ThreadSums {
+  public:
+    explicit ThreadSums(int threads) : sums_(static_cast<std::size_t>(threads)) {}
+    LaneSum& operator[](int thread) { return sums_[static_cast<std::size_t>(thread)].sum; }
+
+    /// All terms.
+    [[nodiscard]] stencil::CompensatedSum total() const;
+
+  private:
+    struct alignas(128) Slot {
+        LaneSum sum;
+    };
+    std::vector<Slot> sums_;
+};
+
+/// Equation (2) from `step` to step + 1. Writes φ of `step` into the trajectory, and sums what was
+/// seen of step + 1; either may be null.
+struct Forward {
+    const Frame& frame;
+    Coefficients coefficients;
+    Trajectory* trajectory;
+    const Observed* observed;
+    ThreadSums sums;
+
+    void row(int step, const stencil::Row& row);
+};
+
+/// Equations (5) and (6) from `step` to step - 1. `kept`: where λ of `step` goes, as of step - 1.
+struct Adjoint {
+    const Frame& frame;
+    Coefficients coefficients;
+    const Trajectory& trajectory;
+    const Observed* observed;
+    Trajectory* kept;
+    ThreadSums sums;
+
+    void row(int step, const stencil::Row& row);
+};
+
+/// Equation (7) from `step` to step + 1. `kept`: where dφ of `step` goes.
+struct Tangent {
+    const Frame& frame;
+    Coefficients coefficients;
+    const Trajectory& trajectory;
+    Trajectory* kept;
+
+    void row(int step, const stencil::Row& row);
+};
+
+/// Equations (8) and (9) from `step` to step - 1. `adjoint` keeps λ of `step` as of step - 1; null
+/// for Gauss and Newton's part.
+struct SecondOrder {
+    const Frame& frame;
+    Coefficients coefficients;
+    const Trajectory& trajectory;
+    const Trajectory& tangent;
+    const Trajectory* adjoint;
+    const Observed* observed;
+    ThreadSums sums;
+
+    void row(int step, const stencil::Row& row);
+};
+
+} // namespace uzushio::phasefield

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+
+#include "phasefield/coefficients.hpp"
+#include "phasefield/lane_sum.hpp"
+#include "phasefield/lanes.hpp"
+
+/// The four sweeps, a piece of a row at a time. All pointers are such that [x] is the point of
+/// column x; pieces are [begin, end). Which optional pointers are null is looked at once a piece.
+namespace uzushio::phasefield {
+
+/// Three rows of the field, and the row that is made of them.
+struct Stencil {
+    const double* below;
+    const double* here;
+    const double* above;
+    double* out;
+
+    /// Sum of the neighbours less four times the point.
+    template <class Part>
+    [[nodiscard]] UZUSHIO_INLINE Lanes laplacian(std::ptrdiff_t x, Part part, Lanes centre) const {
+        const Lanes across = part.load(here + x - 1) + part.load(here + x + 1);
+        const Lanes around = across + (part.load(below + x) + part.load(above + x));
+        return fused(spread(-4.0), centre, around);
+    }
+};
+
+/// An observed row: values, and weights, or one weight for all if `weights` is null. None if
+/// `values` is null.
+struct SeenRow {
+    const double* values = nullptr;
+    const double* weights = nullptr;
+    double weight = 0.0;
+};
+
+/// Equation (2). Keeps the row it starts from in `keep`, past the caches, unless that is null; adds
+/// (φ − y)² of the row it makes to `misfit`, times the weights if there are any.
+void forward_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
+                 std::ptrdiff_t end, double* keep, const SeenRow& seen, LaneSum& misfit);
+
+/// Equation (5), and the terms φ (1 − φ) λ of (6) added to `slope` unless that is null. `phi` is of
+/// the step that it makes, as is what was seen.
+void adjoint_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
+                 std::ptrdiff_t end, const double* phi, double* keep, const SeenRow& seen,
+                 LaneSum* slope);
+
+/// Equation (7). `phi` is of the step that it starts from.
+void tangent_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
+                 std::ptrdiff_t end, const double* phi, double* keep);
+
+/// Equation (8), and the terms of (9) without b added to `slope` unless that is null. `lambda` is
+/// λ of the step it starts from, or null for Gauss and Newton's part alone.
+void second_order_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
+                      std::ptrdiff_t end, const double* phi, const double* dphi,
+                      const double* lambda, const SeenRow& seen, LaneSum* slope);
+
+/// Adds what `forward_row` would add for the row that is given.
+void misfit_row(std::ptrdiff_t begin, std::ptrdiff_t end, const double* phi, const SeenRow& seen,
+                LaneSum& misfit);
+
+/// Adds a b.
+void dot_row(std::ptrdiff_t begin, std::ptrdiff_t end, const double* a, const double* b,
+             LaneSum& sum);
+
+} // namespace uzushio::phasefield

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+
+#include "parallel/aligned_array.hpp"
+#include "phasefield/frame.hpp"
+
+namespace uzushio::phasefield {
+
+/// A field at consecutive steps, on this rank's tile and the frame around it. Memory is taken once
+/// and kept for further runs; rows begin on boundaries of 64 bytes.
+class Trajectory {
+  public:
+    /// Room for `steps` steps. `frame` must outlive the trajectory.
+    Trajectory(const Frame& frame, int steps);
+
+    /// What follows is written for steps first to last - 1.
+    void begin(int first, int last);
+    [[nodiscard]] int first() const { return first_; }
+    [[nodiscard]] int last() const { return last_; }
+    [[nodiscard]] int steps() const { return steps_; }
+    [[nodiscard]] bool holds(int first, int last) const { return first >= first_ && last <= last_; }
+    [[nodiscard]] const stencil::Rect& own() const { return frame_->own(); }
+    [[nodiscard]] std::size_t bytes() const { return tiles_.bytes() + frames_.bytes(); }
+
+    [[nodiscard]] Layer<double> layer(int step) {
+        return {tiles_.data() + index(step) * tile_, pitch_,
+                frames_.data() + index(step) * frame_->size()};
+    }
+    [[nodiscard]] Layer<const double> layer(int step) const {
+        return {tiles_.data() + index(step) * tile_, pitch_,
+                frames_.data() + index(step) * frame_->size()};
+    }
+
+    /// Fill the frames of all steps from the neighbours, once after each `begin` (collective).
+    void fill_frames();
+
+    /// The tile of a step that it holds, rows one after the other; throws `std::out_of_range`.
+    void copy(int step, double* to) const;
+
+  private:
+    [[nodiscard]] std::size_t index(int step) const {
+        return static_cast<std::size_t>(step - first_);
+    }
+
+    const Frame* frame_;
+    int steps_;
+    int first_ = 0;
+    int last_ = 0;
+    bool framed_ = false;
+    std::ptrdiff_t pitch_;
+    std::size_t tile_;
+    parallel::AlignedArray<double> tiles_;
+    parallel::AlignedArray<double> frames_;
+};
+
+} // namespace uzushio::phasefield

@@ -1,0 +1,74 @@
+"""Sweep the phase field in all schemes on all ranks, and compare with one rank in scheme plain."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+from phasefield_cases import Problem, problem
+
+from uzushio.errors import ModelError
+from uzushio.phasefield import Blocking, schemes
+
+comm = MPI.COMM_WORLD
+SHAPE, STEPS = (37, 43), 17
+TILES = {1: [(1, 1)], 2: [(1, 2), (2, 1)], 4: [(2, 2), (1, 4)], 6: [(3, 2), (1, 6)]}
+#: fblt, bblt, threads, rows, columns and steps of a part, overlap.
+CUTS = [(1, 1, 1, 0, 0, 0, True), (3, 2, 1, 4, 16, 2, False), (5, 5, 2, 7, 9, 5, True)]
+
+
+def results(p: Problem) -> dict[str, Any]:
+    """Everything that a model computes: own parts of fields, and numbers."""
+    phi = p.part(p.phi)
+    keep = p.model.new_trajectory(p.steps)
+    misfit, lam, slope, _ = p.gradient(phi, p.m, keep)
+    direction = p.part(np.random.default_rng(3).standard_normal(SHAPE))
+    mu, bend = p.hessian_product(phi, p.m, direction, 0.3)
+    gauss, gauss_bend = p.hessian_product(phi, p.m, direction, 0.3, whole=False)
+    last = phi.copy()
+    p.model.forward(last, p.m, 0, p.steps)
+    return {
+        "J": misfit,
+        "gradient": lam,
+        "slope": slope,
+        "product": mu,
+        "slope of the product": bend,
+        "Gauss-Newton product": gauss,
+        "slope of that": gauss_bend,
+        "last step": last,
+        "scalar product": p.model.dot(lam, direction),
+    }
+
+
+checked = 0
+kinds = [("zero_flux", "number"), ("periodic", "fields"), ("zero_flux", "field")]
+for boundary, weight in kinds:
+    alone = problem(SHAPE, boundary, weight, STEPS)
+    expected = results(alone)
+    for scheme, tiles, cut in itertools.product(schemes(), TILES[comm.size], CUTS):
+        fblt, bblt, threads, rows, columns, steps, overlap = cut
+        if scheme == "plain":
+            fblt = bblt = 1
+        if scheme == "diamond":
+            bblt = fblt
+        blocking = Blocking(*tiles, fblt, bblt, scheme, threads, rows, columns, steps, overlap)
+        try:
+            p = problem(SHAPE, boundary, weight, STEPS, blocking, comm)
+        except ModelError as error:
+            assert "too thin" in str(error), error
+            continue
+        for name, value in results(p).items():
+            of = expected[name]
+            same = value == of if np.isscalar(of) else np.array_equal(value, of[p.model.own])
+            if not same:
+                gap = np.max(np.abs(value - (of if np.isscalar(of) else of[p.model.own])))
+                print(f"rank {comm.rank}: {name} differs by {gap} with {blocking} {boundary}")
+                sys.stdout.flush()
+                comm.Abort(1)
+        checked += 1
+
+if comm.rank == 0:
+    print(f"{checked} ways give the same numbers to the last bit")

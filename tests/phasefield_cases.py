@@ -1,0 +1,121 @@
+"""Small problems for the tests of the phase field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from phasefield_reference import Observed, Reference
+
+from uzushio.assimilation.observations import Observations
+from uzushio.phasefield import Blocking, Model, Parameters, Trajectory
+
+Field = Any
+STEPS = 24
+
+
+def smooth(shape: tuple[int, int], seed: int = 1, amplitude: float = 0.3) -> Field:
+    """A square phase with rounded edges, and noise: values around 0 and 1."""
+    rows, cols = shape
+    y, x = np.mgrid[:rows, :cols]
+    away = np.maximum(np.abs(y - rows / 2) / rows, np.abs(x - cols / 2) / cols)
+    noise = np.random.default_rng(seed).standard_normal(shape)
+    return 0.5 * (1 - np.tanh(20 * (away - 0.25))) + amplitude * 0.2 * noise
+
+
+def weights(kind: str, n: int, shape: tuple[int, int], seed: int = 3) -> Any:
+    """A number, a field with holes, or a field with holes for each step."""
+    random = np.random.default_rng(seed)
+    if kind == "number":
+        return 4.0
+    if kind == "field":
+        field = random.uniform(1, 9, shape)
+        field[random.uniform(size=shape) < 0.3] = 0
+        return field
+    fields = random.uniform(1, 9, (n, *shape))
+    fields[random.uniform(size=fields.shape) < 0.3] = 0
+    return fields
+
+
+@dataclass
+class Problem:
+    """A model of the own part, the reference of the whole, and the same observations for both."""
+
+    model: Model
+    reference: Reference
+    observations: Observations
+    phi: Field
+    m: float
+
+    @property
+    def steps(self) -> int:
+        return self.reference.steps
+
+    def part(self, field: Field) -> Field:
+        """This rank's own part, contiguous."""
+        return np.ascontiguousarray(field[..., *self.model.own])
+
+    def gradient(
+        self, phi: Field, m: float, keep: Trajectory | None = None
+    ) -> tuple[float, Field, float, Trajectory]:
+        """J, its gradient, and the trajectory."""
+        model, seen = self.model, self.observations
+        trajectory = model.new_trajectory(self.steps)
+        now = phi.copy()
+        misfit = model.misfit(now, 0, seen)
+        misfit += model.forward(now, m, 0, self.steps, trajectory, seen)
+        lam = np.zeros_like(now)
+        model.forcing(now, self.steps, seen, lam)
+        slope = model.adjoint(lam, m, 0, self.steps, trajectory, seen, keep)
+        return misfit, lam, slope, trajectory
+
+    def misfit(self, phi: Field, m: float) -> float:
+        now = phi.copy()
+        first = self.model.misfit(now, 0, self.observations)
+        return first + self.model.forward(now, m, 0, self.steps, None, self.observations)
+
+    def hessian_product(
+        self, phi: Field, m: float, dphi: Field, dm: float, whole: bool = True
+    ) -> tuple[Field, float]:
+        """The Hessian of J times a direction, or Gauss and Newton's part of it."""
+        model, seen = self.model, self.observations
+        keep = model.new_trajectory(self.steps) if whole else None
+        trajectory = self.gradient(phi, m, keep)[3]
+        tangents = model.new_trajectory(self.steps)
+        moved = dphi.copy()
+        model.tangent(moved, dm, m, 0, self.steps, trajectory, tangents)
+        mu = np.zeros_like(moved)
+        model.weigh(moved, self.steps, seen, mu)
+        slope = model.second_order(mu, dm, m, 0, self.steps, trajectory, tangents, keep, seen)
+        return mu, slope
+
+
+def problem(
+    shape: tuple[int, int] = (20, 29),
+    boundary: Any = "zero_flux",
+    weight: str = "number",
+    steps: int = STEPS,
+    blocking: Blocking | None = None,
+    comm: Any = None,
+    dt: float = 0.15,
+) -> Problem:
+    """Every third step and the ends observed, at another m from another beginning."""
+    from mpi4py import MPI
+
+    parameters = Parameters(dt=dt, spacing=1.0, tau=1.0, epsilon=0.9, boundary=boundary)
+    model = Model(comm or MPI.COMM_SELF, shape, parameters, blocking)
+    seen = sorted({*range(0, steps + 1, 3), steps})
+    plain = Reference(dt, 1.0, 1.0, 0.9, boundary, steps)
+    truth = plain.forward(smooth(shape, seed=7), 0.9)
+    noise = np.random.default_rng(5).standard_normal((len(seen), *shape))
+    values = np.stack([truth[s] for s in seen]) + 0.1 * noise
+    weight_field = weights(weight, len(seen), shape)
+    if isinstance(weight_field, np.ndarray):
+        values[np.broadcast_to(weight_field == 0, values.shape)] = np.nan
+    observed = Observed(seen, values, weight_field)
+    reference = Reference(dt, 1.0, 1.0, 0.9, boundary, steps, observed)
+    part = (..., *model.own)
+    mine = weight_field[part] if isinstance(weight_field, np.ndarray) else weight_field
+    observations = Observations(seen, values[part], mine)
+    return Problem(model, reference, observations, smooth(shape), 0.7)
