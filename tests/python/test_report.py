@@ -203,11 +203,42 @@ def test_files_that_are_gone_are_left_out(run: Path) -> None:
     assert "mean.csv" not in page.text
 
 
+def test_a_run_that_was_killed_has_a_page_of_what_is_there(run: Path) -> None:
+    for summary in (run / "summary.json", run / "pipeline/summary.json"):
+        summary.unlink()
+    (run / ".uzushio-run").write_text("{}")
+    (run / "case.yaml").write_text("solver: channel\ntitle: Flow <over> a & b\n")
+    checkpoint = run / "checkpoints/00000100"
+    checkpoint.mkdir()
+    (checkpoint / "manifest.json").write_text('{"step": 100, "time": 2.5}')
+    page = Page(write_report([run]))
+    for piece in (
+        f"The run in {run} did not end: it was killed",
+        f"The pipeline in {run}/pipeline did not end",
+        "Flow <over> a & b",
+        "Solver channel with a checkpoint of step 100, t = 2.5.",
+        "eddies, step 90",
+        "mean.csv",
+        "wall.zarr",
+        "5 GB",
+    ):
+        assert piece in page.text, piece
+    assert len(page.sources("img")) == 4 + 1 + 1 and len(page.sources("source")) == 1
+    assert "None" not in page.text
+    # A reader job's folder is known by its mark, another's is not ours.
+    with pytest.raises(OutputError, match="nothing of a run that was cut off"):
+        write_report([run / "pipeline/pictures"])
+    job = run.parent / "rendered"
+    (run / "pipeline").rename(job)
+    (job / ".uzushio-render").write_text("{}")
+    assert len(Page(write_report([job])).sources("img")) == 4 + 1
+
+
 @pytest.mark.parametrize(
     ("break_it", "sentence"),
     [
         (lambda run: (run / "summary.json").write_text('{"solver": '), "is not JSON .*cut off"),
-        (lambda run: (run.parent / "empty").mkdir(), "holds no summary.json: name the folder"),
+        (lambda run: (run.parent / "empty").mkdir(), "holds no summary.json, and nothing of a run"),
         (lambda run: None, "is not a folder"),
     ],
 )

@@ -16,7 +16,8 @@ from uzushio.collective import system_sentence
 from uzushio.errors import OutputError
 from uzushio.report import elements as e
 from uzushio.report import words
-from uzushio.report.collect import Action, Collected, Run, collect
+from uzushio.report.collect import collect
+from uzushio.report.results import Action, Collected, Run
 
 #: Pictures of a view that are shown.
 _STRIP = 4
@@ -56,7 +57,8 @@ def write_report(
         The path of the page.
 
     Raises:
-        OutputError: a folder holds no summary, a file cannot be read, the page not be written.
+        OutputError: a folder holds nothing of a run, a file cannot be read, the page not be
+            written.
     """
     found = collect(folders)
     path = out or folders[0] / "report.html"
@@ -113,12 +115,18 @@ def _subtitle(found: Collected) -> str:
     said = []
     for run in found.solvers:
         told = run.summary
-        ranks = told.get("ranks")
-        said.append(
-            f"Solver {told.get('solver')} on {ranks} {'rank' if ranks == 1 else 'ranks'}, to step "
-            f"{words.value('', told.get('step'))}, t = {words.value('', told.get('time'))}."
-        )
+        ranks, step = told.get("ranks"), words.value("", told.get("step"))
+        time = words.value("", told.get("time"))
+        if run.ended:
+            where = f"on {ranks} {'rank' if ranks == 1 else 'ranks'}, to step {step}, t = {time}"
+        elif told.get("step") is not None:
+            where = f"with a checkpoint of step {step}, t = {time}"
+        else:
+            where = "without a checkpoint"
+        said.append(f"Solver {told.get('solver')} {where}.")
     for run in found.pipelines:
+        if not run.ended:
+            continue
         ranks, contact = run.summary.get("ranks", 1), run.summary.get("contact")
         where = f"read {contact}" if contact else "ran inside the solver's steps"
         said.append(
@@ -130,7 +138,13 @@ def _subtitle(found: Collected) -> str:
 
 def _warnings(found: Collected) -> list[str]:
     """What a reader must not miss."""
-    said = []
+    said = [
+        f"The {kind} in {run.folder} did not end: it was killed, had no space for its summary, or "
+        "is still at work. The page shows what is there of it."
+        for kind, runs in (("run", found.solvers), ("pipeline", found.pipelines))
+        for run in runs
+        if not run.ended
+    ]
     for run in found.solvers:
         published = run.summary.get("published") or {}
         if published.get("failed"):
@@ -160,7 +174,8 @@ def _key_figures(found: Collected) -> list[tuple[str, str]]:
         pictures = sum(len(one.images) for one in run.actions if one.is_picture)
         if pictures:
             tiles.append(("pictures", words.number(pictures)))
-        tiles.append(("steps seen", words.value("", told.get("steps"))))
+        if run.ended:
+            tiles.append(("steps seen", words.value("", told.get("steps"))))
         if told.get("dropped"):
             tiles.append(("steps missed", words.value("", told["dropped"])))
         if told.get("bytes_read"):
@@ -261,6 +276,8 @@ def _wait_note(summary: Mapping[str, Any], told: Mapping[str, Any]) -> str:
 
 
 def _timings(run: Run) -> str:
+    if not run.ended:
+        return ""
     told = run.summary
     stages = {name: float(value) for name, value in (told.get("seconds") or {}).items()}
     rows = [

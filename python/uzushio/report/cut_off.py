@@ -1,0 +1,67 @@
+"""Runs and jobs without a summary: killed, without space for it, or still at work."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from uzushio import run_folder
+from uzushio.checkpoint.folder import FOLDER as CHECKPOINTS
+from uzushio.checkpoint.manifest import NAME as MANIFEST
+from uzushio.report.results import IMAGES, MOVIES, Action, Run, figures_in
+
+#: What the folder of a reader job has.
+_JOB = ".uzushio-render"
+_PICTURE = re.compile(r"(.+?)[_-]?\d+")
+_PAGE = re.compile(r".*\.html")
+
+
+def cut_off(folder: Path) -> Run | None:
+    """What is known from the files of a folder without a summary; None if no run's."""
+    if (folder / run_folder.MARK).is_file():
+        return Run(folder, _solver(folder), ended=False, figures=figures_in(folder))
+    inside = (
+        folder.name.startswith(run_folder.PIPELINE) and (folder.parent / run_folder.MARK).is_file()
+    )
+    if not inside and not (folder / _JOB).is_file():
+        return None
+    return Run(folder, {}, ended=False, actions=_actions(folder))
+
+
+def _solver(folder: Path) -> dict[str, Any]:
+    """What the case and the newest checkpoint tell."""
+    told: dict[str, Any] = {"solver": "", "title": "", "step": None, "time": None}
+    try:
+        case = yaml.safe_load((folder / run_folder.CASE).read_text(encoding="utf-8"))
+        told |= {"solver": str(case["solver"]), "title": str(case.get("title", ""))}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, yaml.YAMLError):
+        pass
+    for manifest in sorted((folder / CHECKPOINTS).glob(f"*/{MANIFEST}"), reverse=True):
+        try:
+            found = json.loads(manifest.read_text(encoding="utf-8"))
+            return told | {"step": int(found["step"]), "time": float(found["time"])}
+        except (OSError, ValueError, LookupError, TypeError):
+            continue
+    return told
+
+
+def _actions(folder: Path) -> list[Action]:
+    """The files there are, together where their names say so."""
+    actions: dict[str, Action] = {}
+    paths = [one for one in folder.iterdir() if one.name != "pictures"]
+    if (folder / "pictures").is_dir():
+        paths += (folder / "pictures").iterdir()
+    for path in sorted(paths):
+        if path.name.startswith(".") or _PAGE.fullmatch(path.name):
+            continue
+        numbered = _PICTURE.fullmatch(path.stem) if path.suffix in IMAGES else None
+        name = numbered[1] if numbered else path.stem
+        action = actions.setdefault(name, Action(name, {}))
+        if numbered or path.suffix in MOVIES:
+            action.told = {"view": name}
+        action.add(path)
+    return list(actions.values())
