@@ -58,6 +58,8 @@ class InsidePipeline:
             self._pipeline.prepare(Stream.of_layouts(fields, solver.attributes()))
         except PipelineError as error:
             raise CaseError(str(error)) from error
+        if began:  # perhaps not for the first time from this checkpoint
+            self._pipeline.forget(began)
         self.stopped: str | None = None  #: an action that is to stop the run failed; a sentence
         self._began = 0.0
         self._closed = False

@@ -21,6 +21,7 @@ from uzushio.pipeline.action_table import action_class
 from uzushio.pipeline.context import Context, Setup, Timings
 from uzushio.pipeline.drawing import Drawing
 from uzushio.pipeline.graph import Graph
+from uzushio.pipeline.lines import cut_after
 from uzushio.pipeline.model import ActionItem, Loaded
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.reductions import Reduced
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 #: Layouts of needs that are remembered; there are few sets of actions that run together.
 _LAYOUTS = 64
+#: Files that get lines step by step.
+_GROWING = (".csv", ".jsonl", ".json", ".txt")
 _NUMBERS = re.compile(r"\d+")
 
 
@@ -194,6 +197,18 @@ class Pipeline:
         self._graph = graph
         self._layouts.clear()
 
+    def forget(self, step: int) -> None:
+        """Take lines of steps after this one out of the actions' files: they are made anew.
+
+        Raises:
+            OutputError: on all ranks, a file cannot be written.
+        """
+        with collective(self._comm):
+            for job in self._jobs if self._comm.rank == 0 else ():
+                for name in job.action.files():
+                    if Path(name).suffix in _GROWING:
+                        cut_after(self._setup.folder / name, step)
+
     def fields(self) -> set[str]:
         """The stream's own fields that are looked at, once it is prepared."""
         assert self._graph is not None
@@ -242,7 +257,7 @@ class Pipeline:
         """
         began = time.perf_counter()
         due = [job for job in self._jobs if job.clock.due(step.index, step.time)]
-        self._look(step)
+        self.look(step)
         self._saw(step.index, step.time)
         if not due:
             return False
@@ -273,8 +288,12 @@ class Pipeline:
         self.counts.used += bool(fired)
         return bool(fired)
 
-    def _look(self, step: Step) -> None:
-        """See whether the stream has what it had."""
+    def look(self, step: Step) -> None:
+        """See whether the stream has what it had, and prepare for it if not.
+
+        Raises:
+            PipelineError: names in the file that the stream does not have.
+        """
         digest = hashlib.sha256()
         for mesh in step.meshes.values():
             digest.update(repr((mesh.name, mesh.kind, mesh.vertices, mesh.origin)).encode())

@@ -92,8 +92,8 @@ def render(options: RenderOptions, ranks: int | None, debug: bool) -> int:
     return guarded(comm, work, debug)
 
 
-def claim(folder: Path, overwrite: bool) -> None:
-    """Make a folder this job's (rank 0).
+def check(folder: Path, overwrite: bool) -> list[str]:
+    """See whether a folder may be this job's (rank 0); returns what an earlier job left there.
 
     Raises:
         OutputError: it holds results already, or files of others.
@@ -111,7 +111,16 @@ def claim(folder: Path, overwrite: bool) -> None:
             f"{folder} holds the results of another reader job; choose another folder with --out, "
             "or say --overwrite to remove them."
         )
-    for name in found:
+    return found
+
+
+def claim(folder: Path, overwrite: bool) -> None:
+    """Make a folder this job's, and remove what an earlier one left there (rank 0).
+
+    Raises:
+        OutputError: it holds results already, or files of others.
+    """
+    for name in check(folder, overwrite):
         path = folder / name
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -129,7 +138,8 @@ class _Job:
         self._loaded = load(options.pipeline)
         with collective(comm):
             if comm.rank == 0:
-                claim(options.out, options.overwrite)
+                check(options.out, options.overwrite)
+        self._claimed = False
         self._stop = Stop()
         self._began = self._said = self._heard = time.monotonic()
         self._sequence: int | None = None
@@ -170,8 +180,7 @@ class _Job:
                 except PipelineError as failure:  # an action that is to stop all
                     error = error or failure
             pipeline.close()
-            ending = self._ending(error, received)
-            self._summarise(pipeline, ending)
+            whole = self._summarise(pipeline, self._ending(error, received))
         if not isinstance(error, StagingError):
             reader.detach()
         if error is not None:
@@ -183,7 +192,7 @@ class _Job:
             raise type(error)(f"{str(error).rstrip('.')}. {advice}, in {options.out}.") from error
         if received:
             return 128 + received
-        return 1 if self._comm.allreduce(pipeline.failures) else 0
+        return 1 if self._comm.allreduce(pipeline.failures) or not whole else 0
 
     def _follow(self, reader: Reader, pipeline: Pipeline) -> int:
         """Work until the stream ends, or a signal; returns the signal."""
@@ -194,6 +203,9 @@ class _Job:
             self._waited += time.monotonic() - began
             if step is not None:
                 self._count(step.sequence)
+                if not self._claimed:  # now that there is something to put there
+                    pipeline.look(step)
+                    self._claim()
                 pipeline.step(step, reader.release)
                 reader.release()
                 self._heard = time.monotonic()
@@ -211,6 +223,13 @@ class _Job:
                     "--limit, or stopped."
                 )
             self._progress(pipeline)
+
+    def _claim(self) -> None:
+        """Make the folder of the results this job's."""
+        with collective(self._comm):
+            if self._comm.rank == 0:
+                claim(self._options.out, self._options.overwrite)
+        self._claimed = True
 
     def _count(self, sequence: int) -> None:
         """Count the steps between this one and the one before, which this job never got."""
@@ -248,8 +267,42 @@ class _Job:
             return f"stopped by {signal.Signals(received).name}"
         return "the stream ended"
 
-    def _summarise(self, pipeline: Pipeline, ending: str) -> None:
-        """Write the summary, with the timings of the slowest rank in each stage."""
+    def _summarise(self, pipeline: Pipeline, ending: str) -> bool:
+        """Write the summary, with the timings of the slowest rank in each stage; whether it is."""
+        failure, earlier = "", False
+        try:
+            if not self._claimed:
+                with collective(self._comm):
+                    found = self._comm.rank == 0 and check(self._options.out, True) not in (
+                        [],
+                        [MARK],
+                    )
+                earlier = self._comm.bcast(found)
+            if not self._claimed and not earlier:
+                self._claim()
+            if not earlier:
+                self._write_summary(pipeline, ending)
+        except OutputError as error:
+            failure = str(error)
+        state = self._state(pipeline) if pipeline.counts.steps else "no step was seen"
+        self._say(f"{ending[0].upper()}{ending[1:]}: {state}.")
+        if earlier:
+            self._say(f"What an earlier job left in {self._options.out} is as it was.")
+            return True
+        if failure:
+            self._warn(
+                f"The job's summary could not be written: {failure} What was made before is in "
+                f"{self._options.out}, and 'uzushio report {self._options.out}' makes a page of it."
+            )
+            return False
+        if pipeline.failures:
+            failures = f"Actions failed {pipeline.failures} times"
+            self._warn(f"{failures}; see {self._options.out / SUMMARY}.")
+        self._say(f"Wrote {self._options.out / SUMMARY} and what it names.")
+        return True
+
+    def _write_summary(self, pipeline: Pipeline, ending: str) -> None:
+        """Raises `OutputError` on all ranks if it cannot be written."""
         summary: dict[str, Any] = pipeline.summary()
         ranks = self._comm.gather((summary["seconds"], summary["bytes_read"]))
         with collective(self._comm):
@@ -271,12 +324,6 @@ class _Job:
                 "bytes_read": sum(read for _, read in ranks),
             }
             run_folder.write_summary(self._options.out, summary)
-        state = self._state(pipeline) if pipeline.counts.steps else "no step was seen"
-        self._say(f"{ending[0].upper()}{ending[1:]}: {state}.")
-        failures = pipeline.failures
-        if failures:
-            self._warn(f"Actions failed {failures} times; see {self._options.out / SUMMARY}.")
-        self._say(f"Wrote {self._options.out / SUMMARY} and what it names.")
 
     def _say(self, text: str) -> None:
         if self._comm.rank == 0 and not self._options.quiet:
