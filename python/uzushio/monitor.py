@@ -59,10 +59,11 @@ class Monitor:
     Args:
         seconds: time between two lines when the output is not a terminal.
         speaks: whether this rank prints at all.
+        unit: what a step of the run is called.
     """
 
-    def __init__(self, seconds: float, speaks: bool) -> None:
-        self._speaks = speaks
+    def __init__(self, seconds: float, speaks: bool, unit: str = "step") -> None:
+        self._speaks, self._unit = speaks, unit
         self._columns = _terminal_columns() if speaks else 0
         self._period = REFRESH if self._columns else seconds
         self._last = -math.inf
@@ -101,13 +102,13 @@ class Monitor:
         return self._speaks and time.monotonic() - self._last >= self._period
 
     def show(
-        self, step: int, moment: float, fraction: float, readings: Mapping[str, Reading]
+        self, step: int, moment: float | None, fraction: float, readings: Mapping[str, Reading]
     ) -> None:
         """Show the state of the run.
 
         Args:
             step: index of the step just done.
-            moment: its time, in the solver's unit.
+            moment: its time, in the solver's unit; None where there is no such thing.
             fraction: share of the run that is done, 0 to 1.
             readings: the solver's figures.
         """
@@ -133,16 +134,16 @@ class Monitor:
             tell(text)
 
     def _line(
-        self, step: int, moment: float, fraction: float, readings: Mapping[str, Reading]
+        self, step: int, moment: float | None, fraction: float, readings: Mapping[str, Reading]
     ) -> str:
-        parts = [f"step {step}", f"t {moment:.5g}"]
+        parts = [f"{self._unit} {step}", *([] if moment is None else [f"t {moment:.5g}"])]
         for name, reading in readings.items():
             unit = f" {reading.unit}" if reading.unit else ""
             parts.append(f"{name} {format(reading.value, reading.format)}{unit}")
         first_step, first_time = self._marks[0]
         if step > first_step:
             pace = (self._last - first_time) / (step - first_step)
-            parts.append(f"{pace:.3g} s/step")
+            parts.append(f"{pace:.3g} s/{self._unit}")
             left = self._time_left(fraction)
             if left is not None:
                 parts.append(f"{left} left")

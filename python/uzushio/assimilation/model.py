@@ -7,7 +7,9 @@ name it in `uzushio.registry`.
 A model has a state, which is a field of real numbers on a grid that the ranks share, and a few real
 parameters that do not change with time. Step s leads from state s to state s + 1. All methods that
 take states are *collective*; arrays are this rank's own part, float64 and C-contiguous. Results
-that are numbers are the same on all ranks, and the same to the bit on any number of ranks.
+that are numbers are the same on all ranks, and the same to the bit on any number of ranks; sums
+over points come in doubled precision (`sums.Doubled`), so that those of parts of a run can be added
+and rounded once.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
+
+from uzushio.assimilation.sums import Doubled
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -32,6 +36,9 @@ class Trajectory(Protocol):
     @property
     def bytes(self) -> int:
         """Memory that it takes on this rank."""
+
+    def append(self, state: np.ndarray) -> None:
+        """Put a state (this rank's own part) behind the last one that it holds."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,7 @@ class Model(ABC):
     """A model on the ranks of one communicator.
 
     Attributes:
+        comm: its ranks.
         shape: of a state, over all ranks: (rows, columns).
         own: this rank's part of it.
     """
@@ -70,6 +78,7 @@ class Model(ABC):
     state: ClassVar[Quantity]
     parameters: ClassVar[Sequence[Quantity]]
 
+    comm: MPI.Comm
     shape: tuple[int, int]
     own: tuple[slice, slice]
 
@@ -116,7 +125,7 @@ class Model(ABC):
         last: int,
         trajectory: Trajectory | None = None,
         observations: Observations | None = None,
-    ) -> float:
+    ) -> Doubled:
         """Advance `state` from step `first` to `last`, in place.
 
         Args:
@@ -132,7 +141,7 @@ class Model(ABC):
         """
 
     @abstractmethod
-    def misfit(self, state: np.ndarray, step: int, observations: Observations) -> float:
+    def misfit(self, state: np.ndarray, step: int, observations: Observations) -> Doubled:
         """The misfit at one step; 0 if it was not observed."""
 
     @abstractmethod
@@ -151,7 +160,7 @@ class Model(ABC):
         trajectory: Trajectory,
         observations: Observations | None = None,
         keep: Trajectory | None = None,
-    ) -> np.ndarray:
+    ) -> Sequence[Doubled]:
         """Take the derivative with respect to state `last` back to state `first`, in place.
 
         Args:
@@ -164,7 +173,7 @@ class Model(ABC):
             keep: keeps what `second_order` needs of the adjoint.
 
         Returns:
-            The part of these steps in the derivative with respect to the parameters.
+            The part of these steps in the derivative with respect to each parameter.
         """
 
     @abstractmethod
@@ -208,7 +217,7 @@ class Model(ABC):
         tangents: Trajectory,
         adjoints: Trajectory | None,
         observations: Observations | None = None,
-    ) -> np.ndarray:
+    ) -> Sequence[Doubled]:
         """Take the derivative of the adjoint along a perturbation from `last` back to `first`.
 
         Args:
@@ -225,7 +234,7 @@ class Model(ABC):
             observations: as in `adjoint`.
 
         Returns:
-            The part of these steps in the derivative of the parameters' gradient.
+            The part of these steps in the derivative of each parameter's gradient.
         """
 
     def counters(self) -> Mapping[str, Any]:

@@ -1,0 +1,170 @@
+"""Products of the Hessian of J with vectors, by the second-order adjoint (Ito et al. 2016).
+
+A product is one sweep forward with the tangent-linear model, and one backward with the derivative
+of the adjoint. Where all states fit into the budget three times (states, tangents, adjoints), the
+first and the last are computed once for all products at a point; else windows of them are computed
+again for each product, by a schedule as for the gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from uzushio.assimilation import sums
+from uzushio.assimilation.model import Guess, Model
+from uzushio.assimilation.observations import Observations
+from uzushio.assimilation.schedule import Action, Do, Plan, plan
+from uzushio.assimilation.sweeps import Counts
+
+
+def plan_of(steps: int, states: int, exact: bool = True) -> Plan:
+    """The schedule of a product where so many states, tangents and adjoints fit into memory."""
+    each = 3 if exact else 2
+    return plan(steps, max(states, each), 2, each)
+
+
+class Hessian:
+    """J's second derivatives at one point.
+
+    All methods are collective.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        observations: Observations,
+        guess: Guess,
+        precisions: tuple[float, np.ndarray],
+        plan: Plan,
+        counts: Counts,
+        exact: bool = True,
+    ) -> None:
+        """Take the memory.
+
+        Args:
+            model: of which J is.
+            observations: of which J is.
+            guess: the point.
+            precisions: second derivatives of the background, of the state and the parameters.
+            plan: what of states, tangents and adjoints is kept, from `plan_of`.
+            counts: are counted on.
+            exact: False for Gauss and Newton's part, which is never indefinite.
+        """
+        self._model, self._observations, self._plan = model, observations, plan
+        self._state, self._parameters = guess.state, guess.parameters
+        self._precisions, self._exact, self._counts = precisions, exact, counts
+        state, steps = guess.state, plan.steps
+        window = self._plan.window
+        self._states = self._model.trajectory(window)
+        self._tangents = self._model.trajectory(window)
+        self._adjoints = self._model.trajectory(window) if exact else None
+        self._slots = [
+            (np.empty_like(state), np.empty_like(state)) for _ in range(self._plan.snapshots)
+        ]
+        self._whole = window == steps
+        self._ready = False
+
+    @property
+    def bytes(self) -> int:
+        """Memory that it takes on this rank."""
+        windows = [self._states, self._tangents, *filter(None, [self._adjoints])]
+        slots = sum(one.nbytes + other.nbytes for one, other in self._slots)
+        return sum(one.bytes for one in windows) + slots
+
+    def product(
+        self, of_state: np.ndarray, of_parameters: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The Hessian times a vector of a perturbed state and perturbed parameters."""
+        self._direction = of_parameters
+        self._now, self._tangent = self._state.copy(), of_state.copy()
+        first, actions = True, self._plan.actions()
+        lam, mu = np.zeros_like(of_state), np.zeros_like(of_state)
+        totals = [(0.0, 0.0)] * len(of_parameters)
+        for action in actions:
+            if action.what is Do.REVERSE:
+                if first:
+                    self._force(lam, mu)
+                    first = False
+                parts = self._reverse(action, lam, mu)
+                totals = [sums.add(a, b) for a, b in zip(totals, parts, strict=True)]
+            else:
+                self._act(action, of_state, first)
+        self._counts.hessian_products += 1
+        precision, precisions = self._precisions
+        mu += precision * of_state
+        slopes = np.array([sums.rounded(total) for total in totals])
+        return mu, slopes + precisions * of_parameters
+
+    def _force(self, lam: np.ndarray, mu: np.ndarray) -> None:
+        """Begin both adjoints at the end of the run."""
+        last, seen = self._plan.steps, self._observations
+        if self._exact and not (self._whole and self._ready):
+            self._model.forcing(self._now, last, seen, lam)
+        self._model.weigh(self._tangent, last, seen, mu)
+
+    def _act(self, action: Action, of_state: np.ndarray, first: bool) -> None:
+        """Advance, keep or take back the state and its tangent."""
+        if action.what is Do.STORE:
+            state, tangent = self._slots[action.slot - 1]
+            state[...], tangent[...] = self._now, self._tangent
+        elif action.what is Do.RESTORE:
+            start = self._slots[action.slot - 1] if action.slot else (self._state, of_state)
+            self._now[...], self._tangent[...] = start
+        elif action.what is Do.ADVANCE:
+            at, window = action.first, self._plan.window
+            while at < action.last:
+                to = min(at + window, action.last)
+                self._steps(at, to)
+                at = to
+        else:
+            last = action.last if first else action.last - 1
+            self._steps(action.first, last)
+            if not first:
+                self._states.append(self._now)
+                self._tangents.append(self._tangent)
+
+    def _steps(self, first: int, last: int) -> None:
+        """Advance the state and its tangent, and keep both in the windows."""
+        if not (self._whole and self._ready):
+            self._model.forward(self._now, self._parameters, first, last, self._states)
+            self._counts.forward_steps += last - first
+        self._model.tangent(
+            self._tangent,
+            self._direction,
+            self._parameters,
+            first,
+            last,
+            self._states,
+            self._tangents,
+        )
+        self._counts.tangent_steps += last - first
+
+    def _reverse(self, window: Action, lam: np.ndarray, mu: np.ndarray) -> Sequence[sums.Doubled]:
+        """Take both adjoints back through a window."""
+        first, last = window.first, window.last
+        if self._adjoints is not None and not (self._whole and self._ready):
+            self._model.adjoint(
+                lam,
+                self._parameters,
+                first,
+                last,
+                self._states,
+                self._observations,
+                self._adjoints,
+            )
+            self._counts.backward_steps += last - first
+        self._ready = True
+        self._counts.second_order_steps += last - first
+        return self._model.second_order(
+            mu,
+            self._direction,
+            self._parameters,
+            first,
+            last,
+            self._states,
+            self._tangents,
+            self._adjoints,
+            self._observations,
+        )

@@ -1,0 +1,214 @@
+"""Observations in a Zarr store, which a twin writes and anybody else may.
+
+observations.zarr/
+    time        (n,)           in the model's unit, increasing, each at one of its steps
+    values      (n, y, x)      NaN counts as not seen
+    mask        (n, y, x) or (y, x), optional: true (or not 0) where a value was seen
+    sigma       standard deviation of a value: an attribute of the store, or an array of shape
+                (), (y, x), (n,) or (n, y, x)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uzushio.assimilation.model import Model
+from uzushio.assimilation.observations import Observations
+from uzushio.collective import collective
+from uzushio.errors import CaseError
+from uzushio.extracts.frame import Frame, Variable
+from uzushio.extracts.spread import Spread
+from uzushio.extracts.zarr_series import ZarrSeries
+from uzushio.staging.box import Box
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+#: Share of a step by which a time may miss it.
+_CLOSE = 1e-6
+
+
+def write(path: Path, model: Model, observations: Observations) -> None:
+    """Write observations of one sigma (collective over the model's ranks).
+
+    Raises:
+        OutputError: on all ranks, if the store cannot be written.
+    """
+    sigma = 1.0 / np.sqrt(observations.weight)
+    name = model.state.name
+    notes = {"description": f"observed {model.state.description or name}", "unit": model.state.unit}
+    frame = frame_of(
+        model,
+        {"values": Variable("values", np.dtype(np.float64), attributes=notes)},
+        {"sigma": float(sigma), "observed": name},
+    )
+    series, spread = ZarrSeries(path, frame), spread_of(model)
+    for step, values in zip(observations.steps, observations.values, strict=True):
+        series.append(step, step * model.step_length(), spread, {"values": [values[np.newaxis]]})
+
+
+def frame_of(
+    model: Model, variables: dict[str, Variable], attributes: dict[str, Any], once: bool = False
+) -> Frame:
+    """The points of a model's grid, for a store of it."""
+    rows, columns = model.coordinates()
+    return Frame(
+        count=(1, len(rows), len(columns)),
+        variables=variables,
+        lines=(np.zeros(1), rows, columns),
+        dropped=(0,),
+        attributes=attributes,
+        once=once,
+    )
+
+
+def spread_of(model: Model) -> Spread:
+    """Which part of the grid each rank has (collective)."""
+    rows, columns = model.own
+    start = (0, rows.start, columns.start)
+    return Spread(
+        model.comm, [Box(start, (1, rows.stop - rows.start, columns.stop - columns.start))]
+    )
+
+
+def read(path: Path, model: Model, steps: int, comm: MPI.Comm) -> Observations:
+    """Read this rank's part of observations (collective over `comm`).
+
+    Args:
+        path: of the store.
+        model: whose grid and steps they are at.
+        steps: of the run.
+        comm: all ranks that read.
+
+    Raises:
+        CaseError: on all ranks: there is no store, or it does not fit the run, with what is wrong.
+    """
+    found: Observations | None = None
+    with collective(comm):
+        found = _Store(path, model).observations(steps)
+    assert found is not None
+    return found
+
+
+class _Store:
+    """A store that is being read, and what its messages begin with."""
+
+    def __init__(self, path: Path, model: Model) -> None:
+        import zarr
+
+        self._path, self._model = path, model
+        if not path.exists():
+            raise CaseError(f"observations.store: there is no {path}; name a Zarr store.")
+        try:
+            self._group: Any = zarr.open_group(path, mode="r")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise CaseError(
+                f"observations.store: {path} cannot be opened as a Zarr group ({error}); name a "
+                "store with arrays time and values."
+            ) from error
+
+    def observations(self, steps: int) -> Observations:
+        times = self._array("time").reshape(-1)
+        found = self._steps(times, steps)
+        shape = (len(found), *self._model.shape)
+        values = self._checked("values", [shape])
+        rows, columns = self._model.own
+        own = np.empty((len(found), rows.stop - rows.start, columns.stop - columns.start))
+        for index in range(len(found)):
+            own[index] = values[index, rows, columns]
+        return Observations(found, *self._weighed(own, shape))
+
+    def _steps(self, times: np.ndarray, steps: int) -> list[int]:
+        """The step of each time."""
+        dt = self._model.step_length()
+        if not times.size:
+            raise self._wrong("time is empty; give at least one time")
+        if not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
+            raise self._wrong("time must increase and be finite")
+        nearest = np.rint(times / dt)
+        outside = (nearest < 0) | (nearest > steps)
+        if outside.any():
+            raise self._wrong(
+                f"{int(outside.sum())} of {len(times)} times lie outside the run, the first at "
+                f"{times[outside][0]:g}; it goes from 0 to {steps * dt:g} ({steps} steps of {dt:g})"
+            )
+        between = np.abs(times / dt - nearest) > _CLOSE * np.maximum(1.0, nearest)
+        if between.any():
+            raise self._wrong(
+                f"time {times[between][0]:g} lies between two steps of {dt:g}; move it to the "
+                f"nearest one, {nearest[between][0] * dt:g}, or choose another time.dt"
+            )
+        if (np.diff(nearest) == 0).any():
+            raise self._wrong(f"two times are at one step of {dt:g}; keep one of them")
+        return [int(step) for step in nearest]
+
+    def _weighed(
+        self, values: np.ndarray, shape: tuple[int, ...]
+    ) -> tuple[np.ndarray, float | np.ndarray]:
+        """Values without those that were not seen, and the weight of each."""
+        rows, columns = self._model.own
+        sigma = self._sigma(shape)
+        seen = np.isfinite(values)
+        if np.isinf(values).any():
+            raise self._wrong("values holds infinite numbers; use NaN or the mask where none is")
+        if "mask" in self._group:
+            mask = self._checked("mask", [shape, shape[1:]])
+            part = mask[..., rows, columns] if mask.ndim == 2 else mask[:, rows, columns]
+            seen &= np.asarray(part).astype(bool)
+        wide = np.broadcast_to(sigma, values.shape)
+        bad = seen & ~(np.isfinite(wide) & (wide > 0.0))
+        if bad.any():
+            raise self._wrong(
+                f"sigma is {wide[bad][0]:g} where a value was seen; it must be above 0"
+            )
+        if seen.all() and sigma.ndim == 0:
+            return values, float(1.0 / sigma**2)
+        values[~seen] = 0.0
+        weight = np.zeros(values.shape)
+        np.divide(1.0, wide**2, out=weight, where=seen)
+        if (weight == weight[0]).all():
+            return values, weight[0].copy()
+        return values, weight
+
+    def _sigma(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Sigma on this rank's part; its shape can be broadcast to that of the values there."""
+        if "sigma" not in self._group:
+            if "sigma" not in self._group.attrs:
+                raise self._wrong(
+                    "there is no sigma; give it as an attribute of the store or as an array"
+                )
+            try:
+                return np.asarray(float(self._group.attrs["sigma"]))
+            except (TypeError, ValueError):
+                raise self._wrong("the attribute sigma is not a number") from None
+        rows, columns = self._model.own
+        found = self._checked("sigma", [(), shape[1:], shape[:1], shape])
+        if found.ndim == 0:
+            return np.asarray(found[()], dtype=np.float64)
+        if found.ndim == 1:
+            return np.asarray(found[:], dtype=np.float64)[:, np.newaxis, np.newaxis]
+        part = found[rows, columns] if found.ndim == 2 else found[:, rows, columns]
+        return np.asarray(part, dtype=np.float64)
+
+    def _array(self, name: str) -> np.ndarray:
+        return np.asarray(self._stored(name)[...], dtype=np.float64)
+
+    def _stored(self, name: str) -> Any:
+        if name not in self._group:
+            there = ", ".join(sorted(self._group.array_keys())) or "none"
+            raise self._wrong(f"there is no array {name} (arrays there: {there})")
+        return self._group[name]
+
+    def _checked(self, name: str, shapes: Sequence[tuple[int, ...]]) -> Any:
+        array = self._stored(name)
+        if tuple(array.shape) not in shapes:
+            allowed = " or ".join(map(str, shapes))
+            raise self._wrong(f"{name} has shape {tuple(array.shape)}, must have {allowed}")
+        return array
+
+    def _wrong(self, what: str) -> CaseError:
+        return CaseError(f"observations.store: {self._path}: {what}.")

@@ -1,0 +1,131 @@
+"""Forward, adjoint and Hessian sweeps over all steps of a run, within a budget of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from uzushio.assimilation import sums
+from uzushio.assimilation.model import Model
+from uzushio.assimilation.observations import Observations
+from uzushio.assimilation.schedule import Action, Do, Plan
+
+
+@dataclass
+class Counts:
+    """Steps and sweeps so far, of this group of ranks."""
+
+    forward_steps: int = 0
+    backward_steps: int = 0
+    tangent_steps: int = 0
+    second_order_steps: int = 0
+    forward_runs: int = 0
+    backward_runs: int = 0
+    hessian_products: int = 0
+
+
+class Sweeps:
+    """A model's run from given controls, and the derivatives of its misfit.
+
+    All methods are collective over the model's ranks. The gradient is the same to the bit whatever
+    the plan keeps and computes again.
+    """
+
+    def __init__(self, model: Model, observations: Observations, plan: Plan) -> None:
+        """Take the memory that the plan needs.
+
+        Args:
+            model: to run.
+            observations: to compare it with.
+            plan: of what is kept.
+        """
+        self.model, self.observations, self.plan = model, observations, plan
+        rows, columns = (part.stop - part.start for part in model.own)
+        self._shape = (rows, columns)
+        self._window = model.trajectory(plan.window)
+        self._snapshots = [np.empty(self._shape) for _ in range(plan.snapshots)]
+        self._initial = np.empty(self._shape)
+        self._now = np.empty(self._shape)
+        self._actions: Iterator[Action] | None = None
+        self._pending = Action(Do.REVERSE, 0)
+        self.counts = Counts()
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the window and the snapshots on this rank."""
+        return self._window.bytes + sum(one.nbytes for one in self._snapshots)
+
+    def release(self) -> None:
+        """Give the memory back; only `counts` and `plan` are of use afterwards."""
+        del self._window
+        self._snapshots.clear()
+
+    def forward(self, state: np.ndarray, parameters: np.ndarray) -> float:
+        """Run the model; returns the misfit to all observations."""
+        model = self.model
+        self._initial[...] = state
+        self._now[...] = state
+        misfit = model.misfit(self._now, 0, self.observations)
+        self._actions = self.plan.actions()
+        for action in self._actions:
+            if action.what is Do.REVERSE:
+                self._pending = action
+                break
+            if action.what in (Do.ADVANCE, Do.RECORD):
+                misfit = sums.add(misfit, self._run(action, parameters))
+            else:
+                self._act(action, parameters)
+        self.counts.forward_runs += 1
+        return sums.rounded(misfit)
+
+    def backward(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives of the misfit with respect to state and parameters.
+
+        It follows a `forward` with the same parameters, once.
+        """
+        assert self._actions is not None, "backward follows forward"
+        adjoint = np.zeros(self._shape)
+        self.model.forcing(self._now, self.plan.steps, self.observations, adjoint)
+        totals = self._reverse(adjoint, parameters, self._pending)
+        for action in self._actions:
+            if action.what is Do.REVERSE:
+                parts = self._reverse(adjoint, parameters, action)
+                totals = [sums.add(a, b) for a, b in zip(totals, parts, strict=True)]
+            else:
+                self._act(action, parameters)
+        self._actions = None
+        self.counts.backward_runs += 1
+        return adjoint, np.array([sums.rounded(total) for total in totals])
+
+    def _run(self, action: Action, parameters: np.ndarray) -> sums.Doubled:
+        """Do steps of the run itself; returns their misfit."""
+        self.counts.forward_steps += action.last - action.first
+        keep = self._window if action.what is Do.RECORD else None
+        return self.model.forward(
+            self._now, parameters, action.first, action.last, keep, self.observations
+        )
+
+    def _act(self, action: Action, parameters: np.ndarray) -> None:
+        """Do what is neither an adjoint nor part of the run itself."""
+        if action.what is Do.STORE:
+            self._snapshots[action.slot - 1][...] = self._now
+        elif action.what is Do.RESTORE:
+            self._now[...] = self._snapshots[action.slot - 1] if action.slot else self._initial
+        elif action.what is Do.ADVANCE:
+            self.model.forward(self._now, parameters, action.first, action.last)
+            self.counts.forward_steps += action.last - action.first
+        else:
+            last = action.last - 1
+            self.model.forward(self._now, parameters, action.first, last, self._window)
+            self._window.append(self._now)
+            self.counts.forward_steps += last - action.first
+
+    def _reverse(
+        self, adjoint: np.ndarray, parameters: np.ndarray, window: Action
+    ) -> Sequence[sums.Doubled]:
+        self.counts.backward_steps += window.last - window.first
+        return self.model.adjoint(
+            adjoint, parameters, window.first, window.last, self._window, self.observations
+        )
