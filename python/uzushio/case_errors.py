@@ -15,6 +15,19 @@ _SHORTER = {
     "must be a valid number": "must be a number",
     "must be a valid string": "must be text",
     "must be a valid dictionary": "must be a section of `key: value` lines",
+    "must be a valid tuple": "must be a list",
+    "must be a valid list": "must be a list",
+    "must be a valid boolean": "must be true or false",
+    "Input is not a valid path": "must be a path",
+}
+
+
+#: What pydantic says of lengths, and where it has the limit.
+_LENGTHS = {
+    "too_short": ("least", "min_length"),
+    "too_long": ("most", "max_length"),
+    "string_too_short": ("least", "min_length"),
+    "string_too_long": ("most", "max_length"),
 }
 
 
@@ -34,6 +47,8 @@ def explain(
     """
     lines = []
     for mistake in error.errors(include_url=False):
+        if _follows(mistake):
+            continue
         location = mistake["loc"]
         key = _key(location, values, mistake["type"] == "missing")
         allowed = _allowed(location, model) if mistake["type"] == "extra_forbidden" else []
@@ -45,12 +60,21 @@ def _sentence(mistake: Any, key: KeyPath, allowed: list[str]) -> str:
     """Say what is wrong with the value at `key`."""
     dotted = ".".join(map(str, key)) or "the case"
     if mistake["type"] == "missing":
+        if isinstance(key[-1], int):
+            section = ".".join(map(str, key[:-1]))
+            return f"{section}: got {list(mistake['input'])!r}, which lacks entry {key[-1] + 1}"
         return f"{dotted} is required"
     if mistake["type"] == "extra_forbidden":
         return f"{dotted} {unknown(str(key[-1]), allowed)}"
     if mistake["type"].startswith("union_tag"):
         return _tag_sentence(mistake, dotted)
     message = mistake["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    if mistake["type"] in _LENGTHS:
+        bound, limit = _LENGTHS[mistake["type"]]
+        least = mistake["ctx"][limit]
+        many = "letter" if mistake["type"].startswith("string") else "entry"
+        few = {"letter": "letters", "entry": "entries"}[many] if least != 1 else many
+        message = f"must have at {bound} {least} {few}"
     for long, short in _SHORTER.items():
         if message.startswith(long):
             message = short
@@ -60,8 +84,20 @@ def _sentence(mistake: Any, key: KeyPath, allowed: list[str]) -> str:
     return f"{dotted}: got {given!r}, {message}"
 
 
+def _follows(mistake: Any) -> bool:
+    """Whether a list is too short only because pydantic left out what it complains of too."""
+    context, given = mistake.get("ctx", {}), mistake["input"]
+    return bool(
+        mistake["type"] == "too_short"
+        and isinstance(given, (list, tuple))
+        and len(given) >= context["min_length"]
+    )
+
+
 def _tag_sentence(mistake: Any, dotted: str) -> str:
     """Say which values are allowed for the key that a section's kind is told by."""
+    if not isinstance(mistake["input"], (dict, BaseModel)):
+        return f"{dotted}: got {mistake['input']!r}, must be a section of `key: value` lines"
     context = mistake["ctx"]
     name = context["discriminator"].strip("'").removesuffix("()").lstrip("_")
     key = f"{dotted}.{name}"

@@ -189,13 +189,19 @@ def test_a_search_that_is_restored_goes_on_as_if_nothing_had_been(at: int) -> No
 @given(
     st.lists(
         st.tuples(
-            st.floats(-1e50, 1e50, allow_subnormal=False).filter(lambda x: x == 0 or abs(x) > 1e-50),
-            st.floats(-1e50, 1e50, allow_subnormal=False).filter(lambda x: x == 0 or abs(x) > 1e-50),
+            st.floats(-1e50, 1e50, allow_subnormal=False).filter(
+                lambda x: x == 0 or abs(x) > 1e-50
+            ),
+            st.floats(-1e50, 1e50, allow_subnormal=False).filter(
+                lambda x: x == 0 or abs(x) > 1e-50
+            ),
         ),
         max_size=40,
     )
 )
-def test_a_dot_product_has_the_error_of_twice_the_precision(pairs: list[tuple[float, float]]) -> None:
+def test_a_dot_product_has_the_error_of_twice_the_precision(
+    pairs: list[tuple[float, float]],
+) -> None:
     a = np.array([one for one, _ in pairs])
     b = np.array([other for _, other in pairs])
     exact = sum((Fraction(x) * Fraction(y) for x, y in pairs), Fraction(0))

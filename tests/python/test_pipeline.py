@@ -57,6 +57,21 @@ def mistakes(tmp_path: Path, text: str) -> str:
         (f"sources: {{q: {{of: u}}}}\n{GRAB}", "needs 'expression' or 'kind'"),
         (f"views: {{a: {{cam: top, layers: []}}}}\n{GRAB}", "views.a.cam is not known"),
         ("a: 1\na: 2", "2: a was given before, in line 1"),
+        (f"sources: {{a-b: u}}\n{GRAB}", "got 'a-b', must be letters, digits and _, and not begin"),
+        (f"views: {{a: {{size: 5, layers: []}}}}\n{GRAB}", "views.a.size: got 5, must be a list"),
+        (f"views: {{a: {{size: [64], layers: []}}}}\n{GRAB}", "got [64], which lacks entry 2"),
+        (
+            f"views: {{a: {{layers: [outline]}}}}\n{GRAB}",
+            "layers.0: got 'outline', must be a section",
+        ),
+        (f"views: {{a: {{legend: maybe, layers: []}}}}\n{GRAB}", "must be true or false"),
+        ("actions:\n- {count: {fields: []}}", "count.fields: got [], must have at least 1 entry"),
+        ("actions:\n- {python: {file: 5}}", "python.file: got 5, must be a path"),
+        ("actions:\n- {count: {fields: [u]}, name: a/b}", "must be letters, digits, _, - and full"),
+        (
+            "views:\n  a: {layers: [], camera: {direction: [0, 0, 2], up: [0, 0, 1]}}\n" + GRAB,
+            "2: views.a.camera the camera looks along its own upward axis; give it another `up`",
+        ),
     ],
 )
 def test_mistakes_in_a_file_are_said_with_line_key_and_what_is_meant(
@@ -79,6 +94,19 @@ def test_a_file_that_is_not_there_is_said_to_be_no_pipeline(tmp_path: Path) -> N
         ("actions:\n- {count: {fields: [u]}, when: max(q) > 1}", "'q' is not known"),
         ("actions:\n- {count: {fields: [u]}, when: u > 1}", "make one number of it, as max(u)"),
         ("actions:\n- {slice: {field: w}}\n- {volume: {field: p}}", "3: volume_p: the field 'p'"),
+        (
+            "views:\n  a: {layers: [{kind: slice, field: p}]}\nactions:\n- {count: {fields: [u]}}",
+            "p.yaml:2: views.a: the field 'p' is not known",
+        ),
+        (
+            "actions:\n- {slice: {field: u, view: {font: none.ttf}}}",
+            "p.yaml:2: slice_u: font: The font",
+        ),
+        (
+            "actions:\n- {slice: {field: u, view: {camera: {position: [0.5, 0.5, 3]}}}}"
+            "\n- {slice: {field: v, view: {camera: {position: [0.5, 0.5, 3], up: [0, 0, 1]}}}}",
+            "p.yaml:3: slice_v: camera: the camera looks along its own upward axis",
+        ),
     ],
 )
 def test_names_that_the_stream_has_not_are_errors_before_the_first_steps_work(

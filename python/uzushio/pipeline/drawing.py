@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uzushio.errors import PipelineError
+from uzushio.collective import collective
+from uzushio.errors import PipelineError, RenderError
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.stream import Coordinates, Grid, Stream
@@ -53,11 +54,13 @@ class Drawing:
     def of(view: View, setup: Setup) -> Drawing:
         """The one drawing of a view, which all actions share."""
         key = (Drawing, view)
+        if view.font is not None:  # as all paths, from the file's folder
+            view = view.model_copy(update={"font": setup.base / view.font.expanduser()})
         found: Drawing = setup.shared.setdefault(key, Drawing(view, setup))
         return found
 
     def prepare(self, stream: Stream) -> Sequence[Need]:
-        """Check the fields; see `Action.prepare`."""
+        """Check the fields, the camera and the font; see `Action.prepare`."""
         names = [stream.scalar(name).name for name in self.view.fields()]
         if not names:
             raise PipelineError("a view needs a layer that shows a field")
@@ -74,6 +77,7 @@ class Drawing:
                     f"the coordinates of the mesh {grid.mesh} along {axis} do not rise, and "
                     "pictures are of meshes whose coordinates do"
                 )
+        self._check_look(grid)
         if grid.coordinates is None or any(isinstance(n, MeshLayer) for n in self.view.layers):
             self._need = self._meshes_need(names, grid)
             return [self._need]
@@ -88,6 +92,24 @@ class Drawing:
         distance = 0.5 * _ROUND * default_step(thickened(lines)) if solid else 0.0
         self._need = Need(tuple(names), ghosts=int(lit), cells=True, distance=distance, seam=True)
         return [self._need]
+
+    def _check_look(self, grid: Grid) -> None:
+        """Raise `PipelineError` if the camera cannot look so, or there is no such font."""
+        from uzushio.render.typeface import Typeface
+
+        view, lines = self.view, lines_of(grid)
+        if lines is not None:
+            bounds = [(float(line[0]), float(line[-1])) for line in reversed(thickened(lines))]
+            try:
+                view.camera.camera(bounds, *view.size)
+            except ValueError as error:
+                raise PipelineError(f"camera: {error}") from error
+        try:
+            with collective(self.setup.comm):
+                if self.setup.comm.rank == 0:
+                    Typeface(view.font)
+        except RenderError as error:
+            raise PipelineError(f"font: {str(error).rstrip('.')}") from error
 
     def _meshes_need(self, names: Sequence[str], grid: Grid) -> Need:
         """What is needed where VTK draws, after a check that it can."""

@@ -103,7 +103,7 @@ class Pace:
         return seconds * len(self._figures) / SHARE
 
 
-class Drawing:
+class FigureFile:
     """A PNG file that is drawn again and again.
 
     Drawing costs what it costs; so that the figures of a pipeline take no more than `SHARE` of the

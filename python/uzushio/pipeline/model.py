@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, create_model, field_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, create_model, field_validator
 
 from uzushio.agreement import WAIT_LIMIT
 from uzushio.case import Section
@@ -19,14 +20,28 @@ from uzushio.render.view import View
 from uzushio.yaml_document import Document
 
 OnError = Literal["continue", "stop"]
+
+
+def _field_name(given: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", given):
+        raise ValueError("must be letters, digits and _, and not begin with a digit")
+    return given
+
+
+def _file_name(given: str) -> str:
+    if not re.fullmatch(r"[\w.-]+", given):
+        raise ValueError("must be letters, digits, _, - and full stops")
+    return given
+
+
 #: A name that is good for a file, and for a field in an expression.
-Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Name = Annotated[str, AfterValidator(_field_name)]
 
 
 class ActionItem(When):
     """What all actions have: their triggers, a name, and what happens when they fail."""
 
-    name: Annotated[str, Field(pattern=r"^[\w.-]+$")] | None = Field(
+    name: Annotated[str, AfterValidator(_file_name)] | None = Field(
         None, description="of its files and of it in messages"
     )
     on_error: OnError | None = Field(None, description="instead of the whole pipeline's")

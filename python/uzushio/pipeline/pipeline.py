@@ -192,10 +192,24 @@ class Pipeline:
                 job.ready = True
             except PipelineError as error:
                 mistakes.append(f"{job.where}: {job.action.name}: {error}.")
+        mistakes += self._wrong_views(graph.stream)
         if mistakes:
             raise PipelineError("\n".join(mistakes))
         self._graph = graph
         self._layouts.clear()
+
+    def _wrong_views(self, stream: Stream) -> list[str]:
+        """Mistakes in views that no action shows: somebody will want to."""
+        shown = {one.view for one in self._setup.shared.values() if isinstance(one, Drawing)}
+        mistakes = []
+        for name, view in self._file.views.items():
+            try:
+                for field in view.fields() if view not in shown else ():
+                    stream.scalar(field)
+            except PipelineError as error:
+                where = self._loaded.document.where(("views", name))
+                mistakes.append(f"{where}: views.{name}: {error}.")
+        return mistakes
 
     def forget(self, step: int) -> None:
         """Take lines of steps after this one out of the actions' files: they are made anew.

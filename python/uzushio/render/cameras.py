@@ -103,6 +103,8 @@ class Viewpoint(Section):
             raise ValueError("the upward axis of a camera must not be zero")
         if self.parallel_height is not None and not self.is_parallel:
             raise ValueError("parallel_height needs `parallel: true`")
+        if self.position is None or self.focal_point is not None:
+            self.camera([(0.0, 1.0)] * 3, 16, 16)  # the rest of what cannot be
         return self
 
     @property

@@ -14,7 +14,7 @@ from uzushio.pipeline.curves.profile import Profile, ProfileSettings
 from uzushio.pipeline.curves.series import Series, SeriesSettings
 from uzushio.pipeline.curves.spectrum import Spectrum, SpectrumSettings
 from uzushio.pipeline.curves.subject import Subject
-from uzushio.pipeline.figure import Drawing, FigureSettings, Pace
+from uzushio.pipeline.figure import FigureFile, FigureSettings, Pace
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.table import Table
 
@@ -64,10 +64,10 @@ class Plot(Action[PlotSettings]):
         self._curves = [one.curve(self.setup.base) for one in self.settings.compare]
         folder = self.setup.folder
         self._table = Table(folder / f"{self.name}.csv", self._subject.columns)
-        self._drawing = Drawing(folder / f"{self.name}.png", self.settings, Pace.of(self.setup))
+        self._drawing = FigureFile(folder / f"{self.name}.png", self.settings, Pace.of(self.setup))
         self._steps, self._time = 0, 0.0
         if self.setup.comm.rank == 0:
-            Drawing.load()
+            FigureFile.load()
         return needs
 
     def run(self, context: Context) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from uzushio.case import Section
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.curves.subject import name_axis
-from uzushio.pipeline.figure import Drawing, FigureSettings, Pace
+from uzushio.pipeline.figure import FigureFile, FigureSettings, Pace
 from uzushio.pipeline.interpolation import Interpolation
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.table import Table
@@ -24,7 +25,15 @@ if TYPE_CHECKING:
     from uzushio.pipeline.stream import Stream
 
 Point = tuple[float, float, float]
-Name = Annotated[str, Field(pattern=r"^[\w.+-]+$")]
+
+
+def _file_name(given: str) -> str:
+    if not re.fullmatch(r"[\w.+-]+", given):
+        raise ValueError("must be letters, digits, _, +, - and full stops")
+    return given
+
+
+Name = Annotated[str, AfterValidator(_file_name)]
 
 
 class Line(Section):
@@ -102,7 +111,7 @@ class Probe(Action[ProbeSettings]):
         }
         pace = Pace.of(self.setup)
         self._drawings = {
-            name: Drawing(folder / f"{self.name}{'-' if name else ''}{name}.png", settings, pace)
+            name: FigureFile(folder / f"{self.name}{'-' if name else ''}{name}.png", settings, pace)
             for name in [*([""] if settings.named else []), *settings.lines]
         }
         self._steps, self._time = 0, 0.0
