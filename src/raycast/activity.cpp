@@ -8,8 +8,6 @@ namespace uzushio::raycast {
 
 namespace {
 
-constexpr int far = 250;
-
 using Windows = std::vector<std::pair<int, int>>;
 
 /// For each brick along an axis, the first and last that a segment which begins in it may end in,
@@ -76,44 +74,35 @@ bool shows(const Volume& layer, float low, float high, bool nan) {
 
 bool shows(const Slice& /*layer*/, float /*low*/, float /*high*/, bool /*nan*/) { return false; }
 
-/// Distances along the farthest axis, from zeros where there is activity: two sweeps over all
-/// neighbours that have been visited before.
-void spread(Activity& activity) {
-    const auto [nx, ny, nz] = activity.count;
-    const auto at = [&](int y, int z) {
-        return activity.distance.data() +
-               static_cast<std::size_t>(nx) * (y + static_cast<std::size_t>(ny) * z);
-    };
-    std::vector<std::uint8_t> best(nx + 2, far); // with one more at either end
-    const auto sweep = [&](int y, int z, int side) {
-        std::fill(best.begin(), best.end(), far);
-        const auto take = [&](int other_y, int other_z) {
-            if (other_y < 0 || other_y >= ny || other_z < 0 || other_z >= nz)
-                return;
-            const std::uint8_t* const row = at(other_y, other_z);
-            for (int x = 0; x < nx; ++x)
-                best[x + 1] = std::min(best[x + 1], row[x]);
-        };
-        take(y - 1, z + side);
-        take(y, z + side);
-        take(y + 1, z + side);
-        take(y + side, z);
-        std::uint8_t* const row = at(y, z);
-        for (int x = 0; x < nx; ++x) {
-            const int near = std::min({best[x], best[x + 1], best[x + 2]});
-            row[x] = static_cast<std::uint8_t>(std::min<int>(row[x], std::min(near + 1, far)));
-        }
-        for (int x = 1; x < nx; ++x)
-            row[x] = static_cast<std::uint8_t>(std::min<int>(row[x], row[x - 1] + 1));
-        for (int x = nx - 2; x >= 0; --x)
-            row[x] = static_cast<std::uint8_t>(std::min<int>(row[x], row[x + 1] + 1));
-    };
-    for (int z = 0; z < nz; ++z)
-        for (int y = 0; y < ny; ++y)
-            sweep(y, z, -1);
-    for (int z = nz - 1; z >= 0; --z)
-        for (int y = ny - 1; y >= 0; --y)
-            sweep(y, z, 1);
+/// Each brick with those that follow it, from bricks alone.
+void gather_around(Activity::Level& level) {
+    const std::array<std::size_t, 3> strides{1, static_cast<std::size_t>(level.count[0]),
+                                             static_cast<std::size_t>(level.count[0]) *
+                                                 level.count[1]};
+    const std::size_t bricks = strides[2] * level.count[2];
+    // A bit moves by 1, 2, 4 places along x, y, z; what has been moved before moves along.
+    for (std::size_t a = 0; a < 3; ++a)
+        for (std::size_t i = 0; i + strides[a] < bricks; ++i)
+            if (i / strides[a] % level.count[a] + 1 < static_cast<std::size_t>(level.count[a]))
+                level.around[i] = static_cast<std::uint8_t>(
+                    level.around[i] | level.around[i + strides[a]] << (1U << a));
+}
+
+/// Bricks twice as long.
+Activity::Level coarser(const Activity::Level& fine) {
+    Activity::Level result;
+    for (std::size_t a = 0; a < 3; ++a)
+        result.count[a] = (fine.count[a] + 1) / 2;
+    result.around.resize(
+        static_cast<std::size_t>(result.count[0]) * result.count[1] * result.count[2] + 3);
+    const std::size_t nx = result.count[0], ny = result.count[1];
+    std::size_t i = 0;
+    for (int z = 0; z < fine.count[2]; ++z)
+        for (int y = 0; y < fine.count[1]; ++y)
+            for (int x = 0; x < fine.count[0]; ++x, ++i)
+                if (fine.around[i] != 0)
+                    result.around[x / 2 + nx * (y / 2 + ny * (z / 2))] = 1;
+    return result;
 }
 
 } // namespace
@@ -121,35 +110,38 @@ void spread(Activity& activity) {
 Activity find_activity(const Scene& scene, const Block& block,
                        const std::function<std::size_t(std::size_t)>& field, int threads) {
     Activity activity;
+    Activity::Level bricks;
     for (const auto& layer : scene.layers) {
         if (std::holds_alternative<Slice>(layer))
             continue;
         const std::size_t number = std::visit([](const auto& l) { return l.field; }, layer);
-        const Bricks& bricks = block.bricks(field(number), threads);
-        activity.count = bricks.count;
-        Ranges ranges{bricks.low, bricks.high, bricks.has_nan};
+        const Bricks& values = block.bricks(field(number), threads);
+        bricks.count = values.count;
+        Ranges ranges{values.low, values.high, values.has_nan};
         for (std::size_t a = 0; a < 3; ++a) {
-            const auto reach = windows(scene.axes[a], block, a, bricks.count[a], scene.step);
+            const auto reach = windows(scene.axes[a], block, a, values.count[a], scene.step);
             if (!trivial(reach))
-                widen(ranges, bricks.count, a, reach);
+                widen(ranges, values.count, a, reach);
         }
-        activity.distance.resize(bricks.low.size() + 3, far);
-        for (std::size_t i = 0; i < bricks.low.size(); ++i)
+        bricks.around.resize(values.low.size() + 3);
+        for (std::size_t i = 0; i < values.low.size(); ++i)
             if (std::visit(
                     [&](const auto& l) {
                         return shows(l, ranges.low[i], ranges.high[i], ranges.nan[i] != 0);
                     },
                     layer))
-                activity.distance[i] = 0;
+                bricks.around[i] = 1;
     }
-    const std::size_t bricks = activity.distance.size() < 3 ? 0 : activity.distance.size() - 3;
-    const auto active =
-        std::count(activity.distance.begin(),
-                   activity.distance.begin() + static_cast<std::ptrdiff_t>(bricks), 0);
+    const auto active = std::count(bricks.around.begin(), bricks.around.end(), 1);
     activity.any = active > 0;
-    activity.all = active == static_cast<std::ptrdiff_t>(bricks);
-    if (activity.any && !activity.all)
-        spread(activity);
+    activity.all = active + 3 == static_cast<std::ptrdiff_t>(bricks.around.size());
+    if (!activity.any || activity.all)
+        return activity;
+    activity.levels.push_back(std::move(bricks));
+    while (activity.levels.back().around.size() > 4)
+        activity.levels.push_back(coarser(activity.levels.back()));
+    for (auto& level : activity.levels)
+        gather_around(level);
     return activity;
 }
 

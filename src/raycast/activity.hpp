@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -9,15 +10,21 @@
 
 namespace uzushio::raycast {
 
-/// Which bricks of a block may show anything, and how far from the nearest such brick the others
-/// are.
+/// Which bricks of a block may show anything.
 struct Activity {
-    Index count{};
-    /// In bricks, along the axis on which it is farthest: 0 for a brick that may show something.
-    /// Three bytes follow the last.
-    std::vector<std::uint8_t> distance;
-    bool any = false; ///< whether there is one that shows something
-    bool all = false; ///< whether there is none that does not
+    /// Bricks of one size.
+    struct Level {
+        Index count{};
+        /// For each brick a bit for it and those that follow it along x, y, z: bit
+        /// dx + 2 dy + 4 dz is set where that one may show something. Three bytes follow the last.
+        std::vector<std::uint8_t> around;
+    };
+    /// The bits of those that do not follow along x, y, z.
+    static constexpr std::array<std::int32_t, 3> level_with{0x55, 0x33, 0x0f};
+
+    std::vector<Level> levels; ///< each of bricks twice as long as the one before; the last has one
+    bool any = false;          ///< whether there is a brick that shows something
+    bool all = false;          ///< whether there is none that does not
 };
 
 /// For the iso-surfaces and volumes of a scene. Two samples of a segment lie within a step of each

@@ -50,7 +50,7 @@ bool Burst::draw(Painter& painter, const Part& part, const Packet& packet, const
     Floats front = value;
     std::int32_t k = number;
     for (bool surface = false; k < end; ++k) {
-        const Mask rays = mine.has(k) & alive;
+        const Mask rays = mine.has(k) & alive & pixels.open();
         const Floats from = min(floats(static_cast<float>(k) * step), length);
         const Floats to = min(floats(static_cast<float>(k + 1) * step), length);
         const Places next = part.sampler.places(packet, to);

@@ -2,16 +2,12 @@
 
 #include <algorithm>
 
-#include "raycast/empty_space.hpp"
-
 namespace uzushio::raycast {
 
 namespace {
 
-/// Segments between two looks at the bricks, while there is something to see.
-constexpr std::int32_t patience = 4;
-/// The same in a block in which there is something to see everywhere.
-constexpr std::int32_t long_patience = 32;
+/// Segments between two looks at whether all rays have ended.
+constexpr std::int32_t patience = 32;
 
 } // namespace
 
@@ -23,6 +19,7 @@ Marcher::Marcher(const Plan& plan, bool depth)
 Pixels Marcher::draw(int column, int row) {
     const Packet packet(plan_.scene, plan_.camera, plan_.width, plan_.height, column, row);
     packet_ = &packet;
+    beam_.reset();
     painter_.begin(packet);
     for (std::size_t i = 0; i < plane_.size(); ++i)
         plane_[i] = packet.plane(plan_.slices[i].slice->origin, plan_.slices[i].slice->normal);
@@ -91,55 +88,39 @@ void Marcher::march(const Part& part) {
     if (!any(mine.any))
         return;
     place_slices(mine);
-    const bool skips = !part.activity.all;
+    std::optional<Scout> scout;
+    if (!part.activity.all) {
+        if (!beam_)
+            beam_.emplace(*packet_);
+        scout.emplace(part, *beam_, step_, plan_.stretch);
+    }
     const std::int32_t end = greatest(mine.last) + 1;
     std::int32_t k = least(mine.first);
     std::int32_t slice = next_slice(k);
-    std::int32_t look = k;
+    Scout::Stretch shows{k, scout ? k : end};
     Mask alive = mine.any;
-    Places places = part.sampler.places(*packet_, at(k));
+    Places places{};
     bool sampled = false;
     while (k < end) {
+        if (k >= shows.end)
+            shows = scout->next(k, end);
+        if (slice < k)
+            slice = next_slice(k);
+        if (const std::int32_t to = std::min(shows.begin, slice); to > k) {
+            k = to;
+            sampled = false;
+        }
         alive = alive & less_equal(ints(k), mine.last);
         if (!any(alive))
             return;
-        const Mask started = less_equal(mine.first, ints(k)) & alive;
-        if (slice < k)
-            slice = next_slice(k);
-        if (skips && k >= look) {
-            const Ints distance = brick_distance(part, places);
-            look = k + patience;
-            if (!any(started & equal(distance, ints(0)))) {
-                const Ints limit =
-                    select(started, free_until(part, *packet_, step_, places, distance),
-                           select(alive, mine.first, ints(never)));
-                const std::int32_t to = std::min(least(limit), slice);
-                look = k + 1;
-                if (to > k) {
-                    look = k = to;
-                    places = part.sampler.places(*packet_, at(std::min(k, end)));
-                    sampled = false;
-                    continue;
-                }
-                if (slice > k) {
-                    const Places next = part.sampler.places(*packet_, at(k + 1));
-                    if (!any(started & equal(brick_distance(part, next), ints(0)))) {
-                        ++k;
-                        places = next;
-                        sampled = false;
-                        continue;
-                    }
-                }
-            }
-        } else if (!skips) {
-            look = k + long_patience;
+        if (!sampled) {
+            places = part.sampler.places(*packet_, at(k));
+            painter_.sample(part, places, mine.reaches(k) & alive, front_.data());
+            sampled = true;
         }
-        if (!sampled)
-            painter_.sample(part, places, started, front_.data());
-        sampled = true;
         if (burst_.possible() && slice > k &&
-            burst_.draw(painter_, part, *packet_, mine, alive, k, std::min({look, slice, end}),
-                        places, front_[0])) {
+            burst_.draw(painter_, part, *packet_, mine, alive, k,
+                        std::min({shows.end, slice, k + patience}), places, front_[0])) {
             alive = alive & painter_.pixels.open();
             continue;
         }

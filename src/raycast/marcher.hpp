@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "raycast/burst.hpp"
@@ -9,6 +10,7 @@
 #include "raycast/packet.hpp"
 #include "raycast/painter.hpp"
 #include "raycast/plan.hpp"
+#include "raycast/scout.hpp"
 
 namespace uzushio::raycast {
 
@@ -42,6 +44,7 @@ class Marcher {
     Burst burst_;
     // Of the packet that is being drawn.
     const Packet* packet_ = nullptr;
+    std::optional<Beam> beam_;
     std::vector<Floats> plane_;        ///< distance to each slice
     std::vector<Ints> plane_segment_;  ///< and its segment, if it is the block's
     std::vector<Floats> here_;         ///< distance to each slice that is here

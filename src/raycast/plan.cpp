@@ -7,6 +7,9 @@ namespace uzushio::raycast {
 
 namespace {
 
+/// Cells that the scout passes over together, or not, along the way: a quarter of a brick.
+constexpr double stretch_cells = 2;
+
 /// Where a box may be seen.
 Screen project(const Camera& camera, int width, int height, const Vector3& low, const Vector3& high,
                double margin) {
@@ -107,6 +110,11 @@ Plan::Plan(const Scene& s, const Camera& c, int w, int h, std::span<const Source
                 {i, volume, channel_of(channels, volume->field, volume->transfer->middle())});
         }
     }
+
+    double cells = 0; // that a segment may be long
+    for (const Axis& axis : scene.axes)
+        cells = std::max(cells, scene.step * axis.cells() / (axis.high() - axis.low()));
+    stretch = static_cast<std::int32_t>(std::clamp(stretch_cells / cells, 1.0, 64.0));
 
     const double margin = 1 + (scene.bounding_box ? scene.line_width : 0);
     for (const auto& source : blocks) {

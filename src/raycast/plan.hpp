@@ -78,6 +78,7 @@ struct Plan {
     std::vector<Part> parts; ///< front to back, without those that cannot be seen
     Screen screen;           ///< outside of which nothing is drawn
     Edges edges;
+    std::int32_t stretch = 1; ///< segments that are passed over together, or not
 
     [[nodiscard]] bool marching() const { return !channels.empty(); }
 };

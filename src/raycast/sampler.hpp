@@ -39,6 +39,11 @@ class Sampler {
         return result;
     }
 
+    /// Cells of positions along one axis, as those of places are.
+    [[nodiscard]] UZUSHIO_INLINE Ints cell(std::size_t a, Floats position) const {
+        return axes_[a].cell(position, stored_[a]) - first_[a];
+    }
+
     /// Whether positions are in the block's own cells.
     [[nodiscard]] UZUSHIO_INLINE Mask owns(const Packet& packet, Floats distance) const {
         Mask result = mask_of(0xffff);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -131,29 +132,55 @@ TEST(Bricks, HoldTheRangesOfAllTheirPoints) {
     EXPECT_TRUE(bricks.any_nan);
 }
 
-TEST(Activity, TellsHowFarTheNearestBrickIsThatShowsSomething) {
-    const Index points{41, 41, 41};
-    std::vector<float> data(41 * 41 * 41);
-    data[4 + 41 * (20 + 41 * 36)] = 1; // in brick (0, 2, 4)
+TEST(Activity, TellsOfEachBrickAndThoseThatFollowItAtEachSize) {
+    const Index points{41, 33, 65};
+    std::vector<float> data(41 * 33 * 65);
+    std::mt19937 random(7);
+    for (int i = 0; i < 12; ++i)
+        data[std::uniform_int_distribution<std::size_t>(0, data.size() - 1)(random)] = 1;
     Scene scene;
     scene.fields = {"f"};
-    std::vector<double> x(41);
-    for (int i = 0; i < 41; ++i)
-        x[i] = i;
-    scene.axes.assign(3, Axis(x));
+    for (const int n : points) {
+        std::vector<double> x(n);
+        std::iota(x.begin(), x.end(), 0);
+        scene.axes.emplace_back(x);
+    }
     Isosurface surface;
     surface.values = {0.5};
     scene.layers = {surface};
-    const Block block({0, 0, 0}, points, {0, 0, 0}, {40, 40, 40},
-                      {{data.data(), false, true, {1, 41, 41 * 41}}});
+    const Block block({0, 0, 0}, points, {0, 0, 0}, {40, 32, 64},
+                      {{data.data(), false, true, {1, 41, 41 * 33}}});
     const auto activity = find_activity(scene, block, [](std::size_t) { return 0UL; }, 1);
     EXPECT_TRUE(activity.any);
     EXPECT_FALSE(activity.all);
-    for (int k = 0; k < 5; ++k)
-        for (int j = 0; j < 5; ++j)
-            for (int i = 0; i < 5; ++i)
-                EXPECT_EQ(int{activity.distance[i + 5 * (j + 5 * k)]},
-                          std::max({i, std::abs(j - 2), std::abs(k - 4)}));
+    /// Whether one of a brick's points, those it shares included, has the value.
+    const auto shows = [&](int size, int bx, int by, int bz) {
+        for (int z = bz * size; z <= std::min((bz + 1) * size, 64); ++z)
+            for (int y = by * size; y <= std::min((by + 1) * size, 32); ++y)
+                for (int x = bx * size; x <= std::min((bx + 1) * size, 40); ++x)
+                    if (data[x + 41 * (y + 33 * z)] > 0)
+                        return true;
+        return false;
+    };
+    ASSERT_EQ(activity.levels.size(), 4UL);
+    int seen = 0;
+    for (std::size_t level = 0; level < 4; ++level) {
+        const auto& bricks = activity.levels[level];
+        const auto [nx, ny, nz] = bricks.count;
+        const int size = Bricks::size << level;
+        ASSERT_EQ(bricks.around.size(), static_cast<std::size_t>(nx * ny * nz) + 3);
+        for (int k = 0; k < nz; ++k)
+            for (int j = 0; j < ny; ++j)
+                for (int i = 0; i < nx; ++i)
+                    for (int bit = 0; bit < 8; ++bit) {
+                        const int x = i + (bit & 1), y = j + (bit >> 1 & 1), z = k + (bit >> 2);
+                        const bool expected = x < nx && y < ny && z < nz && shows(size, x, y, z);
+                        EXPECT_EQ(bricks.around[i + nx * (j + ny * k)] >> bit & 1, expected);
+                        seen += expected;
+                    }
+    }
+    EXPECT_EQ(activity.levels.back().count, (Index{1, 1, 1}));
+    EXPECT_GT(seen, 100);
 }
 
 TEST(TransferTable, IsTheMeanBetweenTwoValues) {
