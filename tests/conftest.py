@@ -43,7 +43,10 @@ def job_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[s
     info = site / "heat_solver-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: heat-solver\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[uzushio.solvers]\nheat = heat_solver:HeatSolver\n")
+    (info / "entry_points.txt").write_text(
+        "[uzushio.solvers]\nheat = heat_solver:HeatSolver\n"
+        "[uzushio.tunables]\nwaves = tuning_subjects:declare\n"
+    )
     environment = {
         name: value
         for name, value in os.environ.items()

@@ -450,6 +450,83 @@ def report(
         _fail(error)
 
 
+@app.command()
+def tune(
+    case: CaseFile,
+    ranks: Annotated[
+        int, typer.Option(min=1, help="Ranks of the runs that it is for; a job of them is started.")
+    ] = 1,
+    overrides: Overrides = None,
+    budget: Annotated[
+        str,
+        typer.Option(
+            metavar="TRIALS|TIME", help="Trials, as 40; or a time for all of it, as '5 min'."
+        ),
+    ] = "40",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of the tuning: tuned/CASE-RANKS if not given. A tuning of the same that "
+            "was interrupted goes on there.",
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Begin anew in that folder.")
+    ] = False,
+    repetitions: Annotated[
+        int, typer.Option(min=2, help="Of each point; twice as many in the finals.")
+    ] = 4,
+    baseline: Annotated[
+        bool, typer.Option(help="A random search of as many trials beside, to compare with.")
+    ] = True,
+    limit: Annotated[
+        float, typer.Option(min=1.0, metavar="SECONDS", help="For one repetition of a point.")
+    ] = 120.0,
+    seed: Annotated[int, typer.Option(min=0, help="Of what is drawn at random.")] = 0,
+    keep: Annotated[bool, typer.Option(help="Have later runs use what is found.")] = True,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+) -> None:
+    """Find the values with which a case runs fastest on this machine, and keep them for its runs.
+
+    What can be tuned is what the case leaves open of what its room declares, as tiles, time
+    blocking and threads; docs/how-to/tune.md. A model of cost leaves out what cannot be the best;
+    the rest is measured, interleaved, in one MPI job. Runs on as many ranks at the same size use
+    what was found, unless they say --no-tuned or the case says otherwise.
+    """
+    from uzushio.tuning import command
+
+    options = command.TuneOptions(
+        case,
+        overrides or [],
+        ranks,
+        budget,
+        out,
+        overwrite,
+        repetitions,
+        baseline,
+        limit,
+        seed,
+        keep,
+        quiet,
+    )
+    try:
+        raise SystemExit(command.tune(options))
+    except UzushioError as error:
+        _fail(error)
+    except KeyboardInterrupt:
+        print("\nStopped; the same command goes on from here.")
+        raise SystemExit(130) from None
+
+
+@app.command(hidden=True)
+def tuning_worker(case: CaseFile, overrides: Overrides = None) -> None:
+    """Time points for `uzushio tune`, which starts this on all ranks."""
+    from uzushio.tuning.command import work_on_ranks
+
+    raise SystemExit(work_on_ranks(case, overrides or []))
+
+
 def _bytes(number: float) -> str:
     """A number of bytes with a unit that suits it."""
     for unit in ("B", "KiB", "MiB", "GiB"):

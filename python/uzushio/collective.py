@@ -95,7 +95,7 @@ def guarded(comm: MPI.Comm, work: Callable[[], int], debug: bool = False) -> int
         status = work()
     except Exception as error:
         text = _report(error, debug)
-        if not _all_arrive(together):
+        if not all_arrive(together):
             print(f"rank {comm.rank}: {text}", file=sys.stderr, flush=True)
             comm.Abort(1)
             os._exit(1)
@@ -115,10 +115,10 @@ def _joined(reports: list[str]) -> str:
     return "\n".join([told[0], *others])
 
 
-def _all_arrive(comm: MPI.Comm) -> bool:
-    """Whether all ranks call this within `PATIENCE` seconds."""
+def all_arrive(comm: MPI.Comm, patience: float = PATIENCE) -> bool:
+    """Whether all ranks call this within some seconds."""
     request = comm.Ibarrier()
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while not request.Test():
         if time.monotonic() > deadline:
             return False

@@ -53,3 +53,7 @@ class PipelineError(UzushioError):
 
 class ModelError(UzushioError):
     """A model cannot work as asked: parameters, observations, shapes or blocking do not fit."""
+
+
+class TuningError(UzushioError):
+    """A case cannot be tuned as asked: nothing is tunable, or the job that measures is gone."""

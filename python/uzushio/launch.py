@@ -149,20 +149,36 @@ def command(mpiexec: Path, ranks: int, arguments: Iterable[str]) -> list[str]:
     return [str(mpiexec), *options, sys.executable, "-m", "uzushio", *arguments]
 
 
-def run_job(ranks: int, arguments: list[str]) -> int:
-    """Run `uzushio ARGUMENTS` on `ranks` ranks and return the exit status."""
+def start_job(
+    ranks: int, arguments: list[str], stdin: int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
+    """Start `uzushio ARGUMENTS` on `ranks` ranks, which end if this process is killed.
+
+    Args:
+        ranks: how many.
+        arguments: of the command line.
+        stdin: `subprocess.PIPE` for ranks that read from this process; rank 0 gets what is written.
+
+    Returns:
+        The launcher, in a session of its own. Its output must be read: it ends the ranks otherwise.
+    """
     prepare_environment()
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    os.environ[TERMINAL] = str(columns)
-    received: list[int] = []
-    job = subprocess.Popen(
+    return subprocess.Popen(
         command(find_mpiexec(), ranks, arguments),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,  # `mpiexec` ends the ranks when nobody reads its output
+        stdin=stdin,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
         preexec_fn=_die_with_parent(),
     )
+
+
+def run_job(ranks: int, arguments: list[str]) -> int:
+    """Run `uzushio ARGUMENTS` on `ranks` ranks and return the exit status."""
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    os.environ[TERMINAL] = str(columns)
+    received: list[int] = []
+    job = start_job(ranks, arguments)
 
     def forward(number: int, _frame: object) -> None:
         received.append(number)
@@ -173,7 +189,7 @@ def run_job(ranks: int, arguments: list[str]) -> int:
     assert job.stdout is not None and job.stderr is not None
     pumps = [
         threading.Thread(target=_copy, args=(job.stdout.fileno(), 1), daemon=True),
-        threading.Thread(target=_pass_on, args=(job.stderr, sys.stderr.buffer), daemon=True),
+        threading.Thread(target=pass_on, args=(job.stderr, sys.stderr.buffer), daemon=True),
     ]
     for pump in pumps:
         pump.start()
@@ -204,7 +220,7 @@ def _copy(source: int, target: int) -> None:
             heard = False
 
 
-def _pass_on(source: IO[bytes], target: IO[bytes]) -> None:
+def pass_on(source: IO[bytes], target: IO[bytes]) -> None:
     """Copy lines, leaving out Open MPI's blocks that only repeat that a rank failed."""
     block: list[bytes] = []
     for line in source:

@@ -1,7 +1,8 @@
-"""Solvers, and models of assimilations, by name; imported only when a case asks for one.
+"""Solvers, models of assimilations, and their tunables, by name; imported when a case asks.
 
 Another package adds its solver with an entry point in the group `uzushio.solvers` (a model in
-`uzushio.models`), or by calling `register` (`register_model`) before the case is loaded.
+`uzushio.models`), or by calling `register` (`register_model`) before the case is loaded. What of it
+can be tuned has one in `uzushio.tunables`.
 """
 
 from __future__ import annotations
@@ -16,15 +17,20 @@ from uzushio.errors import CaseError
 if TYPE_CHECKING:
     from uzushio.assimilation.model import Model
     from uzushio.solver import Solver
+    from uzushio.tuning.declared import Declare
 
 ENTRY_POINT_GROUP = "uzushio.solvers"
 MODEL_ENTRY_POINT_GROUP = "uzushio.models"
+TUNABLES_ENTRY_POINT_GROUP = "uzushio.tunables"
 
 #: Name in the case file to "module:Class".
 SOLVERS: dict[str, str] = {"channel": "uzushio.channel.solver:ChannelSolver"}
 
 #: Name in the case file of an assimilation to "module:Class".
 MODELS: dict[str, str] = {"phasefield": "uzushio.phasefield.assimilated:PhaseFieldModel"}
+
+#: Name of a solver or model to "module:function", which declares what can be tuned of it.
+TUNABLES: dict[str, str] = {"phasefield": "uzushio.phasefield.tunables:declare"}
 
 
 def register(name: str, target: str) -> None:
@@ -70,6 +76,21 @@ def solver_class(name: str) -> type[Solver]:
 def model_class(name: str) -> type[Model]:
     """Import the model of assimilations called `name`; raises `CaseError` as `solver_class`."""
     found: type[Model] = _imported("model", name, known_models())
+    return found
+
+
+def known_tunables() -> dict[str, str]:
+    """Solvers and models that say what can be tuned: built-in, and of installed packages."""
+    return _installed(TUNABLES_ENTRY_POINT_GROUP) | TUNABLES
+
+
+def tunables(name: str) -> Declare:
+    """Import what declares the tunables of a solver or model; raises `CaseError` if nothing does.
+
+    It takes the case file, overrides and the number of ranks, and returns a
+    `uzushio.tuning.subject.Subject`.
+    """
+    found: Declare = _imported("tunable solver or model", name, known_tunables())
     return found
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from uzushio import fft_plans
+from uzushio import fft_plans, user_cache
 
 
 def test_what_is_kept_is_recalled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -21,6 +21,6 @@ def test_a_user_without_a_home_has_no_memory(monkeypatch: pytest.MonkeyPatch) ->
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(fft_plans.Path, "home", home)
+    monkeypatch.setattr(user_cache.Path, "home", home)
     fft_plans.keep("wise")
     assert fft_plans.recall() == ""

@@ -81,5 +81,5 @@ def test_only_what_repeats_a_failure_is_left_out() -> None:
     news = rule + b"process rank 1 exited on signal 9 (Killed).\n" + rule
     source = io.BytesIO(b"first\n" + repeats + b"second\n" + wrapped + news + rule + b"open end\n")
     target = io.BytesIO()
-    launch._pass_on(source, target)
+    launch.pass_on(source, target)
     assert target.getvalue() == b"first\nsecond\n" + news + rule + b"open end\n"

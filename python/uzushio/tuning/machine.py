@@ -1,0 +1,97 @@
+"""Measure what a model of cost needs: messages, memory, caches, cores."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from uzushio import user_cache
+from uzushio.quantities import parse_size
+from uzushio.tuning.subject import Machine
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+_CPU = Path("/sys/devices/system/cpu/cpu0/cache")
+_LONG = 4 << 20  # bytes of a long message, and of the array that is copied eight times over
+_SECONDS = 0.05  # for each measurement
+
+
+def measure(comm: MPI.Intracomm, rates: Mapping[str, float]) -> Machine:
+    """Measure on all ranks at the same time (collective); a quarter of a second.
+
+    Args:
+        comm: the ranks.
+        rates: what the subject has measured.
+    """
+    latency, bandwidth = _messages(comm)
+    return Machine(
+        processor=user_cache.processor_name(),
+        cores=os.cpu_count() or 1,
+        caches=caches(),
+        latency=latency,
+        bandwidth=bandwidth,
+        memory=_memory(comm),
+        rates=dict(rates),
+    )
+
+
+def caches(folder: Path = _CPU) -> tuple[int, int, int]:
+    """Bytes of the data caches of level 1, 2, 3 (Linux); 0 where the system does not say."""
+    found = [0, 0, 0]
+    for entry in sorted(folder.glob("index*")):
+        try:
+            level = int((entry / "level").read_text())
+            kind = (entry / "type").read_text().strip()
+            size = parse_size((entry / "size").read_text().strip().replace("K", " KiB"))
+        except (OSError, ValueError):
+            continue
+        if kind != "Instruction" and 1 <= level <= 3 and isinstance(size, (int, float)):
+            found[level - 1] = int(size)
+    return found[0], found[1], found[2]
+
+
+def _messages(comm: MPI.Intracomm) -> tuple[float, float]:
+    """Latency and bandwidth between neighbours by number, all pairs at the same time."""
+    if comm.size == 1:
+        return 0.0, float("inf")
+    partner = comm.rank ^ 1
+    if partner >= comm.size:
+        partner = comm.rank  # the odd one out talks to itself
+
+    def exchange(buffers: tuple[np.ndarray, np.ndarray]) -> Callable[[], None]:
+        return lambda: comm.Sendrecv(buffers[0], partner, recvbuf=buffers[1], source=partner)
+
+    short, long = (
+        _least(comm, exchange((np.zeros(size, np.uint8), np.zeros(size, np.uint8))))
+        for size in (8, _LONG)
+    )
+    return short, _LONG / max(long - short, 1e-9)
+
+
+def _memory(comm: MPI.Intracomm) -> float:
+    """Bytes a second of a copy out of cache, all ranks at the same time."""
+    source, target = (np.zeros(8 * _LONG // 8) for _ in range(2))
+    return 2 * source.nbytes / _least(comm, lambda: np.copyto(target, source))
+
+
+def _least(comm: MPI.Intracomm, work: Callable[[], None]) -> float:
+    """Seconds of the fastest of some repetitions, as the slowest rank has it."""
+    from mpi4py import MPI
+
+    work()
+    best = np.inf
+    deadline = time.monotonic() + _SECONDS
+    going = True
+    while going:
+        comm.Barrier()
+        began = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - began)
+        going = comm.allreduce(time.monotonic() < deadline, MPI.LAND)
+    return float(comm.allreduce(best, MPI.MAX))

@@ -1,0 +1,198 @@
+"""What a tuning tells: its progress, a table at the end, a summary for programs."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Column, Table
+
+from uzushio.monitor import tell
+from uzushio.tuning.journal import Record
+from uzushio.tuning.search import Finalist, Outcome, State
+from uzushio.tuning.space import Key, Space
+
+
+class Teller:
+    """Shows a search on a terminal as a bar, else as a line for each batch.
+
+    Args:
+        space: of the points.
+        quiet: whether to say nothing.
+    """
+
+    def __init__(self, space: Space, quiet: bool) -> None:
+        self._space, self._quiet = space, quiet
+        self._began = time.monotonic()
+        self._first: float | None = None
+        console = Console(highlight=False)
+        self._bar: Progress | None = None
+        if console.is_terminal and not quiet:
+            column = Column(no_wrap=True, overflow="ellipsis")
+            self._bar = Progress(
+                BarColumn(bar_width=20),
+                TextColumn("{task.description}", markup=False, table_column=column),
+                console=console,
+                auto_refresh=False,
+            )
+            self._bar.add_task("measuring the first points", total=1.0)
+
+    def __enter__(self) -> Teller:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def say(self, text: str) -> None:
+        """Print a line."""
+        if self._bar is not None:
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        elif not self._quiet:
+            tell(text)
+
+    def told(self, state: State) -> None:
+        """Show how far the search is."""
+        text = f"{state.trials} trials"
+        if state.best is not None:
+            key, faster = state.best
+            text += f", best {faster:.2f} x the default: {changed(self._space, key)}"
+        if state.random is not None:
+            text += f"; random search {state.random:.2f} x"
+        text += self._left(state.fraction)
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=state.fraction, description=text)
+            self._bar.refresh()
+        elif not self._quiet:
+            tell(f"{state.fraction:4.0%} {text}")
+
+    def _left(self, fraction: float) -> str:
+        """Time left, from the share that was done since this process began."""
+        if self._first is None:
+            self._first, self._began = fraction, time.monotonic()
+            return ""
+        done = fraction - self._first
+        if done <= 0:
+            return ""
+        seconds = round((time.monotonic() - self._began) / done * (1 - fraction))
+        return f"; {seconds // 60}:{seconds % 60:02} left"
+
+
+def changed(space: Space, key: Key, units: bool = False) -> str:
+    """The values of a point that differ from the default's, with their units if wanted."""
+    default = space.default().key
+    parts = [
+        f"{one.name.rpartition('.')[2]} {value}{f' {one.unit}' if units and one.unit else ''}"
+        for one, value, usual in zip(space.parameters, key, default, strict=True)
+        if value != usual
+    ]
+    return ", ".join(parts) or "the default"
+
+
+def table(space: Space, outcome: Outcome) -> Table:
+    """The finalists, the fastest first, with the default, the best of each search, the choice."""
+    result = Table(
+        title="finals: least of interleaved repetitions in random order", title_justify="left"
+    )
+    result.add_column("")
+    result.add_column("found by")
+    for name in ("seconds", "median", "x default"):
+        result.add_column(name, justify="right")
+    result.add_column("values, where they are not the default's")
+    for one in outcome.finalists:
+        result.add_row(
+            "chosen" if one == outcome.chosen else "",
+            _found_by(one, outcome),
+            f"{one.best:.4g}",
+            f"{_median(one):.4g}",
+            f"{outcome.default.best / one.best:.2f}",
+            "" if one == outcome.default else changed(space, one.key, units=True),
+            style="bold" if one == outcome.chosen else "",
+        )
+    return result
+
+
+def sentences(space: Space, outcome: Outcome) -> list[str]:
+    """What the table means."""
+    lines = []
+    guided = [one for one in outcome.guided if not one.failure]
+    gain = outcome.default.best / outcome.chosen.best
+    lines.append(f"Chosen: {changed(space, outcome.chosen.key)}; {gain:.2f} x the default.")
+    if outcome.reason:
+        lines.append(f"Not simply the fastest: {outcome.reason}")
+    if outcome.best_random is not None:
+        beside = outcome.best_random.best / outcome.chosen.best
+        lines.append(
+            f"Random search of as many trials ({len(outcome.random)}): its best takes "
+            f"{beside:.2f} x the time of what was chosen."
+        )
+    lines.append(
+        f"Of {len(space.all)} possible points the model kept {len(space.kept)}; {len(guided)} were "
+        f"timed. Measured over predicted times scatter by a factor {outcome.model_error:.2f} to "
+        f"either side (the room says {space.subject.trust:g})."
+    )
+    if outcome.model_error > space.subject.trust:
+        lines.append(
+            "That is more than the room says, so less was pruned from then on; the best may have "
+            "been left out before."
+        )
+    if outcome.noise > 1.1:
+        lines.append(
+            f"The machine was not quiet: the default's median time is {outcome.noise:.2f} x its "
+            "least."
+        )
+    failed = [one for one in (*outcome.guided, *outcome.random) if one.failure]
+    if failed:
+        lines.append(f"{len(failed)} points could not be timed; the first: {failed[0].failure}")
+    return lines
+
+
+def summary(space: Space, outcome: Outcome) -> dict[str, Any]:
+    """All that was measured, as JSON."""
+
+    def finalist(one: Finalist | None) -> dict[str, Any] | None:
+        if one is None:
+            return None
+        values = space.point(one.key)
+        return {"values": values, "found_by": _found_by(one, outcome), "seconds": one.seconds}
+
+    def trial(record: Record) -> dict[str, Any]:
+        predicted = space.find(record.key)
+        return {
+            "values": space.point(record.key),
+            "found_by": record.by,
+            "batch": record.batch,
+            "seconds": record.seconds,
+            "predicted": predicted.predicted if predicted else None,
+            "failure": record.failure or None,
+        }
+
+    return {
+        "chosen": finalist(outcome.chosen),
+        "default": finalist(outcome.default),
+        "random": finalist(outcome.best_random),
+        "finalists": [finalist(one) for one in outcome.finalists],
+        "reason": outcome.reason or None,
+        "speedup": outcome.default.best / outcome.chosen.best,
+        "possible": len(space.all),
+        "kept_by_model": len(space.kept),
+        "model_error": outcome.model_error,
+        "noise": outcome.noise,
+        "trials": [trial(one) for one in outcome.guided],
+        "random_trials": [trial(one) for one in outcome.random],
+    }
+
+
+def _found_by(one: Finalist, outcome: Outcome) -> str:
+    also = one.by != "random" and outcome.best_random is not None
+    return f"{one.by}, random" if also and one.key == outcome.best_random.key else one.by  # type: ignore[union-attr]
+
+
+def _median(one: Finalist) -> float:
+    ordered = sorted(one.seconds)
+    return ordered[len(ordered) // 2] if ordered else math.nan
