@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import os
 import queue
 import signal
@@ -26,6 +27,7 @@ DEATHS = 3
 #: Seconds for a job to start, and to measure the machine.
 STARTING = 120.0
 _ENDING = 5.0
+_SLICE = 0.25
 
 
 class PointFailedError(UzushioError):
@@ -53,14 +55,14 @@ class JobBench:
         arguments: of the command line that the ranks run; it must lead to `worker.serve`.
         warn: is told when a job had to be started again.
 
-    Use it in a `with` statement: the job ends with it.
+    Use it in a `with` statement: the job starts when it is needed, and ends with it.
     """
 
     def __init__(self, ranks: int, arguments: list[str], warn: Callable[[str], None]) -> None:
         self._ranks, self._arguments, self._warn = ranks, arguments, warn
         self._ready: dict[int, Point] = {}
         self._deaths = 0
-        self._job: _Job | None = _Job(ranks, arguments)
+        self._job: _Job | None = None
 
     def __enter__(self) -> JobBench:
         return self
@@ -173,9 +175,13 @@ class _Job:
             self._kill()
 
     def _wait(self, limit: float, what: str) -> dict[str, Any]:
-        try:
-            answer = self._answers.get(timeout=limit)
-        except queue.Empty:
+        answer: dict[str, Any] | None = {}
+        # In slices: seconds in which this process was suspended, as the ranks then are, do not count.
+        for _ in range(math.ceil(limit / _SLICE)):
+            with contextlib.suppress(queue.Empty):
+                answer = self._answers.get(timeout=_SLICE)
+                break
+        else:
             self._kill()
             raise _GoneError(f"its ranks did not {what} within {limit:.3g} s.") from None
         if answer is None:
