@@ -22,9 +22,11 @@ struct Activity {
     /// The bits of those that do not follow along x, y, z.
     static constexpr std::array<std::int32_t, 3> level_with{0x55, 0x33, 0x0f};
 
-    std::vector<Level> levels; ///< each of bricks twice as long as the one before; the last has one
-    bool any = false;          ///< whether there is a brick that shows something
-    bool all = false;          ///< whether there is none that does not
+    /// Each of bricks twice as long as the one before; the last has one. None if `any` is false or
+    /// `all` is true.
+    std::vector<Level> levels;
+    bool any = false; ///< whether there is a brick that shows something
+    bool all = false; ///< whether there is none that does not
 };
 
 /// For the iso-surfaces and volumes of a scene. Two samples of a segment lie within a step of each

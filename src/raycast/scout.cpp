@@ -18,7 +18,7 @@ Beam::Beam(const Packet& packet) {
 }
 
 Scout::Stretch Scout::next(std::int32_t from, std::int32_t end) {
-    while (from < end) {
+    while (part_.activity.any && from < end) {
         if (from < first_ || from >= known_)
             look(from);
         const unsigned ahead = shows_ >> ((from - first_) / stretch_);
