@@ -1,7 +1,8 @@
 #include "bindings/bindings.hpp"
 
 NB_MODULE(_core, module) {
-    // Objects that live until the interpreter ends, in a module's globals, are no fault of ours.
+    // A user's global may keep a writer or a reader until the interpreter ends; nanobind warns of
+    // all objects of a process that do, or of none.
     nanobind::set_leak_warnings(false);
     module.doc() = "The compiled core of Uzushio.";
     auto channel = module.def_submodule("channel", "Channel flow between two walls.");

@@ -99,7 +99,8 @@ if picture is not None:
     assert (picture["rgba"][..., 0] == nearest + 1).all()
     assert (picture["depth"] == np.abs(np.arange(WIDTH) - nearest)).all()
 
-# What is wrong is said in a sentence, on all ranks.
+# What is wrong is said in a sentence, on all ranks, also if it is wrong on one alone.
+one_rank_alone = "rgb" if comm.rank == comm.size - 1 else "rgba8"
 for call, sentence in [
     (lambda: compositor.submit(mine), "the image has shape"),
     (lambda: compositor.submit(pixels[:, ::-1]), "the rows of the image must follow"),
@@ -109,6 +110,7 @@ for call, sentence in [
     (lambda: Compositor(comm, 0, 5), "at least one pixel"),
     (lambda: Compositor(comm, 5, 5, algorithm="binery"), "is none of sequential, direct_send"),
     (lambda: Compositor(comm, 5, 5, root=comm.size), "is not one of the"),
+    (lambda: Compositor(comm, 5, 5, format=one_rank_alone), "format is 'rgb'"),
 ]:
     try:
         call()

@@ -187,7 +187,7 @@ def errors() -> None:
         tries = [
             (VIEWS["back"], bad if comm.rank == comm.size - 1 else blocks),
             (View(layers=[MeshLayer(mesh="a")]), blocks),
-            (View(layers=LAYERS, camera={"direction": (0, 0, 1), "up": (0, 0, 1)}), blocks),
+            (View(layers=LAYERS, camera={"position": (2, 1, 5), "up": (0, 0, 1)}), blocks),
             (VIEWS["back"], blocks if comm.rank else [*blocks, *blocks]),
             (View(layers=LAYERS, font="/nowhere/font.ttf"), blocks),
         ]

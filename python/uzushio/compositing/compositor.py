@@ -80,6 +80,15 @@ def visibility_order(comm: MPI.Comm, depth: float | None) -> list[int]:
     return [int(rank) for rank in order if np.isfinite(depths[rank])]
 
 
+def _check_format(comm: MPI.Comm, format: str) -> None:
+    """Raise `ValueError` on all ranks if one has a format that there is not (collective)."""
+    wrong = min(comm.allgather(comm.size if format in _PIXELS else comm.rank))
+    if wrong < comm.size:
+        found = comm.bcast(format, root=wrong)
+        where = f" on rank {wrong}" if comm.size > 1 else ""
+        raise ValueError(f"format is {found!r}{where}; it may be {', '.join(_PIXELS)}")
+
+
 class Compositor:
     """Composites the images of all ranks of a communicator.
 
@@ -129,8 +138,7 @@ class Compositor:
         ranks_per_node: int = 0,
         limit: float = 600.0,
     ) -> None:
-        if format not in _PIXELS:
-            raise ValueError(f"format is {format!r}; it may be {', '.join(_PIXELS)}")
+        _check_format(comm, format)
         options = _core.compositing.Options()
         options.width, options.height = width, height
         options.format = getattr(_core.compositing.Format, format)

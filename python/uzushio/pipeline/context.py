@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from uzushio.collective import collective
+from uzushio.timings import Timings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,26 +19,6 @@ if TYPE_CHECKING:
     from uzushio.pipeline.need import Need, Part
     from uzushio.pipeline.stream import Stream
     from uzushio.render.view import View
-
-
-@dataclass
-class Timings:
-    """Seconds that the stages of this rank took."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Count the time of a block to a stage."""
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.add(name, time.perf_counter() - began)
-
-    def add(self, name: str, seconds: float) -> None:
-        """Count seconds to a stage."""
-        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
 
 @dataclass(frozen=True)

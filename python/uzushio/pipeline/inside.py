@@ -106,7 +106,7 @@ class InsidePipeline:
 
     def _summarise(self) -> None:
         """Write the summary; without space for it the run goes on."""
-        ranks = self._comm.gather(dict(self._pipeline.timings.seconds))
+        ranks = self._comm.gather(dict(self._pipeline.timings))
         try:
             with collective(self._comm):
                 if ranks is not None:
@@ -134,13 +134,13 @@ class InsidePipeline:
             "steps_used": counts.used,
             "pictures": self._pipeline.pictures,
             "failures": self._pipeline.failures,
-            "seconds": dict(self._pipeline.timings.seconds),
+            "seconds": dict(self._pipeline.timings),
         }
 
     def report(self) -> str:
         """What was made, in a sentence."""
         counts, pipeline = self._pipeline.counts, self._pipeline
-        fields = pipeline.timings.seconds.get("fields", 0.0)
+        fields = pipeline.timings.get("fields", 0.0)
         failed = f", {pipeline.failures} failures" if pipeline.failures else ""
         return (
             f"The pipeline looked at {counts.used} of {counts.steps} steps and drew "

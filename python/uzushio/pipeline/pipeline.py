@@ -18,7 +18,7 @@ from uzushio.collective import collective, system_sentence
 from uzushio.errors import OtherRankError, PipelineError, StagingError, UzushioError
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.action_table import action_class
-from uzushio.pipeline.context import Context, Setup, Timings
+from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.drawing import Drawing
 from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.lines import cut_after
@@ -29,6 +29,7 @@ from uzushio.pipeline.stream import Stream
 from uzushio.pipeline.trigger import Clock
 from uzushio.pipeline.values import Layout, Pool, StepValues, plan
 from uzushio.staging.step import Step
+from uzushio.timings import Timings
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -424,7 +425,7 @@ class Pipeline:
             "last_step": counts.last,
             "bytes_read": counts.bytes_read,
             "bytes_kept": self._pool.bytes,
-            "seconds": dict(self.timings.seconds),
+            "seconds": dict(self.timings),
             "actions": {
                 job.action.name: {
                     "runs": job.runs,

@@ -18,10 +18,11 @@ from uzushio.render.colors import rgba
 from uzushio.render.limits import LimitTracker, Range
 from uzushio.render.picture import Picture
 from uzushio.render.ranges import merged, value_range
-from uzushio.render.together import Timings, together
+from uzushio.render.together import together
 from uzushio.render.view import MeshLayer, View
 from uzushio.render.vtk_filters import meshes_of, surfaces
 from uzushio.render.vtk_window import MeshPart, VtkWindow, values_of, window_class
+from uzushio.timings import Timings
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -20,8 +20,9 @@ from uzushio.render.casting import Bounds
 from uzushio.render.limits import NOTHING, LimitTracker, Range
 from uzushio.render.picture import Picture
 from uzushio.render.ticks import number as in_words
-from uzushio.render.together import Timings, together
+from uzushio.render.together import together
 from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View, VolumeLayer
+from uzushio.timings import Timings
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -23,14 +22,3 @@ def together(comm: MPI.Comm) -> Iterator[None]:
         except ValueError as error:
             text = str(error).rstrip(".")
             raise RenderError(f"{text[:1].upper()}{text[1:]}.") from error
-
-
-class Timings(dict[str, float]):
-    """Seconds by stage."""
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Add the time of a block to a stage."""
-        began = clock.perf_counter()
-        yield
-        self[name] = self.get(name, 0.0) + clock.perf_counter() - began
