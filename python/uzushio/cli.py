@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from uzushio import __version__, launch
-from uzushio.case import load_case
+from uzushio.case import load_case, read_document
 from uzushio.collective import guarded
 from uzushio.compiler_flags import Installation
 from uzushio.errors import LaunchError, UzushioError
@@ -22,6 +23,9 @@ from uzushio.solver import Estimate
 from uzushio.staging.plan import load_plan
 from uzushio.staging.plan_rates import assess
 from uzushio.staging.plan_report import print_report, to_json
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 app = typer.Typer(
     add_completion=False,
@@ -124,23 +128,96 @@ def run(
 def _run_here(
     file: Path, overrides: list[str], options: Options, ranks: int | None, debug: bool
 ) -> int:
-    """Run on the ranks of the MPI job that this process is in, or on one."""
+    """Run a case on the ranks of the MPI job that this process is in, or on one."""
+
+    def work(comm: MPI.Intracomm) -> int:
+        from uzushio.run import run as run_case
+
+        return run_case(load_case(file, overrides), comm, options)
+
+    return _here(work, ranks, debug)
+
+
+def _here(work: Callable[[MPI.Intracomm], int], ranks: int | None, debug: bool) -> int:
+    """Do `work` on the ranks of the MPI job that this process is in, or on one."""
     launch.prepare_environment()
     from mpi4py import MPI
 
     comm = launch.program_comm(MPI.COMM_WORLD)
 
-    def work() -> int:
+    def checked() -> int:
         launch.check_size(MPI.COMM_WORLD.size, MPI.Get_library_version())
         if ranks not in (None, comm.size):
             raise LaunchError(
                 f"--ranks {ranks} was given, but the MPI job has {comm.size}; leave --ranks out."
             )
-        from uzushio.run import run as run_case
+        return work(comm)
 
-        return run_case(load_case(file, overrides), comm, options)
+    return guarded(comm, checked, debug)
 
-    return guarded(comm, work, debug)
+
+@app.command()
+def assimilate(
+    case: CaseFile,
+    ranks: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Start an MPI job of this many ranks. Without: run here, on one "
+            "rank, or on those of the mpiexec or srun that this runs in.",
+        ),
+    ] = None,
+    overrides: Overrides = None,
+    restart: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Go on from the newest checkpoint of an assimilation's folder, or from one "
+            "checkpoint's folder. Any number of ranks will do.",
+        ),
+    ] = None,
+    restart_fallback: Annotated[
+        bool,
+        typer.Option(
+            "--restart-fallback", help="If that checkpoint is damaged, restart from the one before."
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the run instead of output.folder.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Remove the run that the folder holds.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print tracebacks of errors.")] = False,
+) -> None:
+    """Estimate a model's initial state and parameters from observations.
+
+    Ctrl-C, SIGTERM and SIGUSR1 finish the iteration, write a checkpoint and stop; a second one
+    stops at once. docs/how-to/assimilate.md says what is in the case and in the folder.
+    """
+    leave_at_once()
+    options = Options(
+        restart=restart,
+        fallback=restart_fallback,
+        out=out,
+        overwrite=overwrite,
+        quiet=quiet,
+        case_file=case,
+    )
+    try:
+        if launch.wants_job(ranks) and ranks is not None:
+            raise SystemExit(launch.run_job(ranks, sys.argv[1:]))
+    except UzushioError as error:
+        _fail(error)
+
+    def work(comm: MPI.Intracomm) -> int:
+        from uzushio.assimilation.case import load_assimilation
+        from uzushio.assimilation.run import run as assimilate_case
+
+        return assimilate_case(load_assimilation(case, overrides), comm, options)
+
+    raise SystemExit(_here(work, ranks, debug))
 
 
 @app.command()
@@ -151,6 +228,11 @@ def check(
 ) -> None:
     """Validate a case and say what it needs, without running it."""
     try:
+        if "model" in read_document(case, overrides).values:
+            from uzushio.assimilation.check import check as check_assimilation
+
+            check_assimilation(case, overrides, ranks)
+            return
         checked = load_case(case, overrides)
         estimate = solver_class(checked.solver).estimate(checked, ranks)
     except UzushioError as error:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from uzushio import __version__
-from uzushio.case import Case
+from uzushio.case import CaseFile
 from uzushio.checkpoint.folder import FOLDER as CHECKPOINTS
 from uzushio.checkpoint.folder import run_of
 from uzushio.errors import OutputError
@@ -27,7 +27,21 @@ SUMMARY = "summary.json"
 FIGURES = "figures"
 PUBLISHED = "published"
 PIPELINE = "pipeline"
-_WRITTEN = (CASE, CHECKPOINTS, SUMMARY, STATISTICS, FIGURES, PUBLISHED, PIPELINE)
+ESTIMATE = "estimate.zarr"
+OBSERVATIONS = "observations.zarr"
+HISTORY = "history.csv"
+_WRITTEN = (
+    CASE,
+    CHECKPOINTS,
+    SUMMARY,
+    STATISTICS,
+    FIGURES,
+    PUBLISHED,
+    PIPELINE,
+    ESTIMATE,
+    OBSERVATIONS,
+    HISTORY,
+)
 
 
 def continues(folder: Path, restart: Path | None) -> bool:
@@ -75,7 +89,7 @@ def check(
 
 def claim(
     folder: Path,
-    case: Case,
+    case: CaseFile,
     restart: Path | None,
     overwrite: bool = False,
     case_file: Path | None = None,

@@ -76,14 +76,19 @@ class Optimiser(Section):
         "lbfgs", description="lbfgs: limited-memory BFGS with bounds; gradient: steepest descent"
     )
     memory: Count = Field(8, description="pairs of steps and gradient differences that lbfgs keeps")
-    iterations: Index = Field(100, description="at most so many")
+    iterations: Index = Field(200, description="at most so many")
     candidates: Count | None = Field(
         None, description="steps tried at once in a line search; null: one for each group of ranks"
     )
     tolerance: Positive = Field(
-        1e-3,
+        1e-2,
         description="stop when J is expected to fall by less than this (it is minus the log of "
         "a probability, so 0.5 is one standard deviation)",
+    )
+    first_window: Count | None = Field(
+        8,
+        description="steps of the run that the first stage looks at; each further stage looks at "
+        "twice as many, to the whole run; null: the whole run at once",
     )
     tries: Count = Field(30, description="values of J that one line search may cost")
 

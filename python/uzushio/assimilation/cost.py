@@ -69,6 +69,13 @@ class Cost:
         of_parameters += self.precisions * (parameters - self._background.parameters)
         return of_state, of_parameters
 
+    def look_at(self, plan: Plan) -> None:
+        """Count a run of other steps from now on."""
+        counts = self.sweeps.counts
+        self.sweeps.release()  # before the memory is taken anew
+        self.sweeps = Sweeps(self.model, self.observations, plan)
+        self.sweeps.counts = counts
+
     def hessian(self, guess: Guess, states: int) -> Hessian:
         """J's second derivatives at a point, for products (collective).
 
@@ -78,7 +85,7 @@ class Cost:
             guess: the point.
             states: states, tangents and adjoints that may be kept together.
         """
-        plan = plan_of(self.sweeps.plan.steps, states)
+        plan = plan_of(self.sweeps.plan.steps, states, appends=self.model.appends)
         self.sweeps.release()
         precisions = (self.precision, self.precisions)
         return Hessian(self.model, self.observations, guess, precisions, plan, self.counts)

@@ -97,6 +97,10 @@ class Evaluator:
             self.shared_bytes += gradient.nbytes
         return gradient
 
+    def forget(self) -> None:
+        """Take no trajectory for that of a point any more, as where J has changed."""
+        self._held = [None] * self._groups.count
+
     def _value(self, point: np.ndarray) -> float:
         return self._cost.value(*self._controls(point))
 

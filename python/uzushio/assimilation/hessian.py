@@ -19,10 +19,10 @@ from uzushio.assimilation.schedule import Action, Do, Plan, plan
 from uzushio.assimilation.sweeps import Counts
 
 
-def plan_of(steps: int, states: int, exact: bool = True) -> Plan:
+def plan_of(steps: int, states: int, exact: bool = True, appends: bool = True) -> Plan:
     """The schedule of a product where so many states, tangents and adjoints fit into memory."""
     each = 3 if exact else 2
-    return plan(steps, max(states, each), 2, each)
+    return plan(steps, max(states, each), 2, each, appends)
 
 
 class Hessian:
@@ -119,9 +119,9 @@ class Hessian:
                 self._steps(at, to)
                 at = to
         else:
-            last = action.last if first else action.last - 1
-            self._steps(action.first, last)
-            if not first:
+            appends = self._plan.appends and not first
+            self._steps(action.first, action.last - appends)
+            if appends:
                 self._states.append(self._now)
                 self._tangents.append(self._tangent)
 

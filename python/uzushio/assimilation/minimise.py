@@ -14,6 +14,8 @@ from uzushio.assimilation.space import Space
 
 #: Iterations in a row that promise less than the tolerance before it counts as the end.
 _IN_A_ROW = 3
+#: A stage that is not the last one ends where so small a share of J is promised, or so late.
+_ROUGHLY, _AT_MOST = 1e-4, 12
 
 
 class Objective(Protocol):
@@ -28,13 +30,21 @@ class Objective(Protocol):
 
 @dataclass(frozen=True)
 class Settings:
-    """How to search. `candidates` steps are tried at once; `tries` values cost a search at most."""
+    """How to search.
+
+    Attributes:
+        method: lbfgs, or gradient for steepest descent.
+        memory: pairs that lbfgs keeps.
+        candidates: steps that are tried at once.
+        tries: values of J that a line search costs at most.
+        tolerance: decrease of J that is not worth another iteration.
+    """
 
     method: Literal["lbfgs", "gradient"] = "lbfgs"
     memory: int = 8
     candidates: int = 1
     tries: int = 30
-    tolerance: float = 1e-3
+    tolerance: float = 1e-2
 
 
 class Minimiser:
@@ -47,6 +57,8 @@ class Minimiser:
         gradient: there.
         promised: decrease of J that the last direction promised, by its model of J.
         ended: why no further iteration is worth it, None while one is.
+        stage: number of the stage, from 0. Stages have another J each, and another minimum.
+        rough: whether a rough minimum will do, as another stage follows.
     """
 
     def __init__(
@@ -61,6 +73,7 @@ class Minimiser:
         self.gradient = np.zeros_like(self.point)
         self.iteration, self._small, self._length = 0, 0, 1.0
         self.ended: str | None = None
+        self.stage, self.rough, self._in_stage = 0, False, 0
 
     def begin(self) -> None:
         """Evaluate J and its gradient at the start (collective)."""
@@ -81,9 +94,23 @@ class Minimiser:
         self.point, self.value, self.gradient = found.point, found.value, gradient
         self._length = found.length
         self.iteration += 1
+        self._in_stage += 1
+        if self.rough:
+            enough = max(_ROUGHLY * abs(self.value), self._settings.tolerance)
+            if self.promised <= enough or self._in_stage >= _AT_MOST:
+                self.ended = "roughly"
+            return
         self._small = self._small + 1 if self.promised <= self._settings.tolerance else 0
         if self._small >= _IN_A_ROW:
             self.ended = f"J is expected to fall by less than {self._settings.tolerance:g}"
+
+    def next_stage(self, scales: Sequence[float], rough: bool) -> None:
+        """Go on with another J, from the point that was found, in other units (collective)."""
+        self.point = self.point * self._space.change(scales)
+        self._memory.clear()
+        self._length, self._in_stage, self._small = 1.0, 0, 0
+        self.stage, self.rough, self.ended = self.stage + 1, rough, None
+        self.begin()
 
     def _descend(self, free: np.ndarray | None) -> tuple[Found | None, float]:
         """Search along the best direction known, and along the gradient if that fails."""
@@ -94,7 +121,7 @@ class Minimiser:
                 return None, 0.0
             newton = len(self._memory) > 0
             if slope < 0.0:
-                first = 1.0 if newton or self.iteration == 0 else self._length
+                first = 1.0 if newton else self._length
                 found = self._search.search(
                     self.point, self.value, self.gradient, direction, first, not newton
                 )
@@ -120,6 +147,10 @@ class Minimiser:
             "small": self._small,
             "length": self._length,
             "pairs": len(self._memory),
+            "stage": self.stage,
+            "rough": self.rough,
+            "in_stage": self._in_stage,
+            "ended": self.ended,
         }
         return vectors, numbers
 
@@ -130,3 +161,7 @@ class Minimiser:
         self.iteration, self.value = numbers["iteration"], numbers["value"]
         self.promised, self._small = numbers["promised"], numbers["small"]
         self._length = numbers["length"]
+        self.stage, self.rough = numbers["stage"], numbers["rough"]
+        self._in_stage = numbers["in_stage"]
+        # A search that had ended may be asked to go further, by a smaller tolerance.
+        self.ended = numbers["ended"] if self.rough else None

@@ -38,7 +38,7 @@ class Trajectory(Protocol):
         """Memory that it takes on this rank."""
 
     def append(self, state: np.ndarray) -> None:
-        """Put a state (this rank's own part) behind the last one that it holds."""
+        """Put a state (this rank's own part) behind the last one; only where `Model.appends`."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ class Model(ABC):
         comm: its ranks.
         shape: of a state, over all ranks: (rows, columns).
         own: this rank's part of it.
+        appends: whether trajectories can `append`, which saves a step for each that is computed
+            again.
     """
 
     #: The case model that the file is validated against.
@@ -81,11 +83,17 @@ class Model(ABC):
     comm: MPI.Comm
     shape: tuple[int, int]
     own: tuple[slice, slice]
+    appends: bool = False
 
     @classmethod
     @abstractmethod
     def groups(cls, case: AssimilationCase) -> int:
         """Groups of ranks that the case wants to try candidates at once on (`oblt`)."""
+
+    @classmethod
+    @abstractmethod
+    def points(cls, case: AssimilationCase) -> int:
+        """Points of a state over all ranks."""
 
     @classmethod
     @abstractmethod

@@ -24,6 +24,7 @@ def scales(
     guess: Guess,
     sigmas: Sequence[float | None],
     given: Sequence[float | None],
+    window: int,
 ) -> list[float]:
     """The units of the state and of each parameter (collective).
 
@@ -36,13 +37,15 @@ def scales(
         guess: where to take it.
         sigmas: of the background; None: no background.
         given: units that the case prescribes; None: to be found.
+        window: steps of the run that count.
     """
     found = list(given)
+    seen = [index for index, step in enumerate(observations.steps) if step <= window]
     if given[0] is None:
-        found[0] = _unit(_weight(model, observations) + _precision(sigmas[0]))
+        found[0] = _unit(_weight(model, observations, seen) + _precision(sigmas[0]))
     for index in range(len(model.parameters)):
         if given[index + 1] is None:
-            curvature = _curvature(model, observations, guess, index)
+            curvature = _curvature(model, observations, guess, index, seen)
             found[index + 1] = _unit(curvature + _precision(sigmas[index + 1]))
     return [1.0 if one is None else one for one in found]
 
@@ -57,25 +60,30 @@ def _unit(curvature: float) -> float:
     return float(2.0 ** round(-0.5 * math.log2(curvature)))
 
 
-def _weight(model: Model, observations: Observations) -> float:
+def _weight(model: Model, observations: Observations, seen: Sequence[int]) -> float:
     """What all observations of a point weigh together, on average."""
     points = model.shape[0] * model.shape[1]
-    count = len(observations.steps)
     own = observations.values[0].size
-    mine = sum(float(np.mean(observations.weight_of(index))) * own for index in range(count))
+    mine = sum(float(np.mean(observations.weight_of(index))) * own for index in seen)
     total: float = model.comm.allreduce(mine)
     return total / points
 
 
-def _curvature(model: Model, observations: Observations, guess: Guess, parameter: int) -> float:
+def _curvature(
+    model: Model,
+    observations: Observations,
+    guess: Guess,
+    parameter: int,
+    seen: Sequence[int],
+) -> float:
     """Gauss and Newton's second derivative of the misfit with respect to one parameter."""
     state, direction = guess.state.copy(), np.zeros(len(guess.parameters))
     direction[parameter] = 1.0
     tangent, kept = np.zeros_like(state), model.trajectory(1)
-    every = -(-len(observations.steps) // _SAMPLES)
-    wanted = set(observations.steps[every - 1 :: every])
+    every = max(1, -(-len(seen) // _SAMPLES))
+    wanted = {observations.steps[index] for index in seen[::-1][::every]}
     total = 0.0
-    for step in range(max(wanted)):
+    for step in range(max(wanted, default=0)):
         model.forward(state, guess.parameters, step, step + 1, kept)
         model.tangent(tangent, direction, guess.parameters, step, step + 1, kept)
         if step + 1 in wanted:
@@ -83,4 +91,4 @@ def _curvature(model: Model, observations: Observations, guess: Guess, parameter
             model.weigh(tangent, step + 1, observations, weighed)
             total += float(np.vdot(weighed, tangent))
     curvature: float = model.comm.allreduce(total)
-    return curvature * len(observations.steps) / len(wanted)
+    return curvature * len(seen) / max(1, len(wanted))

@@ -30,7 +30,7 @@ class Do(Enum):
     """What is done."""
 
     ADVANCE = "advance"  #: compute steps, keep nothing
-    RECORD = "record"  #: keep the states of these steps in the window, computing all but the first
+    RECORD = "record"  #: keep the states before these steps in the window
     REVERSE = "reverse"  #: take the adjoint back through the window
     STORE = "store"  #: keep the state in a slot
     RESTORE = "restore"  #: take the state of a slot; slot 0 is the initial state
@@ -55,19 +55,21 @@ class Plan:
         snapshots: states kept besides the initial one, at most.
         window: states of the window.
         forward_steps: that one forward run and its adjoint compute in all.
+        appends: whether a window's last state is put into it, or else kept by computing one more.
     """
 
     steps: int
     snapshots: int
     window: int
     forward_steps: int
+    appends: bool = True
 
     def actions(self) -> Iterator[Action]:
         """What to do, in order.
 
         What comes before the first `REVERSE` is the run itself: its last step is computed too.
         """
-        table = _Table(self.steps, self.window, self.snapshots)
+        table = _Table(self.steps, self.window, self.snapshots, self.appends)
         yield from self._reverse(0, self.steps, table, 0)
 
     def _reverse(self, first: int, last: int, table: _Table, slot: int) -> Iterator[Action]:
@@ -88,7 +90,13 @@ class Plan:
         yield Action(Do.REVERSE, first, last)
 
 
-def plan(steps: int, states: int, snapshot_cost: int = 1, window_cost: int = 1) -> Plan:
+def plan(
+    steps: int,
+    states: int,
+    snapshot_cost: int = 1,
+    window_cost: int = 1,
+    appends: bool = True,
+) -> Plan:
     """Find the schedule of fewest forward steps.
 
     Args:
@@ -96,6 +104,7 @@ def plan(steps: int, states: int, snapshot_cost: int = 1, window_cost: int = 1) 
         states: that fit into the memory.
         snapshot_cost: states that a snapshot takes (2 where tangents are kept too).
         window_cost: states that each step of the window takes.
+        appends: whether a state can be put into a window.
 
     Raises:
         ValueError: if not even one step fits.
@@ -104,26 +113,27 @@ def plan(steps: int, states: int, snapshot_cost: int = 1, window_cost: int = 1) 
         raise ValueError(f"{states} states do not fit a window of one step")
     longest = min(steps, states // window_cost)
     if longest == steps:
-        return Plan(steps, 0, steps, steps)
+        return Plan(steps, 0, steps, steps, appends)
     found: list[tuple[int, int, int]] = []
     unit = min(_unit(steps), longest)
     for window in sorted({max(1, round(longest * i / _TRIED / unit)) for i in range(_TRIED + 1)}):
         window = min(window * unit, longest)
         # More snapshots than windows are of no use.
         free = min((states - window * window_cost) // snapshot_cost, -(-steps // window))
-        found.append((1 + _Table(steps, window, free).cost(steps, free), -window, free))
+        computed = _Table(steps, window, free, appends).cost(steps, free) + appends
+        found.append((computed, -window, free))
     computed, window, snapshots = min(found)
-    return Plan(steps, snapshots, -window, computed)
+    return Plan(steps, snapshots, -window, computed, appends)
 
 
 class _Table:
     """The fewest forward steps for any part of a run, and the split that they need."""
 
-    def __init__(self, steps: int, window: int, free: int) -> None:
-        self._window = window
+    def __init__(self, steps: int, window: int, free: int, appends: bool) -> None:
+        self._window, self._saved = window, int(appends)
         self._unit = _unit(steps)
         self._cost, self._split = _table(
-            -(-steps // self._unit), max(1, window // self._unit), free
+            -(-steps // self._unit), max(1, window // self._unit), free, self._saved
         )
 
     def split(self, count: int, free: int) -> int:
@@ -142,9 +152,9 @@ class _Table:
         while count > self._window:
             split = self.split(count, free)
             total += split
-            total += self.cost(count - split, free - 1) if free else count - split - 1
+            total += self.cost(count - split, free - 1) if free else count - split - self._saved
             count = split
-        return total + count - 1
+        return total + count - self._saved
 
 
 def _unit(steps: int) -> int:
@@ -153,14 +163,14 @@ def _unit(steps: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def _table(count: int, window: int, free: int) -> tuple[np.ndarray, np.ndarray]:
+def _table(count: int, window: int, free: int, saved: int) -> tuple[np.ndarray, np.ndarray]:
     """Fewest forward steps C[s, n] for n steps with s free slots, and the best first split."""
     cost = np.zeros((free + 1, count + 1), dtype=np.int64)
     split = np.zeros_like(cost)
     n = np.arange(count + 1)
-    cost[:, 1 : window + 1] = n[:window]
+    cost[:, 1 : window + 1] = n[1 : window + 1] - saved
     for m in range(window + 1, count + 1):
-        cost[0, m] = m - 1 + cost[0, m - window]
+        cost[0, m] = m - saved + cost[0, m - window]
     for s in range(1, free + 1):
         for m in range(window + 1, count + 1):
             each = n[1:m] + cost[s - 1, m - n[1:m]] + cost[s, 1:m]

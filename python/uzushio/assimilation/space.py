@@ -43,10 +43,20 @@ class Space:
         """
         self._comm, self.shape = comm, shape
         self._points = shape[0] * shape[1]
-        self._scales = np.asarray(scales, dtype=np.float64)
+        self._bounds = list(bounds)
         self.size = self._points + len(scales) - 1
-        self._low = [-np.inf if low is None else low for low, _ in bounds] / self._scales
-        self._high = [np.inf if high is None else high for _, high in bounds] / self._scales
+        self._take(scales)
+
+    def change(self, scales: Sequence[float]) -> np.ndarray:
+        """Take other units; returns what vectors are to be multiplied by."""
+        before = self._scales
+        self._take(scales)
+        return self._spread(before / self._scales)
+
+    def _take(self, scales: Sequence[float]) -> None:
+        self._scales = np.asarray(scales, dtype=np.float64)
+        self._low = [-np.inf if low is None else low for low, _ in self._bounds] / self._scales
+        self._high = [np.inf if high is None else high for _, high in self._bounds] / self._scales
 
     @property
     def scales(self) -> np.ndarray:

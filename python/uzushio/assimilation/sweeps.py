@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,11 @@ class Counts:
     forward_runs: int = 0
     backward_runs: int = 0
     hessian_products: int = 0
+
+    def restore(self, stored: Mapping[str, int]) -> None:
+        """Go on counting from what `dataclasses.asdict` gave."""
+        for name, count in stored.items():
+            setattr(self, name, count)
 
 
 class Sweeps:
@@ -117,9 +122,10 @@ class Sweeps:
             self.model.forward(self._now, parameters, action.first, action.last)
             self.counts.forward_steps += action.last - action.first
         else:
-            last = action.last - 1
+            last = action.last - self.plan.appends
             self.model.forward(self._now, parameters, action.first, last, self._window)
-            self._window.append(self._now)
+            if self.plan.appends:
+                self._window.append(self._now)
             self.counts.forward_steps += last - action.first
 
     def _reverse(

@@ -1,0 +1,49 @@
+"""Say what an assimilation needs, without doing it (`uzushio check`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from uzushio import registry
+from uzushio.assimilation.case import load_assimilation
+from uzushio.assimilation.hessian import plan_of
+from uzushio.assimilation.schedule import plan
+from uzushio.errors import CaseError
+from uzushio.quantities import show_size
+
+
+def check(path: Path, overrides: list[str] | None, ranks: int) -> None:
+    """Print what a case needs on so many ranks; raises `CaseError` if it is not usable."""
+    case = load_assimilation(path, overrides)
+    kind = registry.model_class(case.model)
+    groups = kind.groups(case)
+    if ranks % groups:
+        raise CaseError(f"blocking.oblt: {groups} groups do not divide {ranks} ranks evenly.")
+    each = ranks // groups
+    print(f"{path} is valid: {case.title or case.model}")
+    for note in kind.notes(case, each):
+        print(note)
+    if groups > 1:
+        print(f"{groups} groups of {each} ranks try candidates at the same time")
+    state = 8 * kind.points(case) // each
+    steps = case.time.steps
+    print(f"one state: {show_size(state)} a rank; all {steps}: {show_size(steps * state)}")
+    if case.trajectory.memory is None:
+        print("trajectory: all states where they fit into half of the free memory")
+        return
+    fitting = int(case.trajectory.memory // state)
+    if fitting < 1:
+        raise CaseError(
+            f"trajectory.memory: a state takes {state:,} bytes on each of {each} ranks, got "
+            f"{int(case.trajectory.memory):,}; give it more, or use more ranks."
+        )
+    kept = plan(steps, fitting)
+    print(
+        f"trajectory: {kept.snapshots} snapshots and a window of {kept.window} states; J and its "
+        f"gradient take {kept.forward_steps} forward steps ({kept.forward_steps / steps:.2f} runs)"
+    )
+    product = plan_of(steps, fitting)
+    print(
+        f"a Hessian-vector product: {product.snapshots} snapshots, a window of {product.window}, "
+        f"{product.forward_steps} steps of model and tangent"
+    )

@@ -1,0 +1,90 @@
+"""The standard deviation of each parameter at the estimate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from uzushio.assimilation.case import Uncertainty
+from uzushio.assimilation.hessian import Hessian
+from uzushio.assimilation.space import Space
+from uzushio.assimilation.uncertainty import Solution, solve
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A standard deviation, and how well it is known.
+
+    Attributes:
+        sd: of the parameter; None if there is none.
+        note: why there is none, or what to know about it.
+        products: Hessian-vector products done.
+        residual: relative, of the linear system.
+    """
+
+    sd: float | None
+    note: str
+    products: int
+    residual: float | None
+
+    @classmethod
+    def unknown(cls, why: str) -> Self:
+        """One that was not found."""
+        return cls(None, why, 0, None)
+
+
+def deviations(
+    space: Space,
+    hessian: Hessian,
+    point: np.ndarray,
+    gradient: np.ndarray,
+    settings: Uncertainty,
+    between: Callable[[], object],
+) -> list[Deviation]:
+    """Find the standard deviation of each parameter (collective).
+
+    Args:
+        space: of the vectors.
+        hessian: of J at the estimate.
+        point: the estimate.
+        gradient: of J there.
+        settings: how exactly, and how.
+        between: is called before each product, and may raise on all ranks.
+    """
+    free = space.free(point, gradient)
+
+    def product(vector: np.ndarray) -> np.ndarray:
+        between()
+        found = space.gradient(*hessian.product(space.state(vector), space.parameters(vector)))
+        if free is not None:
+            found *= free
+        return found
+
+    count = len(space.scales) - 1
+    found = []
+    for index in range(count):
+        place = space.size - count + index
+        if free is not None and free[place] == 0.0:
+            found.append(Deviation.unknown("it is at its bound"))
+            continue
+        right = np.zeros(space.size)
+        right[place] = 1.0
+        solved = solve(
+            space, product, right, settings.method, settings.iterations, settings.tolerance
+        )
+        found.append(_deviation(solved, float(solved.solution[place]), space.scales[index + 1]))
+    return found
+
+
+def _deviation(solved: Solution, variance: float, unit: float) -> Deviation:
+    note = ""
+    if solved.bends_down:
+        note = "J bends down along some direction here: this is no minimum; let it iterate longer"
+    if solved.bends_down or not (math.isfinite(variance) and variance > 0.0):
+        note = note or "the Hessian gives no positive variance"
+        return Deviation(None, note, solved.products, solved.residual)
+    return Deviation(unit * math.sqrt(variance), note, solved.products, solved.residual)

@@ -1,0 +1,244 @@
+"""Pictures of the estimate, and plots of J and the parameters over the iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from uzushio.assimilation.deviations import Deviation
+from uzushio.assimilation.history import History
+from uzushio.assimilation.model import Quantity
+from uzushio.figure_style import BLACK, BLUE, GREEN, GREY, ORANGE, sheet, style, write
+
+#: Standard deviations of the noise at the ends of the residual's colours.
+_STRONGEST = 4.0
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Fields of a picture, (rows, columns), first row at the bottom.
+
+    Attributes:
+        x: positions of the columns.
+        y: positions of the rows.
+        step: of the observation.
+        time: of it.
+        state: what the fields are.
+        truth: initial state of a twin, or None.
+        first_guess: initial state.
+        estimate: initial state.
+        observation: at `step`; NaN where nothing was seen.
+        run: the estimate's state at `step`.
+        residual: observation less run, in standard deviations of the noise.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    step: int
+    time: float
+    state: Quantity
+    truth: np.ndarray | None
+    first_guess: np.ndarray
+    estimate: np.ndarray
+    observation: np.ndarray
+    run: np.ndarray
+    residual: np.ndarray
+
+
+def draw(
+    folder: Path,
+    *,
+    title: str,
+    panels: Panels,
+    history: History,
+    deviations: Sequence[Deviation],
+    truth: np.ndarray | None,
+    parameters: Sequence[Quantity],
+) -> list[Path]:
+    """Draw all figures as PNG files.
+
+    Args:
+        folder: an existing folder.
+        title: name of the case.
+        panels: fields.
+        history: of the search.
+        deviations: of the parameters.
+        truth: of the parameters, if known.
+        parameters: what they are.
+
+    Returns:
+        The files written.
+    """
+    head = title or "Assimilation"
+    with style():
+        return [
+            write(states(panels, head), folder / "states.png"),
+            write(progress(history, deviations, truth, parameters, head), folder / "progress.png"),
+        ]
+
+
+def states(panels: Panels, title: str) -> Figure:
+    """Draw initial states above, and the last observed step below."""
+    ratio = len(panels.y) / len(panels.x)
+    figure = sheet(title, 11.0, 2.0 + 7.0 * min(max(ratio, 0.3), 2.0), "compressed")
+    grid = figure.subplots(2, 3, sharex=True, sharey=True)
+    name = panels.state.description or panels.state.name
+    low, high = _range(panels)
+    if panels.truth is not None:
+        _field(figure, grid[0, 0], panels, panels.truth, "Truth, initial state", low, high, name)
+    else:
+        change = panels.estimate - panels.first_guess
+        end = float(np.abs(change).max()) or 1.0
+        words = "Estimate less first guess"
+        _field(figure, grid[0, 0], panels, change, words, -end, end, name, "RdBu_r")
+    _field(figure, grid[0, 1], panels, panels.first_guess, "First guess", low, high, name)
+    _field(figure, grid[0, 2], panels, panels.estimate, "Estimate", low, high, name)
+    when = f"step {panels.step}, t = {panels.time:.4g}"
+    _field(figure, grid[1, 0], panels, panels.observation, f"Observed, {when}", low, high, name)
+    _field(figure, grid[1, 1], panels, panels.run, "Run from the estimate, then", low, high, name)
+    _field(
+        figure,
+        grid[1, 2],
+        panels,
+        panels.residual,
+        "Observed less run",
+        -_STRONGEST,
+        _STRONGEST,
+        "standard deviations of the noise",
+        "RdBu_r",
+    )
+    for axes in grid[1]:
+        axes.set_xlabel("x")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("y")
+    return figure
+
+
+def _range(panels: Panels) -> tuple[float, float]:
+    """Limits of colours that all states share; noise may go beyond them."""
+    shown = [panels.first_guess, panels.run]
+    shown += [] if panels.truth is None else [panels.truth]
+    low, high = min(float(one.min()) for one in shown), max(float(one.max()) for one in shown)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def _field(
+    figure: Figure,
+    axes: Axes,
+    panels: Panels,
+    values: np.ndarray,
+    title: str,
+    low: float,
+    high: float,
+    label: str,
+    colours: str = "viridis",
+) -> None:
+    axes.grid(False)
+    axes.set_facecolor("#e0e0e0")  # where nothing was seen
+    dx, dy = (_spacing(line) for line in (panels.x, panels.y))
+    image = axes.imshow(
+        values,
+        origin="lower",
+        extent=(
+            panels.x[0] - dx / 2,
+            panels.x[-1] + dx / 2,
+            panels.y[0] - dy / 2,
+            panels.y[-1] + dy / 2,
+        ),
+        cmap=colours,
+        vmin=low,
+        vmax=high,
+        interpolation="nearest",
+        aspect="equal",
+    )
+    axes.set_title(title)
+    seen = values[np.isfinite(values)]
+    below, above = (seen < low).any(), (seen > high).any()
+    extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[
+        int(below), int(above)
+    ]
+    bar = figure.colorbar(image, cax=axes.inset_axes((1.02, 0.0, 0.03, 1.0)), extend=extend)
+    bar.set_label(label)
+
+
+def _spacing(line: np.ndarray) -> float:
+    return float(line[1] - line[0]) if len(line) > 1 else 1.0
+
+
+def progress(
+    history: History,
+    deviations: Sequence[Deviation],
+    truth: np.ndarray | None,
+    parameters: Sequence[Quantity],
+    title: str,
+) -> Figure:
+    """Plot what J is above its last value, the gradient, and each parameter with its band."""
+    count = 2 + len(parameters)
+    figure = sheet(title, 8.0, 0.6 + 2.4 * count)
+    grid = figure.subplots(count, 1, sharex=True)
+    iteration, value, window = (history.of(name) for name in ("iteration", "J", "window"))
+    for number, steps in enumerate(np.unique(window)):
+        part = window == steps
+        last = float(value[part][-1])
+        above = np.where(value[part] > last, value[part] - last, np.nan)
+        label = f"{steps:.0f} steps, J = {last:.8g}"
+        grid[0].semilogy(iteration[part], above, marker=".", color=f"C{number % 8}", label=label)
+    grid[0].set(title="J above the last value of its stage", ylabel="$J - J_\\mathrm{last}$")
+    grid[0].legend(loc="upper right", title="J looks at")
+    if (above > 0.5).any():
+        grid[0].axhline(0.5, color=GREY, lw=0.8, ls="--")
+        grid[0].annotate(
+            "one standard deviation",
+            (0.0, 0.5),
+            xytext=(4, 3),
+            textcoords="offset points",
+            color=GREY,
+            fontsize=8.0,
+        )
+    grid[1].semilogy(
+        iteration, np.maximum(history.of("gradient"), 1e-300), color=ORANGE, marker="."
+    )
+    grid[1].set(title="Largest element of the projected gradient, scaled", ylabel="$|g|_\\infty$")
+    for index, (axes, quantity) in enumerate(zip(grid[2:], parameters, strict=True)):
+        known = None if truth is None else float(truth[index])
+        _parameter(axes, history, deviations[index], known, quantity)
+    grid[-1].set_xlabel("iteration")
+    grid[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
+    return figure
+
+
+def _parameter(
+    axes: Axes, history: History, found: Deviation, truth: float | None, quantity: Quantity
+) -> None:
+    """Plot one parameter; an inset shows the last iterations, where the band can be seen."""
+    iteration, values = history.of("iteration"), history.of(quantity.name)
+    last = float(values[-1])
+    told = f" ± {found.sd:.2g}" if found.sd is not None else ""
+    _lines(axes, iteration, values, truth)
+    axes.set(title=f"{quantity.name} = {last:.6g}{told}", ylabel=quantity.name)
+    if found.sd is None or len(values) < 4:
+        axes.legend(loc="best")
+        return
+    half = 6.0 * found.sd
+    near = int(np.argmax(np.abs(values - last) <= half))
+    inset = axes.inset_axes((0.5, 0.2, 0.48, 0.6))
+    _lines(inset, iteration, values, truth)
+    inset.axhspan(last - found.sd, last + found.sd, color=BLUE, alpha=0.18, lw=0)
+    inset.set_title("with ± 1 standard deviation", fontsize=8.0)
+    inset.set(xlim=(min(near, len(values) - 3), iteration[-1]), ylim=(last - half, last + half))
+    inset.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    inset.tick_params(labelsize=8.0)
+    axes.legend(loc="lower left")
+
+
+def _lines(axes: Axes, iteration: np.ndarray, values: np.ndarray, truth: float | None) -> None:
+    axes.plot(iteration, values, color=BLUE, marker=".", label="estimate")
+    if truth is not None:
+        axes.axhline(truth, color=GREEN, lw=1.0, ls="--", label="truth")
+    axes.axhline(float(values[0]), color=BLACK, lw=0.6, ls=":", label="first guess")

@@ -1,0 +1,117 @@
+"""What a case asks for, made: model, observations, J, and the space that it is minimised in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uzushio import registry
+from uzushio.assimilation import store, twin
+from uzushio.assimilation.case import AssimilationCase, ControlSection
+from uzushio.assimilation.cost import Cost
+from uzushio.assimilation.groups import Evaluator, Groups
+from uzushio.assimilation.memory import states_that_fit
+from uzushio.assimilation.minimise import Minimiser, Settings
+from uzushio.assimilation.model import Guess
+from uzushio.assimilation.observations import Observations
+from uzushio.assimilation.scales import scales
+from uzushio.assimilation.schedule import Plan, plan
+from uzushio.assimilation.space import Space
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+class Problem:
+    """The parts of an assimilation on the ranks of a job. All methods are collective.
+
+    Attributes:
+        groups: of ranks.
+        model: on this rank's group.
+        truth: of a twin experiment, or None.
+        guess: the first guess.
+        observations: this rank's part; after `observe`.
+        sigmas: of the background, for the state and each parameter.
+    """
+
+    def __init__(self, case: AssimilationCase, comm: MPI.Comm) -> None:
+        """Make groups and the model; raises `UzushioError` on all ranks if they do not fit."""
+        kind = registry.model_class(case.model)
+        self._case, self._comm = case, comm
+        self.groups = Groups(comm, kind.groups(case))
+        self.model = kind(case, self.groups.inside)
+        self.truth, self.guess = self.model.truth(), self.model.first_guess()
+        names = [self.model.state.name, *(one.name for one in self.model.parameters)]
+        self.controls = [case.controls.get(name, ControlSection()) for name in names]
+        self.sigmas = [one.sigma for one in self.controls]
+        self.observations: Observations | None = None
+        self.states = 0
+
+    def observe(self) -> Observations:
+        """Read the observations, or make those of a twin."""
+        wanted = self._case.observations.store
+        if wanted is not None:
+            self.observations = store.read(wanted, self.model, self._case.time.steps, self._comm)
+        else:
+            assert self.truth is not None, "the case was validated"
+            self.observations = twin.observe(self.model, self.truth, self._case)
+        return self.observations
+
+    def keep_observations(self, path: Path) -> None:
+        """Write a twin's observations, by the first group."""
+        assert self.observations is not None
+        if self.groups.mine == 0:
+            store.write(path, self.model, self.observations)
+
+    def windows(self) -> list[int]:
+        """Steps that each stage looks at, the whole run last.
+
+        A model that amplifies what is not there makes J very curved, and with wrong parameters it
+        does so most: early observations first tell the state, and enough of the parameters
+        (C. Pires, R. Vautard, O. Talagrand, On extending the limits of variational assimilation in
+        nonlinear chaotic systems, Tellus A 48 (1996)).
+        """
+        assert self.observations is not None
+        whole, first = self._case.time.steps, self._case.optimiser.first_window
+        if first is None:
+            return [whole]
+        # The first stage sees at least two observed steps, if there are so many.
+        seen = list(self.observations.steps)[:2][-1]
+        window, found = max(first, seen), []
+        while window < whole:
+            found.append(window)
+            window *= 2
+        return [*found, whole]
+
+    def scales(self, guess: Guess, window: int) -> list[float]:
+        """Units of the controls, from the case or from the curvature at a point."""
+        assert self.observations is not None
+        given = [one.scale for one in self.controls]
+        return scales(self.model, self.observations, guess, self.sigmas, given, window)
+
+    def plan(self, window: int) -> Plan:
+        """What is kept of a run of so many steps."""
+        return plan(window, self.states, appends=self.model.appends)
+
+    def minimiser(
+        self, units: list[float], window: int
+    ) -> tuple[Minimiser, Cost, Evaluator, Space]:
+        """J of a window in these units, and the search for its minimum, which has not begun."""
+        assert self.observations is not None
+        case, model = self._case, self.model
+        self.states = states_that_fit(model, self._comm, case.trajectory.memory)
+        cost = Cost(model, self.observations, self.plan(window), self.guess, self.sigmas)
+        shape = self.guess.state.shape
+        bounds = [one.bounds for one in self.controls]
+        space = Space(model.comm, (shape[0], shape[1]), units, bounds)
+        evaluator = Evaluator(cost, space, self.groups)
+        wanted = case.optimiser
+        settings = Settings(
+            method=wanted.method,
+            memory=wanted.memory,
+            candidates=wanted.candidates or self.groups.count,
+            tries=wanted.tries,
+            tolerance=wanted.tolerance,
+        )
+        start = space.vector(self.guess.state, self.guess.parameters)
+        return Minimiser(space, evaluator, start, settings), cost, evaluator, space

@@ -1,0 +1,426 @@
+"""Do an assimilation on the ranks of a communicator, from set-up to the last file."""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uzushio import __version__, checkpoint, run_folder
+from uzushio.assimilation import results, saved
+from uzushio.assimilation.case import AssimilationCase
+from uzushio.assimilation.deviations import Deviation, deviations
+from uzushio.assimilation.history import History
+from uzushio.assimilation.model import Guess
+from uzushio.assimilation.problem import Problem
+from uzushio.case import differences
+from uzushio.collective import collective
+from uzushio.errors import CaseError, CheckpointError
+from uzushio.monitor import Monitor, tell
+from uzushio.options import Options
+from uzushio.run_lock import RunLock, check_free
+from uzushio.signals import Stop
+from uzushio.solver import Reading
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+#: What of a case says how J is made small, where and how fast, and not what J is.
+_NOT_THE_PROBLEM = {
+    "title",
+    "optimiser",
+    "trajectory",
+    "uncertainty",
+    "checkpoint",
+    "output",
+    "blocking",
+}
+
+
+def run(case: AssimilationCase, comm: MPI.Comm, options: Options) -> int:
+    """Do the assimilation of `case` (collective).
+
+    Returns:
+        The exit status: 0 when it has ended, 128 plus the signal when stopped.
+
+    Raises:
+        UzushioError: see `uzushio.errors`.
+    """
+    stop = Stop()
+    lock = RunLock()
+    try:
+        with stop.listening():
+            return _Run(case, comm, options, stop, lock).execute()
+    finally:
+        lock.release()
+
+
+class Stopped(Exception):  # noqa: N818 - not an error
+    """A signal asked for the end; raised on all ranks together."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class _Run:
+    """The parts of one assimilation and the order in which they work."""
+
+    def __init__(
+        self,
+        case: AssimilationCase,
+        comm: MPI.Comm,
+        options: Options,
+        stop: Stop,
+        lock: RunLock,
+    ) -> None:
+        self._case, self._options, self._stop, self._lock = case, options, stop, lock
+        self._comm = comm.Dup()
+        self._folder = options.out or case.output.folder
+        self._speaks = comm.rank == 0 and not options.quiet
+        self._monitor = Monitor(case.output.monitor_every, self._speaks, "iteration")
+        self._latest: Path | None = None
+        self._restored: Path | None = None
+        self._saved_at = self._began = time.monotonic()
+        self._saving = 0.0
+        with collective(self._comm):
+            if comm.rank == 0:
+                check_free(self._folder)
+                run_folder.check(
+                    self._folder, options.restart, options.overwrite, options.case_file
+                )
+        self._problem = Problem(case, self._comm)
+        self._history = History([one.name for one in self._problem.model.parameters])
+
+    def execute(self) -> int:
+        """Observe, restore, search to the end or to a signal, and write the results."""
+        found = self._found()
+        self._problem.observe()
+        self._windows = self._problem.windows()
+        if found is None:
+            window = self._windows[0]
+            units = self._problem.scales(self._problem.guess, window)
+        else:
+            attributes = found.manifest.attributes
+            window = self._windows[attributes["search"]["stage"]]
+            units = [float(unit) for unit in attributes["units"]]
+        parts = self._problem.minimiser(units, window)
+        self._search, self._cost, self._evaluator, self._space = parts
+        self._search.rough = len(self._windows) > 1
+        if found is not None:
+            self._restore(found)
+        self._claim()
+        try:
+            with self._monitor:
+                self._loop()
+            self._save_last()
+            deviations = self._deviations()
+        except Stopped as stopped:
+            self._save_last()
+            where = f"iteration {self._search.iteration}"
+            self._say(f"Stopped after {where}, as asked; {self._go_on()}.")
+            return 128 + stopped.number
+        self._results(deviations)
+        return 0
+
+    # ---- before -------------------------------------------------------------------------------
+
+    def _found(self) -> checkpoint.Checkpoint | None:
+        """The checkpoint to go on from, of this very problem."""
+        restart = self._options.restart
+        if restart is None:
+            return None
+        found = checkpoint.open_checkpoint(
+            restart, self._comm, self._options.fallback, self._say_always
+        )
+        posed = found.manifest.attributes.get("posed")
+        if found.manifest.solver != self._case.model or posed is None:
+            raise CheckpointError(
+                f"checkpoint {found.path} is not of an assimilation with the model "
+                f"'{self._case.model}'; restart it with its own case."
+            )
+        changed = differences(posed, _posed(self._case))
+        if changed:
+            raise CheckpointError(
+                f"checkpoint {found.path} is of another problem: {', '.join(changed)} changed; "
+                "restart it with its own case, or begin anew without --restart."
+            )
+        return found
+
+    def _restore(self, found: checkpoint.Checkpoint) -> None:
+        """Take the state of the search."""
+        state, attributes = found.state(), found.manifest.attributes
+        vectors: dict[str, np.ndarray] = {}
+        with collective(self._comm):
+            vectors = saved.vectors_of(state, self._problem.model)
+        self._search.restore(vectors, attributes["search"])
+        self._history.restore(attributes["history"])
+        self._cost.sweeps.counts.restore(attributes["counts"])
+        self._evaluator.forward_runs = attributes["forward_runs"]
+        self._restored = self._latest = found.path
+        self._say(f"Restarted from {found.path} (iteration {found.manifest.step}).")
+
+    def _claim(self) -> None:
+        """Take the folder, and put checkpoints aside that the restart leaves behind."""
+        aside: list[Path] = []
+        options, seen = self._options, self._case.observations
+        with collective(self._comm):
+            if self._comm.rank == 0:
+                run_folder.check(
+                    self._folder, options.restart, options.overwrite, options.case_file
+                )
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._lock.take(self._folder)
+                run_folder.claim(
+                    self._folder, self._case, options.restart, options.overwrite, options.case_file
+                )
+                aside = checkpoint.set_aside(self._folder, self._search.iteration)
+        for path in aside:
+            self._say(f"A later checkpoint was set aside as {path}.")
+        if seen.store is None and seen.keep:
+            self._problem.keep_observations(self._folder / run_folder.OBSERVATIONS)
+
+    # ---- the search ---------------------------------------------------------------------------
+
+    def _loop(self) -> None:
+        """Iterate to the end of the search or a signal."""
+        search, limit = self._search, self._case.optimiser.iterations
+        if self._restored is None:
+            search.begin()
+            if not math.isfinite(search.value):
+                raise CaseError(
+                    "J is not finite at the first guess: the model is not stable there; make "
+                    "time.dt smaller, or choose another first_guess."
+                )
+            self._note()
+        self._vote()
+        done = search.iteration >= limit
+        while not done:
+            if search.ended is not None:
+                self._next_stage()
+            search.step()
+            if search.iteration > self._history.last:
+                self._note()
+            show, overdue = self._vote()
+            ended = search.ended is not None and search.stage == len(self._windows) - 1
+            done = ended or search.iteration >= limit
+            if show or done:
+                fraction = 1.0 if done else search.iteration / limit
+                self._monitor.show(search.iteration, None, fraction, self._readings())
+            if not done and (overdue or self._due()):
+                self._save()
+
+    def _next_stage(self) -> None:
+        """Look at more of the run."""
+        stage = self._search.stage + 1
+        window = self._windows[stage]
+        self._cost.look_at(self._problem.plan(window))
+        self._evaluator.forget()
+        units = self._problem.scales(self._estimate(), window)
+        self._search.next_stage(units, rough=stage + 1 < len(self._windows))
+        self._note()
+
+    def _vote(self) -> tuple[bool, bool]:
+        """Agree on a signal that any rank received, and on what rank 0's clock says is due."""
+        from mpi4py import MPI
+
+        minutes = self._case.checkpoint.minutes
+        elapsed, first = time.monotonic() - self._saved_at, self._comm.rank == 0
+        votes = np.array(
+            [
+                self._stop.received,
+                first and self._monitor.due(),
+                first and minutes is not None and elapsed > 60.0 * minutes,
+            ],
+            dtype=np.int32,
+        )
+        agreed = np.empty_like(votes)
+        self._comm.Allreduce(votes, agreed, MPI.MAX)
+        if agreed[0]:
+            raise Stopped(signal.Signals(int(agreed[0])))
+        return bool(agreed[1]), bool(agreed[2])
+
+    def _due(self) -> bool:
+        every = self._case.checkpoint.every
+        return every is not None and self._search.iteration % every == 0
+
+    def _note(self) -> None:
+        """Add the present iteration to the history."""
+        search = self._search
+        self._history.add(
+            search.iteration,
+            self._windows[search.stage],
+            search.value,
+            search.projected(),
+            self._space.parameters(search.point),
+            self._evaluator.forward_runs,
+            self._runs_backward(),
+            time.monotonic() - self._began,
+        )
+
+    def _runs_backward(self) -> int:
+        """Adjoint runs of all groups; each is done by one of them."""
+        counts: int = self._problem.groups.across.allreduce(self._cost.counts.backward_runs)
+        return counts
+
+    def _readings(self) -> dict[str, Reading]:
+        row = self._history.newest()
+        readings = {
+            "steps": Reading(row["window"], format=".0f"),
+            "J": Reading(row["J"], format=".8g"),
+            "|g|": Reading(row["gradient"]),
+        }
+        for name in self._history.parameters:
+            readings[name] = Reading(row[name], format=".6g")
+        readings["forward"] = Reading(row["forward"], format=".0f")
+        readings["backward"] = Reading(row["backward"], format=".0f")
+        return readings
+
+    # ---- checkpoints --------------------------------------------------------------------------
+
+    def _save(self) -> None:
+        """Write a checkpoint of the search."""
+        vectors, numbers = self._search.stored()
+        attributes = {
+            "search": numbers,
+            "units": self._space.scales.tolist(),
+            "history": self._history.stored(),
+            "counts": asdict(self._cost.counts),
+            "forward_runs": self._evaluator.forward_runs,
+            "posed": _posed(self._case),
+        }
+        first_group = self._problem.groups.mine == 0
+        state = saved.state_of(vectors, attributes, self._problem.model, first_group, self._comm)
+        snapshot = checkpoint.Snapshot(
+            self._case.model, self._case.digest(), self._search.iteration, 0.0, state
+        )
+        began = time.monotonic()
+        self._latest = checkpoint.write(
+            self._folder, snapshot, self._case.checkpoint.keep, self._comm
+        )
+        self._saved_at = time.monotonic()
+        self._saving += self._saved_at - began
+        self._monitor.say(f"Wrote checkpoint {self._latest}.")
+
+    def _save_last(self) -> None:
+        """Write a checkpoint of the last iteration, unless it is there."""
+        step = self._search.iteration
+        if self._latest is None or checkpoint.step_of(self._latest) != step:
+            self._save()
+
+    def _go_on(self) -> str:
+        assert self._latest is not None
+        return f"go on with --restart {checkpoint.run_of(self._latest)}"
+
+    # ---- results ------------------------------------------------------------------------------
+
+    def _estimate(self) -> Guess:
+        point = self._search.point
+        return Guess(self._space.state(point), self._space.parameters(point))
+
+    def _deviations(self) -> list[Deviation]:
+        """Standard deviations of the parameters."""
+        wanted = self._case.uncertainty
+        if not wanted.iterations:
+            return [Deviation.unknown("not asked for") for _ in self._problem.model.parameters]
+        self._monitor.say("Finding standard deviations.")
+        hessian = self._cost.hessian(self._estimate(), self._problem.states)
+        return deviations(
+            self._space,
+            hessian,
+            self._search.point,
+            self._search.gradient,
+            wanted,
+            lambda: self._vote(),
+        )
+
+    def _results(self, found: list[Deviation]) -> None:
+        """Write estimate, history, figures and the summary, and name all that was written."""
+        problem, estimate = self._problem, self._estimate()
+        written = results.write(
+            self._folder, self._case, problem, estimate, self._history, found, self._comm
+        )
+        summary = self._summary(estimate, found)
+        with collective(self._comm):
+            if self._comm.rank == 0:
+                files = [*filter(None, [self._latest]), *written]
+                files.append(self._folder / run_folder.SUMMARY)
+                summary["files"] = [str(file) for file in files]
+                run_folder.write_summary(self._folder, summary)
+                self._say(_ending(self._search.ended, summary["results"]))
+                self._say("\n".join(["Wrote:", *(f"  {file}" for file in files)]))
+
+    def _summary(self, estimate: Guess, found: list[Deviation]) -> dict[str, Any]:
+        problem, search, case = self._problem, self._search, self._case
+        counts, plan = self._cost.counts, self._cost.sweeps.plan
+        parameters = {}
+        for index, quantity in enumerate(problem.model.parameters):
+            truth = problem.truth
+            parameters[quantity.name] = {
+                "estimate": float(estimate.parameters[index]),
+                "first_guess": float(problem.guess.parameters[index]),
+                "truth": None if truth is None else float(truth.parameters[index]),
+                **asdict(found[index]),
+            }
+        return {
+            "title": case.title,
+            "solver": case.model,
+            "kind": "assimilation",
+            "version": __version__,
+            "case": case.digest(),
+            "ranks": self._comm.size,
+            "groups": problem.groups.count,
+            "step": search.iteration,
+            "iterations": search.iteration,
+            "ended": search.ended or f"the {case.optimiser.iterations} iterations allowed are done",
+            "restarted_from": str(self._restored) if self._restored else None,
+            "seconds": time.monotonic() - self._began,
+            "seconds_in_checkpoints": self._saving,
+            "results": {
+                "J": search.value,
+                "largest_gradient": search.projected(),
+                "parameters": parameters,
+                "forward_runs": self._evaluator.forward_runs,
+                "backward_runs": self._runs_backward(),
+                "bytes_shared_between_groups": self._evaluator.shared_bytes,
+                "units": self._space.scales.tolist(),
+            },
+            "windows": self._windows,
+            "trajectory": {
+                "states_that_fit": problem.states,
+                "snapshots": plan.snapshots,
+                "window": plan.window,
+                "forward_steps_a_gradient": plan.forward_steps,
+                "steps": plan.steps,
+            },
+            "counts": asdict(counts),
+            "counters": dict(problem.model.counters()),
+        }
+
+    def _say(self, text: str) -> None:
+        if self._speaks and text:
+            tell(text)
+
+    def _say_always(self, text: str) -> None:
+        """Print what a user must know even with --quiet."""
+        if self._comm.rank == 0:
+            tell(f"uzushio: warning: {text}")
+
+
+def _posed(case: AssimilationCase) -> dict[str, Any]:
+    """What of a case makes J, and what the search may be."""
+    return case.model_dump(mode="json", exclude=_NOT_THE_PROBLEM)
+
+
+def _ending(ended: str | None, told: dict[str, Any]) -> str:
+    """How it ended and what was found, for people."""
+    lines = [f"Ended: {ended or 'the iterations allowed are done'}."]
+    for name, one in told["parameters"].items():
+        spread = f" ± {one['sd']:.2g}" if one["sd"] is not None else f" (sd: {one['note']})"
+        truth = f", truth {one['truth']:.6g}" if one["truth"] is not None else ""
+        lines.append(f"{name} = {one['estimate']:.6g}{spread}{truth}")
+    return "\n".join(lines)

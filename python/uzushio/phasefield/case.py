@@ -1,0 +1,134 @@
+"""The case file of an assimilation with the phase field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from uzushio.assimilation.case import AssimilationCase
+from uzushio.case import Section
+from uzushio.phasefield.parameters import Parameters
+
+Positive = Annotated[float, Field(gt=0.0)]
+Points = Annotated[int, Field(ge=3, le=2**20)]
+Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+#: Far beyond what the equation is of use for, and what a time step can follow.
+M = Annotated[float, Field(ge=-100.0, le=100.0)]
+
+
+class Grid(Section):
+    """An even grid of points."""
+
+    nx: Points = Field(description="points in x")
+    ny: Points = Field(description="points in y")
+    spacing: Positive = Field(1.0, description="distance of neighbouring points")
+    boundary: Literal["zero_flux", "periodic"] = Field(
+        "zero_flux", description="at all edges: nothing passes them, or the other edge follows"
+    )
+
+
+class Phase(Section):
+    """What of the equation is known."""
+
+    tau: Positive = Field(1.0, description="unit of time")
+    epsilon: Positive = Field(1.0, description="unit of length; an interface is 2√2 of it wide")
+
+
+class State(Section):
+    """A rectangle of one phase in the other, or a field from a store, and m."""
+
+    m: M = Field(description="drives the interface; 1/2 is its standstill")
+    side: tuple[Share, Share] | Share = Field(
+        0.5, description="of the rectangle, as a share of the domain's; along x and y if two"
+    )
+    centre: tuple[Share, Share] = Field((0.5, 0.5), description="of the rectangle, along x and y")
+    inside: float = Field(1.0, ge=-1.0, le=2.0, description="phase in the rectangle")
+    outside: float = Field(0.0, ge=-1.0, le=2.0, description="phase around it")
+    store: Path | None = Field(
+        None, description="Zarr store whose array `phi` (y, x) is taken instead of a rectangle"
+    )
+
+    @field_validator("store")
+    @classmethod
+    def _home(cls, store: Path | None) -> Path | None:
+        return None if store is None else store.expanduser()
+
+    def rectangle(self, shape: tuple[int, int], own: tuple[slice, slice]) -> np.ndarray:
+        """The part `own` of the rectangle on a grid of `shape` (rows, columns)."""
+        x, y = self.side if isinstance(self.side, tuple) else (self.side, self.side)
+        within = [
+            np.abs((np.arange(part.start, part.stop) + 0.5) / points - middle) <= 0.5 * side
+            for part, points, middle, side in zip(
+                own, shape, reversed(self.centre), (y, x), strict=True
+            )
+        ]
+        return np.where(np.outer(*within), self.inside, self.outside)
+
+
+class BlockingSection(Section):
+    """How sweeps are cut; no result depends on it, only the time. `uzushio tune` finds values."""
+
+    x_tile: int = Field(0, ge=0, description="ranks along x; 0: chosen")
+    y_tile: int = Field(0, ge=0, description="ranks along y; 0: chosen")
+    fblt: Count = Field(8, description="steps between two exchanges of forward sweeps")
+    bblt: Count = Field(8, description="steps between two exchanges of backward sweeps")
+    oblt: Count = Field(1, description="groups of ranks that try candidates at the same time")
+    scheme: Literal["plain", "pa1", "pa2", "diamond"] = Field(
+        "pa1", description="plain: fblt and bblt must be 1"
+    )
+    threads: Count = Field(1, description="threads of a rank")
+    cache_rows: int = Field(0, ge=0, description="rows of a tile in the cache; 0: chosen")
+    cache_columns: int = Field(0, ge=0, description="columns of such a tile; 0: chosen")
+    cache_steps: int = Field(0, ge=0, description="steps made of such a tile; 0: chosen")
+    overlap: bool = Field(True, description="compute while an exchange is under way")
+
+
+class PhaseFieldCase(AssimilationCase):
+    """An assimilation with the phase field."""
+
+    grid: Grid
+    phase: Phase = Phase()
+    truth: State | None = Field(None, description="of a twin experiment")
+    first_guess: State
+    blocking: BlockingSection = BlockingSection()
+
+    @property
+    def known(self) -> Parameters:
+        """What of the equation is not estimated."""
+        return Parameters(
+            dt=self.time.dt,
+            spacing=self.grid.spacing,
+            tau=self.phase.tau,
+            epsilon=self.phase.epsilon,
+            boundary=self.grid.boundary,
+        )
+
+    @model_validator(mode="after")
+    def _stable(self) -> Self:
+        """All that m may be is followed by the time step."""
+        bounds = self.controls["m"].bounds if "m" in self.controls else (None, None)
+        tried = [self.first_guess.m, *([self.truth.m] if self.truth else []), *bounds]
+        values = [value for value in tried if value is not None]
+        limit = self.known.largest_step(*values)
+        if self.time.dt > limit:
+            raise ValueError(
+                f"time.dt: got {self.time.dt:g}, must be at most {limit:.4g}: a longer step is "
+                f"unstable with this grid and m from {min(values):g} to {max(values):g}"
+            )
+        low, high = bounds
+        guess = self.first_guess.m
+        if (low is not None and guess < low) or (high is not None and guess > high):
+            raise ValueError(
+                f"first_guess.m: got {guess:g}, must lie within controls.m.bounds ({low} to {high})"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _observed(self) -> Self:
+        if self.observations.store is None and self.truth is None:
+            raise ValueError("needs observations.store, or a truth for a twin experiment")
+        return self
