@@ -72,6 +72,7 @@ def job_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[s
         "OMPI_MCA_mpi_yield_when_idle": "1",
         "PRTE_MCA_hwloc_default_binding_policy": "none",
         "OMP_NUM_THREADS": "1",
+        "OMP_WAIT_POLICY": "passive",
         "COLUMNS": "200",
     }
     shutil.rmtree(sockets, ignore_errors=True)

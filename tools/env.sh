@@ -8,3 +8,5 @@ if [ "$(id -u)" = 0 ]; then
 fi
 # Where there is no InfiniBand, ucx only complains, and ofi looks for it a second long at every start.
 export OMPI_MCA_osc="${OMPI_MCA_osc-^ucx}" OMPI_MCA_btl="${OMPI_MCA_btl-^ofi}"
+# Threads that spin while they wait take the cores that other ranks need.
+export OMP_WAIT_POLICY="${OMP_WAIT_POLICY-passive}"

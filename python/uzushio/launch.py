@@ -118,6 +118,8 @@ def prepare_environment() -> None:
     # Where there is no such fabric, ofi looks for one a second long at every start.
     os.environ.setdefault("OMPI_MCA_btl", "^ofi")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # Threads that spin while they wait take the cores that other ranks need.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     if os.geteuid() == 0:
         os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
         os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")

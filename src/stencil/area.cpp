@@ -14,6 +14,11 @@ void subtract(Parts& parts, Range hole) {
     parts = std::move(left);
 }
 
+void subtract(Parts& parts, const Rect& hole, int y) {
+    if (!hole.empty() && y >= hole.y.begin && y < hole.y.end)
+        subtract(parts, hole.x);
+}
+
 std::int64_t points(const Area& area) {
     std::int64_t sum = 0;
     for (const Rect& rect : area)

@@ -16,6 +16,9 @@ using Parts = std::vector<Range>;
 /// Takes `hole` out of `parts`.
 void subtract(Parts& parts, Range hole);
 
+/// Takes what `hole` covers of row y out of `parts`.
+void subtract(Parts& parts, const Rect& hole, int y);
+
 /// The area whose row y is `parts(y)`, for y in `rows`. Equal rows become one rectangle a part.
 template <class RowParts> [[nodiscard]] Area area_of(Range rows, RowParts&& parts) {
     Area area;

@@ -1,12 +1,12 @@
 #include "stencil/halo.hpp"
 
-#include "stencil/shape.hpp"
+#include <utility>
+
+#include "stencil/stages.hpp"
 
 namespace uzushio::stencil {
 
 namespace {
-
-enum Tag { leftwards, rightwards, downwards, upwards };
 
 /// The strip of `width` points just inside a range's end, or just beyond it.
 Range first(Range r, int width) { return {r.begin, r.begin + width}; }
@@ -27,26 +27,16 @@ std::vector<Patch> strip(const Shape& own, int beyond, Range y) {
 
 } // namespace
 
-Exchange halo(const Tiling& tiling, int width, bool corners) {
-    const Shape own = shape_of(tiling);
+Exchange halo(const Tiling& tiling, const Shape& own, int width, bool corners) {
     const Range x = own.rect.x;
     const Range y = own.rect.y;
     const int beyond = corners ? width : 0;
     Stage along_x, along_y;
-    const auto add = [](Stage& stage, int rank, int send_tag, std::vector<Patch> send,
-                        int receive_tag, std::vector<Patch> receive) {
-        if (rank == MPI_PROC_NULL)
-            return;
-        stage.sends.push_back({rank, send_tag, std::move(send)});
-        stage.receives.push_back({rank, receive_tag, std::move(receive)});
-    };
-    add(along_x, tiling.neighbour(-1, 0), leftwards, {{0, {first(x, width), y}}}, rightwards,
-        {{0, {before(x, width), y}}});
-    add(along_x, tiling.neighbour(1, 0), rightwards, {{0, {last(x, width), y}}}, leftwards,
-        {{0, {behind(x, width), y}}});
-    add(along_y, tiling.neighbour(0, -1), downwards, strip(own, beyond, first(y, width)), upwards,
+    add(along_x, tiling, -1, 0, {{0, {first(x, width), y}}}, {{0, {before(x, width), y}}});
+    add(along_x, tiling, 1, 0, {{0, {last(x, width), y}}}, {{0, {behind(x, width), y}}});
+    add(along_y, tiling, 0, -1, strip(own, beyond, first(y, width)),
         strip(own, beyond, before(y, width)));
-    add(along_y, tiling.neighbour(0, 1), upwards, strip(own, beyond, last(y, width)), downwards,
+    add(along_y, tiling, 0, 1, strip(own, beyond, last(y, width)),
         strip(own, beyond, behind(y, width)));
     if (!corners) {
         along_x.sends.insert(along_x.sends.end(), along_y.sends.begin(), along_y.sends.end());
@@ -54,11 +44,7 @@ Exchange halo(const Tiling& tiling, int width, bool corners) {
                                 along_y.receives.end());
         along_y = {};
     }
-    Exchange exchange;
-    for (Stage* stage : {&along_x, &along_y})
-        if (!stage->sends.empty())
-            exchange.push_back(std::move(*stage));
-    return exchange;
+    return stages(std::move(along_x), std::move(along_y));
 }
 
 } // namespace uzushio::stencil

@@ -11,8 +11,10 @@ namespace uzushio::stencil {
 /// The two buffers of a sweep over the same rectangle of points, rows one after the other.
 class Levels {
   public:
-    explicit Levels(const Rect& box)
-        : box_(box), stride_(padded(box.x.size())),
+    /// Points x = `aligned` lie on cache lines.
+    Levels(const Rect& box, int aligned)
+        : box_(box), lead_((8 - (aligned - box.x.begin) % 8) % 8),
+          stride_(padded(lead_ + box.x.size())),
           data_(2 * static_cast<std::size_t>(stride_ * box.y.size())) {}
 
     [[nodiscard]] const Rect& box() const { return box_; }
@@ -22,7 +24,7 @@ class Levels {
     /// Row y of a buffer, to be read at global x.
     [[nodiscard]] double* row(int buffer, int y) {
         return data_.data() +
-               (std::ptrdiff_t{buffer} * box_.y.size() + (y - box_.y.begin)) * stride_ -
+               (std::ptrdiff_t{buffer} * box_.y.size() + (y - box_.y.begin)) * stride_ + lead_ -
                box_.x.begin;
     }
 
@@ -36,6 +38,7 @@ class Levels {
     }
 
     Rect box_;
+    int lead_;
     std::ptrdiff_t stride_;
     parallel::AlignedArray<double> data_;
 };

@@ -56,22 +56,28 @@ struct Phase {
 struct Plan {
     int steps = 0;
     std::vector<Phase> phases;
-    Rect from;    ///< where level 0 is to be given
-    Rect to;      ///< where the last level is known at the end
-    Rect offered; ///< holds every point that is computed
-    Rect owned;   ///< points computed in here are this rank's own
+    Rect owned;    ///< points computed in here are this rank's own
+    int moved = 0; ///< points by which all tiles have moved left and down when it begins
+    int moves = 0; ///< and by which they move in it; sides at an edge stay
 };
 
-/// What a plan does, counted.
+/// What a rank sends to others.
+struct Sent {
+    std::int64_t messages = 0;
+    std::int64_t values = 0; ///< in them
+};
+
+/// Updates of points.
 struct PlanCount {
-    std::int64_t messages = 0; ///< to other ranks
-    std::int64_t values = 0;   ///< in them
-    std::int64_t points = 0;   ///< updates of a point, redundant ones among them
+    std::int64_t points = 0; ///< redundant ones among them
     std::int64_t redundant = 0;
 };
 
-/// Counts for the rank that `rank` is.
-[[nodiscard]] PlanCount count(const Plan& plan, int rank);
+[[nodiscard]] Sent count(const Exchange& exchange, int rank);
+[[nodiscard]] PlanCount count(const Plan& plan);
+
+/// Holds every point that is computed.
+[[nodiscard]] Rect offered(const Plan& plan);
 
 [[nodiscard]] std::int64_t values(const Message& message);
 

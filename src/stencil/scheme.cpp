@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "stencil/diamond.hpp"
+#include "stencil/pa2.hpp"
 #include "stencil/trapezoid.hpp"
 
 namespace uzushio::stencil {
@@ -10,13 +12,17 @@ namespace uzushio::stencil {
 namespace {
 
 constexpr Scheme table[] = {
-    {"plain", "an exchange a step", true,
+    {"plain", "an exchange a step", true, false,
      [](const Tiling& tiling, int margin) {
          return std::min(1, most_trapezoid_steps(tiling, margin));
      },
      trapezoid},
-    {"pa1", "an exchange a block; slopes are computed on both sides", true, most_trapezoid_steps,
-     trapezoid},
+    {"pa1", "an exchange a block; slopes are computed on both sides of a border", true, false,
+     most_trapezoid_steps, trapezoid},
+    {"pa2", "an exchange a block, after what a tile can do alone; half the redundant points", false,
+     false, [](const Tiling& tiling, int) { return most_trapezoid_steps(tiling, 0); }, pa2},
+    {"diamond", "three messages a block; no redundant points; tiles move", false, true,
+     most_diamond_steps, diamond},
 };
 
 } // namespace

@@ -31,11 +31,19 @@ struct Shape {
                 {rect.y.begin + (below ? steps : 0), rect.y.end - (above ? steps : 0)}};
     }
 
+    /// The tile when all have moved left and down by so many points.
+    [[nodiscard]] Shape moved(int points) const {
+        Shape shape = *this;
+        shape.rect = {{rect.x.begin - (left ? points : 0), rect.x.end - (right ? points : 0)},
+                      {rect.y.begin - (below ? points : 0), rect.y.end - (above ? points : 0)}};
+        return shape;
+    }
+
     /// The rectangle with `width` points more on each side that can move.
     [[nodiscard]] Rect with_halo(int width) const { return shrunk(-width); }
 };
 
-/// The tile `dx` to the right and `dy` above this rank's.
+/// The shape of the tile `dx` to the right and `dy` above this rank's.
 [[nodiscard]] inline Shape shape_of(const Tiling& tiling, int dx = 0, int dy = 0) {
     const Rect rect = tiling.tile(dx, dy);
     return {rect, tiling.periodic_x() || rect.x.begin > 0,

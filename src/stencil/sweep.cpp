@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
+#include "stencil/relocate.hpp"
 #include "stencil/shape.hpp"
 
 namespace uzushio::stencil {
@@ -41,34 +43,95 @@ SweepOptions checked(const Tiling& tiling, SweepOptions options) {
     return options;
 }
 
+/// The tile with all that is ever read around it.
+Rect box(const Tiling& tiling, const SweepOptions& options) {
+    const Rect halo = shape_of(tiling).with_halo(options.block_steps + options.margin);
+    return {{halo.x.begin - 1, halo.x.end + 1}, {halo.y.begin - 1, halo.y.end + 1}};
+}
+
+/// A block and the step from which it goes.
+struct Turn {
+    int step;
+    BlockKind kind;
+};
+
+/// The blocks from `first` to `last`, in their order.
+std::vector<Turn> turns(const SweepOptions& options, const Scheme& scheme, int first, int last) {
+    const int low = std::min(first, last);
+    const int high = std::max(first, last);
+    const int blocks = (high - low + options.block_steps - 1) / options.block_steps;
+    std::vector<Turn> all;
+    for (int i = 0; i < blocks; ++i) {
+        const int begin = low + i * options.block_steps;
+        const int end = std::min(begin + options.block_steps, high);
+        BlockKind kind{end - begin, options.block_steps, options.margin, options.overlap,
+                       i % 2 == 1};
+        if (first <= last) {
+            all.push_back({begin, kind});
+            continue;
+        }
+        kind.backward = true;
+        if (scheme.moves) {
+            // What a tile has computed of level k, it steps down from: a block goes from below its
+            // highest level to the highest of the one before, and the lowest to its first.
+            kind.to_level = i == 0 ? 1 : 0;
+            kind.steps -= kind.to_level;
+        }
+        if (kind.steps > 0)
+            all.push_back({end - (scheme.moves ? 1 : 0), kind});
+        if (scheme.moves && i == blocks - 1) {
+            kind.to_level = end - begin;
+            kind.steps = 1;
+            kind.entry = true;
+            all.push_back({end, kind});
+        }
+    }
+    if (last < first)
+        std::reverse(all.begin(), all.end());
+    return all;
+}
+
 } // namespace
 
 Sweep::Sweep(const Tiling& tiling, SweepOptions options)
     : tiling_(tiling), options_(checked(tiling, std::move(options))),
-      scheme_(find_scheme(options_.scheme)), levels_([&] {
-          const Rect all = shape_of(tiling).with_halo(options_.block_steps + options_.margin);
-          return Rect{{all.x.begin - 1, all.x.end + 1}, {all.y.begin - 1, all.y.end + 1}};
-      }()),
+      scheme_(find_scheme(options_.scheme)), levels_(box(tiling_, options_), tiling.own().x.begin),
       exchanger_(tiling.comm()), executor_(tiling, options_.cache, options_.threads),
       offered_(tiling.own()), owned_(tiling.own()) {
-    for (const bool backward : {false, true})
-        for (const bool odd : {false, true}) {
-            const Plan& one =
-                plan({options_.block_steps, options_.margin, options_.overlap, odd, backward});
-            offered_ = around(offered_, one.offered);
-            owned_ = around(owned_, intersect(one.offered, one.owned));
+    // A few blocks, up and down, with all there can be.
+    const int steps = 3 * options_.block_steps;
+    for (const auto& [from, to] : {std::pair{0, steps}, std::pair{steps, 0}})
+        for (const Turn& turn : turns(options_, scheme_, from, to)) {
+            const Plan& one = plan(turn.kind);
+            offered_ = around(offered_, stencil::offered(one));
+            owned_ = around(owned_, intersect(stencil::offered(one), one.owned));
         }
 }
 
 const Plan& Sweep::plan(const BlockKind& kind) {
-    const int key = 4 * kind.steps + (kind.odd ? 2 : 0) + (kind.backward ? 1 : 0);
-    const auto found = plans_.find(key);
+    const auto found = plans_.find(kind);
     return found != plans_.end() ? found->second
-                                 : plans_.emplace(key, scheme_.plan(tiling_, kind)).first->second;
+                                 : plans_.emplace(kind, scheme_.plan(tiling_, kind)).first->second;
+}
+
+void Sweep::count_exchange(const Exchange& exchange) {
+    const Sent sent = count(exchange, tiling_.comm().rank());
+    counters_.messages += sent.messages;
+    counters_.bytes += sent.values * static_cast<std::int64_t>(sizeof(double));
+}
+
+void Sweep::move_tiles(int to) {
+    const Exchange exchange = relocate(tiling_, moved_, to);
+    exchanger_.start(exchange, levels_, current_);
+    exchanger_.finish();
+    count_exchange(exchange);
+    moved_ = to;
 }
 
 void Sweep::block(int step, const BlockKind& kind, const RowUpdate& update) {
     const Plan& plan = this->plan(kind);
+    if (moved_ != plan.moved)
+        move_tiles(plan.moved);
     const auto idle = [this] { exchanger_.progress(); };
     const auto compute = [&](const Region& region) {
         executor_.compute(region, plan.owned, levels_, current_, step, kind.backward ? -1 : 1,
@@ -81,11 +144,12 @@ void Sweep::block(int step, const BlockKind& kind, const RowUpdate& update) {
         compute(phase.after);
     }
     current_ ^= plan.steps & 1;
-    const PlanCount counted = count(plan, tiling_.comm().rank());
+    moved_ += plan.moves;
+    for (const Phase& phase : plan.phases)
+        count_exchange(phase.exchange);
+    const PlanCount counted = count(plan);
     counters_.steps += plan.steps;
     counters_.blocks += 1;
-    counters_.messages += counted.messages;
-    counters_.bytes += counted.values * static_cast<std::int64_t>(sizeof(double));
     counters_.points += counted.points;
     counters_.redundant += counted.redundant;
 }
@@ -98,17 +162,10 @@ void Sweep::run_rows(double* tile, std::ptrdiff_t stride, int first, int last,
         std::copy_n(tile + (y - own.y.begin) * stride, own.x.size(),
                     levels_.row(0, y) + own.x.begin);
 
-    const int low = std::min(first, last);
-    const int high = std::max(first, last);
-    const int blocks = (high - low + options_.block_steps - 1) / options_.block_steps;
-    const bool backward = last < first;
-    for (int i = 0; i < blocks; ++i) {
-        const int index = backward ? blocks - 1 - i : i;
-        const int begin = low + index * options_.block_steps;
-        const int end = std::min(begin + options_.block_steps, high);
-        block(backward ? end : begin,
-              {end - begin, options_.margin, options_.overlap, index % 2 == 1, backward}, update);
-    }
+    for (const Turn& turn : turns(options_, scheme_, first, last))
+        block(turn.step, turn.kind, update);
+    if (moved_ != 0)
+        move_tiles(0);
 
     for (int y = own.y.begin; y < own.y.end; ++y)
         std::copy_n(levels_.row(current_, y) + own.x.begin, own.x.size(),

@@ -66,6 +66,8 @@ class Sweep {
     void run_rows(double* tile, std::ptrdiff_t stride, int first, int last,
                   const RowUpdate& update);
     void block(int step, const BlockKind& kind, const RowUpdate& update);
+    void move_tiles(int to);
+    void count_exchange(const Exchange& exchange);
     const Plan& plan(const BlockKind& kind);
 
     const Tiling& tiling_;
@@ -74,11 +76,12 @@ class Sweep {
     Levels levels_;
     Exchanger exchanger_;
     Executor executor_;
-    std::map<int, Plan> plans_;
+    std::map<BlockKind, Plan> plans_;
     Rect offered_;
     Rect owned_;
     Counters counters_;
     int current_ = 0; ///< the buffer that holds the step reached
+    int moved_ = 0;   ///< points by which tiles are away from home
 };
 
 } // namespace uzushio::stencil

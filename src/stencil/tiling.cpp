@@ -18,21 +18,19 @@ void check(int ranks, int points, int tiles, const char* name) {
                                     " ranks of the job");
 }
 
-/// Tile `index` of a direction, which may lie one beyond either end.
+/// Tile `index` of a direction, counted on beyond the ends where it is periodic.
 Range unwrapped(int points, int tiles, int index, bool periodic) {
-    if (index >= 0 && index < tiles)
-        return parallel::block(points, tiles, index);
-    if (!periodic)
+    const int turns = (index < 0 ? index - tiles + 1 : index) / tiles;
+    if (turns != 0 && !periodic)
         return {};
-    const int turn = index < 0 ? -1 : 1;
-    const auto range = parallel::block(points, tiles, index - turn * tiles);
-    return {range.begin + turn * points, range.end + turn * points};
+    const auto range = parallel::block(points, tiles, index - turns * tiles);
+    return {range.begin + turns * points, range.end + turns * points};
 }
 
 int wrapped(int tiles, int index, bool periodic) {
     if (index >= 0 && index < tiles)
         return index;
-    return periodic ? (index + tiles) % tiles : -1;
+    return periodic ? (index % tiles + tiles) % tiles : -1;
 }
 
 } // namespace

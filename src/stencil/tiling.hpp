@@ -27,7 +27,7 @@ class Tiling {
     /// This rank's tile.
     [[nodiscard]] const Rect& own() const { return own_; }
     /// The tile `dx` to the right of this rank's and `dy` above it, in unwrapped indices; empty
-    /// beyond an edge. `dx` and `dy` are -1, 0 or 1.
+    /// beyond an edge.
     [[nodiscard]] Rect tile(int dx, int dy) const;
     /// The rank of that tile: this one's own where a periodic direction has one tile, and
     /// MPI_PROC_NULL beyond an edge.

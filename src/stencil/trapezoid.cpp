@@ -20,23 +20,21 @@ Plan trapezoid(const Tiling& tiling, const BlockKind& kind) {
     const Shape own = shape_of(tiling);
     const int width = kind.steps + kind.margin;
     Phase phase;
-    phase.exchange = halo(tiling, width, width > 1);
+    phase.exchange = halo(tiling, own, width, width > 1);
     for (int level = 1; level <= kind.steps; ++level) {
         const int growth = width - level;
         const Rect alone = kind.overlap ? own.shrunk(level) : Rect{};
         phase.meanwhile.updates.push_back(alone.empty() ? Area{} : Area{alone});
         phase.after.updates.push_back(area_of(own.with_halo(growth).y, [&](int y) {
             Parts parts = parts_of(own.grown(y, growth));
-            if (y >= alone.y.begin && y < alone.y.end)
-                subtract(parts, alone.x);
+            subtract(parts, alone, y);
             return parts;
         }));
     }
     Plan plan;
     plan.steps = kind.steps;
     plan.phases.push_back(std::move(phase));
-    plan.from = plan.to = plan.owned = own.rect;
-    plan.offered = own.with_halo(width - 1);
+    plan.owned = own.rect;
     return plan;
 }
 
