@@ -40,7 +40,7 @@ foreach(source IN LISTS tests)
                          ${MPIEXEC_PREFLAGS} $<TARGET_FILE:${name}> ${MPIEXEC_POSTFLAGS})
         # Threads that spin while they wait take the cores that other ranks need.
         set_tests_properties(${name}.${n} PROPERTIES PROCESSORS ${n} TIMEOUT 120
-                             ENVIRONMENT "OMP_WAIT_POLICY=passive")
+                             ENVIRONMENT "OMP_WAIT_POLICY=passive;OMPI_MCA_mpi_yield_when_idle=1")
     endforeach()
 
     file(STRINGS "${source}" programs REGEX "^// programs:" LIMIT_COUNT 1)
