@@ -16,6 +16,7 @@ from uzushio.case import load_case, read_document
 from uzushio.collective import guarded
 from uzushio.compiler_flags import Installation
 from uzushio.errors import LaunchError, UzushioError
+from uzushio.monitor import tell
 from uzushio.options import Options
 from uzushio.registry import solver_class
 from uzushio.signals import leave_at_once, stop_signals
@@ -188,6 +189,10 @@ def assimilate(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Remove the run that the folder holds.")
     ] = False,
+    no_tuned: Annotated[
+        bool,
+        typer.Option("--no-tuned", help="Leave out what `uzushio tune` found for this machine."),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Print tracebacks of errors.")] = False,
 ) -> None:
@@ -214,8 +219,12 @@ def assimilate(
     def work(comm: MPI.Intracomm) -> int:
         from uzushio.assimilation.case import load_assimilation
         from uzushio.assimilation.run import run as assimilate_case
+        from uzushio.tuning.use import tuned_overrides
 
-        return assimilate_case(load_assimilation(case, overrides), comm, options)
+        given = overrides or []
+        say = (lambda _: None) if quiet else tell
+        tuned = [] if no_tuned else tuned_overrides(case, given, comm, say)
+        return assimilate_case(load_assimilation(case, [*given, *tuned]), comm, options)
 
     raise SystemExit(_here(work, ranks, debug))
 

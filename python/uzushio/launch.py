@@ -146,8 +146,12 @@ def command(mpiexec: Path, ranks: int, arguments: Iterable[str]) -> list[str]:
     if "Open MPI" in version.stdout or "OpenRTE" in version.stdout:
         options += ["-x", TERMINAL]
         scheduled = "SLURM_JOB_ID" in os.environ or "PBS_NODEFILE" in os.environ
-        if ranks > len(os.sched_getaffinity(0)) and not scheduled:
+        cores = len(os.sched_getaffinity(0))
+        if ranks > cores and not scheduled:
             options += ["--oversubscribe", "--bind-to", "none"]
+        elif 2 * ranks <= cores and not scheduled:
+            # Else each rank is bound to one core, with all its threads.
+            options += ["--map-by", f"slot:PE={cores // ranks}"]
     return [str(mpiexec), *options, sys.executable, "-m", "uzushio", *arguments]
 
 

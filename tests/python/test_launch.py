@@ -67,6 +67,19 @@ def test_more_ranks_than_cores_are_not_bound(monkeypatch: pytest.MonkeyPatch) ->
         assert "--oversubscribe" in many
 
 
+def test_ranks_that_do_not_fill_the_cores_share_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one core each, a rank's threads would share it."""
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.setattr(launch.os, "sched_getaffinity", lambda _: set(range(8)))
+    mpiexec = launch.find_mpiexec()
+    two = launch.command(mpiexec, 2, ["run", "a.yaml"])
+    if "-x" in two:  # Open MPI
+        assert two[two.index("--map-by") + 1] == "slot:PE=4"
+        assert "--map-by" not in launch.command(mpiexec, 5, ["run", "a.yaml"])
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert "--map-by" not in launch.command(mpiexec, 2, ["run", "a.yaml"])
+
+
 def test_no_mpiexec_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(launch.sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -130,6 +130,9 @@ class AssimilationCase(CaseFile):
     trajectory: TrajectorySection = TrajectorySection()
     uncertainty: Uncertainty = Uncertainty()
     checkpoint: AssimilationCheckpoint = AssimilationCheckpoint()
+    tuned: bool = Field(
+        True, description="use what `uzushio tune` found here for keys that the case leaves open"
+    )
 
     @model_validator(mode="after")
     def _observed_within(self) -> Self:

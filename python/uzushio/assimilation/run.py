@@ -39,6 +39,7 @@ _NOT_THE_PROBLEM = {
     "checkpoint",
     "output",
     "blocking",
+    "tuned",
 }
 
 

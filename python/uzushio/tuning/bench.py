@@ -176,7 +176,7 @@ class _Job:
 
     def _wait(self, limit: float, what: str) -> dict[str, Any]:
         answer: dict[str, Any] | None = {}
-        # In slices: seconds in which this process was suspended, as the ranks then are, do not count.
+        # In slices: seconds in which this process is suspended, and the ranks too, do not count.
         for _ in range(math.ceil(limit / _SLICE)):
             with contextlib.suppress(queue.Empty):
                 answer = self._answers.get(timeout=_SLICE)
@@ -193,9 +193,12 @@ class _Job:
         for pump in self._pumps:
             pump.join(_ENDING)
         status = self._process.returncode
-        lines = self._said.getvalue().decode(errors="replace").strip().splitlines()
-        said = f": {lines[-1].removeprefix('uzushio: error: ')}" if lines else "."
-        return f"it ended with status {status}{said}"
+        lines = self._said.getvalue().decode(errors="replace").splitlines()
+        # Where a rank has said something itself, the launcher's account of it adds nothing.
+        ours = [line for line in lines if line.startswith(("rank ", "uzushio: error: "))]
+        others = [line for line in lines if line.strip(" -")]
+        said = (ours[:1] or others[-1:] or ["."])[0].removeprefix("uzushio: error: ").strip()
+        return f"it ended with status {status}{said if said == '.' else f': {said}'}"
 
     def _read(self, source: IO[bytes]) -> None:
         for line in source:

@@ -29,6 +29,7 @@ from uzushio.tuning.kept import Kept, keep, recall
 from uzushio.tuning.search import Budget, Outcome, Search, Settings
 from uzushio.tuning.space import Space, check
 from uzushio.tuning.subject import Machine
+from uzushio.tuning.use import count
 
 #: In the folder of a tuning: what is tuned there. What a tuning writes is removed only beside it.
 MARK = ".uzushio-tuning"
@@ -125,6 +126,7 @@ def work_on_ranks(case: Path, overrides: list[str]) -> int:
 def _tune_in(folder: Path, declared: Declared, budget: Budget, options: TuneOptions) -> int:
     subject = declared.subject
     say = (lambda _: None) if options.quiet else tell
+    ranks = count(subject.ranks, "rank")
     words = ["tuning-worker", str(options.case)]
     words += [word for one in options.overrides for word in ("--set", one)]
     with JobBench(subject.ranks, words, lambda text: tell(f"uzushio: warning: {text}")) as bench:
@@ -139,7 +141,7 @@ def _tune_in(folder: Path, declared: Declared, budget: Budget, options: TuneOpti
             _MEMORY_SHARE * _free_memory(),
         )
         say(
-            f"Tuning {subject.room} on {subject.ranks} ranks of {user_cache.processor_name()}: "
+            f"Tuning {subject.room} on {ranks} of {user_cache.processor_name()}: "
             f"{len(space.all)} possible points, {len(space.kept)} kept by the model; in {folder}."
         )
         with report.Teller(space, options.quiet) as teller:
@@ -182,13 +184,17 @@ def _finish(folder: Path, space: Space, outcome: Outcome, options: TuneOptions) 
         )
     if options.quiet:
         return
-    Console(highlight=False).print(report.table(space, outcome))
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 120
+    console.print(report.table(space, outcome))
     for line in report.sentences(space, outcome):
         tell(line)
     tell(f"Wrote {folder / RESULT}.")
     if kept is not None:
+        ranks = count(subject.ranks, "rank")
         tell(
-            f"Kept in {kept}: runs on {subject.ranks} ranks of this machine at this size use it, "
+            f"Kept in {kept}: runs on {ranks} of this machine at this size use it, "
             "unless they say --no-tuned."
         )
     elif options.keep:

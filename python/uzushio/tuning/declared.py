@@ -10,7 +10,7 @@ from typing import Any
 from uzushio import registry
 from uzushio.case import read_document
 from uzushio.errors import CaseError
-from uzushio.tuning.subject import Subject, Value
+from uzushio.tuning.subject import Parameter, Subject, Value
 from uzushio.yaml_document import Document
 
 #: Case file, overrides, ranks.
@@ -50,8 +50,8 @@ def declare(file: Path, overrides: list[str], ranks: int) -> Declared:
     except CaseError as error:
         raise CaseError(f"{where}: {error}") from error
     subject = function(file, overrides, ranks)
-    names = [parameter.name for parameter in subject.parameters]
-    return Declared(subject, given(document, names), document.values.get(USE_KEY, True) is True)
+    said = given(document, subject.parameters)
+    return Declared(subject, said, document.values.get(USE_KEY, True) is True)
 
 
 def is_tunable(document: Document) -> bool:
@@ -60,15 +60,15 @@ def is_tunable(document: Document) -> bool:
     return name in registry.known_tunables()
 
 
-def given(document: Document, names: Iterable[str]) -> dict[str, Value]:
-    """Those of the keys "section.key" that a case says; null says nothing."""
+def given(document: Document, parameters: Iterable[Parameter]) -> dict[str, Value]:
+    """What a case says of parameters, by their keys "section.key"; null says nothing."""
     found: dict[str, Value] = {}
-    for name in names:
+    for one in parameters:
         value: Any = document.values
-        for key in name.split("."):
+        for key in one.name.split("."):
             value = value.get(key) if isinstance(value, dict) else None
-        if isinstance(value, (int, float, str)):
-            found[name] = value
+        if isinstance(value, (int, float, str)) and (one.unsaid is None or value != one.unsaid):
+            found[one.name] = value
     return found
 
 

@@ -71,7 +71,7 @@ class Space:
         values: dict[str, Value] = {}
         for parameter in self.parameters:
             given = point.get(parameter.name, parameter.default)
-            values[parameter.name] = given if _acts(parameter, values) else parameter.default
+            values[parameter.name] = given if _acts(parameter, values) else parameter.resting
         return tuple(values.values())
 
     def find(self, key: Key) -> Candidate | None:
@@ -142,7 +142,7 @@ def allowed(subject: Subject, parameters: Sequence[Parameter]) -> Iterator[Key]:
         parameter = parameters[place]
         values = dict(zip(names, key, strict=False))
         acts = _acts(parameter, values)
-        for value in reversed(parameter.values) if acts else (parameter.default,):
+        for value in reversed(parameter.values) if acts else (parameter.resting,):
             values[parameter.name] = value
             reasons = (rule.refusal(*(values[n] for n in rule.names)) for rule in rules[place])
             refusal = next(filter(None, reasons), None)
@@ -163,7 +163,14 @@ def _acts(parameter: Parameter, values: Point) -> bool:
 def with_given(parameters: Iterable[Parameter], given: Point) -> list[Parameter]:
     """The parameters; those that the case says have one value."""
     return [
-        replace(one, values=(given[one.name],), default=given[one.name], only_if={}, off=None)
+        replace(
+            one,
+            values=(given[one.name],),
+            default=given[one.name],
+            idle=None,
+            only_if={},
+            off=None,
+        )
         if one.name in given
         else one
         for one in parameters

@@ -30,7 +30,9 @@ class Parameter:
         meaning: for people, in a few words.
         unit: of the values.
         only_if: earlier parameters by name, and their values with which this one acts; with others
-            it keeps its default and is not tried.
+            it is `idle` and is not tried.
+        idle: the value that goes with a parameter that does not act; the default if not given.
+        unsaid: a value that says nothing in a case, as null does: it leaves the choice open.
         off: the value that turns it off. Another one is taken only where a measurement shows that
             it pays beside the same with this one.
     """
@@ -41,11 +43,19 @@ class Parameter:
     meaning: str = ""
     unit: str = ""
     only_if: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    idle: Value | None = None
+    unsaid: Value | None = None
     off: Value | None = None
 
     def __post_init__(self) -> None:
         assert self.values and len(set(self.values)) == len(self.values), self.name
-        assert self.default in self.values, f"{self.name}: {self.default} is not among its values"
+        for value in (self.default, self.resting):
+            assert value in self.values, f"{self.name}: {value} is not among its values"
+
+    @property
+    def resting(self) -> Value:
+        """The value that it has where it does not act."""
+        return self.default if self.idle is None else self.idle
 
     @property
     def ordered(self) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uzushio.tuning.declared import Declared, declare
+from uzushio.case import read_document
+from uzushio.tuning.declared import Declared, declare, is_tunable
 from uzushio.tuning.kept import Kept, file_of, recall
 from uzushio.tuning.subject import Value
 
@@ -20,25 +21,25 @@ def tuned_overrides(
     overrides: list[str],
     comm: MPI.Intracomm,
     say: Callable[[str], None],
-    use: bool = True,
 ) -> list[str]:
     """Overrides, as "section.key=value", that make a case use what was tuned (collective).
 
-    Rank 0 looks into its cache folder. Keys that the case says itself stay: where one of them
-    differs from what was tuned beside it, nothing of that is used.
+    Rank 0 looks into its cache folder, unless the case says `tuned: false`. Keys that the case says
+    itself stay: where one of them differs from what was tuned beside it, nothing of that is used.
 
     Args:
         file: of the case.
         overrides: that were given with it.
         comm: the ranks of the run.
         say: prints a line on rank 0.
-        use: what the command line says; the case may say `tuned: false`.
 
     Raises:
         CaseError: the case is wrong; on all ranks.
     """
+    if not is_tunable(read_document(file, overrides)):
+        return []
     declared = declare(file, overrides, comm.size)
-    if not (use and declared.used):
+    if not declared.used:
         return []
     kept: Kept | None = comm.bcast(recall(declared.subject) if comm.rank == 0 else None)
     chosen, text = choose(declared, kept)
@@ -55,7 +56,7 @@ def choose(declared: Declared, kept: Kept | None) -> tuple[dict[str, Value], str
         return {}, ""
     if kept is None:
         return {}, (
-            f"Nothing is tuned for {subject.ranks} ranks and this size on this machine; "
+            f"Nothing is tuned for {count(subject.ranks, 'rank')} and this size on this machine; "
             f"`uzushio tune` with --ranks {subject.ranks} does that."
         )
     other = {name: value for name, value in given.items() if kept.values[name] != value}
@@ -79,3 +80,8 @@ def words(values: Mapping[str, Value], names: Mapping[str, Value] | None = None)
     return ", ".join(
         f"{name.rpartition('.')[2]} {values[name]}" for name in (values if names is None else names)
     )
+
+
+def count(number: int, what: str) -> str:
+    """Write a number of things."""
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,346 @@
+"""What can be tuned of an assimilation with the phase field: tiles, time blocking, caches, threads.
+
+The model of cost counts, for the rank that has the most to do, points that are updated (those that
+two ranks update count twice), bytes that move to and from memory, and messages.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from uzushio.assimilation.case import load_assimilation
+from uzushio.assimilation.observations import Observations
+from uzushio.phasefield.case import BlockingSection, PhaseFieldCase
+from uzushio.phasefield.model import Blocking, Model, schemes
+from uzushio.phasefield.parameters import Parameters
+from uzushio.tuning.subject import Machine, Parameter, Point, Rule, Subject, Value, Workload
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+#: Steps of a block that are tried. All of them divide the steps of a workload.
+BLOCKS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
+_STEPS = 48
+#: Values of J that a line search costs on average, the one whose step is taken among them.
+VALUES_A_SEARCH = 1.25
+#: Bytes of all trajectories of a workload, above which it takes fewer steps.
+_MOST = 1 << 30
+
+#: Where blocks have more than one step.
+_BLOCKED: Mapping[str, tuple[Value, ...]] = {"blocking.scheme": ("pa1", "pa2", "diamond")}
+
+#: Bytes that move between memory and a core for a point.
+_TRAJECTORY = _OBSERVED = 8.0
+#: Of one pass over the field, which reads one buffer and writes the other.
+_PASS = 24.0
+#: Of the cache of level 2, what a part of the field should take at most.
+_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Window:
+    """What of a case the cost depends on.
+
+    Attributes:
+        shape: points of the grid, (ny, nx).
+        steps: of a forward run.
+        every: steps between observations.
+        periodic: whether the grid is.
+    """
+
+    shape: tuple[int, int]
+    steps: int
+    every: int = 1
+    periodic: bool = False
+
+
+class PhaseFieldSubject(Subject):
+    """Sweeps forward and back over the observation window, on groups of ranks.
+
+    Args:
+        window: of the case.
+        parameters: of the phase field.
+        ranks: of the job.
+        cores: that they share; all of this node if not given.
+    """
+
+    room = "phasefield"
+    trust = 2.0
+
+    def __init__(
+        self, window: Window, parameters: Parameters, ranks: int, cores: int | None = None
+    ) -> None:
+        self.ranks, self.window, self.known = ranks, window, parameters
+        ny, nx = window.shape
+        self.size = {"ny": ny, "nx": nx, "steps": window.steps, "every": window.every}
+        cores = cores or os.cpu_count() or 1
+        divisors = tuple(n for n in range(1, ranks + 1) if ranks % n == 0)
+        x_tile, y_tile = Blocking().tiles(ranks, window.shape)
+        usual = BlockingSection()
+        self.parameters = (
+            Parameter("blocking.oblt", divisors, 1, "groups that try candidates", off=1),
+            Parameter("blocking.x_tile", divisors, x_tile, "ranks of a group along x", unsaid=0),
+            Parameter("blocking.y_tile", divisors, y_tile, "ranks of a group along y", unsaid=0),
+            Parameter("blocking.scheme", tuple(schemes()), usual.scheme, "of time blocking"),
+            _steps("blocking.fblt", usual.fblt, "of a forward block", window),
+            _steps("blocking.bblt", usual.bblt, "of a backward block", window),
+            Parameter("blocking.threads", _counts(max(1, cores // ranks)), 1, "of a rank"),
+            _cache("blocking.cache_rows", (0, 4, 8, 32, 64), "of a part in the cache"),
+            _cache("blocking.cache_columns", (0, 256, 1024, 2048), "of it"),
+            _cache("blocking.cache_steps", (0, 4, 8, 24), "made of it at once"),
+        )
+        tiles = ("blocking.x_tile", "blocking.y_tile")
+        self.rules = (
+            Rule(("blocking.oblt", *tiles), self._do_not_cover),
+            Rule((*tiles, "blocking.scheme", "blocking.fblt"), self._too_thin),
+            Rule((*tiles, "blocking.scheme", "blocking.bblt"), self._too_thin),
+            Rule(("blocking.scheme", "blocking.fblt", "blocking.bblt"), _unequal),
+        )
+
+    @property
+    def steps(self) -> int:
+        """Steps of the workload: all of the case's, if trajectories do not take too much memory."""
+        ny, nx = self.window.shape
+        fitting = (n for n in (_STEPS, _STEPS // 2) if 8 * n * nx * ny <= _MOST)
+        return min(self.window.steps, next(fitting, _STEPS // 2))
+
+    def workload(self, comm: MPI.Intracomm) -> Workload:
+        """Forward, and back."""
+        return _Sweeps(self, comm)
+
+    def memory(self, point: Point) -> int:
+        """Trajectories, fields and buffers; observations are shared by points."""
+        ny, nx = self.window.shape
+        return 8 * (self.steps + 8) * nx * ny * int(point["blocking.oblt"])
+
+    def predict(self, point: Point, machine: Machine) -> float:
+        """See the module."""
+        forward, backward = (
+            _Sweep(self.window, point, str(point["blocking.scheme"]), int(point[name]))
+            for name in ("blocking.fblt", "blocking.bblt")
+        )
+        rates = machine.rates
+        values = 1 + (VALUES_A_SEARCH - 1) / int(point["blocking.oblt"])
+        seconds = values * forward.seconds(machine, rates["forward"])
+        seconds += backward.seconds(machine, rates["backward"])
+        # Frames of the trajectory, which the ranks' redundant points read.
+        frames = backward.block * backward.around * 8.0 if backward.redundant else 0.0
+        seconds += frames / machine.bandwidth
+        if point["blocking.oblt"] != 1:
+            seconds += 8.0 * forward.tile_points / machine.bandwidth / self.steps
+        return seconds * self.steps
+
+    def _do_not_cover(self, groups: int, x_tile: int, y_tile: int) -> str | None:
+        if groups * x_tile * y_tile == self.ranks:
+            return None
+        return (
+            f"oblt {groups} groups of {x_tile} x {y_tile} tiles do not make up {self.ranks} ranks"
+        )
+
+    def _too_thin(self, x_tile: int, y_tile: int, scheme: str, steps: int) -> str | None:
+        ny, nx = self.window.shape
+        cut = self.window.periodic
+        sides = [nx // x_tile] if x_tile > 1 or cut else []
+        sides += [ny // y_tile] if y_tile > 1 or cut else []
+        most = min(sides, default=steps) // (2 if scheme == "diamond" and sides else 1)
+        if steps <= most:
+            return None
+        return (
+            f"blocks of {steps} steps need thicker tiles than {x_tile} x {y_tile} of "
+            f"{nx} x {ny} points are: with {scheme} at most {most} steps are possible"
+        )
+
+
+def _steps(name: str, usual: int, meaning: str, window: Window) -> Parameter:
+    """Steps of a block: as many as the case's default, or as fit."""
+    blocks = tuple(n for n in BLOCKS if n <= window.steps)
+    default = max(n for n in blocks if n <= usual)
+    return Parameter(name, blocks, default, meaning, "steps", _BLOCKED, idle=1)
+
+
+def _cache(name: str, values: tuple[int, ...], meaning: str) -> Parameter:
+    """A side of the parts that stay in the cache; at 0 the sweep chooses."""
+    return Parameter(name, values, 0, meaning, "", _BLOCKED, unsaid=0)
+
+
+def _unequal(scheme: str, fblt: int, bblt: int) -> str | None:
+    """The diamonds of both directions are the same."""
+    if scheme != "diamond" or fblt == bblt:
+        return None
+    return f"with scheme diamond fblt and bblt must be equal; they are {fblt} and {bblt}"
+
+
+def _counts(most: int) -> tuple[int, ...]:
+    """Numbers of threads that are tried: all up to four, then doubling, and the most."""
+    powers = (2**n for n in range(2, most.bit_length()))
+    return tuple(sorted({n for n in (1, 2, 3, 4, *powers, most) if n <= most}))
+
+
+class _Sweep:
+    """What a step of a sweep in one direction takes, on the rank with the most to do."""
+
+    def __init__(self, window: Window, point: Point, scheme: str, block: int) -> None:
+        ny, nx = window.shape
+        x_tile, y_tile = int(point["blocking.x_tile"]), int(point["blocking.y_tile"])
+        self.width, self.height = math.ceil(nx / x_tile), math.ceil(ny / y_tile)
+        self.tile_points = self.width * self.height
+        self.block, self._scheme, self._window, self._point = block, scheme, window, point
+        # Sides with a neighbour. A direction that is periodic has two even if it is not cut.
+        self._x = 2 if window.periodic else min(2, x_tile - 1)
+        self._y = 2 if window.periodic else min(2, y_tile - 1)
+
+    @property
+    def around(self) -> float:
+        """Points along the sides that have a neighbour."""
+        return self._x * self.height + self._y * self.width
+
+    @property
+    def redundant(self) -> float:
+        """Points of a block that a neighbour updates too: equation (7) of the seed, any sides."""
+        b = self.block
+        share = {"pa1": 1.0, "pa2": 0.5}.get(self._scheme, 0.0)
+        corners = self._x * self._y * b * (b - 1) * (b - 2) / 6
+        return share * (self.around * b * (b - 1) / 2 + corners)
+
+    def seconds(self, machine: Machine, rate: float) -> float:
+        """A step: what is slower of computing and memory, and then messages."""
+        points = self.tile_points + self.redundant / self.block
+        threads = int(self._point["blocking.threads"])
+        memory = _TRAJECTORY + _OBSERVED / self._window.every + self._pass(machine)
+        work = points * max(1.0 / (rate * threads), memory / machine.memory)
+        return work + self._messages(machine) / self.block
+
+    def _pass(self, machine: Machine) -> float:
+        """Bytes a point that the field itself costs: one pass through memory for many steps."""
+        rows = int(self._point["blocking.cache_rows"]) or 16
+        columns = min(int(self._point["blocking.cache_columns"]) or 512, self.width)
+        steps = min(self.block, int(self._point["blocking.cache_steps"]) or 16)
+        part = 2 * 8 * (rows + steps) * (columns + 8 * steps)
+        fits = part <= _SHARE * (machine.caches[1] or 1 << 20)
+        return _PASS / (steps if fits else min(2, steps))
+
+    def _messages(self, machine: Machine) -> float:
+        """An exchange: messages to all sides, with what the block needs."""
+        if not self.around:
+            return 0.0
+        count = 3 if self._scheme == "diamond" else self._x + self._y
+        values = self.block * (self.around + 2 * self.block * min(self._x, self._y))
+        return count * machine.latency + 8.0 * values / machine.bandwidth
+
+
+class _Sweeps(Workload):
+    """What an iteration of the optimiser does: values of J in groups, one adjoint, its gradient."""
+
+    def __init__(self, subject: PhaseFieldSubject, comm: MPI.Intracomm) -> None:
+        self._subject, self._comm = subject, comm
+        self._groups: dict[int, tuple[MPI.Comm, MPI.Comm]] = {}
+        self._seen: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()
+
+    def ready(self, point: Point) -> Callable[[], object]:
+        """A model with its memory; all of that is touched."""
+        subject = self._subject
+        inside, across = self._split(int(point["blocking.oblt"]))
+        blocking = Blocking(
+            **{  # type: ignore[arg-type]
+                name.removeprefix("blocking."): value
+                for name, value in point.items()
+                if name != "blocking.oblt"
+            }
+        )
+        model = Model(inside, subject.window.shape, subject.known, blocking)
+        work = _Iteration(model, self._observations(model), subject.steps, across)
+        work.run()
+        return work.run
+
+    def calibrate(self) -> Mapping[str, float]:
+        """Updates a second of a thread, of a field that stays in the cache."""
+        from mpi4py import MPI
+
+        steps, shape = 32, (64, 256)
+        model = Model(MPI.COMM_SELF, shape, self._subject.known, Blocking(1, 1, 16, 16, "pa1"))
+        trajectory = model.new_trajectory(steps)
+        field = _start(shape)
+        least = {"forward": math.inf, "backward": math.inf}
+        for _ in range(20):
+            self._comm.Barrier()
+            began = time.perf_counter()
+            model.forward(field, 1.0, 0, steps, trajectory)
+            middle = time.perf_counter()
+            model.adjoint(np.zeros(shape), 1.0, 0, steps, trajectory)
+            least["forward"] = min(least["forward"], middle - began)
+            least["backward"] = min(least["backward"], time.perf_counter() - middle)
+        slowest = {name: self._comm.allreduce(least[name], MPI.MAX) for name in least}
+        return {name: steps * shape[0] * shape[1] / slowest[name] for name in slowest}
+
+    def _split(self, groups: int) -> tuple[MPI.Comm, MPI.Comm]:
+        """The ranks of a group, and those with the same place in each; as `Groups` has them."""
+        if groups not in self._groups:
+            comm, each = self._comm, self._comm.size // groups
+            inside = comm.Split(comm.rank // each, comm.rank)
+            across = comm.Split(comm.rank % each, comm.rank)
+            self._groups[groups] = inside, across
+        return self._groups[groups]
+
+    def _observations(self, model: Model) -> Observations:
+        """Of this part of the grid; points with as large a part share the memory."""
+        steps = range(1, self._subject.steps + 1, self._subject.window.every)
+        shape = (len(steps), *model.own_shape)
+        count = math.prod(shape)
+        values = self._seen.get(count)
+        if values is None:
+            values = np.full(count, 0.4)
+            self._seen[count] = values
+        return Observations(list(steps), values.reshape(shape), 1.0)
+
+
+class _Iteration:
+    """One iteration on one group of ranks."""
+
+    def __init__(
+        self, model: Model, observations: Observations, steps: int, across: MPI.Comm
+    ) -> None:
+        self._model, self._observations, self._across = model, observations, across
+        self._steps = steps
+        self._again = max(1, round(steps * (VALUES_A_SEARCH - 1) / across.size))
+        self._trajectory = model.new_trajectory(steps)
+        self._start = _start(model.own_shape)
+        self._field, self._adjoint = np.empty_like(self._start), np.zeros(model.own_shape)
+
+    def run(self) -> None:
+        """Part of a value of J for searches that need more than one, then a value, then back."""
+        for last in (self._again, self._steps):
+            np.copyto(self._field, self._start)
+            J = self._model.forward(self._field, 1.0, 0, last, self._trajectory, self._observations)
+        self._across.allgather(J)
+        if self._across.rank == 0:
+            self._adjoint.fill(0.0)
+            self._model.forcing(self._field, self._steps, self._observations, self._adjoint)
+            self._model.adjoint(
+                self._adjoint, 1.0, 0, self._steps, self._trajectory, self._observations
+            )
+        if self._across.size > 1:
+            self._across.Bcast(self._adjoint, root=0)
+
+
+def _start(shape: tuple[int, int]) -> np.ndarray:
+    """A field between 0 and 1, with nothing that a processor finds easier than another."""
+    return np.random.default_rng(0).uniform(0.2, 0.8, shape)
+
+
+def declare(file: Path, overrides: list[str], ranks: int) -> PhaseFieldSubject:
+    """What can be tuned of a case with `model: phasefield`."""
+    case = cast(PhaseFieldCase, load_assimilation(file, overrides))
+    grid, seen = case.grid, case.observations
+    periodic = grid.boundary == "periodic"
+    every = seen.every if seen.store is None else 1
+    window = Window((grid.ny, grid.nx), case.time.steps, every, periodic)
+    return PhaseFieldSubject(window, case.known, ranks)
