@@ -17,4 +17,6 @@ NB_MODULE(_core, module) {
     uzushio::bindings::bind_raycast(raycast);
     auto staging = module.def_submodule("staging", "Steps on their way to readers.");
     uzushio::bindings::bind_staging(staging);
+    auto stencil = module.def_submodule("stencil", "Sums over the points of fields.");
+    uzushio::bindings::bind_stencil(stencil);
 }

@@ -117,6 +117,10 @@ void bind_phasefield(nb::module_& module) {
     nb::class_<Trajectory>(module, "Trajectory")
         .def_prop_ro("bytes", &Trajectory::bytes)
         .def_prop_ro("steps", &Trajectory::steps)
+        .def(
+            "append",
+            [](Trajectory& trajectory, const Seen& phi) { trajectory.append(phi.data()); },
+            "phi"_a.noconvert())
         .def("field", &field, "step"_a);
     nb::class_<Observed>(module, "Observed");
 
@@ -133,6 +137,11 @@ void bind_phasefield(nb::module_& module) {
              "periodic"_a, "blocking"_a)
         .def_prop_ro("own", &own)
         .def_prop_ro("bytes", &Model::bytes)
+        .def_prop_ro("last_sum",
+                     [](const Model& model) {
+                         const auto sum = model.last_sum();
+                         return std::pair(sum.high, sum.low);
+                     })
         .def("counters", &counters)
         .def("fits", &Model::fits, "trajectory"_a, "first"_a, "last"_a)
         .def(

@@ -1,6 +1,7 @@
 #include "phasefield/model.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "phasefield/kernels.hpp"
@@ -72,8 +73,11 @@ void Model::read(Trajectory& trajectory, int first, int last, const stencil::Swe
         trajectory.fill_frames();
 }
 
-double Model::total(const stencil::CompensatedSum& sum) const {
-    return stencil::sum_over_ranks(sum, tiling_.comm().get());
+double Model::total(const stencil::CompensatedSum& sum, double factor) const {
+    const auto all = stencil::doubled_sum_over_ranks(sum, tiling_.comm().get());
+    const double high = stencil::as_it_is(factor * all.high);
+    last_sum_ = {high, std::fma(factor, all.high, -high) + factor * all.low};
+    return last_sum_.high + last_sum_.low;
 }
 
 double Model::forward(double* phi, double m, int first, int last, Trajectory* trajectory,
@@ -83,9 +87,10 @@ double Model::forward(double* phi, double m, int first, int last, Trajectory* tr
     Forward kernel{frame_, coefficients(m), trajectory, observed,
                    ThreadSums(forward_.options().threads)};
     forward_.run(phi, own().x.size(), first, last, kernel);
+    last_sum_ = {};
     if (!observed)
         return 0.0;
-    return 0.5 * observed->factor() * total(kernel.sums.total());
+    return total(kernel.sums.total(), 0.5 * observed->factor());
 }
 
 double Model::misfit(const double* phi, int step, const Observed& observed) const {
@@ -94,7 +99,7 @@ double Model::misfit(const double* phi, int step, const Observed& observed) cons
     for (int row = y.begin; row < y.end; ++row)
         misfit_row(x.begin, x.end, phi + std::ptrdiff_t{row - y.begin} * x.size() - x.begin,
                    observed.row(step, row, Frame::inside), sum);
-    return 0.5 * observed.factor() * total(folded(sum));
+    return total(folded(sum), 0.5 * observed.factor());
 }
 
 double Model::adjoint(double* lambda, double m, int first, int last, Trajectory& trajectory,
@@ -106,7 +111,7 @@ double Model::adjoint(double* lambda, double m, int first, int last, Trajectory&
                    trajectory, observed,
                    kept,       ThreadSums(backward_.options().threads)};
     backward_.run(lambda, own().x.size(), last, first, kernel);
-    return parameters_.reaction * total(kernel.sums.total());
+    return total(kernel.sums.total(), parameters_.reaction);
 }
 
 void Model::tangent(double* dphi, double dm, double m, int first, int last, Trajectory& trajectory,
@@ -133,7 +138,7 @@ double Model::second_order(double* mu, double dm, double m, int first, int last,
                        observed,
                        ThreadSums(backward_.options().threads)};
     backward_.run(mu, own().x.size(), last, first, kernel);
-    return parameters_.reaction * total(kernel.sums.total());
+    return total(kernel.sums.total(), parameters_.reaction);
 }
 
 double Model::dot(const double* a, const double* b) const {

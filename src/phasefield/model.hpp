@@ -43,6 +43,10 @@ class Model {
     [[nodiscard]] const stencil::Sweep& forward_sweep() const { return forward_; }
     [[nodiscard]] const stencil::Sweep& backward_sweep() const { return backward_; }
 
+    /// What the last of `forward`, `misfit`, `adjoint`, `second_order` and `dot` returned, before
+    /// it was rounded: of a run in pieces, the sum of these is the same however it is cut.
+    [[nodiscard]] stencil::Double2 last_sum() const { return last_sum_; }
+
     /// Memory of the sweeps; trajectories and observations come on top.
     [[nodiscard]] std::size_t bytes() const { return forward_.bytes() + backward_.bytes(); }
 
@@ -77,13 +81,14 @@ class Model {
   private:
     [[nodiscard]] Coefficients coefficients(double m, double dm = 0.0) const;
     void read(Trajectory& trajectory, int first, int last, const stencil::Sweep& by) const;
-    [[nodiscard]] double total(const stencil::CompensatedSum& sum) const;
+    [[nodiscard]] double total(const stencil::CompensatedSum& sum, double factor = 1.0) const;
 
     Parameters parameters_;
     stencil::Tiling tiling_;
     stencil::Sweep forward_;
     stencil::Sweep backward_;
     Frame frame_;
+    mutable stencil::Double2 last_sum_;
     bool shared_; ///< points beyond the tile are computed for its neighbours (scheme diamond)
 };
 

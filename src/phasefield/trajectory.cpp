@@ -31,6 +31,16 @@ void Trajectory::begin(int first, int last) {
     framed_ = false;
 }
 
+void Trajectory::append(const double* tile) {
+    if (last_ - first_ >= steps_)
+        throw std::logic_error("phasefield: the trajectory has no room for another step");
+    const auto to = layer(last_);
+    for (std::ptrdiff_t y = 0; y < own().y.size(); ++y, tile += own().x.size())
+        std::copy_n(tile, own().x.size(), to.own + y * to.pitch);
+    ++last_;
+    framed_ = false;
+}
+
 void Trajectory::fill_frames() {
     if (framed_)
         return;

@@ -32,6 +32,9 @@ class Trajectory {
                 frames_.data() + index(step) * frame_->size()};
     }
 
+    /// A tile for the step after the last, rows one after the other, as if a sweep had written it.
+    void append(const double* tile);
+
     /// Fill the frames of all steps from the neighbours, once after each `begin` (collective).
     void fill_frames();
 

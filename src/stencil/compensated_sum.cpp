@@ -15,13 +15,9 @@ Double2 CompensatedSum::folded() const {
     return {sum, low - (sum - high)};
 }
 
-double sum_over_ranks(const CompensatedSum& sum, MPI_Comm comm) {
-    double value = 0.0;
-    sum_over_ranks(&sum, &value, 1, comm);
-    return value;
-}
+namespace {
 
-void sum_over_ranks(const CompensatedSum* sums, double* values, std::size_t count, MPI_Comm comm) {
+void sum_over_ranks(const CompensatedSum* sums, Double2* totals, std::size_t count, MPI_Comm comm) {
     int ranks = 1;
     MPI_Comm_size(comm, &ranks);
     std::vector<Double2> mine(count);
@@ -37,8 +33,28 @@ void sum_over_ranks(const CompensatedSum* sums, double* values, std::size_t coun
             add_term(high, low, all[rank * count + i].high);
             add_term(high, low, all[rank * count + i].low);
         }
-        values[i] = high + low;
+        totals[i] = {high, low};
     }
+}
+
+} // namespace
+
+double sum_over_ranks(const CompensatedSum& sum, MPI_Comm comm) {
+    const Double2 total = doubled_sum_over_ranks(sum, comm);
+    return total.high + total.low;
+}
+
+Double2 doubled_sum_over_ranks(const CompensatedSum& sum, MPI_Comm comm) {
+    Double2 total;
+    sum_over_ranks(&sum, &total, 1, comm);
+    return total;
+}
+
+void sum_over_ranks(const CompensatedSum* sums, double* values, std::size_t count, MPI_Comm comm) {
+    std::vector<Double2> totals(count);
+    sum_over_ranks(sums, totals.data(), count, comm);
+    for (std::size_t i = 0; i < count; ++i)
+        values[i] = totals[i].high + totals[i].low;
 }
 
 } // namespace uzushio::stencil

@@ -76,6 +76,9 @@ class CompensatedSum {
 /// The sum over the ranks of `comm`, in their order, the same on all of them (collective).
 [[nodiscard]] double sum_over_ranks(const CompensatedSum& sum, MPI_Comm comm);
 
+/// The same, not yet rounded, for sums that are parts of a larger one.
+[[nodiscard]] Double2 doubled_sum_over_ranks(const CompensatedSum& sum, MPI_Comm comm);
+
 /// The same for several sums in one message: `values[i]` becomes the sum of `sums[i]`.
 void sum_over_ranks(const CompensatedSum* sums, double* values, std::size_t count, MPI_Comm comm);
 

@@ -99,10 +99,13 @@ def _minres(
     before, now = np.zeros_like(right), right / beta
     older, old = np.zeros_like(right), np.zeros_like(right)
     cosine, sine, cosine_before, sine_before = 1.0, 0.0, 1.0, 0.0
-    below = 0.0
+    below, pivot = 0.0, math.inf
     while True:
         image = product(now)
         alpha = space.dot(now, image)
+        # Of the triangle times its mirror image that the Lanczos matrix is: as many are below zero
+        # as it has eigenvalues there.
+        pivot = alpha - below**2 / pivot if pivot != 0.0 else alpha
         image -= alpha * now + below * before
         following = math.sqrt(space.dot(image, image))
         far = sine_before * below
@@ -116,7 +119,7 @@ def _minres(
         older, old = old, (now - near * old - far * older) / length
         v = v + cosine * left * old
         left = -sine * left
-        yield v, abs(left), alpha < 0.0
+        yield v, abs(left), pivot < 0.0
         if following == 0.0:
             return
         before, now, below = now, image / following, following

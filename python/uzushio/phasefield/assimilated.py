@@ -61,9 +61,7 @@ class PhaseFieldModel(Model):
         self._sweeps = Sweeps(comm, (grid.ny, grid.nx), self._case.known, _blocking(self._case))
         self.shape, self.own = self._sweeps.shape, self._sweeps.own
         # Pieces of a trajectory of diamonds belong to the steps that they were made with.
-        self.appends = self._case.blocking.scheme != "diamond" and hasattr(
-            self._sweeps.new_trajectory(1), "append"
-        )
+        self.appends = self._case.blocking.scheme != "diamond"
 
     def truth(self) -> Guess | None:
         """The case's truth."""
@@ -107,13 +105,13 @@ class PhaseFieldModel(Model):
         observations: Observations | None = None,
     ) -> Doubled:
         """Equation (2) of docs/theory/phasefield.md, and (4)."""
-        return _doubled(
-            self._sweeps.forward(state, parameters[0], first, last, _core(trajectory), observations)
-        )
+        self._sweeps.forward(state, parameters[0], first, last, _core(trajectory), observations)
+        return self._sweeps.last_sum
 
     def misfit(self, state: np.ndarray, step: int, observations: Observations) -> Doubled:
         """Equation (4) at one step."""
-        return _doubled(self._sweeps.misfit(state, step, observations))
+        self._sweeps.misfit(state, step, observations)
+        return self._sweeps.last_sum
 
     def forcing(
         self, state: np.ndarray, step: int, observations: Observations, out: np.ndarray
@@ -133,10 +131,8 @@ class PhaseFieldModel(Model):
     ) -> Sequence[Doubled]:
         """Equations (5) and (6)."""
         held = cast("core.Trajectory", trajectory)
-        part = self._sweeps.adjoint(
-            adjoint, parameters[0], first, last, held, observations, _core(keep)
-        )
-        return [_doubled(part)]
+        self._sweeps.adjoint(adjoint, parameters[0], first, last, held, observations, _core(keep))
+        return [self._sweeps.last_sum]
 
     def tangent(
         self,
@@ -171,7 +167,7 @@ class PhaseFieldModel(Model):
         observations: Observations | None = None,
     ) -> Sequence[Doubled]:
         """Equations (8) and (9)."""
-        part = self._sweeps.second_order(
+        self._sweeps.second_order(
             adjoint,
             direction[0],
             parameters[0],
@@ -182,7 +178,7 @@ class PhaseFieldModel(Model):
             _core(adjoints),
             observations,
         )
-        return [_doubled(part)]
+        return [self._sweeps.last_sum]
 
     def counters(self) -> Mapping[str, Any]:
         """Messages, bytes and points of this rank."""
@@ -197,10 +193,6 @@ def _blocking(case: PhaseFieldCase) -> core.Blocking:
 
 def _core(trajectory: Trajectory | None) -> core.Trajectory | None:
     return cast("core.Trajectory | None", trajectory)
-
-
-def _doubled(total: float) -> Doubled:
-    return total, 0.0
 
 
 def _stored(

@@ -115,6 +115,18 @@ class Trajectory:
         """Steps that there is room for."""
         return int(self._core.steps)
 
+    def append(self, phi: Field) -> None:
+        """Put a field, this rank's own part, behind the last one that it holds. Not collective.
+
+        Raises:
+            ModelError: there is no room, or the shape is another one.
+        """
+        try:
+            self._model._check(0, 0, phi=phi)
+            self._core.append(phi)
+        except (RuntimeError, TypeError) as error:
+            raise ModelError(f"phase field: {error}.") from error
+
     def field(self, step: int) -> Field:
         """A copy of the field of a step that it holds, this rank's own part."""
         field: Field = self._core.field(step)
@@ -184,6 +196,15 @@ class Model:
         """Rows and columns of this rank's part."""
         y, x = self._own
         return y.stop - y.start, x.stop - x.start
+
+    @property
+    def last_sum(self) -> tuple[float, float]:
+        """What the last sweep, misfit or dot returned, in doubled precision: (high, low).
+
+        The values of a run in pieces, added so, are rounded to the same however it is cut.
+        """
+        high, low = self._core.last_sum
+        return high, low
 
     def largest_step(self, *m: float) -> float:
         """The longest stable step, equation (3), for the worst of the values of m."""
