@@ -7,20 +7,18 @@ import hashlib
 import os
 import re
 import time
-import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uzushio.agreement import WAIT_LIMIT, Agreement
+from uzushio.agreement import Agreement
 from uzushio.collective import collective, system_sentence
 from uzushio.errors import OtherRankError, PipelineError, StagingError, UzushioError
-from uzushio.pipeline.action import Action
 from uzushio.pipeline.action_table import action_class
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.drawing import Drawing
 from uzushio.pipeline.graph import Graph
+from uzushio.pipeline.job import Counts, Job, trace_of
 from uzushio.pipeline.lines import cut_after
 from uzushio.pipeline.model import ActionItem, Loaded
 from uzushio.pipeline.need import Need
@@ -39,59 +37,6 @@ _LAYOUTS = 64
 #: Files that get lines step by step.
 _GROWING = (".csv", ".jsonl", ".json", ".txt")
 _NUMBERS = re.compile(r"\d+")
-
-
-@dataclass
-class Job:
-    """An action of the file, its triggers, and what became of it.
-
-    Attributes:
-        action: what is done.
-        clock: when.
-        where: file and line.
-        stops: whether its failure stops all.
-        limit: seconds that ranks wait for each other at its end.
-        condition: what has to be true, once the stream is known.
-        needs: what it looks at.
-        ready: whether its names were found good; nothing but that is asked of it before.
-        runs: how often it ran, failures too.
-        failures: how often it failed.
-        error: the last failure.
-    """
-
-    action: Action[Any]
-    clock: Clock
-    where: str
-    stops: bool
-    limit: float = WAIT_LIMIT
-    condition: Reduced | None = None
-    needs: Sequence[Need] = ()
-    ready: bool = False
-    runs: int = 0
-    failures: int = 0
-    error: str | None = None
-    seconds: float = 0.0
-
-
-@dataclass
-class Counts:
-    """What a pipeline saw.
-
-    Attributes:
-        steps: that it was given.
-        used: at which something ran.
-        bytes_read: of this rank, from other processes.
-        first: number of the first step.
-        last: of the last one.
-        time: of the last one.
-    """
-
-    steps: int = 0
-    used: int = 0
-    bytes_read: int = 0
-    first: int | None = None
-    last: int | None = None
-    time: float = 0.0
 
 
 class Pipeline:
@@ -362,7 +307,7 @@ class Pipeline:
         """Count a failure, and say it if it is not the one that was said before."""
         expected = isinstance(error, UzushioError)
         text = str(error) if expected else f"{type(error).__name__}: {error}"
-        mine = ("", "") if isinstance(error, OtherRankError) else (text, _trace(error))
+        mine = ("", "") if isinstance(error, OtherRankError) else (text, trace_of(error))
         every: list[tuple[str, str]] = self._comm.allgather(mine)
         text = next((found for found, _ in every if found), text)
         trace = next((found for _, found in every if found), "")
@@ -448,13 +393,3 @@ class Pipeline:
     def failures(self) -> int:
         """Of all actions."""
         return sum(job.failures for job in self._jobs)
-
-
-def _trace(error: Exception) -> str:
-    """The traceback of what a user's function raised; "" of what says enough without."""
-    own = error.__cause__ if isinstance(error.__cause__, PipelineError) else error
-    if notes := "\n".join(getattr(own, "__notes__", ())):
-        return notes
-    if isinstance(error, (UzushioError, OSError)):
-        return ""
-    return "".join(traceback.format_exception(error)).rstrip()
