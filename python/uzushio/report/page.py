@@ -11,7 +11,7 @@ from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
-from uzushio import __version__
+from uzushio import __version__, run_folder
 from uzushio.collective import system_sentence
 from uzushio.errors import OutputError
 from uzushio.report import elements as e
@@ -64,17 +64,13 @@ def write_report(
     path = out or folders[0] / "report.html"
     files = e.Files(path, most, total)
     text = _page(found, files, title or _title(found))
-    fresh = path.with_name(f".{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(text, encoding="utf-8")
-        fresh.rename(path)
+        run_folder.replace(path, text)
     except OSError as error:
         if error.errno == errno.EISDIR:
             raise OutputError(f"{path} is a folder; name a file with --out.") from error
         raise OutputError(system_sentence(error)) from error
-    finally:
-        fresh.unlink(missing_ok=True)
     return path
 
 
