@@ -17,8 +17,11 @@ from uzushio.raycast import (
     Scene,
     Slice,
     Volume,
+    cast,
     ghost_layers,
 )
+
+WIDTH, HEIGHT = 45, 35
 
 BLUE_RED = ColorTable(np.array([[0, 0, 1], [1, 1, 1], [1, 0, 0]]), -1, 1)
 MEDIUM = np.array([[0.6, 1, 0, 0, 0], [0.8, 0, 1, 0, 0.5], [1, 0, 0, 1, 0]])
@@ -56,6 +59,12 @@ CUTS: dict[int, list[tuple[list[int], list[int], list[int]]]] = {
     6: [([9, 20], [7], []), ([], [10], [5, 20])],
     8: [([14], [10], [12]), ([3, 4, 5, 13, 14, 24, 27], [], []), ([13], [2], [23])],
 }
+
+
+def cube(points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Coordinates (z, y, x) from −1 to 1."""
+    x = np.linspace(-1, 1, points)
+    return x, x, x
 
 
 def domain(stretched: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -98,3 +107,9 @@ def block_of(scene: Scene, box: Any, values: dict[str, np.ndarray]) -> Block:
     points = [c[s] for c, s in zip(scene.domain, stored, strict=True)]
     start = tuple(s.start for s in stored)
     return Block(points, start, box, {name: v[stored] for name, v in values.items()})
+
+
+def draw(scene: Scene, camera: Camera, *blocks: Block, side: int = 0, **options: Any) -> Any:
+    """A picture by one thread, of `side`² pixels or else of WIDTH × HEIGHT."""
+    options.setdefault("format", "rgba_float")
+    return cast(scene, camera, side or WIDTH, side or HEIGHT, blocks, threads=1, **options)

@@ -114,7 +114,7 @@ nb::tuple draw(const Scene& scene, const Camera& camera, const std::vector<Block
     const auto& screen = outcome.screen;
     if (!screen.empty())
         bounds = nb::make_tuple(screen.left, screen.right, screen.top, screen.bottom);
-    return nb::make_tuple(bounds, outcome.nan_count, outcome.hits, outcome.ranges);
+    return nb::make_tuple(bounds, outcome.bad_count, outcome.hits, outcome.ranges);
 }
 
 } // namespace
@@ -175,7 +175,8 @@ void bind_raycast(nb::module_& module) {
             "field"_a, "transfer"_a, "unit_distance"_a, "shading"_a.none());
     module.def("cast", &draw, "scene"_a, "camera"_a, "blocks"_a, "image"_a, "depth"_a.none(),
                "threads"_a,
-               "Draw into memory; bounds, count of NaN, hits and ranges of the layers.");
+               "Draw into memory; bounds, count of values that are not finite, hits and ranges of "
+               "the layers.");
 }
 
 } // namespace uzushio::bindings

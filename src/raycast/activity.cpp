@@ -2,17 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace uzushio::raycast {
 
 namespace {
 
-using Windows = std::vector<std::pair<int, int>>;
+/// Bricks along an axis, from `first` to `last`, in which a segment may end that begins in one.
+struct Window {
+    int first, last;
+    bool beyond; ///< whether these are more than its neighbours, with which it shares points
+};
 
-/// For each brick along an axis, the first and last that a segment which begins in it may end in,
-/// or the brick alone if those are just its neighbours, which share points with it.
-Windows windows(const Axis& axis, const Block& block, std::size_t a, int count, double step) {
+std::vector<Window> windows(const Axis& axis, const Block& block, std::size_t a, int count,
+                            double step) {
     const auto points = axis.points().subspan(block.first_point()[a], block.points()[a]);
     const auto begin = [&](int brick) {
         return points[static_cast<std::size_t>(brick) * Bricks::size];
@@ -20,47 +22,48 @@ Windows windows(const Axis& axis, const Block& block, std::size_t a, int count, 
     const auto end = [&](int brick) {
         return points[std::min<std::size_t>((brick + 1UL) * Bricks::size, points.size() - 1)];
     };
-    Windows result;
+    std::vector<Window> result;
     for (int i = 0; i < count; ++i) {
         int first = i, last = i;
         while (first > 0 && begin(i) - end(first - 1) < step)
             --first;
         while (last + 1 < count && begin(last + 1) - end(i) < step)
             ++last;
-        if (first >= i - 1 && last <= i + 1)
-            first = last = i;
-        result.emplace_back(first, last);
+        result.push_back({first, last, first < i - 1 || last > i + 1});
     }
     return result;
 }
 
-bool trivial(const Windows& windows) {
-    return std::all_of(windows.begin(), windows.end(),
-                       [](const auto& w) { return w.first == w.second; });
-}
-
 struct Ranges {
     std::vector<float> low, high;
-    std::vector<std::uint8_t> nan;
+    std::vector<std::uint8_t> bad;
 };
 
-/// Take in what lies within reach along an axis.
-void widen(Ranges& ranges, const Index& count, std::size_t axis, const Windows& windows) {
+/// Take in what lies within reach along an axis. Of neighbours only if both have values that are
+/// not finite: else what they have in common ties their ranges together, and what lies between
+/// values of either is in one of them.
+void widen(Ranges& ranges, const Index& count, std::size_t axis,
+           const std::vector<Window>& windows) {
     const std::array<std::size_t, 3> strides{1, static_cast<std::size_t>(count[0]),
                                              static_cast<std::size_t>(count[0]) * count[1]};
     const Ranges before = ranges;
     for (std::size_t i = 0; i < before.low.size(); ++i) {
         const auto here = static_cast<int>(i / strides[axis] % count[axis]);
-        for (int j = windows[here].first; j <= windows[here].second; ++j) {
+        const Window& window = windows[here];
+        if (!window.beyond && before.bad[i] == 0)
+            continue;
+        for (int j = window.first; j <= window.last; ++j) {
             const std::size_t other = i + (static_cast<std::ptrdiff_t>(j) - here) * strides[axis];
+            if (!window.beyond && before.bad[other] == 0)
+                continue;
             ranges.low[i] = std::min(ranges.low[i], before.low[other]);
             ranges.high[i] = std::max(ranges.high[i], before.high[other]);
-            ranges.nan[i] = ranges.nan[i] | before.nan[other];
+            ranges.bad[i] = ranges.bad[i] | before.bad[other];
         }
     }
 }
 
-bool shows(const Isosurface& layer, float low, float high, bool /*nan*/) {
+bool shows(const Isosurface& layer, float low, float high, bool /*bad*/) {
     // As much as interpolation may round.
     const double margin = 1e-6 * std::max(std::abs(low), std::abs(high));
     return std::any_of(layer.values.begin(), layer.values.end(), [&](double value) {
@@ -68,11 +71,11 @@ bool shows(const Isosurface& layer, float low, float high, bool /*nan*/) {
     });
 }
 
-bool shows(const Volume& layer, float low, float high, bool nan) {
-    return (nan && layer.transfer->nan_visible()) || layer.transfer->visible(low, high);
+bool shows(const Volume& layer, float low, float high, bool bad) {
+    return (bad && layer.transfer->bad_visible()) || layer.transfer->visible(low, high);
 }
 
-bool shows(const Slice& /*layer*/, float /*low*/, float /*high*/, bool /*nan*/) { return false; }
+bool shows(const Slice& /*layer*/, float /*low*/, float /*high*/, bool /*bad*/) { return false; }
 
 /// Each brick with those that follow it, from bricks alone.
 void gather_around(Activity::Level& level) {
@@ -117,17 +120,18 @@ Activity find_activity(const Scene& scene, const Block& block,
         const std::size_t number = std::visit([](const auto& l) { return l.field; }, layer);
         const Bricks& values = block.bricks(field(number), threads);
         bricks.count = values.count;
-        Ranges ranges{values.low, values.high, values.has_nan};
+        Ranges ranges{values.low, values.high, values.has_bad};
         for (std::size_t a = 0; a < 3; ++a) {
             const auto reach = windows(scene.axes[a], block, a, values.count[a], scene.step);
-            if (!trivial(reach))
+            if (values.any_bad ||
+                std::any_of(reach.begin(), reach.end(), [](const Window& w) { return w.beyond; }))
                 widen(ranges, values.count, a, reach);
         }
         bricks.around.resize(values.low.size() + 3);
         for (std::size_t i = 0; i < values.low.size(); ++i)
             if (std::visit(
                     [&](const auto& l) {
-                        return shows(l, ranges.low[i], ranges.high[i], ranges.nan[i] != 0);
+                        return shows(l, ranges.low[i], ranges.high[i], ranges.bad[i] != 0);
                     },
                     layer))
                 bricks.around[i] = 1;

@@ -42,7 +42,7 @@ const Bricks& Block::bricks(std::size_t field, int threads) const {
     return *bricks_[field];
 }
 
-std::int64_t Block::count_nan(std::size_t field, const Index& domain_points) const {
+std::int64_t Block::count_bad(std::size_t field, const Index& domain_points) const {
     const auto& view = fields_[field];
     Index begin, end;
     for (std::size_t a = 0; a < 3; ++a) {
@@ -55,8 +55,8 @@ std::int64_t Block::count_nan(std::size_t field, const Index& domain_points) con
     for (std::int64_t z = begin[2]; z < end[2]; ++z)
         for (std::int64_t y = begin[1]; y < end[1]; ++y)
             for (std::int64_t x = begin[0]; x < end[0]; ++x)
-                count += std::isnan(
-                    view.at(x * view.strides[0] + y * view.strides[1] + z * view.strides[2]));
+                count += !std::isfinite(static_cast<float>(
+                    view.at(x * view.strides[0] + y * view.strides[1] + z * view.strides[2])));
     return count;
 }
 

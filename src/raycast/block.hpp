@@ -33,9 +33,9 @@ class Block {
     /// Ranges of a field's values, found at the first call.
     const Bricks& bricks(std::size_t field, int threads) const;
 
-    /// Points of this block that are not a number. A point that several blocks store is that of the
-    /// block that draws the cell above it.
-    [[nodiscard]] std::int64_t count_nan(std::size_t field, const Index& domain_points) const;
+    /// Points of this block whose value is not finite. A point that several blocks store is that of
+    /// the block that draws the cell above it.
+    [[nodiscard]] std::int64_t count_bad(std::size_t field, const Index& domain_points) const;
 
   private:
     Index first_point_, points_, first_cell_, cells_;

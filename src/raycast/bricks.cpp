@@ -12,25 +12,26 @@ constexpr float far = std::numeric_limits<float>::infinity();
 
 /// A row of running ranges, one for each point along x.
 struct Row {
-    std::vector<float> low, high, nan;
+    std::vector<float> low, high, bad;
 
-    explicit Row(std::size_t points) : low(points), high(points), nan(points) {}
+    explicit Row(std::size_t points) : low(points), high(points), bad(points) {}
 
     void clear() {
         std::fill(low.begin(), low.end(), far);
         std::fill(high.begin(), high.end(), -far);
-        std::fill(nan.begin(), nan.end(), 0.0F);
+        std::fill(bad.begin(), bad.end(), 0.0F);
     }
 };
 
-/// A comparison with NaN is false, which leaves it out.
+/// What is not finite becomes NaN, with which a comparison is false: that leaves it out.
 template <class T> void take(Row& row, const T* values, std::int64_t stride, int points) {
-    float *const low = row.low.data(), *const high = row.high.data(), *const nan = row.nan.data();
+    float *const low = row.low.data(), *const high = row.high.data(), *const bad = row.bad.data();
     const auto one = [&](int i, T value) {
-        const auto v = static_cast<float>(value);
+        const auto given = static_cast<float>(value);
+        const float v = given + (given - given);
         low[i] = v < low[i] ? v : low[i];
         high[i] = v > high[i] ? v : high[i];
-        nan[i] = v == v ? nan[i] : 1.0F;
+        bad[i] = v == v ? bad[i] : 1.0F;
     };
     if (stride == 1) {
 #pragma omp simd
@@ -50,7 +51,7 @@ Bricks::Bricks(const FieldView& field, const Index& points, int threads) {
     const std::size_t all = static_cast<std::size_t>(count[0]) * count[1] * count[2];
     low.resize(all);
     high.resize(all);
-    has_nan.resize(all);
+    has_bad.resize(all);
 
 #pragma omp parallel num_threads(threads)
     {
@@ -74,7 +75,7 @@ Bricks::Bricks(const FieldView& field, const Index& points, int threads) {
                     const std::size_t i = number(bx, by, bz);
                     low[i] = *std::min_element(&row.low[begin], row.low.data() + end);
                     high[i] = *std::max_element(&row.high[begin], row.high.data() + end);
-                    has_nan[i] = *std::max_element(&row.nan[begin], row.nan.data() + end) > 0;
+                    has_bad[i] = *std::max_element(&row.bad[begin], row.bad.data() + end) > 0;
                 }
             }
     }
@@ -85,7 +86,7 @@ Bricks::Bricks(const FieldView& field, const Index& points, int threads) {
         }
     least = *std::min_element(low.begin(), low.end());
     greatest = *std::max_element(high.begin(), high.end());
-    any_nan = std::any_of(has_nan.begin(), has_nan.end(), [](auto nan) { return nan != 0; });
+    any_bad = std::any_of(has_bad.begin(), has_bad.end(), [](auto bad) { return bad != 0; });
 }
 
 } // namespace uzushio::raycast

@@ -17,10 +17,10 @@ struct Bricks {
     Bricks(const FieldView& field, const Index& points, int threads);
 
     Index count{};
-    std::vector<float> low, high;      ///< no greater and no less than any value; NaN left out
-    std::vector<std::uint8_t> has_nan; ///< whether a brick has a value that is not a number
-    double least, greatest;            ///< of all values but NaN; greatest < least if there is none
-    bool any_nan = false;
+    std::vector<float> low, high;      ///< no greater and no less than any finite value
+    std::vector<std::uint8_t> has_bad; ///< whether a brick has a value that is not finite
+    double least, greatest;            ///< of all finite values; greatest < least if there is none
+    bool any_bad = false;
 
     [[nodiscard]] std::size_t number(int x, int y, int z) const {
         return x + count[0] * (y + static_cast<std::size_t>(count[1]) * z);

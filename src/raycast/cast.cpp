@@ -64,7 +64,7 @@ void write(const Target& target, const Pixels& pixels, int width, int column, in
     }
 }
 
-/// Ranges of the layers' fields, and values in them that are no numbers.
+/// Ranges of the layers' fields, and values in them that are not finite.
 void describe_fields(const Scene& scene, std::span<const Source> blocks, int threads,
                      Outcome& outcome) {
     outcome.ranges.resize(scene.layers.size());
@@ -80,8 +80,8 @@ void describe_fields(const Scene& scene, std::span<const Source> blocks, int thr
             if (source.block->empty())
                 continue;
             const Bricks& bricks = source.block->bricks(source.fields[field], threads);
-            if (bricks.any_nan && first)
-                outcome.nan_count += source.block->count_nan(source.fields[field], scene.points());
+            if (bricks.any_bad && first)
+                outcome.bad_count += source.block->count_bad(source.fields[field], scene.points());
             if (bricks.least > bricks.greatest)
                 continue;
             if (range)
@@ -131,7 +131,7 @@ Outcome cast(const Scene& scene, const Camera& camera, int width, int height,
                               std::min(side, height - y));
 #pragma omp critical
         {
-            outcome.nan_count += marcher.nan_pixels();
+            outcome.bad_count += marcher.bad_pixels();
             for (std::size_t i = 0; i < outcome.hits.size(); ++i)
                 outcome.hits[i] += marcher.hits()[i];
         }

@@ -21,8 +21,8 @@ struct Target {
 };
 
 struct Outcome {
-    Screen screen;                  ///< outside of which nothing was drawn
-    std::int64_t nan_count = 0;     ///< pixels of slices, points of other layers' fields
+    Screen screen;              ///< outside of which nothing was drawn
+    std::int64_t bad_count = 0; ///< not finite: pixels of slices, points of other layers' fields
     std::vector<std::int64_t> hits; ///< for each layer, pixels in which it was seen
     std::vector<std::optional<std::pair<double, double>>> ranges; ///< of the layers' fields
 };

@@ -16,6 +16,7 @@ struct Colors {
 };
 
 /// Colours of values, linear between rows of which the first is for `low` and the last for `high`.
+/// Infinite values have the colour that is stated for NaN.
 ///
 /// It is looked up in a finer table, of 1024 rows or more: colours are those of the nearest of its
 /// rows, at most 1/2048 of the range away.
@@ -32,7 +33,7 @@ class ColorTable {
         Ints row = to_ints(min(max(position, floats(0)), floats(last_))) + 1;
         row = select(less(value, low), ints(0), row);
         row = select(less(high, value), ints(above_row_), row);
-        row = select(is_number(value), row, ints(nan_row_));
+        row = select(is_finite(value), row, ints(nan_row_));
         Colors colors;
         gather_fours(rows_.data(), row, colors.red, colors.green, colors.blue, colors.opacity);
         return colors;
@@ -42,7 +43,7 @@ class ColorTable {
     [[nodiscard]] double middle() const { return (low_ + high_) / 2; }
 
   private:
-    std::vector<float> rows_; ///< below, the rows, above, not a number
+    std::vector<float> rows_; ///< below, the rows, above, not finite
     double low_, high_;
     float scale_, last_;
     std::int32_t above_row_, nan_row_;

@@ -29,7 +29,7 @@ Floats crossing(const Plan& plan, const Part& part, const Packet& packet, const 
         kept = with_low;
     }
     const Floats result = meet();
-    return min(max(select(is_number(result), result, low), span.begin), span.end);
+    return min(max(select(is_finite(result), result, low), span.begin), span.end);
 }
 
 } // namespace uzushio::raycast

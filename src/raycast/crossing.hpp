@@ -5,9 +5,9 @@
 
 namespace uzushio::raycast {
 
-/// Rays on which a surface's value lies between those at the ends.
+/// Rays on which a surface's value lies between those at the ends, which are finite.
 [[nodiscard]] UZUSHIO_INLINE Mask crosses(Floats first, Floats second, Floats value) {
-    return (less(first, value) ^ less(second, value)) & is_number(first + second);
+    return (less(first, value) ^ less(second, value)) & are_finite(first, second);
 }
 
 /// Distances at which the field has the surface's value, between ends at which it is on either

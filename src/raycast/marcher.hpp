@@ -25,8 +25,9 @@ class Marcher {
 
     /// For each layer, pixels in which it was seen, of all packets so far.
     [[nodiscard]] const std::vector<std::int64_t>& hits() const { return painter_.hits(); }
-    /// Pixels of slices that showed a value which is not a number, of all packets so far.
-    [[nodiscard]] std::int64_t nan_pixels() const { return painter_.nan_pixels(); }
+    /// Pixels in which a slice, or a surface coloured by another field, showed a value that is not
+    /// finite, of all packets so far.
+    [[nodiscard]] std::int64_t bad_pixels() const { return painter_.bad_pixels(); }
 
   private:
     void march(const Part& part);

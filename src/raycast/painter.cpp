@@ -160,16 +160,15 @@ void Painter::surface(const Part& part, const Surface& surface, Mask rays, Float
     const Places at = part.sampler.places(*packet_, distance);
     const auto look_up = [&](const ColorTable& table, std::size_t field) {
         const double shift = table.middle();
-        return table(part.sampler.value(*part.fields[field], shift, at, rays), shift);
+        const Floats value = part.sampler.value(*part.fields[field], shift, at, rays);
+        bad_pixels_ += count(rays & ~is_finite(value));
+        return table(value, shift);
     };
     Colors colors;
     float opacity = 1;
     if (surface.slice != nullptr) {
         const Slice& slice = *surface.slice;
-        const double shift = slice.colors->middle();
-        const Floats value = part.sampler.value(*part.fields[slice.field], shift, at, rays);
-        nan_pixels_ += count(rays & ~is_number(value));
-        colors = (*slice.colors)(value, shift);
+        colors = look_up(*slice.colors, slice.field);
         opacity = slice.opacity;
     } else {
         const Isosurface& iso = *surface.iso;

@@ -45,8 +45,9 @@ class Painter {
 
     /// For each layer, pixels in which it was seen, of all packets so far.
     [[nodiscard]] const std::vector<std::int64_t>& hits() const { return hits_; }
-    /// Pixels of slices that showed a value which is not a number, of all packets so far.
-    [[nodiscard]] std::int64_t nan_pixels() const { return nan_pixels_; }
+    /// Pixels in which a slice, or a surface coloured by another field, showed a value that is not
+    /// finite, of all packets so far.
+    [[nodiscard]] std::int64_t bad_pixels() const { return bad_pixels_; }
 
   private:
     bool find_crossings(const Part& part, Mask rays, const Span& span);
@@ -60,7 +61,7 @@ class Painter {
     const Plan& plan_;
     bool depth_;
     std::vector<std::int64_t> hits_;
-    std::int64_t nan_pixels_ = 0;
+    std::int64_t bad_pixels_ = 0;
     // Of the packet that is being drawn.
     const Packet* packet_ = nullptr;
     std::vector<Mask> seen_;             ///< by layer

@@ -24,6 +24,7 @@
 namespace uzushio::raycast {
 
 inline constexpr int lanes = 16;
+inline constexpr float infinity = std::numeric_limits<float>::infinity();
 
 #define UZUSHIO_INLINE __attribute__((always_inline)) inline
 
@@ -323,8 +324,12 @@ UZUSHIO_INLINE bool any(Mask mask) { return bits_of(mask) != 0; }
 UZUSHIO_INLINE bool all(Mask mask) { return bits_of(mask) == 0xffffU; }
 UZUSHIO_INLINE Mask no_lane() { return mask_of(0); }
 
-/// Where the value is a number.
-UZUSHIO_INLINE Mask is_number(Floats a) { return equal(a, a); }
+/// Where the value is neither infinite nor NaN.
+UZUSHIO_INLINE Mask is_finite(Floats a) { return less(abs(a), floats(infinity)); }
+/// Where both values are.
+UZUSHIO_INLINE Mask are_finite(Floats a, Floats b) {
+    return equal(fma(a, floats(0), b * 0.0F), floats(0));
+}
 
 UZUSHIO_INLINE Ints bit_cast_ints(Floats a) { return reinterpret_cast<Ints>(a); }
 UZUSHIO_INLINE Floats bit_cast_floats(Ints a) { return reinterpret_cast<Floats>(a); }
@@ -372,7 +377,6 @@ UZUSHIO_INLINE void store(std::int32_t* to, Ints values) {
     std::memcpy(to, &values, sizeof(values));
 }
 
-inline constexpr float infinity = std::numeric_limits<float>::infinity();
 inline constexpr std::int32_t never = std::numeric_limits<std::int32_t>::max();
 
 } // namespace uzushio::raycast

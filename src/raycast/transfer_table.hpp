@@ -34,7 +34,7 @@ class TransferTable {
     /// One point or more, values not falling. Throws std::invalid_argument otherwise.
     TransferTable(std::span<const TransferPoint> points, const Rgba& nan);
 
-    /// Of values from which `shift` has been taken.
+    /// Of values from which `shift` has been taken; that stated for NaN where one is not finite.
     [[nodiscard]] UZUSHIO_INLINE Medium operator()(Floats first, Floats second,
                                                    double shift) const {
         const Floats low = floats(static_cast<float>(low_ - shift));
@@ -44,7 +44,7 @@ class TransferTable {
         const Floats b = min(max((second - low) * scale, floats(0)), top);
         const Ints column = to_ints(fma(a + b, floats(0.5F), floats(0.5F)));
         Ints entry = row(abs(a - b)) * columns + column;
-        entry = select(is_number(first + second), entry, ints(rows * columns));
+        entry = select(are_finite(first, second), entry, ints(rows * columns));
         Medium medium;
         gather_fours(table_.data(), entry, medium.extinction, medium.red, medium.green,
                      medium.blue);
@@ -55,7 +55,7 @@ class TransferTable {
     /// Where it says no, the extinction that is looked up is exactly 0: what is skipped does not
     /// matter.
     [[nodiscard]] bool visible(double low, double high) const;
-    [[nodiscard]] bool nan_visible() const { return table_[4UL * rows * columns] > 0; }
+    [[nodiscard]] bool bad_visible() const { return table_[4UL * rows * columns] > 0; }
 
     /// About which to look values up.
     [[nodiscard]] double middle() const { return middle_; }
@@ -74,7 +74,8 @@ class TransferTable {
     static double difference(std::int32_t row);
     [[nodiscard]] bool any_opacity(double low, double high) const;
 
-    std::vector<float> table_; ///< extinction, red, green, blue; the last entry is for NaN
+    std::vector<float>
+        table_; ///< extinction, red, green, blue; the last entry is for what is not finite
     std::vector<TransferPoint> points_;
     double low_ = 0, high_ = 0, middle_ = 0;
     float scale_ = 0;

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 from mpi4py import MPI
-from raycast_cases import CAMERAS, CUTS, LAYERS, block_of, boxes, domain, fields, whole
+from raycast_cases import (
+    CAMERAS,
+    CUTS,
+    HEIGHT,
+    LAYERS,
+    WIDTH,
+    block_of,
+    boxes,
+    domain,
+    fields,
+    whole,
+)
 
 from uzushio.compositing import Compositor
 from uzushio.raycast import Scene, cast, rounds, visibility_order
 
-WIDTH, HEIGHT = 45, 35
 comm = MPI.COMM_WORLD
 points = domain(stretched=True)
 values = fields(points)

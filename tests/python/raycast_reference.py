@@ -133,7 +133,8 @@ def colors_of(table: ColorTable, values: np.ndarray) -> np.ndarray:
     rows = np.asarray(table.rgba, dtype=float)
     span = table.hi - table.lo
     position = (values - table.lo) / span if span > 0 else np.where(values > table.lo, 1.0, 0.0)
-    known = np.where(np.isnan(position), 0, np.clip(position, 0, 1)) * (len(rows) - 1)
+    bad = ~np.isfinite(values)
+    known = np.where(bad, 0, np.clip(position, 0, 1)) * (len(rows) - 1)
     low = np.minimum(known.astype(int), max(len(rows) - 2, 0))
     high = np.minimum(low + 1, len(rows) - 1)
     part = (known - low)[:, None]
@@ -142,7 +143,7 @@ def colors_of(table: ColorTable, values: np.ndarray) -> np.ndarray:
         result[values < table.lo] = table.below
     if table.above is not None:
         result[values > table.hi] = table.above
-    result[np.isnan(values)] = table.nan
+    result[bad] = table.nan
     return result
 
 
@@ -163,7 +164,7 @@ def mean_medium(
         for c in range(3):
             color[:, c] += here / samples * np.interp(value, points[:, 0], points[:, c + 1])
     color /= np.maximum(tau, 1e-300)[:, None]
-    bad = np.isnan(a) | np.isnan(b)
+    bad = ~(np.isfinite(a) & np.isfinite(b))
     tau[bad] = extinction(transfer.nan[3], unit)
     color[bad] = transfer.nan[:3]
     return tau, color
@@ -222,8 +223,10 @@ class _Cast:
             if isinstance(layer, Slice):
                 normal = np.array(layer.normal, dtype=float)
                 along = rays.direction @ normal
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    t = ((np.array(layer.origin) - rays.origin) @ normal) / along - rays.enter
+                toward = (np.array(layer.origin) - rays.origin) @ normal
+                t = np.full(len(along), np.inf)  # rays beside the plane never meet it
+                np.divide(toward, along, out=t, where=along != 0)
+                t -= rays.enter
                 t[~((t >= 0) & (t <= rays.length) & (rays.length > 0))] = np.inf
                 self.slices.append((number, layer, t))
 
@@ -251,7 +254,8 @@ class _Cast:
             return
         events: list[tuple[int, Any, np.ndarray, float]] = []
         for number, layer, t in self.slices:
-            inside = (t[index] >= begin) & ((t[index] < end) | (end >= self.rays.length[index]))
+            inside = (t[index] >= begin) & (t[index] <= end)
+            inside &= (t[index] < end) | (end >= self.rays.length[index])
             if own:
                 at = np.where(inside, t[index], 0.0)
                 inside &= self.values.owned(self.points(index, at))
@@ -266,7 +270,7 @@ class _Cast:
                 volumes.append((number, layer))
                 continue
             for iso in layer.values:
-                crosses = ((a < iso) != (b < iso)) & ~np.isnan(a) & ~np.isnan(b)
+                crosses = ((a < iso) != (b < iso)) & np.isfinite(a) & np.isfinite(b)
                 t = self.root(layer.field, iso, index, begin, end, a < iso, crosses)
                 events.append((number, layer, t, iso))
         at = begin.copy()

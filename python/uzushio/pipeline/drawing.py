@@ -34,7 +34,7 @@ class Drawing:
     Attributes:
         view: what is shown.
         setup: where it works.
-        nan: values drawn in the colour of those that are no numbers, of all pictures.
+        nan: values that were not finite, of all pictures.
         pictures: that were made.
         notes: sentences that were said, each once.
     """
@@ -192,7 +192,7 @@ class Drawing:
         """Say once what somebody may miss in a picture."""
         notes = list(picture.notes)
         if picture.nan_count:
-            notes.append("Some values are not numbers, and drawn in the colour for these.")
+            notes.append("Some values are not finite, and drawn in the colour for these.")
         for note in notes:
             kind = note.partition(": it lies between")[0]
             if kind not in self.notes:

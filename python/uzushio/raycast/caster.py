@@ -32,12 +32,13 @@ class Result:
             volume it is that of the front of the segment in which it does.
         bounds: Columns from and to, rows from and to (ends exclusive), outside of which nothing was
             drawn; None if nothing can be in the picture.
-        nan_count: Values that are not a number: in a slice the pixels that show one, for the fields
-            of iso-surfaces and volumes the points of this rank's cells that hold one.
+        nan_count: Values that are not finite (NaN, infinite, beyond the range of float32): pixels
+            in which a slice, or an iso-surface coloured by another field, shows one, and points of
+            this rank's cells at which the field of an iso-surface or volume has one.
         hits: For each layer, pixels in which something of it was drawn, blocks of this call
             together.
-        ranges: For each layer, least and greatest value of its field in these blocks, without NaN;
-            None for slices, and where there is no value.
+        ranges: For each layer, least and greatest finite value of its field in these blocks; None
+            for slices, and where there is no such value.
     """
 
     image: NDArray[Any]

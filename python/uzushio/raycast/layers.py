@@ -44,7 +44,7 @@ class ColorTable:
         hi: The value of the last row.
         below: Colour of values below `lo`; the first row if None.
         above: Colour of values above `hi`; the last row if None.
-        nan: Colour of what is not a number.
+        nan: Colour of what is not finite: NaN, and values that are infinite.
     """
 
     rgba: NDArray[np.float32]
@@ -162,7 +162,7 @@ class Transfer:
     Attributes:
         points: Shape (n, 5): value, red, green, blue, opacity, by rising value. Two points of the
             same value make a jump.
-        nan: Colour and opacity of what is not a number.
+        nan: Colour and opacity of what is not finite.
     """
 
     points: NDArray[np.float64]

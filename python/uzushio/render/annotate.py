@@ -41,7 +41,7 @@ class Caption:
         labels: What legends call fields, by name, where the view does not say.
         scales: Of the coloured layers, by their number in the view.
         camera: From where; set when the scales are known.
-        nan: Whether values that are no numbers were drawn.
+        nan: Whether values that are not finite were drawn.
     """
 
     view: View
@@ -66,7 +66,7 @@ class Caption:
                 found.append(Patch(label, unit, layer.values, layer.color))
         if self.nan:
             colors = [scale.colors.nan for scale in self.scales.values()]
-            found += [Patch("not a number", "", (), color) for color in dict.fromkeys(colors)]
+            found += [Patch("not finite", "", (), color) for color in dict.fromkeys(colors)]
         return list(dict.fromkeys(found))
 
     def limits(self) -> dict[str, tuple[float, float]]:

@@ -150,7 +150,7 @@ class Colors(Section):
     )
     below: Color | None = Field(None, description="colour below the limits; the first if not given")
     above: Color | None = Field(None, description="colour above the limits; the last if not given")
-    nan: Color = Field("magenta", description="colour of values that are not numbers")
+    nan: Color = Field("magenta", description="colour of values that are not finite")
     label: str | None = Field(None, description="of the legend; the field's name if not given")
     unit: str | None = Field(None, description="behind the label; the field's own if not given")
     legend: bool = Field(True, description="whether there is one")

@@ -38,7 +38,7 @@ class Bar(NamedTuple):
 
 
 class Patch(NamedTuple):
-    """What has one colour: a surface, or values that are no numbers."""
+    """What has one colour: a surface, or values that are not finite."""
 
     label: str
     unit: str

@@ -26,7 +26,7 @@ class Picture:
         step: Number of the step that it shows.
         time: Time of that step.
         limits: Of the colours of each legend, by label.
-        nan_count: Samples that were not a number and were drawn in their colour.
+        nan_count: Values that were not finite and drawn in their colour.
         notes: What a user may want to know, a sentence each: an iso-value that nothing has.
         seconds: Wall-clock time at the root for each part of the work.
     """
