@@ -158,6 +158,7 @@ void Sweep::run_rows(double* tile, std::ptrdiff_t stride, int first, int last,
                      const RowUpdate& update) {
     const Rect own = tiling_.own();
     current_ = 0;
+#pragma omp parallel for num_threads(options_.threads) schedule(static)
     for (int y = own.y.begin; y < own.y.end; ++y)
         std::copy_n(tile + (y - own.y.begin) * stride, own.x.size(),
                     levels_.row(0, y) + own.x.begin);
@@ -167,6 +168,7 @@ void Sweep::run_rows(double* tile, std::ptrdiff_t stride, int first, int last,
     if (moved_ != 0)
         move_tiles(0);
 
+#pragma omp parallel for num_threads(options_.threads) schedule(static)
     for (int y = own.y.begin; y < own.y.end; ++y)
         std::copy_n(levels_.row(current_, y) + own.x.begin, own.x.size(),
                     tile + (y - own.y.begin) * stride);

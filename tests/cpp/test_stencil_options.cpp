@@ -1,0 +1,170 @@
+// What a sweep refuses, in one sentence on all ranks; margins; sums that do not depend on ranks.
+// ranks: 1 3 4
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "stencil/compensated_sum.hpp"
+#include "stencil/sweep.hpp"
+
+namespace uzushio::stencil {
+namespace {
+
+int ranks() {
+    int size = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+}
+
+int rank() {
+    int number = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &number);
+    return number;
+}
+
+/// What `call` refuses with; empty if it does not.
+std::string refusal(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const std::invalid_argument& error) {
+        return error.what();
+    }
+    return {};
+}
+
+std::string refusal(const Tiling& tiling, const SweepOptions& options) {
+    return refusal([&] { const Sweep sweep(tiling, options); });
+}
+
+void expect_says(const std::string& text, const std::string& part) {
+    int said = text.find(part) != std::string::npos ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &said, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    EXPECT_EQ(said, 1) << '"' << text << "\" does not say \"" << part << "\" on all ranks";
+}
+
+TEST(SweepOptions, ThatNeedThickerTilesAreRefusedWithTheMostStepsThatFit) {
+    const Tiling tiling(MPI_COMM_WORLD, 40 * ranks() + 1, 40, ranks(), 1, true, true);
+    SweepOptions options;
+    options.block_steps = 41;
+    for (const std::string scheme : {"pa1", "pa2"}) {
+        options.scheme = scheme;
+        expect_says(refusal(tiling, options), "at most 40 here");
+    }
+    options.scheme = "diamond";
+    expect_says(refusal(tiling, options), "at most 20 here");
+    options.scheme = "plain";
+    expect_says(refusal(tiling, options), "at most 1 here");
+    // And the most that fit are taken.
+    options.scheme = "diamond";
+    options.block_steps = 20;
+    EXPECT_EQ(refusal(tiling, options), "");
+    options.scheme = "pa1";
+    options.margin = 30;
+    expect_says(refusal(tiling, options), "at most 10 here");
+    options.block_steps = 10;
+    EXPECT_EQ(refusal(tiling, options), "");
+}
+
+TEST(SweepOptions, ThatMakeNoSenseAreRefused) {
+    const Tiling tiling(MPI_COMM_WORLD, 60, 40, ranks(), 1, false, false);
+    SweepOptions options;
+    options.scheme = "pa3";
+    expect_says(refusal(tiling, options), "there are plain, pa1, pa2, diamond");
+    options.scheme = "pa2";
+    options.margin = 1;
+    expect_says(refusal(tiling, options), "margin must be 0");
+    options = {};
+    options.block_steps = 0;
+    expect_says(refusal(tiling, options), "block_steps is 0; it must be at least 1");
+    options = {};
+    options.threads = 0;
+    expect_says(refusal(tiling, options), "threads is 0");
+}
+
+TEST(Tiles, ThatAreNotOneARankAreRefused) {
+    const auto tiles = [](int nx, int ny, int x, int y) {
+        return refusal([&] { const Tiling tiling(MPI_COMM_WORLD, nx, ny, x, y, false, false); });
+    };
+    expect_says(tiles(50, 50, ranks() + 1, 1), "does not divide the");
+    expect_says(tiles(50, 50, ranks(), 2), ranks() % 2 == 0 ? "each needs one tile" : "divide");
+    expect_says(tiles(50, 50, 0, 1), "at least 1");
+    expect_says(tiles(0, 50, 1, ranks()), "at least 1 each way");
+}
+
+/// Notes how far from the tile each step was computed.
+struct Reach {
+    void row(int step, const Row& row) {
+        if (row.y == y && step == at)
+            x_begin = std::min(x_begin, row.x_begin);
+        for (int x = row.x_begin; x < row.x_end; ++x)
+            row.out[x] = row.here[x];
+    }
+    int y, at;
+    int x_begin = std::numeric_limits<int>::max();
+};
+
+TEST(Margin, IsCurrentAtEveryStepOfABlock) {
+    const Tiling tiling(MPI_COMM_WORLD, 40 * ranks(), 40, ranks(), 1, true, false);
+    SweepOptions options;
+    options.block_steps = 4;
+    options.margin = 3;
+    Sweep sweep(tiling, options);
+    const Rect own = tiling.own();
+    std::vector<double> tile(static_cast<std::size_t>(own.points()));
+    for (int step = 0; step < 8; ++step) {
+        Reach reach{20, step};
+        sweep.run(tile.data(), own.x.size(), 0, 8, reach);
+        // The margin, and what the steps of the block that are still to come need beside it.
+        EXPECT_EQ(reach.x_begin, own.x.begin - 3 - (3 - step % 4));
+    }
+}
+
+TEST(CompensatedSum, KeepsWhatAPlainSumLoses) {
+    CompensatedSum sum;
+    const std::vector<double> terms{1e30, 1.0, -1e30, 1e-20, 3.0, -1e-20, 0.5};
+    sum.add(0, static_cast<int>(terms.size()),
+            [&](int i) { return terms[static_cast<std::size_t>(i)]; });
+    EXPECT_EQ(sum.value(), 4.5);
+    EXPECT_EQ((1e30 + 1.0) - 1e30, 0.0);
+}
+
+TEST(CompensatedSum, IsTheSameHoweverItsTermsAreCutAndOrdered) {
+    std::mt19937 random(3);
+    std::lognormal_distribution<double> sizes(0.0, 6.0);
+    std::vector<double> terms(10007);
+    for (double& term : terms)
+        term = sizes(random) * (random() % 2 == 0 ? 1.0 : -1.0);
+    const auto of = [&](int i) { return terms[static_cast<std::size_t>(i)] * 1.1; };
+    CompensatedSum all;
+    all.add(0, 10007, of);
+
+    CompensatedSum one_by_one;
+    for (int i = 10006; i >= 0; --i)
+        one_by_one.add(of(i));
+    EXPECT_EQ(one_by_one.value(), all.value());
+
+    for (const int length : {1, 3, 8, 100, 1001}) {
+        // Pieces in turn to each rank.
+        CompensatedSum mine;
+        for (int begin = length * rank(); begin < 10007; begin += length * ranks())
+            mine.add(begin, std::min(begin + length, 10007), of);
+        EXPECT_EQ(sum_over_ranks(mine, MPI_COMM_WORLD), all.value()) << length;
+    }
+}
+
+TEST(CompensatedSum, OfANumberThatIsNoneIsNone) {
+    CompensatedSum sum;
+    sum.add(1.0);
+    sum.add(std::numeric_limits<double>::infinity());
+    EXPECT_FALSE(std::isfinite(sum_over_ranks(sum, MPI_COMM_WORLD)));
+}
+
+} // namespace
+} // namespace uzushio::stencil
