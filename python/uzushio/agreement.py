@@ -24,13 +24,15 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 #: Seconds that ranks wait for others, if nobody says how long.
-WAIT_LIMIT = 300.0
-#: Seconds in which ranks that wait answer one that has waited for too long.
-_ANSWER = 2.0
+WAIT_LIMIT = 600.0
+#: Seconds in which ranks that wait answer one that has waited for too long; never more than it has.
+_ANSWER = 10.0
 #: Seconds that a rank is given to end the job after it asked who waits.
 _LAST = 30.0
 #: Longest sleep between two looks, and longest text of a failure that is told.
 _NAP, _LETTERS = 0.01, 4000
+#: What one look counts at most: seconds in which the whole job was suspended are no waiting.
+_SLICE = 1.0
 _ASK, _TELL = 1, 2
 
 
@@ -85,24 +87,24 @@ class Agreement:
         self, request: MPI.Request, what: str, limit: float, failure: Exception | None
     ) -> None:
         """Wait for all ranks, and answer those that lose patience first."""
-        began = time.monotonic()
-        deadline = began + limit
+        waited, deadline, last = 0.0, limit, time.monotonic()
         mine: _Came | None = None
         while not request.Test():
             now = time.monotonic()
-            if now - began < _NAP:
-                time.sleep((now - began) / 10.0)
+            waited, last = waited + min(now - last, _SLICE), now
+            if waited < _NAP:
+                time.sleep(waited / 10.0)
                 continue
             mine = mine or _Came(self._number, told(failure))
             if self._answer(mine):
-                deadline = max(deadline, now + _LAST)
-            if now > deadline:
-                came = self._ask(mine, request)
+                deadline = max(deadline, waited + _LAST)
+            if waited > deadline:
+                came = self._ask(mine, request, min(_ANSWER, limit))
                 if came is not None and len(came) < self._comm.size:
                     self._end(what, limit, came)
                 # All are here after all, or another rank sees to it.
-                deadline = time.monotonic() + (limit if came is not None else _LAST)
-            time.sleep(min(_NAP, (now - began) / 10.0))
+                deadline = waited + (limit if came is not None else _LAST)
+            time.sleep(min(_NAP, waited / 10.0))
         self._sent = [sent for sent in self._sent if not sent.Test()]
 
     def _received(self) -> Iterator[tuple[int, int, _Came]]:
@@ -122,12 +124,12 @@ class Agreement:
         self._send(mine, asking, _TELL)
         return bool(asking)
 
-    def _ask(self, mine: _Came, request: MPI.Request) -> dict[int, _Came] | None:
+    def _ask(self, mine: _Came, request: MPI.Request, seconds: float) -> dict[int, _Came] | None:
         """Who is here, and what they raised; None if all are, or a lower rank asks too."""
         rank = self._comm.rank
         came = {rank: mine}
         self._send(mine, (other for other in range(self._comm.size) if other != rank), _ASK)
-        until = time.monotonic() + _ANSWER
+        until = time.monotonic() + seconds
         while time.monotonic() < until and len(came) < self._comm.size:
             if request.Test():
                 return None

@@ -24,14 +24,14 @@ def run(step):
     if step.index != 1 or fault == "none":
         return
     if fault == "slow":
-        time.sleep(3.0 * last)
+        time.sleep(8.0 * last)
         return
     if fault.startswith("raise") and last:
         trip(comm.rank)
     if fault == "raise early":
         time.sleep(2.0)
         return
-    if fault == "return" and last:
+    if fault == "return" and comm.rank > 0:
         return
     comm.bcast(None, root=comm.size - 1)
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,8 @@ JOB = Path(__file__).with_name("agreement_job.py")
 def test_a_rank_that_raises_alone_ends_the_job_when_the_others_never_come(
     mpi_run: Run, tmp_path: Path, ranks: int
 ) -> None:
-    began = time.monotonic()
-    done = mpi_run(ranks, [JOB, tmp_path, "1 s", "raise"], timeout=100)
-    assert done.returncode != 0 and time.monotonic() - began < 60
+    done = mpi_run(ranks, [JOB, tmp_path, "1 s", "raise"], timeout=150)
+    assert done.returncode != 0
     said = done.stderr
     assert said.count("uzushio: error: the job ends") == 1
     missing = "rank 0" if ranks == 2 else "ranks 0, 1"
@@ -31,15 +29,16 @@ def test_a_rank_that_raises_alone_ends_the_job_when_the_others_never_come(
 
 
 def test_ranks_that_returned_do_not_wait_for_ever_either(mpi_run: Run, tmp_path: Path) -> None:
-    """The root of a broadcast returns without it; two others wait for it."""
-    done = mpi_run(3, [JOB, tmp_path, "1 s", "return"], timeout=100)
+    """Of two that lose patience at a time, one speaks."""
+    done = mpi_run(3, [JOB, tmp_path, "2 s", "return"], timeout=150)
     assert done.returncode != 0
     assert done.stderr.count("uzushio: error: the job ends") == 1
-    assert "It returned on rank 2." in done.stderr
+    assert "did not come to an end on rank 0 while" in done.stderr
+    assert "It returned on ranks 1, 2." in done.stderr
 
 
 def test_a_failure_within_the_limit_is_the_actions_alone(mpi_run: Run, tmp_path: Path) -> None:
-    done = mpi_run(3, [JOB, tmp_path, "100 s", "raise early"], timeout=100)
+    done = mpi_run(3, [JOB, tmp_path, "100 s", "raise early"], timeout=150)
     assert done.returncode == 0, done.stderr
     assert "the end: 1 failures, 3 steps" in done.stdout
     first, *trace = done.stdout.splitlines()
@@ -50,6 +49,6 @@ def test_a_failure_within_the_limit_is_the_actions_alone(mpi_run: Run, tmp_path:
 def test_a_rank_that_comes_while_the_others_ask_for_it_is_not_missing(
     mpi_run: Run, tmp_path: Path
 ) -> None:
-    """Two ranks lose patience after two seconds, and the third comes a second later."""
-    done = mpi_run(3, [JOB, tmp_path, "2 s", "slow"], timeout=100)
+    """Two ranks lose patience after six seconds, and the third comes two seconds later."""
+    done = mpi_run(3, [JOB, tmp_path, "6 s", "slow"], timeout=150)
     assert done.returncode == 0 and "the end: 0 failures, 3 steps" in done.stdout, done.stderr

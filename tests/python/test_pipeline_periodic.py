@@ -240,3 +240,28 @@ def test_an_attribute_that_names_no_axes_is_said(tmp_path: Path) -> None:
         (PipelineError, StagingError), match="periodic is 'yes', and has to name axes"
     ):
         flow(lines(), attributes={"periodic": "yes"}).inside(PICTURE, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("z", "layers"),
+    [
+        (np.zeros(1), "{kind: slice, field: u, normal: z}"),
+        (
+            stretched(6, -1.0, 1.0),
+            "{kind: mesh, mesh: m, color: {field: u}}, {kind: slice, field: v, normal: z}",
+        ),
+    ],
+    ids=["flat", "by VTK"],
+)
+def test_flat_meshes_and_vtk_show_the_seam_too(tmp_path: Path, z: np.ndarray, layers: str) -> None:
+    _, y, x = lines()
+    text = f"views: {{a: {{size: [120, 90], layers: [{layers}]}}}}\n"
+    text += "actions: [{picture: {view: a, file: p.png}}]\n"
+    closed = (z, np.append(y, 2 * np.pi), np.append(x, 2 * np.pi))
+    flow((z, y, x), attributes=PERIODIC).inside(text, tmp_path / "one")
+    flow(closed).inside(text, tmp_path / "other")
+    one, other = (
+        np.asarray(Image.open(tmp_path / name / "out/p.png")).astype(int)
+        for name in ("one", "other")
+    )
+    assert np.ptp(one) > 100 and np.abs(one - other).max() <= 1
