@@ -55,6 +55,12 @@ class Frame {
                 std::ptrdiff_t{y - at.area.y.begin} * at.area.x.size() - at.area.x.begin);
     }
 
+    /// From one row to the next in the memory of `row`.
+    template <class T> [[nodiscard]] std::ptrdiff_t pitch(const Layer<T>& layer, int strip) const {
+        return strip == inside ? layer.pitch
+                               : strips_[static_cast<std::size_t>(strip)].area.x.size();
+    }
+
     /// Fill the frames of layers from the tiles of the neighbours; two messages a direction,
     /// however many layers (collective).
     void exchange(std::span<const Layer<double>> layers) const;

@@ -10,6 +10,11 @@ using stencil::Row;
 
 Stencil stencil_of(const Row& row) { return {row.below, row.here, row.above, row.out}; }
 
+Input input(const Frame& frame, const Trajectory& trajectory, int step, int y, int strip) {
+    const auto layer = trajectory.layer(step);
+    return {frame.row(layer, y, strip), rows_ahead * frame.pitch(layer, strip)};
+}
+
 /// Call `work(begin, end, strip, counts)` for the pieces of a row that lie together in memory and
 /// either count or do not.
 template <class Work> void in_pieces(const Frame& frame, const Row& row, Work&& work) {
@@ -65,7 +70,7 @@ void Forward::row(int step, const Row& row) {
 void Adjoint::row(int step, const Row& row) {
     const int made = step - 1;
     in_pieces(frame, row, [&](int begin, int end, int strip, bool counts) {
-        const double* phi = frame.row(trajectory.layer(made), row.y, strip);
+        const Input phi = input(frame, trajectory, made, row.y, strip);
         double* keep = counts && kept ? frame.row(kept->layer(made), row.y, strip) : nullptr;
         const SeenRow seen = observed ? observed->row(made, row.y, strip) : SeenRow{};
         adjoint_row(coefficients, stencil_of(row), begin, end, phi, keep, seen,
@@ -75,7 +80,7 @@ void Adjoint::row(int step, const Row& row) {
 
 void Tangent::row(int step, const Row& row) {
     in_pieces(frame, row, [&](int begin, int end, int strip, bool counts) {
-        const double* phi = frame.row(trajectory.layer(step), row.y, strip);
+        const Input phi = input(frame, trajectory, step, row.y, strip);
         double* keep = counts && kept ? frame.row(kept->layer(step), row.y, strip) : nullptr;
         tangent_row(coefficients, stencil_of(row), begin, end, phi, keep);
     });
@@ -84,9 +89,9 @@ void Tangent::row(int step, const Row& row) {
 void SecondOrder::row(int step, const Row& row) {
     const int made = step - 1;
     in_pieces(frame, row, [&](int begin, int end, int strip, bool counts) {
-        const double* phi = frame.row(trajectory.layer(made), row.y, strip);
-        const double* dphi = frame.row(tangent.layer(made), row.y, strip);
-        const double* lambda = adjoint ? frame.row(adjoint->layer(made), row.y, strip) : nullptr;
+        const Input phi = input(frame, trajectory, made, row.y, strip);
+        const Input dphi = input(frame, tangent, made, row.y, strip);
+        const Input lambda = adjoint ? input(frame, *adjoint, made, row.y, strip) : Input{};
         const SeenRow seen = observed ? observed->row(made, row.y, strip) : SeenRow{};
         second_order_row(coefficients, stencil_of(row), begin, end, phi, dphi, lambda, seen,
                          counts ? &sums[row.thread] : nullptr);

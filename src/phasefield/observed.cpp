@@ -50,8 +50,10 @@ SeenRow Observed::row(int step, int y, int strip) const {
     const int index = at < index_of_.size() ? index_of_[at] : -1;
     if (index < 0)
         return {};
-    return {frame_->row(values(index), y, strip),
-            uniform() ? nullptr : frame_->row(weights(index), y, strip), weight_};
+    const auto input = [&](const Layer<const double>& layer) {
+        return Input{frame_->row(layer, y, strip), rows_ahead * frame_->pitch(layer, strip)};
+    };
+    return {input(values(index)), uniform() ? Input{} : input(weights(index)), weight_};
 }
 
 } // namespace uzushio::phasefield

@@ -3,6 +3,8 @@
 #include <type_traits>
 
 // Compiled with -ffp-contract=off: what is fused is written so, and is the same in each lane.
+//
+// The loops take what they use by value: behind a reference it might change with each store.
 
 namespace uzushio::phasefield {
 
@@ -21,12 +23,16 @@ template <class Work> UZUSHIO_INLINE void as_seen(const SeenRow& seen, Work&& wo
         work(std::integral_constant<Seen, Seen::weighted>{});
 }
 
-template <class Work> UZUSHIO_INLINE void if_any(const void* pointer, Work&& work) {
-    if (pointer)
+/// Call `work` with a constant for whether `wanted` holds.
+template <class Work> UZUSHIO_INLINE void when(bool wanted, Work&& work) {
+    if (wanted)
         work(std::true_type{});
     else
         work(std::false_type{});
 }
+
+/// φ (1 − φ).
+UZUSHIO_INLINE Lanes both_phases(Lanes phi) { return fused(-phi, phi, phi); }
 
 /// L(φ) v of equation (5), with b R'(φ) by Horner's rule.
 struct Linear {
@@ -45,128 +51,140 @@ struct Linear {
     }
 };
 
-/// w times what `difference` gives of the observed values; 0 where the weight is, whatever they
-/// are.
-template <Seen how, class Part>
-UZUSHIO_INLINE Lanes weighed(const SeenRow& seen, std::ptrdiff_t x, Part part, Lanes value) {
-    if constexpr (how == Seen::alike) {
-        return spread(seen.weight) * (value - part.load(seen.values + x));
-    } else {
-        const Lanes weight = part.load(seen.weights + x);
-        return where_positive(weight, weight * (value - part.load(seen.values + x)));
-    }
-}
-
-/// (φ − y)², times the weight if there is one for each point.
+/// (φ − y)², times the weight if there is one for each point; 0 where that is, whatever y is.
 template <Seen how, class Part>
 UZUSHIO_INLINE Lanes square_off(const SeenRow& seen, std::ptrdiff_t x, Part part, Lanes phi) {
-    const Lanes off = phi - part.load(seen.values + x);
+    const Lanes off = phi - seen.values.load(x, part);
     if constexpr (how == Seen::alike)
         return off * off;
-    const Lanes weight = part.load(seen.weights + x);
+    const Lanes weight = seen.weights.load(x, part);
     return where_positive(weight, weight * (off * off));
+}
+
+template <Seen how, bool keeps>
+void forward(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t end, double* keep,
+             SeenRow seen, LaneSum& misfit) {
+    const Lanes a = spread(c.a), b = spread(c.b), bm = spread(c.b * (c.m - 1.0));
+    LaneSum sum = misfit;
+    in_lanes(begin, end, keep, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
+        const Lanes phi = part.load(rows.here + x);
+        const Lanes diffused = fused(a, rows.laplacian(x, part, phi), phi);
+        const Lanes next = fused(both_phases(phi), fused(b, phi, bm), diffused);
+        part.store(rows.out + x, next);
+        if constexpr (keeps)
+            part.stream(keep + x, phi);
+        if constexpr (how != Seen::no)
+            sum.add(square_off<how>(seen, x, part, next));
+    });
+    misfit = sum;
+}
+
+template <Seen how, bool keeps, bool sums>
+void adjoint(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t end, Input phi,
+             double* keep, SeenRow seen, LaneSum* slope) {
+    const Linear linear(c);
+    const Lanes weight = spread(seen.weight);
+    LaneSum sum = sums ? *slope : LaneSum{};
+    in_lanes(begin, end, keep, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
+        const Lanes lambda = part.load(rows.here + x);
+        const Lanes here = phi.load(x, part);
+        Lanes next = linear(rows, x, part, lambda, here);
+        if constexpr (how == Seen::alike) {
+            next = fused(weight, here - seen.values.load(x, part), next);
+        } else if constexpr (how == Seen::weighted) {
+            const Lanes each = seen.weights.load(x, part);
+            next += where_positive(each, each * (here - seen.values.load(x, part)));
+        }
+        part.store(rows.out + x, next);
+        if constexpr (keeps)
+            part.stream(keep + x, lambda);
+        if constexpr (sums)
+            sum.add(both_phases(here) * lambda);
+    });
+    if constexpr (sums)
+        *slope = sum;
+}
+
+template <bool keeps>
+void tangent(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t end, Input phi,
+             double* keep) {
+    const Linear linear(c);
+    const Lanes push = spread(c.b * c.dm);
+    in_lanes(begin, end, keep, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
+        const Lanes value = part.load(rows.here + x);
+        const Lanes here = phi.load(x, part);
+        const Lanes next = linear(rows, x, part, value, here);
+        part.store(rows.out + x, fused(push, both_phases(here), next));
+        if constexpr (keeps)
+            part.stream(keep + x, value);
+    });
+}
+
+template <Seen how, bool whole, bool sums>
+void second_order(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t end, Input phi,
+                  Input dphi, Input lambda, SeenRow seen, LaneSum* slope) {
+    const Linear linear(c);
+    const Lanes b = spread(c.b), dm = spread(c.dm), square = spread(4.0 - 2.0 * c.m);
+    LaneSum sum = sums ? *slope : LaneSum{};
+    in_lanes(begin, end, nullptr, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
+        const Lanes value = part.load(rows.here + x);
+        const Lanes here = phi.load(x, part);
+        const Lanes moved = dphi.load(x, part);
+        Lanes next = linear(rows, x, part, value, here);
+        Lanes term = both_phases(here) * value;
+        if constexpr (whole) {
+            const Lanes after = lambda.load(x, part);
+            const Lanes slant = fused(spread(-2.0), here, spread(1.0));
+            const Lanes bend = fused(spread(-6.0), here, square);
+            next = fused(fused(bend, moved, slant * dm), b * after, next);
+            term = fused(slant * moved, after, term);
+        }
+        if constexpr (how == Seen::alike)
+            next = fused(spread(seen.weight), moved, next);
+        else if constexpr (how == Seen::weighted)
+            next = fused(seen.weights.load(x, part), moved, next);
+        part.store(rows.out + x, next);
+        if constexpr (sums)
+            sum.add(term);
+    });
+    if constexpr (sums)
+        *slope = sum;
 }
 
 } // namespace
 
 void forward_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
                  std::ptrdiff_t end, double* keep, const SeenRow& seen, LaneSum& misfit) {
-    const Lanes a = spread(c.a), b = spread(c.b), bm = spread(c.b * (c.m - 1.0));
-    if_any(keep, [&](auto kept) {
-        as_seen(seen, [&](auto how) {
-            LaneSum sum = misfit;
-            in_lanes(begin, end, keep, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
-                const Lanes phi = part.load(rows.here + x);
-                const Lanes diffused = fused(a, rows.laplacian(x, part, phi), phi);
-                const Lanes both = fused(-phi, phi, phi); // φ (1 − φ)
-                const Lanes next = fused(both, fused(b, phi, bm), diffused);
-                part.store(rows.out + x, next);
-                if constexpr (kept)
-                    part.stream(keep + x, phi);
-                if constexpr (how != Seen::no)
-                    sum.add(square_off<how>(seen, x, part, next));
-            });
-            misfit = sum;
-        });
+    as_seen(seen, [&](auto how) {
+        when(keep != nullptr,
+             [&](auto keeps) { forward<how, keeps>(c, rows, begin, end, keep, seen, misfit); });
     });
 }
 
 void adjoint_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
-                 std::ptrdiff_t end, const double* phi, double* keep, const SeenRow& seen,
+                 std::ptrdiff_t end, const Input& phi, double* keep, const SeenRow& seen,
                  LaneSum* slope) {
-    const Linear linear(c);
-    if_any(keep, [&](auto kept) {
-        if_any(slope, [&](auto summed) {
-            as_seen(seen, [&](auto how) {
-                LaneSum sum = summed ? *slope : LaneSum{};
-                in_lanes(begin, end, keep, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
-                    const Lanes lambda = part.load(rows.here + x);
-                    const Lanes here = part.load(phi + x);
-                    Lanes next = linear(rows, x, part, lambda, here);
-                    if constexpr (how != Seen::no)
-                        next += weighed<how>(seen, x, part, here);
-                    part.store(rows.out + x, next);
-                    if constexpr (kept)
-                        part.stream(keep + x, lambda);
-                    if constexpr (summed)
-                        sum.add(fused(-here, here, here) * lambda);
-                });
-                if (summed)
-                    *slope = sum;
+    as_seen(seen, [&](auto how) {
+        when(keep != nullptr, [&](auto keeps) {
+            when(slope != nullptr, [&](auto sums) {
+                adjoint<how, keeps, sums>(c, rows, begin, end, phi, keep, seen, slope);
             });
         });
     });
 }
 
 void tangent_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
-                 std::ptrdiff_t end, const double* phi, double* keep) {
-    const Linear linear(c);
-    const Lanes push = spread(c.b * c.dm);
-    if_any(keep, [&](auto kept) {
-        in_lanes(begin, end, keep, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
-            const Lanes value = part.load(rows.here + x);
-            const Lanes here = part.load(phi + x);
-            const Lanes next = linear(rows, x, part, value, here);
-            part.store(rows.out + x, fused(push, fused(-here, here, here), next));
-            if constexpr (kept)
-                part.stream(keep + x, value);
-        });
-    });
+                 std::ptrdiff_t end, const Input& phi, double* keep) {
+    when(keep != nullptr, [&](auto keeps) { tangent<keeps>(c, rows, begin, end, phi, keep); });
 }
 
 void second_order_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
-                      std::ptrdiff_t end, const double* phi, const double* dphi,
-                      const double* lambda, const SeenRow& seen, LaneSum* slope) {
-    const Linear linear(c);
-    const Lanes b = spread(c.b), dm = spread(c.dm), square = spread(4.0 - 2.0 * c.m);
-    if_any(lambda, [&](auto whole) {
-        if_any(slope, [&](auto summed) {
-            as_seen(seen, [&](auto how) {
-                LaneSum sum = summed ? *slope : LaneSum{};
-                in_lanes(begin, end, nullptr,
-                         [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
-                             const Lanes value = part.load(rows.here + x);
-                             const Lanes here = part.load(phi + x);
-                             const Lanes moved = part.load(dphi + x);
-                             Lanes next = linear(rows, x, part, value, here);
-                             Lanes term = fused(-here, here, here) * value;
-                             if constexpr (whole) {
-                                 const Lanes slant = fused(spread(-2.0), here, spread(1.0));
-                                 const Lanes bend = fused(spread(-6.0), here, square);
-                                 const Lanes pull = b * part.load(lambda + x);
-                                 next = fused(fused(bend, moved, slant * dm), pull, next);
-                                 term = fused(slant * moved, part.load(lambda + x), term);
-                             }
-                             if constexpr (how == Seen::alike)
-                                 next = fused(spread(seen.weight), moved, next);
-                             else if constexpr (how == Seen::weighted)
-                                 next = fused(part.load(seen.weights + x), moved, next);
-                             part.store(rows.out + x, next);
-                             if constexpr (summed)
-                                 sum.add(term);
-                         });
-                if (summed)
-                    *slope = sum;
+                      std::ptrdiff_t end, const Input& phi, const Input& dphi, const Input& lambda,
+                      const SeenRow& seen, LaneSum* slope) {
+    as_seen(seen, [&](auto how) {
+        when(bool(lambda), [&](auto whole) {
+            when(slope != nullptr, [&](auto sums) {
+                second_order<how, whole, sums>(c, rows, begin, end, phi, dphi, lambda, seen, slope);
             });
         });
     });

@@ -26,11 +26,30 @@ struct Stencil {
     }
 };
 
-/// An observed row: values, and weights, or one weight for all if `weights` is null. None if
-/// `values` is null.
-struct SeenRow {
+/// Rows by which a kernel asks for its inputs before it needs them.
+inline constexpr std::ptrdiff_t rows_ahead = 1;
+
+/// A row of something that comes from memory: [x] is the value of column x. Rows of a tile follow
+/// each other, each too short for the processor to see where it goes on, so it is told: the value
+/// `ahead` further on will be wanted next.
+struct Input {
     const double* values = nullptr;
-    const double* weights = nullptr;
+    std::ptrdiff_t ahead = 0;
+
+    explicit operator bool() const { return values != nullptr; }
+
+    template <class Part>
+    [[nodiscard]] UZUSHIO_INLINE Lanes load(std::ptrdiff_t x, Part part) const {
+        __builtin_prefetch(values + x + ahead, 0, 2);
+        return part.load(values + x);
+    }
+};
+
+/// An observed row: values, and weights, or one weight for all if there are none. It was not
+/// observed if there are no values.
+struct SeenRow {
+    Input values;
+    Input weights;
     double weight = 0.0;
 };
 
@@ -42,18 +61,18 @@ void forward_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begi
 /// Equation (5), and the terms φ (1 − φ) λ of (6) added to `slope` unless that is null. `phi` is of
 /// the step that it makes, as is what was seen.
 void adjoint_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
-                 std::ptrdiff_t end, const double* phi, double* keep, const SeenRow& seen,
+                 std::ptrdiff_t end, const Input& phi, double* keep, const SeenRow& seen,
                  LaneSum* slope);
 
 /// Equation (7). `phi` is of the step that it starts from.
 void tangent_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
-                 std::ptrdiff_t end, const double* phi, double* keep);
+                 std::ptrdiff_t end, const Input& phi, double* keep);
 
 /// Equation (8), and the terms of (9) without b added to `slope` unless that is null. `lambda` is
 /// λ of the step it starts from, or null for Gauss and Newton's part alone.
 void second_order_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
-                      std::ptrdiff_t end, const double* phi, const double* dphi,
-                      const double* lambda, const SeenRow& seen, LaneSum* slope);
+                      std::ptrdiff_t end, const Input& phi, const Input& dphi, const Input& lambda,
+                      const SeenRow& seen, LaneSum* slope);
 
 /// Adds what `forward_row` would add for the row that is given.
 void misfit_row(std::ptrdiff_t begin, std::ptrdiff_t end, const double* phi, const SeenRow& seen,
