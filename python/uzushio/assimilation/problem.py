@@ -58,9 +58,9 @@ class Problem:
         return self.observations
 
     def keep_observations(self, path: Path) -> None:
-        """Write a twin's observations, by the first group."""
+        """Write a twin's observations, by the first group, unless they are there."""
         assert self.observations is not None
-        if self.groups.mine == 0:
+        if self.groups.mine == 0 and not store.is_whole(path, self.observations, self.model.comm):
             store.write(path, self.model, self.observations)
 
     def windows(self) -> list[int]:

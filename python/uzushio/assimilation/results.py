@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +42,9 @@ def write(
         OutputError: on all ranks, if something cannot be written.
     """
     files = [folder / run_folder.ESTIMATE]
+    with collective(comm):
+        if comm.rank == 0 and files[0].exists():  # of the run that this one goes on with
+            shutil.rmtree(files[0])
     if problem.groups.mine == 0:
         _write_estimate(files[0], problem, estimate, found)
     seen = case.observations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from uzushio.assimilation.model import Guess
 from uzushio.assimilation.problem import Problem
 from uzushio.case import differences
 from uzushio.collective import collective
-from uzushio.errors import CaseError, CheckpointError
+from uzushio.errors import CaseError, CheckpointError, OutputError
 from uzushio.monitor import Monitor, tell
 from uzushio.options import Options
 from uzushio.run_lock import RunLock, check_free
@@ -90,6 +91,7 @@ class _Run:
         self._saving = 0.0
         with collective(self._comm):
             if comm.rank == 0:
+                _check_store(case, self._folder, options)
                 check_free(self._folder)
                 run_folder.check(
                     self._folder, options.restart, options.overwrite, options.case_file
@@ -352,8 +354,18 @@ class _Run:
                 files.append(self._folder / run_folder.SUMMARY)
                 summary["files"] = [str(file) for file in files]
                 run_folder.write_summary(self._folder, summary)
-                self._say(_ending(self._search.ended, summary["results"]))
+                self._say(_ending(summary))
                 self._say("\n".join(["Wrote:", *(f"  {file}" for file in files)]))
+
+    def _ended(self) -> str:
+        """Why the search ended."""
+        search, window = self._search, self._history.window
+        if search.ended is not None and not search.rough:
+            return search.ended
+        ended = f"the {self._case.optimiser.iterations} iterations allowed are done"
+        if window < self._windows[-1]:
+            ended += f", of {self._windows[-1]} steps only {window} have been looked at"
+        return ended
 
     def _summary(self, estimate: Guess, found: list[Deviation]) -> dict[str, Any]:
         problem, search, case = self._problem, self._search, self._case
@@ -377,7 +389,7 @@ class _Run:
             "groups": problem.groups.count,
             "step": search.iteration,
             "iterations": search.iteration,
-            "ended": search.ended or f"the {case.optimiser.iterations} iterations allowed are done",
+            "ended": self._ended(),
             "restarted_from": str(self._restored) if self._restored else None,
             "seconds": time.monotonic() - self._began,
             "seconds_in_checkpoints": self._saving,
@@ -412,15 +424,25 @@ class _Run:
             tell(f"uzushio: warning: {text}")
 
 
+def _check_store(case: AssimilationCase, folder: Path, options: Options) -> None:
+    """Raise `OutputError` if --overwrite would remove what is to be read."""
+    store = case.observations.store
+    if store is not None and options.overwrite and folder.resolve() in store.resolve().parents:
+        raise OutputError(
+            f"--overwrite would remove {store}, which is to be read; move it out of {folder}, or "
+            "choose another folder with --out."
+        )
+
+
 def _posed(case: AssimilationCase) -> dict[str, Any]:
     """What of a case makes J, and what the search may be."""
     return case.model_dump(mode="json", exclude=_NOT_THE_PROBLEM)
 
 
-def _ending(ended: str | None, told: dict[str, Any]) -> str:
+def _ending(summary: Mapping[str, Any]) -> str:
     """How it ended and what was found, for people."""
-    lines = [f"Ended: {ended or 'the iterations allowed are done'}."]
-    for name, one in told["parameters"].items():
+    lines = [f"Ended: {summary['ended']}."]
+    for name, one in summary["results"]["parameters"].items():
         spread = f" ± {one['sd']:.2g}" if one["sd"] is not None else f" (sd: {one['note']})"
         truth = f", truth {one['truth']:.6g}" if one["truth"] is not None else ""
         lines.append(f"{name} = {one['estimate']:.6g}{spread}{truth}")

@@ -51,6 +51,22 @@ def write(path: Path, model: Model, observations: Observations) -> None:
         series.append(step, step * model.step_length(), spread, {"values": [values[np.newaxis]]})
 
 
+def is_whole(path: Path, observations: Observations, comm: MPI.Comm) -> bool:
+    """Whether the store has all steps of these observations, as before a restart (collective)."""
+    import zarr
+
+    there = False
+    with collective(comm):
+        if comm.rank == 0 and path.exists():
+            try:
+                found = zarr.open_group(path, mode="r")["step"]
+                there = np.array_equal(np.asarray(found[...]), observations.steps)  # type: ignore[index]
+            except (OSError, ValueError, KeyError, TypeError):
+                there = False
+    whole: bool = comm.bcast(there)
+    return whole
+
+
 def frame_of(
     model: Model, variables: dict[str, Variable], attributes: dict[str, Any], once: bool = False
 ) -> Frame:

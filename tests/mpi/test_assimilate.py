@@ -1,0 +1,247 @@
+"""`uzushio assimilate` as users run it: on any ranks, stopped, killed, restarted, badly fed."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from conftest import Run, family, wait
+
+from uzushio import checkpoint
+
+Start = Callable[..., subprocess.Popen[str]]
+CASE = """\
+model: phasefield
+title: a small twin
+grid: {nx: 26, ny: 20}
+time: {steps: 24, dt: 0.1}
+truth: {m: 1.0, side: 0.5}
+first_guess: {m: -0.5, side: 0.4}
+observations: {sigma: 0.1}
+controls:
+  phi: {sigma: 0.5, bounds: [-0.5, 1.5]}
+  m: {sigma: 2.0, bounds: [-2.0, 2.0]}
+optimiser: {iterations: 18, candidates: 2, tries: 24, first_window: 12}
+uncertainty: {iterations: 12}
+blocking: {fblt: 3, bblt: 2, scheme: pa1}
+checkpoint: {every: 10, keep: 2}
+tuned: false
+output: {folder: run}
+"""
+
+
+@pytest.fixture
+def twin(tmp_path: Path) -> Path:
+    path = tmp_path / "case.yaml"
+    path.write_text(CASE)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(job_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The uninterrupted run, on one rank."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "case.yaml").write_text(CASE)
+    command = [sys.executable, "-m", "uzushio", "assimilate", "case.yaml"]
+    subprocess.run(command, cwd=folder, env=job_environment, check=True, timeout=60)
+    return folder / "run"
+
+
+def outcome(run: Path) -> tuple[list[str], bytes, dict[str, object]]:
+    """History of J, its gradient and m, estimated state, and parameters."""
+    lines = (run / "history.csv").read_text().splitlines()
+    history = [",".join(line.split(",")[:5]) for line in lines]
+    estimate = np.asarray(zarr.open_group(run / "estimate.zarr", mode="r")["phi"][:])
+    summary = json.loads((run / "summary.json").read_text())
+    return history, estimate.tobytes(), summary["results"]["parameters"]
+
+
+def test_it_finds_m_and_leaves_all_that_it_promises(whole: Path) -> None:
+    summary = json.loads((whole / "summary.json").read_text())
+    m = summary["results"]["parameters"]["m"]
+    assert abs(m["estimate"] - 1.0) < 3.0 * m["sd"] < 0.2
+    assert m["residual"] < 0.1 and m["first_guess"] == -0.5
+    for name in ("states", "progress"):
+        picture = (whole / f"figures/{name}.png").read_bytes()
+        assert picture.startswith(b"\x89PNG") and len(picture) > 20_000
+    assert summary["trajectory"]["window"] == 24 and summary["windows"] == [12, 24]
+    estimate = zarr.open_group(whole / "estimate.zarr", mode="r")
+    assert estimate.attrs["m"] == m["estimate"] and estimate.attrs["m_sd"] == m["sd"]
+    assert all(Path(whole.parent / file).exists() for file in summary["files"])
+
+
+@pytest.mark.parametrize(
+    ("ranks", "more"),
+    [
+        (2, ("--set", "blocking.oblt=2")),
+        (4, ("--set", "blocking.scheme=plain", "--set", "blocking.fblt=1", "--set",
+             "blocking.bblt=1", "--set", "trajectory.memory=8 kB")),
+    ],
+)  # fmt: skip
+def test_ranks_groups_schemes_and_memory_change_nothing_but_the_time(
+    uzushio: Run, twin: Path, whole: Path, tmp_path: Path, ranks: int, more: tuple[str, ...]
+) -> None:
+    done = uzushio("assimilate", twin, "--ranks", ranks, *more, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert outcome(tmp_path / "run") == outcome(whole)
+    told = json.loads((tmp_path / "run/summary.json").read_text())
+    if told["groups"] == 2:  # what they share is one gradient for each run backward
+        shared, runs = told["results"]["bytes_shared_between_groups"], told["results"]
+        assert shared == runs["backward_runs"] * 8 * (26 * 20 + 1)
+    else:
+        assert told["counts"]["forward_steps"] > 2 * told["counts"]["backward_steps"]
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 1), (2, 1)])
+def test_a_restart_goes_on_as_if_there_had_been_no_interruption(
+    uzushio: Run, twin: Path, whole: Path, tmp_path: Path, before: int, after: int
+) -> None:
+    first = uzushio(
+        "assimilate",
+        twin,
+        "--ranks",
+        before,
+        "--set",
+        "optimiser.iterations=7",
+        "--set",
+        "uncertainty.iterations=0",
+    )
+    assert first.returncode == 0, first.stderr
+    done = uzushio("assimilate", twin, "--ranks", after, "--restart", "run")
+    assert done.returncode == 0, done.stderr
+    assert "Restarted from run/checkpoints/step-00000007 (iteration 7)." in done.stdout
+    assert outcome(tmp_path / "run") == outcome(whole)
+
+
+def test_killed_it_goes_on_at_the_last_checkpoint(
+    start: Start, uzushio: Run, twin: Path, whole: Path, tmp_path: Path
+) -> None:
+    every = ("--set", "checkpoint.every=1")
+    job = start(sys.executable, "-m", "uzushio", "assimilate", twin, "--ranks", 2, *every)
+    assert job.stdout is not None
+    while "step-00000003" not in (line := job.stdout.readline()):
+        assert line, job.communicate()
+    for pid in family(job.pid):
+        os.kill(pid, signal.SIGKILL)
+    job.communicate()
+    time.sleep(0.2)
+    newest = checkpoint.newest(tmp_path / "run")
+    assert newest is not None and (checkpoint.step_of(newest) or 0) >= 3
+    done = uzushio("assimilate", twin, "--restart", "run")
+    assert done.returncode == 0, done.stderr
+    assert outcome(tmp_path / "run") == outcome(whole)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_signal_finishes_the_iteration_and_writes_a_checkpoint(
+    start: Start, twin: Path, tmp_path: Path, ranks: int
+) -> None:
+    more = ("--set", "optimiser={iterations: 100000, method: gradient}", "--set", "grid.nx=96")
+    slow = ("--set", "output.monitor_every=0.01", "--set", "checkpoint.every=null")
+    job = start(sys.executable, "-m", "uzushio", "assimilate", twin, "--ranks", ranks, *more, *slow)
+    assert job.stdout is not None and "iteration" in job.stdout.readline()
+    job.send_signal(signal.SIGINT)
+    done = wait(job, 30)
+    assert done.returncode == 128 + signal.SIGINT, done.stderr
+    newest = checkpoint.newest(tmp_path / "run")
+    assert newest is not None
+    step = checkpoint.step_of(newest)
+    assert f"Stopped after iteration {step}, as asked; go on with --restart run" in done.stdout
+    assert done.stderr == "" and not (tmp_path / "run/summary.json").exists()
+
+
+def test_a_full_disk_is_one_sentence_and_keeps_the_last_checkpoint(
+    uzushio: Run, twin: Path, tmp_path: Path
+) -> None:
+    wide = ("--set", "grid={nx: 80, ny: 40}", "--set", "observations.keep=false")
+    more = (*wide, "--set", "uncertainty.iterations=0")
+    few = ("--set", "optimiser.iterations=2")
+    assert uzushio("assimilate", twin, *more, *few).returncode == 0
+    limit = 20_000  # bytes of a file: less than a vector has
+    done = uzushio(
+        "assimilate", twin, "--restart", "run", *more,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "File too large; raise the limit" in done.stderr
+    assert "The checkpoints before it are kept." in done.stderr and "Trace" not in done.stderr
+    assert checkpoint.newest(tmp_path / "run") == tmp_path / "run/checkpoints/step-00000002"
+    again = uzushio("assimilate", twin, "--restart", "run", *more)
+    assert again.returncode == 0, again.stderr
+
+
+def test_a_restart_of_another_problem_is_refused(uzushio: Run, twin: Path) -> None:
+    assert uzushio("assimilate", twin, "--set", "optimiser.iterations=1").returncode == 0
+    done = uzushio("assimilate", twin, "--restart", "run", "--set", "observations.sigma=0.2")
+    assert done.returncode == 1
+    assert "is of another problem: observations.sigma changed" in done.stderr
+
+
+def test_what_a_twin_wrote_can_be_read_as_observations(
+    uzushio: Run, twin: Path, whole: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(whole / "observations.zarr", tmp_path / "seen.zarr")
+    done = uzushio(
+        "assimilate", twin, "--ranks", 2, "--set", "observations.store=seen.zarr",
+        "--set", "truth=null",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found, same = outcome(tmp_path / "run"), outcome(whole)
+    assert found[:2] == same[:2]
+    assert not (tmp_path / "run/observations.zarr").exists()
+
+
+def test_bad_observations_are_one_message_on_all_ranks(
+    uzushio: Run, twin: Path, whole: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(whole / "observations.zarr", tmp_path / "seen.zarr")
+    times = zarr.open_array(tmp_path / "seen.zarr/time", mode="r+")
+    times[-1] = 7.0
+    more = ("--set", "observations.store=seen.zarr")
+    done = uzushio("assimilate", twin, "--ranks", 2, *more)
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines() == [
+        "uzushio: error: observations.store: seen.zarr: 1 of 24 times lie outside the run, the "
+        "first at 7; it goes from 0 to 2.4 (24 steps of 0.1)."
+    ]
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (
+            "blocking.oblt=2",
+            "blocking.oblt: 2 groups do not divide 3 ranks evenly; use one of 1, 3",
+        ),
+        ("trajectory.memory=100", "trajectory.memory: a rank needs"),
+        ("blocking.fblt=25", "takes at most 8 here"),
+    ],
+)
+def test_what_does_not_fit_is_one_message(
+    uzushio: Run, twin: Path, tmp_path: Path, more: str, sentence: str
+) -> None:
+    done = uzushio("assimilate", twin, "--ranks", 3, "--set", more)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_check_says_what_is_kept(uzushio: Run, twin: Path) -> None:
+    more = ("--set", "trajectory.memory=20 kB", "--set", "blocking.oblt=2")
+    done = uzushio("check", twin, "--ranks", 4, *more)
+    assert done.returncode == 0, done.stderr
+    assert "2 groups of 2 ranks try candidates at the same time" in done.stdout
+    assert "snapshots and a window of" in done.stdout
+    assert uzushio("run", twin).stderr.count("give it to uzushio assimilate") == 1
