@@ -151,7 +151,7 @@ def command(mpiexec: Path, ranks: int, arguments: Iterable[str]) -> list[str]:
             options += ["--oversubscribe", "--bind-to", "none"]
         elif 2 * ranks <= cores and not scheduled:
             # Else each rank is bound to one core, with all its threads.
-            options += ["--map-by", f"slot:PE={cores // ranks}"]
+            options += ["--map-by", f"slot:PE={cores // ranks}", "--bind-to", "core"]
     return [str(mpiexec), *options, sys.executable, "-m", "uzushio", *arguments]
 
 
