@@ -21,16 +21,16 @@ def trip(rank):
 def run(step):
     comm, fault = step.comm, FAULT
     last = comm.rank == comm.size - 1
-    if step.index != 1 or fault == "none":
-        return
-    if fault == "slow":
+    if fault == "slow" and step.index == 0:
         time.sleep(8.0 * last)
+    if fault == "slow" and step.index == 1:
+        time.sleep(0.0 if last else 1.0)
+        if last:
+            trip(comm.rank)
+    if step.index != 1 or fault == "slow":
         return
-    if fault.startswith("raise") and last:
+    if fault == "raise" and last:
         trip(comm.rank)
-    if fault == "raise early":
-        time.sleep(2.0)
-        return
     if fault == "return" and comm.rank > 0:
         return
     comm.bcast(None, root=comm.size - 1)

@@ -22,7 +22,7 @@ def test_a_rank_that_raises_alone_ends_the_job_when_the_others_never_come(
     assert f"because the action stress at step 1 did not come to an end on {missing}" in said
     assert f"It raised on rank {ranks - 1}:" in said
     # The traceback of the user's function, and what to do.
-    assert f'{tmp_path / "mine.py"}", line 15, in run' in said and "line 4, in trip" in said
+    assert f'File "{tmp_path / "mine.py"}", line ' in said and "in run\n    trip(comm.rank)" in said
     assert f"ValueError: rank {ranks - 1} found nothing" in said
     assert "raise on all ranks or on none" in said and "longer wait_limit" in said
     assert "the end:" not in done.stdout
@@ -37,18 +37,14 @@ def test_ranks_that_returned_do_not_wait_for_ever_either(mpi_run: Run, tmp_path:
     assert "It returned on ranks 1, 2." in done.stderr
 
 
-def test_a_failure_within_the_limit_is_the_actions_alone(mpi_run: Run, tmp_path: Path) -> None:
-    done = mpi_run(3, [JOB, tmp_path, "100 s", "raise early"], timeout=150)
-    assert done.returncode == 0, done.stderr
-    assert "the end: 1 failures, 3 steps" in done.stdout
-    first, *trace = done.stdout.splitlines()
-    assert first.startswith("The action stress failed at step 1, and the others go on: ")
-    assert "ValueError: rank 2 found nothing" in first and any("in trip" in line for line in trace)
-
-
-def test_a_rank_that_comes_while_the_others_ask_for_it_is_not_missing(
+def test_ranks_that_are_slow_and_failures_within_the_limit_are_the_actions_alone(
     mpi_run: Run, tmp_path: Path
 ) -> None:
     """Two ranks lose patience after six seconds, and the third comes two seconds later."""
     done = mpi_run(3, [JOB, tmp_path, "6 s", "slow"], timeout=150)
-    assert done.returncode == 0 and "the end: 0 failures, 3 steps" in done.stdout, done.stderr
+    assert done.returncode == 0, done.stderr
+    # At the next step it raises before the others are there.
+    assert "the end: 1 failures, 3 steps" in done.stdout
+    first, *trace = done.stdout.splitlines()
+    assert first.startswith("The action stress failed at step 1, and the others go on: ")
+    assert "ValueError: rank 2 found nothing" in first and any("in trip" in line for line in trace)
