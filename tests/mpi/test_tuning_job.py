@@ -197,6 +197,38 @@ def test_what_cannot_be_tuned_is_said_in_one_sentence(
     assert (tmp_path / "tuned/notes.txt").read_text() == "keep"
 
 
+def test_an_assimilation_is_tuned_and_uses_it(
+    uzushio: Run, waves: Callable[..., Path], tmp_path: Path
+) -> None:
+    case = Path(__file__).parents[2] / "examples/cases/phasefield.yaml"
+    small = ("--set", "grid.nx=64", "--set", "grid.ny=64", "--set", "time.steps=24")
+    small = (*small, "--set", "observations.last=24")
+    done = uzushio("tune", case, "--ranks", 2, "--budget", 4, "--out", "here", *small, timeout=240)
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "here/tuning.json").read_text())
+    assert 2 in {one["values"]["blocking.oblt"] for one in result["trials"]}
+    assert not any(one["failure"] for one in result["trials"] + result["random_trials"])
+
+    def assimilated(name: str, *more: object, ranks: int = 2) -> tuple[str, float]:
+        quick = ("--set", "optimiser.iterations=2", "--set", "uncertainty.iterations=0")
+        run = uzushio(
+            "assimilate", case, "--ranks", ranks, *small, *quick, "--out", name, *more, timeout=120
+        )
+        assert run.returncode == 0, run.stderr
+        summary = json.loads((tmp_path / name / "summary.json").read_text())
+        return run.stdout, summary["results"]["J"]
+
+    text, tuned = assimilated("tuned")
+    assert "Tuned values are used: " in text
+    text, plain = assimilated("plain", "--no-tuned")
+    assert "uned" not in text.replace("--no-tuned", "")
+    assert tuned == plain
+    text, _ = assimilated("case", "--set", "tuned=false")
+    assert "Tuned values" not in text
+    text, _ = assimilated("alone", ranks=1)
+    assert "Nothing is tuned for 1 rank and this size" in text
+
+
 def test_tuning_inside_an_mpi_job_is_refused(
     uzushio: Run, waves: Callable[..., Path], job_environment: dict[str, str]
 ) -> None:

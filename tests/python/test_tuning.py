@@ -226,6 +226,8 @@ def test_what_can_be_switched_off_is_off_unless_it_is_measured_to_pay(tmp_path: 
         folder.mkdir()
         outcome = search(folder, subject, Simulated(subject, weather(1)))
         assert outcome.chosen.key[4] == groups
+        # Whatever the model says: it was tried.
+        assert any(one.key[4] == 2 for one in outcome.guided[:4])
         assert any(one.key[4] == 1 for one in outcome.finalists)
 
 

@@ -204,6 +204,10 @@ class Search:
         plan: list[tuple[Key, str]] = []
         if batch == 0 and self._earlier is not None and self._space.find(self._earlier):
             plan.append((self._earlier, "earlier tuning"))
+        if batch == 0:
+            # Whether these pay is measured, whatever the model says.
+            plan += [(one.key, "model") for one in self._space.switched_on()]
+            plan = list(dict(plan[: max(1, min(BATCH - 1, int(min(left, BATCH)) - 1))]).items())
         known = values | {key: math.inf for key, _ in plan}
         wanted = wanted[: int(min(left, BATCH)) - len(plan)]
         plan += propose(wanted, self._space, known, seed)

@@ -86,6 +86,15 @@ class Space:
             self.all, key=lambda one: sum(a != b for a, b in zip(one.key, key, strict=True))
         )
 
+    def switched_on(self) -> list[Candidate]:
+        """For each value that is not "off", the best predicted point: pruned or not."""
+        found: dict[tuple[int, Value], Candidate] = {}
+        for one in self.all:
+            for place, parameter in enumerate(self.parameters):
+                if parameter.off is not None and one.key[place] != parameter.off:
+                    found.setdefault((place, one.key[place]), one)
+        return list(dict.fromkeys(found.values()))
+
     def neighbours(self, key: Key) -> list[Candidate]:
         """Kept candidates that differ from `key` in one parameter, numbers by one or two places.
 
