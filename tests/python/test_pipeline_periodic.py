@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mpi4py import MPI
 from PIL import Image
 from pipeline_case import Flow, Grab, Lines, grab, stretched
@@ -16,6 +18,7 @@ from uzushio.pipeline.interpolation import Interpolation
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
 from uzushio.pipeline.quadrature import weights
+from uzushio.pipeline.seams import Seams
 from uzushio.pipeline.stencils import interpolation
 from uzushio.pipeline.stream import Grid
 from uzushio.pipeline.where import Where, nearest
@@ -240,6 +243,41 @@ def test_an_attribute_that_names_no_axes_is_said(tmp_path: Path) -> None:
         (PipelineError, StagingError), match="periodic is 'yes', and has to name axes"
     ):
         flow(lines(), attributes={"periodic": "yes"}).inside(PICTURE, tmp_path)
+
+
+@given(data=st.data())
+def test_a_box_that_knows_no_ends_is_made_of_pieces_that_lie_in_the_grid(
+    data: st.DataObject,
+) -> None:
+    count = tuple(data.draw(st.integers(2, 7)) for _ in range(3))
+    first = tuple(data.draw(st.integers(-3, 3)) for _ in range(3))
+    repeats = data.draw(st.booleans())
+    axes = data.draw(st.sampled_from(["", "x", "y z", "x y z"]))
+    coordinates = tuple(np.linspace(0.0, 1.0, n) for n in count)
+    grid = Grid("m", "m", False, Box(first, count), coordinates, None, axes, None, repeats)
+    starts, counts, indices = [], [], []
+    for axis in range(3):
+        low, high = grid.points.start[axis], grid.points.stop[axis]
+        turn = grid.turn(axis)
+        reach = 2 * turn
+        start = data.draw(st.integers(low - reach, high - 1 + reach))
+        stop = data.draw(st.integers(start + 1, high + reach))
+        index = np.arange(start, stop) - low
+        inside = (index >= 0) & (index < count[axis])
+        starts.append(start)
+        counts.append(stop - start)
+        indices.append(np.where(inside, index, index % (turn or 1)))
+    whole = np.random.default_rng(0).random(count)
+    for axis in range(3):
+        if grid.turn(axis) and repeats:
+            ends = np.moveaxis(whole, axis, 0)
+            ends[-1] = ends[0]
+    out = np.full(counts, np.nan)
+    seams = Seams.of(grid, Box(tuple(starts), tuple(counts)))
+    for piece, places in seams.pieces:
+        out[places] = whole[piece.slices(grid.points.start)]
+    seams.fill(out)
+    np.testing.assert_array_equal(out, whole[np.ix_(*indices)])
 
 
 @pytest.mark.parametrize(
