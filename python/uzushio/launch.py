@@ -150,8 +150,9 @@ def command(mpiexec: Path, ranks: int, arguments: Iterable[str]) -> list[str]:
         if ranks > cores and not scheduled:
             options += ["--oversubscribe", "--bind-to", "none"]
         elif 2 * ranks <= cores and not scheduled:
-            # Else each rank is bound to one core, with all its threads.
-            options += ["--map-by", f"slot:PE={cores // ranks}", "--bind-to", "core"]
+            # Few ranks are bound to one core each otherwise, with all their threads. (So many cores
+            # a rank cannot be asked for: where a core runs two threads there are fewer of them.)
+            options += ["--bind-to", "none"]
     return [str(mpiexec), *options, sys.executable, "-m", "uzushio", *arguments]
 
 

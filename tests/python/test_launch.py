@@ -74,10 +74,10 @@ def test_ranks_that_do_not_fill_the_cores_share_them(monkeypatch: pytest.MonkeyP
     mpiexec = launch.find_mpiexec()
     two = launch.command(mpiexec, 2, ["run", "a.yaml"])
     if "-x" in two:  # Open MPI
-        assert two[two.index("--map-by") + 1] == "slot:PE=4"
-        assert "--map-by" not in launch.command(mpiexec, 5, ["run", "a.yaml"])
+        assert two[two.index("--bind-to") + 1] == "none"
+        assert "--bind-to" not in launch.command(mpiexec, 5, ["run", "a.yaml"])
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    assert "--map-by" not in launch.command(mpiexec, 2, ["run", "a.yaml"])
+    assert "--bind-to" not in launch.command(mpiexec, 2, ["run", "a.yaml"])
 
 
 def test_no_mpiexec_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
