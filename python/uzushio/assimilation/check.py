@@ -28,6 +28,12 @@ def check(path: Path, overrides: list[str] | None, ranks: int) -> None:
     state = 8 * kind.points(case) // each
     steps = case.time.steps
     print(f"one state: {show_size(state)} a rank; all {steps}: {show_size(steps * state)}")
+    seen = case.observations
+    if seen.store is None:
+        last = steps if seen.last is None else seen.last
+        print(f"observations: {show_size(state * len(range(seen.first, last + 1, seen.every)))}")
+    vectors = 2 * case.optimiser.memory + 8
+    print(f"the optimiser: {show_size(vectors * state)} ({vectors} arrays of the size of a state)")
     if case.trajectory.memory is None:
         print("trajectory: all states where they fit into half of the free memory")
         return

@@ -93,7 +93,7 @@ class Space:
         """Which elements may move: not those at a bound that the gradient holds them at.
 
         Returns:
-            1.0 where an element is free, else 0.0; None if there are no bounds.
+            1.0 where an element is free, else 0.0; None if all of this rank's are.
         """
         if np.isinf(self._low).all() and np.isinf(self._high).all():
             return None
@@ -102,7 +102,7 @@ class Space:
             self._parts(vector), self._parts(gradient), self._parts(free), strict=True
         ):
             mask[((part <= low) & (slope > 0.0)) | ((part >= high) & (slope < 0.0))] = 0.0
-        return free
+        return None if free.all() else free
 
     def _parts(
         self, vector: np.ndarray
