@@ -213,7 +213,7 @@ def test_a_run_that_was_killed_has_a_page_of_what_is_there(run: Path) -> None:
     (checkpoint / "manifest.json").write_text('{"step": 100, "time": 2.5}')
     page = Page(write_report([run]))
     for piece in (
-        f"The run in {run} did not end: it was killed",
+        f"The run in {run} did not end: it was stopped or killed",
         f"The pipeline in {run}/pipeline did not end",
         "Flow <over> a & b",
         "Solver channel with a checkpoint of step 100, t = 2.5.",

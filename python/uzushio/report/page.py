@@ -135,8 +135,8 @@ def _subtitle(found: Collected) -> str:
 def _warnings(found: Collected) -> list[str]:
     """What a reader must not miss."""
     said = [
-        f"The {kind} in {run.folder} did not end: it was killed, had no space for its summary, or "
-        "is still at work. The page shows what is there of it."
+        f"The {kind} in {run.folder} did not end: it was stopped or killed, had no space for its "
+        "summary, or is still at work. The page shows what is there of it."
         for kind, runs in (("run", found.solvers), ("pipeline", found.pipelines))
         for run in runs
         if not run.ended
