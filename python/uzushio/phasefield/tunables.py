@@ -229,7 +229,9 @@ class _Sweep:
         """
         points = self.tile_points + self.redundant / self.block
         per_row, per_point = (machine.rates[f"{direction} {what}"] for what in ("row", "point"))
-        work = points * (per_row / self._row_length() + per_point)
+        # What neighbours along x are waited for is done apart, in short rows.
+        rows = points / self._row_length() + 2 * self._x * self.height
+        work = rows * per_row + points * per_point
         memory = _TRAJECTORY + _OBSERVED / self._window.every + self._pass(machine)
         threads = int(self._point["blocking.threads"])
         return (

@@ -208,7 +208,9 @@ class Search:
             # Whether these pay is measured, whatever the model says.
             plan += [(one.key, "model") for one in self._space.switched_on()]
             plan = list(dict(plan[: max(1, min(BATCH - 1, int(min(left, BATCH)) - 1))]).items())
-        known = values | {key: math.inf for key, _ in plan}
+        # The default is known from each batch, and is where most of the good points may be near.
+        known = {self._space.default().key: 1.0} if batch else {}
+        known |= values | {key: math.inf for key, _ in plan}
         wanted = wanted[: int(min(left, BATCH)) - len(plan)]
         plan += propose(wanted, self._space, known, seed)
         plan = self._fitting(plan)

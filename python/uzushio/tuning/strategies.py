@@ -10,7 +10,7 @@ import optuna
 from optuna.trial import TrialState, create_trial
 
 from uzushio.tuning.journal import distributions_of, from_params, to_params
-from uzushio.tuning.space import Candidate, Key, Space
+from uzushio.tuning.space import Key, Space
 
 #: Proposals of the sampler for one point, of which all but the first that suits are thrown away.
 _ASKS = 64
@@ -44,18 +44,21 @@ Strategy = Callable[[Space, History], Iterator[Key]]
 
 
 def predicted(space: Space, history: History) -> Iterator[Key]:
-    """What the model takes for the best, over all and for each value of each parameter.
+    """What the model takes for the best, of points that differ in much from all that were seen.
 
     The best predicted points alone differ in little, and would share what the model has wrong.
     """
-    firsts: dict[tuple[int, object], Candidate] = {}
-    for one in space.kept:
-        for place, value in enumerate(one.key):
-            firsts.setdefault((place, value), one)
-    varied = sorted(set(firsts.values()), key=lambda one: (one.predicted, str(one.key)))
-    for one in (*varied, *space.kept):
-        if not history.seen(one.key):
-            yield one.key
+    known = [*history.values, *history.planned]
+    for unlike in range(len(space.names) // 2, -1, -1):
+        for one in space.kept:
+            if not history.seen(one.key) and all(_unlike(one.key, key) > unlike for key in known):
+                known.append(one.key)
+                yield one.key
+
+
+def _unlike(one: Key, other: Key) -> int:
+    """Values in which two points differ."""
+    return sum(a != b for a, b in zip(one, other, strict=True))
 
 
 def neighbours(space: Space, history: History) -> Iterator[Key]:
