@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace uzushio::raycast {
 
@@ -77,18 +78,27 @@ bool shows(const Volume& layer, float low, float high, bool bad) {
 
 bool shows(const Slice& /*layer*/, float /*low*/, float /*high*/, bool /*bad*/) { return false; }
 
-/// Each brick with those that follow it, from bricks alone.
-void gather_around(Activity::Level& level) {
-    const std::array<std::size_t, 3> strides{1, static_cast<std::size_t>(level.count[0]),
-                                             static_cast<std::size_t>(level.count[0]) *
-                                                 level.count[1]};
-    const std::size_t bricks = strides[2] * level.count[2];
-    // A bit moves by 1, 2, 4 places along x, y, z; what has been moved before moves along.
-    for (std::size_t a = 0; a < 3; ++a)
-        for (std::size_t i = 0; i + strides[a] < bricks; ++i)
-            if (i / strides[a] % level.count[a] + 1 < static_cast<std::size_t>(level.count[a]))
-                level.around[i] = static_cast<std::uint8_t>(
-                    level.around[i] | level.around[i + strides[a]] << (1U << a));
+/// Each brick with those that follow it, from bricks alone. A bit moves by 1, 2, 4 places along x,
+/// y, z; what has been moved before moves along.
+void gather_around(Activity::Level& level, int threads) {
+    const auto [nx, ny, nz] = level.count;
+    const auto row = [&](int y, int z) {
+        return level.around.data() +
+               static_cast<std::size_t>(nx) * (y + static_cast<std::size_t>(ny) * z);
+    };
+    const auto add = [](std::uint8_t* to, const std::uint8_t* from, int count, int places) {
+        for (int x = 0; x < count; ++x)
+            to[x] = static_cast<std::uint8_t>(to[x] | from[x] << places);
+    };
+#pragma omp parallel for num_threads(threads)
+    for (int z = 0; z < nz; ++z) {
+        for (int y = 0; y < ny; ++y)
+            add(row(y, z), row(y, z) + 1, nx - 1, 1);
+        for (int y = 0; y + 1 < ny; ++y)
+            add(row(y, z), row(y + 1, z), nx, 2);
+    }
+    for (int z = 0; z + 1 < nz; ++z)
+        add(row(0, z), row(0, z + 1), nx * ny, 4);
 }
 
 /// Bricks twice as long.
@@ -120,21 +130,29 @@ Activity find_activity(const Scene& scene, const Block& block,
         const std::size_t number = std::visit([](const auto& l) { return l.field; }, layer);
         const Bricks& values = block.bricks(field(number), threads);
         bricks.count = values.count;
-        Ranges ranges{values.low, values.high, values.has_bad};
+        std::optional<Ranges> wide;
         for (std::size_t a = 0; a < 3; ++a) {
             const auto reach = windows(scene.axes[a], block, a, values.count[a], scene.step);
-            if (values.any_bad ||
-                std::any_of(reach.begin(), reach.end(), [](const Window& w) { return w.beyond; }))
-                widen(ranges, values.count, a, reach);
+            if (!values.any_bad &&
+                std::none_of(reach.begin(), reach.end(), [](const Window& w) { return w.beyond; }))
+                continue;
+            if (!wide)
+                wide = {values.low, values.high, values.has_bad};
+            widen(*wide, values.count, a, reach);
         }
-        bricks.around.resize(values.low.size() + 3);
-        for (std::size_t i = 0; i < values.low.size(); ++i)
-            if (std::visit(
-                    [&](const auto& l) {
-                        return shows(l, ranges.low[i], ranges.high[i], ranges.bad[i] != 0);
-                    },
-                    layer))
-                bricks.around[i] = 1;
+        const float* const low = wide ? wide->low.data() : values.low.data();
+        const float* const high = wide ? wide->high.data() : values.high.data();
+        const std::uint8_t* const bad = wide ? wide->bad.data() : values.has_bad.data();
+        const auto count = static_cast<std::ptrdiff_t>(values.low.size());
+        bricks.around.resize(count + 3);
+        std::visit(
+            [&](const auto& l) {
+#pragma omp parallel for num_threads(threads)
+                for (std::ptrdiff_t i = 0; i < count; ++i)
+                    if (shows(l, low[i], high[i], bad[i] != 0))
+                        bricks.around[i] = 1;
+            },
+            layer);
     }
     const auto active = std::count(bricks.around.begin(), bricks.around.end(), 1);
     activity.any = active > 0;
@@ -145,7 +163,7 @@ Activity find_activity(const Scene& scene, const Block& block,
     while (activity.levels.back().around.size() > 4)
         activity.levels.push_back(coarser(activity.levels.back()));
     for (auto& level : activity.levels)
-        gather_around(level);
+        gather_around(level, threads);
     return activity;
 }
 

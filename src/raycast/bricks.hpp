@@ -7,10 +7,10 @@
 
 namespace uzushio::raycast {
 
-/// Least and greatest values of a field in bricks of 8³ cells of a block, all their points
+/// Least and greatest values of a field in bricks of 4³ cells of a block, all their points
 /// included, so that neighbours' ranges overlap.
 struct Bricks {
-    static constexpr int shift = 3;
+    static constexpr int shift = 2;
     static constexpr int size = 1 << shift;
 
     /// Reads the whole field once.

@@ -7,7 +7,7 @@ namespace uzushio::raycast {
 
 namespace {
 
-/// Cells that the scout passes over together, or not, along the way: a quarter of a brick.
+/// Cells that the scout passes over together, or not, along the way: half a brick.
 constexpr double stretch_cells = 2;
 
 /// Where a box may be seen.

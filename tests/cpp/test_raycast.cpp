@@ -116,21 +116,23 @@ TEST(Bricks, HoldTheRangesOfAllTheirFinitePoints) {
     data[7] = -INFINITY;
     FieldView field{data.data(), false, true, {1, 21, 210}};
     const Bricks bricks(field, points, 2);
-    ASSERT_EQ(bricks.count, (Index{3, 2, 3}));
-    for (int z = 0; z < 3; ++z)
-        for (int y = 0; y < 2; ++y)
-            for (int x = 0; x < 3; ++x) {
+    constexpr int size = Bricks::size;
+    ASSERT_EQ(bricks.count,
+              (Index{(20 + size - 1) / size, (9 + size - 1) / size, (17 + size - 1) / size}));
+    for (int z = 0; z < bricks.count[2]; ++z)
+        for (int y = 0; y < bricks.count[1]; ++y)
+            for (int x = 0; x < bricks.count[0]; ++x) {
                 float low = 9, high = -9;
-                for (int k = 8 * z; k <= std::min(8 * z + 8, 17); ++k)
-                    for (int j = 8 * y; j <= std::min(8 * y + 8, 9); ++j)
-                        for (int i = 8 * x; i <= std::min(8 * x + 8, 20); ++i) {
+                for (int k = size * z; k <= std::min(size * (z + 1), 17); ++k)
+                    for (int j = size * y; j <= std::min(size * (y + 1), 9); ++j)
+                        for (int i = size * x; i <= std::min(size * (x + 1), 20); ++i) {
                             const float value = data[i + 21 * (j + 10 * k)];
                             low = std::isfinite(value) ? std::min(low, value) : low;
                             high = std::isfinite(value) ? std::max(high, value) : high;
                         }
                 EXPECT_EQ(bricks.low[bricks.number(x, y, z)], low);
                 EXPECT_EQ(bricks.high[bricks.number(x, y, z)], high);
-                EXPECT_EQ(bricks.has_bad[bricks.number(x, y, z)], x + y + z == 0);
+                EXPECT_EQ(bricks.has_bad[bricks.number(x, y, z)], x == 5 / size && y + z == 0);
             }
     EXPECT_TRUE(bricks.any_bad);
 }
@@ -165,12 +167,14 @@ TEST(Activity, TellsOfEachBrickAndThoseThatFollowItAtEachSize) {
                         return true;
         return false;
     };
-    ASSERT_EQ(activity.levels.size(), 4UL);
+    ASSERT_GE(activity.levels.size(), 4UL);
     int seen = 0;
-    for (std::size_t level = 0; level < 4; ++level) {
+    for (std::size_t level = 0; level < activity.levels.size(); ++level) {
         const auto& bricks = activity.levels[level];
         const auto [nx, ny, nz] = bricks.count;
         const int size = Bricks::size << level;
+        ASSERT_EQ(bricks.count,
+                  (Index{(40 + size - 1) / size, (32 + size - 1) / size, (64 + size - 1) / size}));
         ASSERT_EQ(bricks.around.size(), static_cast<std::size_t>(nx * ny * nz) + 3);
         for (int k = 0; k < nz; ++k)
             for (int j = 0; j < ny; ++j)
