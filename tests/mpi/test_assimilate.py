@@ -103,7 +103,7 @@ def test_ranks_groups_schemes_and_memory_change_nothing_but_the_time(
         assert told["counts"]["forward_steps"] > 2 * told["counts"]["backward_steps"]
 
 
-@pytest.mark.parametrize(("before", "after"), [(1, 1), (2, 1)])
+@pytest.mark.parametrize(("before", "after"), [(2, 1)])
 def test_a_restart_goes_on_as_if_there_had_been_no_interruption(
     uzushio: Run, twin: Path, whole: Path, tmp_path: Path, before: int, after: int
 ) -> None:
@@ -150,7 +150,9 @@ def test_a_signal_finishes_the_iteration_and_writes_a_checkpoint(
     more = ("--set", "optimiser={iterations: 100000, method: gradient}", "--set", "grid.nx=96")
     slow = ("--set", "output.monitor_every=0.01", "--set", "checkpoint.every=null")
     job = start(sys.executable, "-m", "uzushio", "assimilate", twin, "--ranks", ranks, *more, *slow)
-    assert job.stdout is not None and "iteration" in job.stdout.readline()
+    assert job.stdout is not None
+    while "iteration" not in (line := job.stdout.readline()):
+        assert line, job.communicate()
     job.send_signal(signal.SIGINT)
     done = wait(job, 30)
     assert done.returncode == 128 + signal.SIGINT, done.stderr

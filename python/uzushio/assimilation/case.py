@@ -81,7 +81,7 @@ class Optimiser(Section):
         None, description="steps tried at once in a line search; null: one for each group of ranks"
     )
     tolerance: Positive = Field(
-        1e-2,
+        5e-2,
         description="stop when J is expected to fall by less than this (it is minus the log of "
         "a probability, so 0.5 is one standard deviation)",
     )

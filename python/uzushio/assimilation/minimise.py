@@ -44,7 +44,7 @@ class Settings:
     memory: int = 8
     candidates: int = 1
     tries: int = 30
-    tolerance: float = 1e-2
+    tolerance: float = 5e-2
 
 
 class Minimiser:

@@ -102,6 +102,8 @@ class _Run:
     def execute(self) -> int:
         """Observe, restore, search to the end or to a signal, and write the results."""
         found = self._found()
+        store = self._case.observations.store
+        self._say(f"Reading {store}." if store else "Observing the truth, with noise.")
         self._problem.observe()
         self._windows = self._problem.windows()
         if found is None:
