@@ -309,6 +309,36 @@ def test_over_repeated_noise_m_scatters_as_its_deviation_says() -> None:
     assert abs(np.mean(errors)) < 3.0 * np.mean(told) / np.sqrt(40)
 
 
+def test_a_search_that_stopped_early_knows_where_the_minimum_is(
+    model: Model, seen: Observations
+) -> None:
+    case = case_of(uncertainty={"iterations": 200, "tolerance": 1e-8})
+    cost = cost_of(model, seen, plan(STEPS, STEPS))
+    space = Space(MPI.COMM_SELF, model.shape, [0.02, 0.02], [(None, None)] * 2)
+    truth = _truth(model)
+    search = Minimiser(
+        space,
+        _Alone(cost, space),
+        space.vector(truth.state, truth.parameters),
+        Settings(tolerance=1e-9),
+    )
+    search.begin()
+    early: tuple[np.ndarray, np.ndarray] | None = None
+    while search.ended is None and search.iteration < 400:
+        search.step()
+        if search.iteration == 25:
+            early = search.point.copy(), search.gradient.copy()
+    assert early is not None
+    point, gradient = early
+    here = Guess(space.state(point), space.parameters(point))
+    product = cost.hessian(here, 3 * STEPS)
+    (found,) = deviations(space, product, point, gradient, case.uncertainty, lambda: None)
+    assert found.sd is not None and found.to_minimum is not None
+    away = float(space.parameters(search.point)[0] - here.parameters[0])
+    assert abs(away) > 1e-3 * found.sd
+    assert found.to_minimum == pytest.approx(away, rel=0.15)
+
+
 class _Alone:
     """J for the optimiser, without groups."""
 

@@ -24,12 +24,15 @@ class Deviation:
         note: why there is none, or what to know about it.
         products: Hessian-vector products done.
         residual: relative, of the linear system.
+        to_minimum: how far the minimum of J is from the estimate, in the parameter, by the parabola
+            that the Hessian describes.
     """
 
     sd: float | None
     note: str
     products: int
     residual: float | None
+    to_minimum: float | None = None
 
     @classmethod
     def unknown(cls, why: str) -> Self:
@@ -76,15 +79,19 @@ def deviations(
         solved = solve(
             space, product, right, settings.method, settings.iterations, settings.tolerance
         )
-        found.append(_deviation(solved, float(solved.solution[place]), space.scales[index + 1]))
+        slope = gradient if free is None else gradient * free
+        away = -space.dot(solved.solution, slope)
+        variance = float(solved.solution[place])
+        found.append(_deviation(solved, variance, away, float(space.scales[index + 1])))
     return found
 
 
-def _deviation(solved: Solution, variance: float, unit: float) -> Deviation:
+def _deviation(solved: Solution, variance: float, away: float, unit: float) -> Deviation:
     note = ""
     if solved.bends_down:
         note = "J bends down along some direction here: this is no minimum; let it iterate longer"
     if solved.bends_down or not (math.isfinite(variance) and variance > 0.0):
         note = note or "the Hessian gives no positive variance"
         return Deviation(None, note, solved.products, solved.residual)
-    return Deviation(unit * math.sqrt(variance), note, solved.products, solved.residual)
+    sd = unit * math.sqrt(variance)
+    return Deviation(sd, note, solved.products, solved.residual, unit * away)

@@ -179,9 +179,9 @@ def progress(
     title: str,
 ) -> Figure:
     """Plot what J is above its last value, the gradient, and each parameter with its band."""
-    count = 2 + len(parameters)
-    figure = sheet(title, 8.0, 0.6 + 2.4 * count)
-    grid = figure.subplots(count, 1, sharex=True)
+    count = 2 + 2 * len(parameters)
+    figure = sheet(title, 9.0, 0.6 + 2.0 * count)
+    grid = figure.subplots(count, 1)
     iteration, value, window = (history.of(name) for name in ("iteration", "J", "window"))
     for number, steps in enumerate(np.unique(window)):
         part = window == steps
@@ -190,7 +190,7 @@ def progress(
         label = f"{steps:.0f} steps, J = {last:.8g}"
         grid[0].semilogy(iteration[part], above, marker=".", color=f"C{number % 8}", label=label)
     grid[0].set(title="J above the last value of its stage", ylabel="$J - J_\\mathrm{last}$")
-    grid[0].legend(loc="upper right", title="J looks at")
+    grid[0].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title="J looks at")
     if (above > 0.5).any():
         grid[0].axhline(0.5, color=GREY, lw=0.8, ls="--")
         grid[0].annotate(
@@ -205,36 +205,42 @@ def progress(
         iteration, np.maximum(history.of("gradient"), 1e-300), color=ORANGE, marker="."
     )
     grid[1].set(title="Largest element of the projected gradient, scaled", ylabel="$|g|_\\infty$")
-    for index, (axes, quantity) in enumerate(zip(grid[2:], parameters, strict=True)):
+    for index, quantity in enumerate(parameters):
         known = None if truth is None else float(truth[index])
-        _parameter(axes, history, deviations[index], known, quantity)
+        pair = grid[2 + 2 * index : 4 + 2 * index]
+        _parameter(pair[0], pair[1], history, deviations[index], known, quantity)
+    for axes in grid:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     grid[-1].set_xlabel("iteration")
-    grid[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
 
 
 def _parameter(
-    axes: Axes, history: History, found: Deviation, truth: float | None, quantity: Quantity
+    axes: Axes,
+    close: Axes,
+    history: History,
+    found: Deviation,
+    truth: float | None,
+    quantity: Quantity,
 ) -> None:
-    """Plot one parameter; an inset shows the last iterations, where the band can be seen."""
+    """Plot one parameter: all iterations, and the last ones, where its band can be seen."""
     iteration, values = history.of("iteration"), history.of(quantity.name)
     last = float(values[-1])
     told = f" ± {found.sd:.2g}" if found.sd is not None else ""
     _lines(axes, iteration, values, truth)
     axes.set(title=f"{quantity.name} = {last:.6g}{told}", ylabel=quantity.name)
-    if found.sd is None or len(values) < 4:
-        axes.legend(loc="best")
-        return
-    half = 6.0 * found.sd
-    near = int(np.argmax(np.abs(values - last) <= half))
-    inset = axes.inset_axes((0.5, 0.2, 0.48, 0.6))
-    _lines(inset, iteration, values, truth)
-    inset.axhspan(last - found.sd, last + found.sd, color=BLUE, alpha=0.18, lw=0)
-    inset.set_title("with ± 1 standard deviation", fontsize=8.0)
-    inset.set(xlim=(min(near, len(values) - 3), iteration[-1]), ylim=(last - half, last + half))
-    inset.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    inset.tick_params(labelsize=8.0)
-    axes.legend(loc="lower left")
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _lines(close, iteration, values, truth)
+    close.set(title="The same, last half", ylabel=quantity.name)
+    near = len(values) // 2
+    low, high = float(values[near:].min()), float(values[near:].max())
+    if found.sd is not None:
+        close.axhspan(last - found.sd, last + found.sd, color=BLUE, alpha=0.18, lw=0)
+        low, high = max(low, last - 8.0 * found.sd), min(high, last + 8.0 * found.sd)
+        low, high = min(low, last - 2.0 * found.sd), max(high, last + 2.0 * found.sd)
+        close.set_title("The same, last half, with ± 1 standard deviation")
+    margin = 0.05 * (high - low) or 1.0
+    close.set(xlim=(iteration[near], iteration[-1] + 0.5), ylim=(low - margin, high + margin))
 
 
 def _lines(axes: Axes, iteration: np.ndarray, values: np.ndarray, truth: float | None) -> None:

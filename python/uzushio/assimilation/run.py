@@ -31,6 +31,8 @@ from uzushio.solver import Reading
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+#: Standard deviations that an estimate may be from the minimum of J without a word.
+_FAR = 0.5
 #: What of a case says how J is made small, where and how fast, and not what J is.
 _NOT_THE_PROBLEM = {
     "title",
@@ -448,4 +450,10 @@ def _ending(summary: Mapping[str, Any]) -> str:
         spread = f" ± {one['sd']:.2g}" if one["sd"] is not None else f" (sd: {one['note']})"
         truth = f", truth {one['truth']:.6g}" if one["truth"] is not None else ""
         lines.append(f"{name} = {one['estimate']:.6g}{spread}{truth}")
+        if one["sd"] is not None and abs(one["to_minimum"]) > _FAR * one["sd"]:
+            there = one["estimate"] + one["to_minimum"]
+            lines.append(
+                f"The minimum of J is expected at {name} = {there:.6g}: the search has not reached "
+                "it; go on with --restart and more iterations."
+            )
     return "\n".join(lines)
