@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from uzushio.assimilation.case import load_assimilation
 from uzushio.errors import TuningError
 from uzushio.phasefield.parameters import Parameters
 from uzushio.phasefield.tunables import PhaseFieldSubject, Window, _Sweep, declare
 from uzushio.tuning.declared import declare as declare_case
+from uzushio.tuning.kept import Kept, keep
 from uzushio.tuning.space import Space, check
 from uzushio.tuning.subject import Machine
+from uzushio.tuning.use import tuned_overrides
 
 CASE = Path(__file__).parents[2] / "examples/cases/phasefield.yaml"
 RATES = {
@@ -99,3 +102,43 @@ def test_the_example_leaves_all_open_and_zero_says_nothing() -> None:
     assert declare_case(CASE, ["blocking.fblt=4"], 2).given == {"blocking.fblt": 4}
     assert declare(CASE, [], 2).size == {"ny": 1600, "nx": 1600, "steps": 128, "every": 1}
     assert not declare_case(CASE, ["tuned=false"], 2).used
+
+
+class Ranks:
+    """A communicator of so many ranks, seen from rank 0."""
+
+    rank = 0
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def bcast(self, value: object) -> object:
+        return value
+
+
+def test_a_run_takes_what_was_tuned_for_its_ranks_and_size_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    tuned = declare(CASE, [], 2)
+    values = tuned.default() | {"blocking.fblt": 12, "blocking.cache_rows": 4}
+    keep(tuned, Kept(values, 1.0, 1.3, "TPE", "2026-11-21 12:00", "case.yaml", "0.1.0"))
+
+    def used(ranks: int, *said: str) -> tuple[list[str], str]:
+        lines: list[str] = []
+        found = tuned_overrides(CASE, list(said), Ranks(ranks), lines.append)  # type: ignore[arg-type]
+        return found, " ".join(lines)
+
+    found, text = used(2)
+    assert set(found) == {f"{name}={value}" for name, value in values.items()}
+    assert "Tuned values are used: " in text and "fblt 12" in text and "1.30 x" in text
+    case = load_assimilation(CASE, found)
+    assert (case.blocking.fblt, case.blocking.cache_rows) == (12, 4)  # type: ignore[attr-defined]
+    for ranks, said in ((1, ()), (4, ()), (2, ("grid.nx=1601",)), (2, ("time.steps=127",))):
+        found, text = used(ranks, *said)
+        assert found == [] and "Nothing is tuned for" in text
+    assert used(2, "tuned=false") == ([], "")
+    found, text = used(2, "blocking.fblt=4")
+    assert found == [] and "go with fblt 12, and the case says fblt 4" in text
+    found, text = used(2, "blocking.fblt=12")
+    assert "blocking.fblt=12" not in found and "blocking.cache_rows=4" in found

@@ -83,11 +83,11 @@ class Teller:
         return f"; {seconds // 60}:{seconds % 60:02} left"
 
 
-def changed(space: Space, key: Key, units: bool = False) -> str:
-    """The values of a point that differ from the default's, with their units if wanted."""
+def changed(space: Space, key: Key) -> str:
+    """The values of a point that differ from the default's."""
     default = space.default().key
     parts = [
-        f"{one.name.rpartition('.')[2]} {value}{f' {one.unit}' if units and one.unit else ''}"
+        f"{one.name.rpartition('.')[2]} {value}"
         for one, value, usual in zip(space.parameters, key, default, strict=True)
         if value != usual
     ]
@@ -111,7 +111,7 @@ def table(space: Space, outcome: Outcome) -> Table:
             f"{one.best:.4g}",
             f"{_median(one):.4g}",
             f"{outcome.default.best / one.best:.2f}",
-            "" if one == outcome.default else changed(space, one.key, units=True),
+            "" if one == outcome.default else changed(space, one.key),
             style="bold" if one == outcome.chosen else "",
         )
     return result
@@ -173,6 +173,10 @@ def summary(space: Space, outcome: Outcome) -> dict[str, Any]:
         }
 
     return {
+        "parameters": [
+            {"name": one.name, "values": one.values, "unit": one.unit, "meaning": one.meaning}
+            for one in space.parameters
+        ],
         "chosen": finalist(outcome.chosen),
         "default": finalist(outcome.default),
         "random": finalist(outcome.best_random),

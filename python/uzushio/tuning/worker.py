@@ -67,7 +67,7 @@ class _Worker:
             case "ready":
                 self._try(lambda: self._set_up(command["index"], command["point"]))
             case "run":
-                self._try(lambda: {"seconds": self._time(self._ready[command["index"]])})
+                self._try(lambda: {"seconds": self._time(command["index"])})
             case "drop":
                 self._ready.clear()
                 gc.collect()
@@ -77,10 +77,13 @@ class _Worker:
         self._ready[index] = self._workload.ready(point)
         return {}
 
-    def _time(self, work: Callable[[], object]) -> float:
+    def _time(self, index: int) -> float:
         """Seconds of the slowest rank, from the moment when all were there."""
         from mpi4py import MPI
 
+        if index not in self._ready:
+            raise RuntimeError("it could not be set up again after another point ended the job.")
+        work = self._ready[index]
         gc.collect()
         gc.disable()
         try:

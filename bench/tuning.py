@@ -1,0 +1,130 @@
+"""What tuning brings: the tuned values beside the default and beside a random search, in one run.
+
+Each size and number of ranks is one `uzushio tune` of the phase field's example, with nothing kept
+for later runs. In it the points of the search, those of a random search of as many trials, and the
+default run in turns; all of the figures below are from its finals, in which the best of both and
+the default run in turns again.
+
+    python bench/tuning.py [--sides 256 1600] [--ranks 1 2] [--budget 24] [--folder DIR]
+                           [--json FILE]
+
+With --folder a run that was interrupted goes on there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+CASE = Path(__file__).parents[1] / "examples/cases/phasefield.yaml"
+#: Times of the chosen values over those of the best that the random search found.
+RANDOM_GOAL = 1.0
+
+Result = dict[str, Any]
+Record = dict[str, Any]
+
+
+def run(side: int, ranks: int, budget: str, folder: Path) -> Result:
+    """Tune one size on some ranks, and return what was found."""
+    out = folder / f"{side}-{ranks}"
+    command = [sys.executable, "-m", "uzushio", "tune", str(CASE), "--ranks", str(ranks)]
+    command += ["--set", f"grid.nx={side}", "--set", f"grid.ny={side}", "--budget", budget]
+    subprocess.run([*command, "--no-keep", "--out", str(out)], check=True, timeout=3000)
+    result: Result = json.loads((out / "tuning.json").read_text())
+    return result
+
+
+def best(point: Result | None) -> float | None:
+    """Least seconds of a point in the finals."""
+    return None if point is None else min(point["seconds"])
+
+
+def row(side: int, ranks: int, result: Result) -> list[str]:
+    """A row of the table for people."""
+    default, chosen, drawn = (best(result[name]) for name in ("default", "chosen", "random"))
+    assert default is not None and chosen is not None
+    changed = [
+        f"{name.rpartition('.')[2]} {value}"
+        for name, value in result["chosen"]["values"].items()
+        if value != result["default"]["values"][name]
+    ]
+    return [
+        f"{side}², {ranks}",
+        f"{1e3 * default:.4g}",
+        f"{1e3 * chosen:.4g}",
+        f"{default / chosen:.2f}",
+        "" if drawn is None else f"{default / drawn:.2f}",
+        f"{len(result['trials'])} of {result['kept_by_model']} of {result['possible']}",
+        f"{result['model_error']:.2f}",
+        f"{result['noise']:.2f}",
+        ", ".join(changed) or "the default",
+    ]
+
+
+def records(side: int, ranks: int, result: Result) -> list[Record]:
+    """The figures of one tuning."""
+    where = f"{side} x {side} points, {ranks} rank{'s' if ranks > 1 else ''}"
+    default, chosen, drawn = (best(result[name]) for name in ("default", "chosen", "random"))
+    assert default is not None and chosen is not None
+    found = [("tuned", default / chosen, "the default values", None)]
+    if drawn is not None:
+        found.append(
+            ("tuned", drawn / chosen, f"random search, {len(result['trials'])} trials", RANDOM_GOAL)
+        )
+    return [
+        {
+            "metric": f"{name}, {where}",
+            "value": value,
+            "unit": "× faster",
+            "goal": goal,
+            "met": None if goal is None else value >= goal,
+            "of": of,
+        }
+        for name, value, of, goal in found
+    ] + [
+        {
+            "metric": f"left by the model, {where}",
+            "value": result["kept_by_model"] / result["possible"],
+            "unit": "",
+            "goal": None,
+            "met": None,
+            "of": "possible points",
+        }
+    ]
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sides", type=int, nargs="+", default=[256, 1600])
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--budget", default="24", help="of uzushio tune")
+    parser.add_argument("--folder", type=Path, help="to go on in")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the records there")
+    chosen = parser.parse_args()
+    shown = Table(
+        *("points, ranks", "default, ms", "tuned, ms", "× default", "random, × default"),
+        *("timed, left, possible", "model ×÷", "noise", "tuned values"),
+    )
+    found: list[Record] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        for side in chosen.sides:
+            for ranks in chosen.ranks:
+                result = run(side, ranks, chosen.budget, chosen.folder or Path(temporary))
+                shown.add_row(*row(side, ranks, result))
+                found += records(side, ranks, result)
+    Console(width=None if sys.stdout.isatty() else 160).print(shown)
+    if chosen.json:
+        chosen.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
