@@ -1,19 +1,80 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
+#include <cstdint>
 #include <stdexcept>
+#include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "bindings/bindings.hpp"
+#include "bindings/mpi_handle.hpp"
 #include "stencil/dot.hpp"
+#include "stencil/scheme.hpp"
+#include "stencil/tiling.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace uzushio::bindings {
 
+namespace {
+
+/// (x begin, x end, y begin, y end).
+using Corners = std::tuple<int, int, int, int>;
+/// What each update computes.
+using Updates = std::vector<std::vector<Corners>>;
+/// What a phase receives (levels' parity, where), computes meanwhile, and computes then.
+using PhaseOfPlan = std::tuple<std::vector<std::pair<int, Corners>>, Updates, Updates>;
+
+Corners corners(const stencil::Rect& rect) {
+    return {rect.x.begin, rect.x.end, rect.y.begin, rect.y.end};
+}
+
+Updates updates(const stencil::Region& region) {
+    Updates all;
+    for (const auto& area : region.updates) {
+        auto& update = all.emplace_back();
+        for (const auto& rect : area)
+            update.push_back(corners(rect));
+    }
+    return all;
+}
+
+std::vector<PhaseOfPlan> plan(std::uintptr_t comm, int width, int height, const std::string& name,
+                              int steps, bool odd, bool overlap) {
+    const stencil::Tiling tiling(communicator(comm), width, height, 1, 1, true, true);
+    const stencil::Scheme& scheme = stencil::find_scheme(name);
+    if (steps < 1 || steps > scheme.most_steps(tiling, 0))
+        throw std::invalid_argument("plan: the tile is too thin for so many steps");
+    std::vector<PhaseOfPlan> phases;
+    for (const auto& phase :
+         scheme.plan(tiling, {.steps = steps, .block_steps = steps, .overlap = overlap, .odd = odd})
+             .phases) {
+        auto& [received, meanwhile, after] = phases.emplace_back();
+        for (const auto& stage : phase.exchange)
+            for (const auto& message : stage.receives)
+                for (const auto& patch : message.patches)
+                    received.emplace_back(patch.buffer, corners(patch.rect));
+        meanwhile = updates(phase.meanwhile);
+        after = updates(phase.after);
+    }
+    return phases;
+}
+
+} // namespace
+
 void bind_stencil(nb::module_& module) {
+    module.def("plan", &plan, "comm"_a, "width"_a, "height"_a, "scheme"_a, "steps"_a,
+               "odd"_a = false, "overlap"_a = false,
+               "A block of a tile with neighbours on all sides, as data, for pictures of it: for "
+               "each phase what is received, what is computed meanwhile, and what is computed "
+               "then. `comm` has one rank.");
     using Values = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
     module.def(
         "dot",

@@ -34,8 +34,11 @@ const Scheme& find_scheme(std::string_view name) {
         if (scheme.name == name)
             return scheme;
     std::string names;
-    for (const Scheme& scheme : table)
-        names += (names.empty() ? "" : ", ") + std::string(scheme.name);
+    for (const Scheme& scheme : table) {
+        if (!names.empty())
+            names += ", ";
+        names += scheme.name;
+    }
     throw std::invalid_argument("'" + std::string(name) +
                                 "' is no scheme of time blocking; there are " + names);
 }

@@ -1,0 +1,178 @@
+"""Time-blocked sweeps of the phase field beside plain ones, in-cache ones and memory.
+
+Forward sweeps without observations or trajectory. In one job all ways take turns; each time is the
+least of the repetitions.
+
+- plain: level after level over whole rows, an exchange a step.
+- pa1, pa2, diamond: 16 steps a block, which stay in the cache, too.
+- in cache: every rank sweeps a grid of 20 x 1600 points of its own, whose two buffers (0.5 MB) fit
+  into a core's L2, level after level.
+- triad: STREAM's, all ranks at a time.
+
+    python bench/stencil.py [--side 1600] [--ranks 1 2] [--steps 128] [--repeats 7] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+BLOCK = 16
+SCHEMES = ("pa1", "pa2", "diamond")
+GAIN_GOAL = 2.5  # times the plain sweep
+CACHE_GOAL = 0.9  # of the in-cache rate
+IN_CACHE = (20, 1600)
+
+Record = dict[str, Any]
+
+
+def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any] | None:
+    """Measure on the ranks of this job; rank 0 gets points or bytes a second by name."""
+    from mpi4py import MPI
+
+    from uzushio import _core
+    from uzushio.phasefield import Blocking, Model, Parameters
+
+    world = MPI.COMM_WORLD
+    known = Parameters(dt=0.1, spacing=1.0, tau=1.0, epsilon=1.0, boundary="zero_flux")
+
+    def forward(comm: MPI.Comm, shape: tuple[int, int], count: int, **blocking: Any) -> Any:
+        model = Model(comm, shape, known, Blocking(threads=threads, **blocking))
+        phi = np.full(model.own_shape, 0.3)
+        counted: list[int] = []
+
+        def sweep() -> None:
+            before = model.counters()
+            model.forward(phi, 0.7, 0, count)
+            counted[:] = [a - b for a, b in zip(model.counters(), before, strict=True)]
+
+        return sweep, shape[0] * shape[1] * count * (world.size // comm.size), counted
+
+    ways = {"plain": forward(world, (side, side), steps)}
+    for scheme in SCHEMES:
+        ways[scheme] = forward(world, (side, side), steps, scheme=scheme, fblt=BLOCK, bblt=BLOCK)
+    rows, columns = IN_CACHE
+    again = max(1, side * side // (world.size * rows * columns))
+    if threads == 1:
+        ways["in cache"] = forward(MPI.COMM_SELF, IN_CACHE, steps * again)
+    seconds = dict.fromkeys(ways, float("inf"))
+    triad = 0.0
+    for _ in range(repeats):
+        for name, (sweep, _, _) in ways.items():
+            world.Barrier()
+            start = perf_counter()
+            sweep()
+            world.Barrier()
+            seconds[name] = min(seconds[name], perf_counter() - start)
+        triad = max(triad, _core.channel.triad_rate(world.handle, 2**22, 2))
+    messages = {name: world.allreduce(way[2][0]) for name, way in ways.items()}
+    redundant = {name: world.allreduce(way[2][3]) for name, way in ways.items()}
+    if world.rank != 0:
+        return None
+    return {
+        "rates": {name: way[1] / seconds[name] for name, way in ways.items()},
+        "messages": messages,
+        "redundant": redundant,
+        "triad": triad,
+    }
+
+
+def run(ranks: int, threads: int, side: int, steps: int, repeats: int) -> dict[str, Any]:
+    """Measure in an MPI job of its own."""
+    from uzushio.launch import find_mpiexec, prepare_environment
+
+    prepare_environment()
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    command = [str(find_mpiexec()), "-n", str(ranks), "--oversubscribe", "--bind-to", "none"]
+    command += [sys.executable, __file__, "--worker", str(threads), "--side", str(side)]
+    command += ["--steps", str(steps), "--repeats", str(repeats)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def place(ranks: int, threads: int) -> str:
+    """Name a job's ranks and threads."""
+    text = f"{ranks} rank{'s' if ranks > 1 else ''}"
+    return text if threads == 1 else f"{text} of {threads} threads"
+
+
+def records(side: int, where: str, result: dict[str, Any]) -> list[Record]:
+    """State the figures of one job, with their goals."""
+
+    def record(metric: str, value: float, unit: str, goal: float | None, of: str | None) -> Record:
+        met = None if goal is None else bool(value >= goal)
+        return dict(metric=f"{metric}, {where}", value=value, unit=unit, goal=goal, met=met, of=of)
+
+    rates = result["rates"]
+    rows = [record(name, rate / 1e9, "GPoints/s", None, None) for name, rate in rates.items()]
+    rows.append(record("triad", result["triad"] / 1e9, "GB/s", None, None))
+    best = max(rates[name] for name in SCHEMES)
+    rows.append(record(f"best blocked, {side}²", best / rates["plain"], "", GAIN_GOAL, "plain"))
+    if "in cache" in rates:
+        share = best / rates["in cache"]
+        rows.append(record(f"best blocked, {side}²", share, "", CACHE_GOAL, "in cache"))
+    # A point is read and written; the line that is written is read before.
+    rows.append(record("plain", 24 * rates["plain"] / result["triad"], "", None, "triad"))
+    return rows
+
+
+def main() -> None:
+    """Measure, print a table, and write the records."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--side", type=int, default=1600)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--steps", type=int, default=128)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        result = measure(options.side, options.steps, options.repeats, options.worker)
+        if result is not None:
+            print(json.dumps(result))
+        return
+
+    jobs = [(ranks, 1) for ranks in options.ranks] + [(1, max(options.ranks))]
+    results = {
+        place(ranks, threads): run(ranks, threads, options.side, options.steps, options.repeats)
+        for ranks, threads in dict.fromkeys(jobs)
+    }
+    shown = Table(f"{options.side}², {options.steps} steps, GPoints/s", *results)
+    for name in ("plain", *SCHEMES, "in cache"):
+        cells = [
+            f"{r['rates'][name] / 1e9:.2f}" if name in r["rates"] else "" for r in results.values()
+        ]
+        shown.add_row(name, *cells)
+    shown.add_row("triad, GB/s", *(f"{r['triad'] / 1e9:.0f}" for r in results.values()))
+    for name in ("plain", *SCHEMES):
+        shown.add_row(
+            f"messages; redundant points in 1000, {name}",
+            *(
+                f"{r['messages'][name]}; "
+                f"{1000 * r['redundant'][name] / (options.side**2 * options.steps):.1f}"
+                for r in results.values()
+            ),
+        )
+    Console().print(shown)
+    if options.json:
+        rows = [
+            row for where, result in results.items() for row in records(options.side, where, result)
+        ]
+        options.json.write_text(json.dumps(rows, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
