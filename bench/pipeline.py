@@ -115,8 +115,7 @@ def run(grid: dict[str, int], steps: int, ranks: int) -> Result:
     with tempfile.TemporaryDirectory(prefix="uzushio-bench-") as folder:
         words = [json.dumps({"grid": grid, "steps": steps}), folder]
         command = [
-            str(find_mpiexec()), "--oversubscribe", "--bind-to", "none", "-n", str(ranks),
-            sys.executable, __file__, "--worker", *words,
+            str(find_mpiexec()), "-n", str(ranks), sys.executable, __file__, "--worker", *words,
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT)
         if done.returncode != 0:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import time as clock
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -17,6 +19,7 @@ from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import averaged
 from uzushio.render.casting import Bounds
+from uzushio.render.cores import Cores
 from uzushio.render.limits import NOTHING, LimitTracker, Range
 from uzushio.render.picture import Picture
 from uzushio.render.ticks import number as in_words
@@ -59,7 +62,8 @@ class Renderer:
         pixels: What ranks send each other: bytes, or floats with four times the memory.
         algorithm: Of compositing; see `uzushio.compositing`.
         root: The rank that gets the pictures.
-        threads: Of the ray caster; this rank's share of the node's processors if 0.
+        threads: Of the ray caster; if 0 this rank's share of the node's processors, and those of
+            ranks that have less to draw.
         frames: Images that may be under way: with two or more, `submit` draws the next picture
             while the one before is composited.
         samples: Along each side of a pixel, averaged after compositing: smooth edges for samples²
@@ -99,6 +103,8 @@ class Renderer:
         self._samples = samples
         self._frames = frames
         self._threads = threads
+        self._cores = Cores(comm)
+        self._work = 1.0  # of this rank for the picture before, seconds of one thread
         self._tracker = LimitTracker()
         self._annotator = Annotator(width, height)
         self._flight: deque[_Frame] = deque()  # one entry for each image in the compositor
@@ -246,8 +252,12 @@ class Renderer:
         counts = np.zeros(1 + layers, np.int64)
         least = np.full((layers, 2), np.inf)
         touched = None
-        with frame.seconds.stage("cast"), together(self._comm):
-            numbers = next((part for rank, part in parts if rank == self._comm.rank), None)
+        numbers = next((part for rank, part in parts if rank == self._comm.rank), None)
+        with (
+            frame.seconds.stage("cast"),
+            together(self._comm),
+            self._lent(numbers) as threads,
+        ):
             if numbers is not None:
                 result = cast(
                     scene,
@@ -257,7 +267,7 @@ class Renderer:
                     [blocks[n] for n in numbers],
                     format=self._pixels,
                     out=self._compositor.canvas(),
-                    threads=self._threads,
+                    threads=threads,
                 )
                 counts[:] = [result.nan_count, *result.hits]
                 touched = result.bounds or (0, 0, 0, 0)
@@ -280,6 +290,22 @@ class Renderer:
             frame.hits[n] = frame.hits.get(n, 0) + int(hits)
             before = frame.ranges.get(n, NOTHING)
             frame.ranges[n] = min(before[0], float(lo)), max(before[1], float(-hi))
+
+    @contextmanager
+    def _lent(self, numbers: Sequence[int] | None) -> Iterator[int]:
+        """A block that draws blocks of these numbers with so many threads.
+
+        It is taken that a rank has as much to do as it had for the picture before.
+        """
+        if self._threads:
+            yield self._threads
+            return
+        cores = self._cores
+        threads = cores.share(self._work if numbers else 0.0)
+        with cores.asleep() if cores.lent else nullcontext(), cores.anywhere(threads):
+            began = clock.perf_counter()
+            yield threads
+            self._work = threads * (clock.perf_counter() - began)
 
     def _collect(self) -> None:
         """Take the oldest image out of the compositor and lay it behind what there is already."""
