@@ -28,7 +28,7 @@ Pixels Marcher::draw(int column, int row) {
         painter_.line(rays, *plan_.scene.bounding_box, opacity, distance);
     };
     for (const Part& part : plan_.parts) {
-        if (!part.screen.meets(column, row, Packet::side))
+        if (!part.outline.meets(column, row))
             continue;
         if (lines.any) {
             line(packet.hits & part.sampler.owns(packet, floats(0)), lines.front, floats(0));

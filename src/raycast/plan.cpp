@@ -10,49 +10,6 @@ namespace {
 /// Cells that the scout passes over together, or not, along the way: half a brick.
 constexpr double stretch_cells = 2;
 
-/// Where a box may be seen.
-Screen project(const Camera& camera, int width, int height, const Vector3& low, const Vector3& high,
-               double margin) {
-    const Screen everywhere{0, width, 0, height};
-    const double near = 1e-6 * norm(high - low);
-    double left = width, right = 0, top = height, bottom = 0;
-    int behind = 0;
-    for (int corner = 0; corner < 8; ++corner) {
-        Vector3 point;
-        for (std::size_t a = 0; a < 3; ++a)
-            point[a] = (corner >> a) & 1 ? high[a] : low[a];
-        if (dot(point - camera.position, camera.forward) <= near) {
-            ++behind;
-            continue;
-        }
-        const Vector3 at = camera.project(point, width, height);
-        left = std::min(left, at[0]);
-        right = std::max(right, at[0]);
-        top = std::min(top, at[1]);
-        bottom = std::max(bottom, at[1]);
-    }
-    if (behind == 8)
-        return {};
-    if (behind > 0 && camera.perspective)
-        return everywhere;
-    if (behind > 0) // a parallel projection is the same behind the camera
-        for (int corner = 0; corner < 8; ++corner) {
-            Vector3 point;
-            for (std::size_t a = 0; a < 3; ++a)
-                point[a] = (corner >> a) & 1 ? high[a] : low[a];
-            const Vector3 at = camera.project(point, width, height);
-            left = std::min(left, at[0]);
-            right = std::max(right, at[0]);
-            top = std::min(top, at[1]);
-            bottom = std::max(bottom, at[1]);
-        }
-    const auto pixel = [](double at, int limit) {
-        return static_cast<int>(std::clamp(at, 0.0, static_cast<double>(limit)));
-    };
-    return {pixel(std::floor(left - margin), width), pixel(std::ceil(right + margin), width),
-            pixel(std::floor(top - margin), height), pixel(std::ceil(bottom + margin), height)};
-}
-
 /// Whether a plane may come as near to a box as this.
 bool meets(const Slice& slice, const Vector3& low, const Vector3& high, double distance) {
     double least = infinity, greatest = -infinity;
@@ -68,6 +25,20 @@ bool meets(const Slice& slice, const Vector3& low, const Vector3& high, double d
     return least <= reach && greatest >= -reach;
 }
 
+/// Where a slice through a box may be seen.
+void add_slice(Outline& outline, const Slice& slice, Vector3 low, Vector3 high, double step,
+               double margin) {
+    // It is drawn by the block that has the middle of the segment which it is in.
+    if (!meets(slice, low, high, step))
+        return;
+    for (std::size_t a = 0; a < 3; ++a) // of a plane across an axis, what is near to it
+        if (std::abs(slice.normal[a]) == norm(slice.normal)) {
+            low[a] = std::max(low[a], slice.origin[a] - step);
+            high[a] = std::min(high[a], slice.origin[a] + step);
+        }
+    outline.add(low, high, margin);
+}
+
 std::size_t channel_of(std::vector<Channel>& channels, std::size_t field, double shift) {
     for (std::size_t i = 0; i < channels.size(); ++i)
         if (channels[i].field == field)
@@ -77,15 +48,6 @@ std::size_t channel_of(std::vector<Channel>& channels, std::size_t field, double
 }
 
 } // namespace
-
-Screen Screen::with(const Screen& other) const {
-    if (empty())
-        return other;
-    if (other.empty())
-        return *this;
-    return {std::min(left, other.left), std::max(right, other.right), std::min(top, other.top),
-            std::max(bottom, other.bottom)};
-}
 
 Plan::Plan(const Scene& s, const Camera& c, int w, int h, std::span<const Source> blocks,
            int threads)
@@ -116,7 +78,7 @@ Plan::Plan(const Scene& s, const Camera& c, int w, int h, std::span<const Source
         cells = std::max(cells, scene.step * axis.cells() / (axis.high() - axis.low()));
     stretch = static_cast<std::int32_t>(std::clamp(stretch_cells / cells, 1.0, 64.0));
 
-    const double margin = 1 + (scene.bounding_box ? scene.line_width : 0);
+    const double margin = 1 + (scene.bounding_box ? scene.line_width : 0); // pixels
     for (const auto& source : blocks) {
         const Block& block = *source.block;
         if (block.empty())
@@ -127,20 +89,19 @@ Plan::Plan(const Scene& s, const Camera& c, int w, int h, std::span<const Source
             low[a] = points[block.first_cell()[a]];
             high[a] = points[block.first_cell()[a] + block.cells()[a]];
         }
-        const Screen seen = project(camera, width, height, low, high, margin);
-        if (seen.empty())
-            continue;
-        Part part{&block, Sampler(scene, block), {}, {}, seen};
+        Part part{&block, Sampler(scene, block), {}, {}, Outline(camera, width, height)};
         for (const std::size_t number : source.fields)
             part.fields.push_back(&block.field(number));
         if (marching())
             part.activity = find_activity(
                 scene, block, [&](std::size_t field) { return source.fields[field]; }, threads);
-        // A slice is drawn by the block that has the middle of the segment which it is in.
-        const bool sliced = std::any_of(slices.begin(), slices.end(), [&](const Surface& surface) {
-            return meets(*surface.slice, low, high, scene.step);
-        });
-        if (marching() && !part.activity.any && !sliced && !scene.bounding_box)
+        if (part.activity.any || scene.bounding_box)
+            part.outline.add(low, high, margin);
+        else
+            for (const Surface& surface : slices)
+                add_slice(part.outline, *surface.slice, low, high, scene.step, margin);
+        const Screen seen = part.outline.screen();
+        if (seen.empty())
             continue;
         screen = screen.with(seen);
         parts.push_back(std::move(part));

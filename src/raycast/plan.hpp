@@ -9,6 +9,7 @@
 #include "raycast/block.hpp"
 #include "raycast/camera.hpp"
 #include "raycast/edges.hpp"
+#include "raycast/outline.hpp"
 #include "raycast/sampler.hpp"
 #include "raycast/scene.hpp"
 
@@ -37,24 +38,13 @@ struct Cloud {
     std::size_t channel = 0;
 };
 
-/// Columns and rows, ends exclusive.
-struct Screen {
-    int left = 0, right = 0, top = 0, bottom = 0;
-
-    [[nodiscard]] bool empty() const { return left >= right || top >= bottom; }
-    [[nodiscard]] bool meets(int column, int row, int side) const {
-        return column < right && column + side > left && row < bottom && row + side > top;
-    }
-    [[nodiscard]] Screen with(const Screen& other) const;
-};
-
 /// A block as it is seen in one picture.
 struct Part {
     const Block* block;
     Sampler sampler;
     std::vector<const FieldView*> fields; ///< by number in the scene
     Activity activity;
-    Screen screen;
+    Outline outline;
 };
 
 /// A block, and for each field of the scene its number in the block.
