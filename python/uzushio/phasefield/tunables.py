@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 BLOCKS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 _STEPS = 48
 #: Bytes of all trajectories of a workload, above which it takes fewer steps.
-_MOST = 1 << 30
+_MOST = 1 << 29
 
 #: Where blocks have more than one step.
 _BLOCKED: Mapping[str, tuple[Value, ...]] = {"blocking.scheme": ("pa1", "pa2", "diamond")}
