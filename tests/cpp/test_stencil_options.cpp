@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "stencil/compensated_sum.hpp"
+#include "stencil/dot.hpp"
 #include "stencil/sweep.hpp"
 
 namespace uzushio::stencil {
@@ -157,6 +158,23 @@ TEST(CompensatedSum, IsTheSameHoweverItsTermsAreCutAndOrdered) {
             mine.add(begin, std::min(begin + length, 10007), of);
         EXPECT_EQ(sum_over_ranks(mine, MPI_COMM_WORLD), all.value()) << length;
     }
+}
+
+TEST(DotProduct, IsTheSumOfItsProductsWithTheirErrors) {
+    std::mt19937 random(4);
+    std::lognormal_distribution<double> sizes(0.0, 6.0);
+    std::vector<double> a(1003), b(1003);
+    CompensatedSum sum;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        a[i] = sizes(random) * (random() % 2 == 0 ? 1.0 : -1.0);
+        b[i] = sizes(random);
+        const double product = a[i] * b[i];
+        sum.add(product);
+        sum.add(std::fma(a[i], b[i], -product));
+    }
+    const Double2 dotted = dot(a.data(), b.data(), a.size());
+    EXPECT_EQ(dotted.high, sum.folded().high);
+    EXPECT_NEAR(dotted.low, sum.folded().low, 1e-12 * std::abs(sum.folded().low));
 }
 
 TEST(CompensatedSum, OfANumberThatIsNoneIsNone) {
