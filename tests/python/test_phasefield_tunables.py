@@ -59,6 +59,11 @@ def test_all_points_obey_what_the_sweeps_demand() -> None:
             assert point["blocking.fblt"] == point["blocking.bblt"]
 
 
+def test_a_thousand_ranks_are_not_too_many_points() -> None:
+    points = Space(subject(6400, 6400, 1024), machine()).all
+    assert {one.key[1] for one in points} == {2**n for n in range(11)}
+
+
 def test_the_model_of_cost_knows_what_each_remedy_is_for() -> None:
     two, here = subject(1600, 1600, 2), machine()
     default = two.default()
@@ -72,7 +77,7 @@ def test_the_model_of_cost_knows_what_each_remedy_is_for() -> None:
     assert predicted(slow, **plain) > 2 * predicted(slow)  # an eighth of the messages
     assert predicted(oblt=2, y_tile=1) > 1.5 * predicted()  # twice the points for each rank
     assert predicted(threads=2) < predicted()
-    assert predicted(cache_columns=256) > predicted(cache_columns=1024)  # short rows
+    assert predicted(cache_rows=4, cache_columns=2048) < predicted(cache_rows=4)  # longer rows
     small = subject(64, 64, 4)
     square = small.default() | {"blocking.x_tile": 2, "blocking.y_tile": 2}
     deep = square | {"blocking.fblt": 24, "blocking.bblt": 24}

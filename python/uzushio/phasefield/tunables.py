@@ -98,8 +98,8 @@ class PhaseFieldSubject(Subject):
             _steps("blocking.bblt", usual.bblt, "of a backward block", window),
             Parameter("blocking.threads", _counts(max(1, cores // ranks)), 1, "of a rank"),
             _cache("blocking.cache_rows", (0, 4, 8, 32, 64), "of a part in the cache"),
-            _cache("blocking.cache_columns", (0, 256, 1024, 2048), "of it"),
-            _cache("blocking.cache_steps", (0, 4, 8, 24), "made of it at once"),
+            _cache("blocking.cache_columns", (0, 1024, 2048), "of it"),
+            _cache("blocking.cache_steps", (0, 8, 24), "made of it at once"),
         )
         tiles = ("blocking.x_tile", "blocking.y_tile")
         self.rules = (
