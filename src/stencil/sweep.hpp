@@ -31,7 +31,7 @@ struct SweepOptions {
 class Sweep {
   public:
     /// Throws `std::invalid_argument`, on all ranks, with what is allowed. Keeps a reference to
-    /// `tiling`. Allocates all it needs.
+    /// `tiling`. Plans of blocks shorter than usual are made when they are first needed.
     Sweep(const Tiling& tiling, SweepOptions options);
 
     /// Step this rank's tile, rows of `stride` doubles, in place from step `first` to step `last`
