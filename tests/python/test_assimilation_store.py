@@ -1,0 +1,150 @@
+"""Observations in Zarr stores: what was written is read, and what does not fit is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+from mpi4py import MPI
+
+from uzushio.assimilation import store
+from uzushio.assimilation.model import Model
+from uzushio.assimilation.observations import Observations
+from uzushio.assimilation.twin import observe
+from uzushio.errors import CaseError
+from uzushio.phasefield.assimilated import PhaseFieldModel
+from uzushio.phasefield.case import PhaseFieldCase
+
+STEPS = 10
+SHAPE = (9, 7)
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return PhaseFieldModel(case(), MPI.COMM_SELF)
+
+
+def case() -> PhaseFieldCase:
+    return PhaseFieldCase.model_validate(
+        {
+            "model": "phasefield",
+            "grid": {"nx": SHAPE[1], "ny": SHAPE[0]},
+            "time": {"steps": STEPS, "dt": 0.1},
+            "truth": {"m": 1.0},
+            "first_guess": {"m": 0.6},
+            "observations": {"first": 0, "every": 5, "sigma": 0.2},
+        }
+    )
+
+
+def made(path: Path, **arrays: Any) -> Path:
+    """A store of somebody else: `time` and `values` unless others are given; None leaves out."""
+    given = {"time": np.array([0.0, 0.5, 1.0]), "values": np.full((3, *SHAPE), 0.25)} | arrays
+    group = zarr.open_group(path, mode="w")
+    for name, values in given.items():
+        if values is None:
+            continue
+        if name == "sigma" and np.ndim(values) == 0:
+            group.attrs["sigma"] = values
+        else:
+            group.create_array(name, data=np.asarray(values))
+    return path
+
+
+def read(path: Path, model: Model) -> Observations:
+    return store.read(path, model, STEPS, MPI.COMM_SELF)
+
+
+def test_what_a_twin_writes_is_what_it_saw(model: Model, tmp_path: Path) -> None:
+    truth = model.truth()
+    assert truth is not None
+    seen = observe(model, truth, case())
+    assert not store.is_whole(tmp_path / "seen.zarr", seen, MPI.COMM_SELF)
+    store.write(tmp_path / "seen.zarr", model, seen)
+    assert store.is_whole(tmp_path / "seen.zarr", seen, MPI.COMM_SELF)
+    found = read(tmp_path / "seen.zarr", model)
+    assert list(found.steps) == [0, 5, 10]
+    assert found.values.tobytes() == seen.values.tobytes()
+    assert found.weight == pytest.approx(seen.weight, rel=1e-15) == 25.0
+
+
+def test_what_was_not_seen_has_no_weight_however_it_is_said(model: Model, tmp_path: Path) -> None:
+    """A mask of a plane, one of each time, and NaN mean the same."""
+    hidden = np.zeros(SHAPE, bool)
+    hidden[2:5, 1:3] = True
+    values = np.random.default_rng(0).normal(size=(3, *SHAPE))
+    gaps = np.where(hidden, np.nan, values)
+    state = model.first_guess().state
+    found = []
+    for number, arrays in enumerate(
+        (
+            {"values": gaps},
+            {"values": values, "mask": ~hidden},
+            {"values": values, "mask": np.broadcast_to(~hidden, (3, *SHAPE)).astype(np.uint8)},
+        )
+    ):
+        seen = read(made(tmp_path / f"{number}.zarr", sigma=0.5, **arrays), model)
+        assert np.shape(seen.weight) == SHAPE
+        assert np.array_equal(np.asarray(seen.weight) == 0.0, hidden)
+        forcing = np.zeros(SHAPE)
+        model.forcing(state, 5, seen, forcing)
+        found.append((model.misfit(state, 5, seen), forcing.tobytes()))
+    assert found[0] == found[1] == found[2]
+    expected = 0.5 * 4.0 * np.sum((state - values[1])[~hidden] ** 2)
+    assert sum(found[0][0]) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    "sigma",
+    [
+        np.full(SHAPE, 0.5),
+        np.array([0.5, 0.5, 0.5]),
+        np.full((3, *SHAPE), 0.5),
+    ],
+)
+def test_sigma_may_be_a_plane_a_number_a_time_or_all(
+    model: Model, tmp_path: Path, sigma: np.ndarray
+) -> None:
+    one = read(made(tmp_path / "one.zarr", sigma=0.5), model)
+    many = read(made(tmp_path / "many.zarr", sigma=sigma), model)
+    state = model.first_guess().state
+    assert model.misfit(state, 10, one) == pytest.approx(model.misfit(state, 10, many), rel=1e-14)
+
+
+def changed(**arrays: Any) -> Callable[[Path], Path]:
+    return lambda path: made(path, **{"sigma": 0.5, **arrays})
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda path: path, "there is no"),
+        (changed(time=None), "there is no array time (arrays there: values)"),
+        (changed(values=None), "there is no array values"),
+        (changed(sigma=None), "there is no sigma"),
+        (changed(time=[0.0, 0.5, 1.1]), "1 of 3 times lie outside the run, the first at 1.1"),
+        (changed(time=[-0.1, 0.5, 1.0]), "the first at -0.1; it goes from 0 to 1 (10 steps"),
+        (changed(time=[0.0, 0.55, 1.0]), "time 0.55 lies between two steps of 0.1"),
+        (changed(time=[0.0, 1.0, 0.5]), "time must increase"),
+        (changed(time=[0.0, 0.5, 0.50000001]), "two times are at one step"),
+        (changed(time=np.array([])), "time is empty"),
+        (changed(values=np.ones((3, 7, 9))), "values has shape (3, 7, 9), must have (3, 9, 7)"),
+        (changed(values=np.ones((2, *SHAPE))), "values has shape (2, 9, 7)"),
+        (changed(values=np.full((3, *SHAPE), np.inf)), "infinite"),
+        (changed(mask=np.ones((7, 9), bool)), "mask has shape (7, 9), must have (3, 9, 7) or"),
+        (changed(sigma=0.0), "sigma is 0 where a value was seen; it must be above 0"),
+        (changed(sigma=np.full(SHAPE, np.nan)), "sigma is nan where a value was seen"),
+        (changed(sigma=np.ones(5)), "sigma has shape (5,)"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_said_in_one_sentence(
+    model: Model, tmp_path: Path, make: Callable[[Path], Path], sentence: str
+) -> None:
+    with pytest.raises(CaseError) as told:
+        read(make(tmp_path / "seen.zarr"), model)
+    assert sentence in str(told.value)
+    assert "\n" not in str(told.value) and str(told.value).startswith("observations.store: ")
