@@ -42,7 +42,7 @@ class Encoder(NamedTuple):
 
 #: In the order in which they are tried. No look-ahead: a picture given is a picture written.
 ENCODERS = (
-    Encoder("libx264", {"preset": "veryfast", "tune": "zerolatency", "crf": "18"}, ""),
+    Encoder("libx264", {"preset": "superfast", "tune": "zerolatency", "crf": "18"}, ""),
     Encoder("libopenh264", {"b": "12M", "allow_skip_frames": "0"}, ""),
     Encoder(
         "libvpx-vp9",
