@@ -76,7 +76,7 @@ class Optimiser(Section):
         "lbfgs", description="lbfgs: limited-memory BFGS with bounds; gradient: steepest descent"
     )
     memory: Count = Field(8, description="pairs of steps and gradient differences that lbfgs keeps")
-    iterations: Index = Field(200, description="at most so many")
+    iterations: Index = Field(300, description="at most so many")
     candidates: Count | None = Field(
         None, description="steps tried at once in a line search; null: one for each group of ranks"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from uzushio import registry
 from uzushio.assimilation import store, twin
@@ -20,6 +20,15 @@ from uzushio.assimilation.space import Space
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+
+class Parts(NamedTuple):
+    """What searches: all of them change while it goes on."""
+
+    search: Minimiser
+    cost: Cost
+    evaluator: Evaluator
+    space: Space
 
 
 class Problem:
@@ -93,9 +102,7 @@ class Problem:
         """What is kept of a run of so many steps."""
         return plan(window, self.states, appends=self.model.appends)
 
-    def minimiser(
-        self, units: list[float], window: int
-    ) -> tuple[Minimiser, Cost, Evaluator, Space]:
+    def minimiser(self, units: list[float], window: int) -> Parts:
         """J of a window in these units, and the search for its minimum, which has not begun."""
         assert self.observations is not None
         case, model = self._case, self.model
@@ -114,4 +121,4 @@ class Problem:
             tolerance=wanted.tolerance,
         )
         start = space.vector(self.guess.state, self.guess.parameters)
-        return Minimiser(space, evaluator, start, settings), cost, evaluator, space
+        return Parts(Minimiser(space, evaluator, start, settings), cost, evaluator, space)

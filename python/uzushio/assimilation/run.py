@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 import signal
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uzushio import __version__, checkpoint, run_folder
+from uzushio import checkpoint, run_folder
 from uzushio.assimilation import results, saved
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.deviations import Deviation, deviations
 from uzushio.assimilation.history import History
 from uzushio.assimilation.model import Guess
 from uzushio.assimilation.problem import Problem
+from uzushio.assimilation.summary import ending, summarise
 from uzushio.case import differences
 from uzushio.collective import collective
 from uzushio.errors import CaseError, CheckpointError, OutputError
@@ -31,8 +31,6 @@ from uzushio.solver import Reading
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Standard deviations that an estimate may be from the minimum of J without a word.
-_FAR = 0.5
 #: What of a case says how J is made small, where and how fast, and not what J is.
 _NOT_THE_PROBLEM = {
     "title",
@@ -115,8 +113,8 @@ class _Run:
             attributes = found.manifest.attributes
             window = self._windows[attributes["search"]["stage"]]
             units = [float(unit) for unit in attributes["units"]]
-        parts = self._problem.minimiser(units, window)
-        self._search, self._cost, self._evaluator, self._space = parts
+        self._parts = self._problem.minimiser(units, window)
+        self._search, self._cost, self._evaluator, self._space = self._parts
         self._search.rough = len(self._windows) > 1
         if found is not None:
             self._restore(found)
@@ -351,14 +349,28 @@ class _Run:
         written = results.write(
             self._folder, self._case, problem, estimate, self._history, found, self._comm
         )
-        summary = self._summary(estimate, found)
+        summary = summarise(
+            self._case,
+            problem,
+            self._parts,
+            self._history,
+            found,
+            ended=self._ended(),
+            backward=self._runs_backward(),
+        )
+        summary |= {
+            "ranks": self._comm.size,
+            "restarted_from": str(self._restored) if self._restored else None,
+            "seconds": time.monotonic() - self._began,
+            "seconds_in_checkpoints": self._saving,
+        }
         with collective(self._comm):
             if self._comm.rank == 0:
                 files = [*filter(None, [self._latest]), *written]
                 files.append(self._folder / run_folder.SUMMARY)
                 summary["files"] = [str(file) for file in files]
                 run_folder.write_summary(self._folder, summary)
-                self._say(_ending(summary))
+                self._say(ending(summary))
                 self._say("\n".join(["Wrote:", *(f"  {file}" for file in files)]))
 
     def _ended(self) -> str:
@@ -370,53 +382,6 @@ class _Run:
         if window < self._windows[-1]:
             ended += f", of {self._windows[-1]} steps only {window} have been looked at"
         return ended
-
-    def _summary(self, estimate: Guess, found: list[Deviation]) -> dict[str, Any]:
-        problem, search, case = self._problem, self._search, self._case
-        counts, plan = self._cost.counts, self._cost.sweeps.plan
-        parameters = {}
-        for index, quantity in enumerate(problem.model.parameters):
-            truth = problem.truth
-            parameters[quantity.name] = {
-                "estimate": float(estimate.parameters[index]),
-                "first_guess": float(problem.guess.parameters[index]),
-                "truth": None if truth is None else float(truth.parameters[index]),
-                **asdict(found[index]),
-            }
-        return {
-            "title": case.title,
-            "solver": case.model,
-            "kind": "assimilation",
-            "version": __version__,
-            "case": case.digest(),
-            "ranks": self._comm.size,
-            "groups": problem.groups.count,
-            "step": search.iteration,
-            "iterations": search.iteration,
-            "ended": self._ended(),
-            "restarted_from": str(self._restored) if self._restored else None,
-            "seconds": time.monotonic() - self._began,
-            "seconds_in_checkpoints": self._saving,
-            "results": {
-                "J": search.value,
-                "largest_gradient": search.projected(),
-                "parameters": parameters,
-                "forward_runs": self._evaluator.forward_runs,
-                "backward_runs": self._runs_backward(),
-                "bytes_shared_between_groups": self._evaluator.shared_bytes,
-                "units": self._space.scales.tolist(),
-            },
-            "windows": self._windows,
-            "trajectory": {
-                "states_that_fit": problem.states,
-                "snapshots": plan.snapshots,
-                "window": plan.window,
-                "forward_steps_a_gradient": plan.forward_steps,
-                "steps": plan.steps,
-            },
-            "counts": asdict(counts),
-            "counters": dict(problem.model.counters()),
-        }
 
     def _say(self, text: str) -> None:
         if self._speaks and text:
@@ -441,19 +406,3 @@ def _check_store(case: AssimilationCase, folder: Path, options: Options) -> None
 def _posed(case: AssimilationCase) -> dict[str, Any]:
     """What of a case makes J, and what the search may be."""
     return case.model_dump(mode="json", exclude=_NOT_THE_PROBLEM)
-
-
-def _ending(summary: Mapping[str, Any]) -> str:
-    """How it ended and what was found, for people."""
-    lines = [f"Ended: {summary['ended']}."]
-    for name, one in summary["results"]["parameters"].items():
-        spread = f" ± {one['sd']:.2g}" if one["sd"] is not None else f" (sd: {one['note']})"
-        truth = f", truth {one['truth']:.6g}" if one["truth"] is not None else ""
-        lines.append(f"{name} = {one['estimate']:.6g}{spread}{truth}")
-        if one["sd"] is not None and abs(one["to_minimum"]) > _FAR * one["sd"]:
-            there = one["estimate"] + one["to_minimum"]
-            lines.append(
-                f"The minimum of J is expected at {name} = {there:.6g}: the search has not reached "
-                "it; go on with --restart and more iterations."
-            )
-    return "\n".join(lines)

@@ -1,0 +1,97 @@
+"""What `summary.json` says of an assimilation, and what is said at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from uzushio import __version__
+from uzushio.assimilation.case import AssimilationCase
+from uzushio.assimilation.deviations import Deviation
+from uzushio.assimilation.history import History
+from uzushio.assimilation.problem import Parts, Problem
+
+#: Standard deviations that an estimate may be from the minimum of J without a word.
+_FAR = 0.5
+
+
+def summarise(
+    case: AssimilationCase,
+    problem: Problem,
+    parts: Parts,
+    history: History,
+    found: Sequence[Deviation],
+    *,
+    ended: str,
+    backward: int,
+) -> dict[str, Any]:
+    """Plain values for `summary.json` (collective).
+
+    Args:
+        case: that was done.
+        problem: of it.
+        parts: of the search, as they are at the end.
+        history: of the search.
+        found: standard deviations of the parameters.
+        ended: why the search ended.
+        backward: runs of the adjoint, of all groups.
+    """
+    search, cost, evaluator, space = parts
+    plan, estimate = cost.sweeps.plan, space.parameters(search.point)
+    parameters = {}
+    for index, quantity in enumerate(problem.model.parameters):
+        truth = problem.truth
+        parameters[quantity.name] = {
+            "estimate": float(estimate[index]),
+            "first_guess": float(problem.guess.parameters[index]),
+            "truth": None if truth is None else float(truth.parameters[index]),
+            **asdict(found[index]),
+        }
+    return {
+        "title": case.title,
+        "solver": case.model,
+        "kind": "assimilation",
+        "version": __version__,
+        "case": case.digest(),
+        "groups": problem.groups.count,
+        "step": search.iteration,
+        "iterations": search.iteration,
+        "ended": ended,
+        "results": {
+            "J": search.value,
+            "steps_looked_at": history.window,
+            "largest_gradient": search.projected(),
+            "parameters": parameters,
+            "forward_runs": evaluator.forward_runs,
+            "backward_runs": backward,
+            "bytes_shared_between_groups": evaluator.shared_bytes,
+            "units": space.scales.tolist(),
+        },
+        "windows": problem.windows(),
+        "trajectory": {
+            "states_that_fit": problem.states,
+            "snapshots": plan.snapshots,
+            "window": plan.window,
+            "forward_steps_a_gradient": plan.forward_steps,
+            "steps": plan.steps,
+        },
+        "counts": asdict(cost.counts),
+        "counters": dict(problem.model.counters()),
+    }
+
+
+def ending(summary: Mapping[str, Any]) -> str:
+    """How it ended and what was found, for people."""
+    lines = [f"Ended: {summary['ended']}."]
+    for name, one in summary["results"]["parameters"].items():
+        spread = f" ± {one['sd']:.2g}" if one["sd"] is not None else f" (sd: {one['note']})"
+        truth = f", truth {one['truth']:.6g}" if one["truth"] is not None else ""
+        lines.append(f"{name} = {one['estimate']:.6g}{spread}{truth}")
+        if one["sd"] is not None and abs(one["to_minimum"]) > _FAR * one["sd"]:
+            there = one["estimate"] + one["to_minimum"]
+            lines.append(
+                f"The minimum of J is expected at {name} = {there:.6g}: the search has not reached "
+                "it; go on with --restart and more iterations."
+            )
+    return "\n".join(lines)
