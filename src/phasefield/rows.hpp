@@ -40,7 +40,7 @@ struct Input {
 
     template <class Part>
     [[nodiscard]] UZUSHIO_INLINE Lanes load(std::ptrdiff_t x, Part part) const {
-        __builtin_prefetch(values + x + ahead, 0, 2);
+        __builtin_prefetch(values + x + ahead, 0, 0);
         return part.load(values + x);
     }
 };

@@ -210,6 +210,11 @@ class Model:
         """The longest stable step, equation (3), for the worst of the values of m."""
         return self.parameters.largest_step(*m)
 
+    @property
+    def bytes(self) -> int:
+        """Memory of the sweeps on this rank; trajectories and observations come on top."""
+        return int(self._core.bytes)
+
     def counters(self) -> Counters:
         """What this rank has done so far."""
         return Counters(*(int(count) for count in self._core.counters()))

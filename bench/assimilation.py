@@ -1,0 +1,290 @@
+"""J and its gradient for the phase field: beside the bytes that must move, and beside JAX.
+
+The size of the paper's twin experiment: 1600 × 1600 points, 128 steps, 127 observations, double
+precision. A forward sweep must write the trajectory and read the observations, a backward sweep
+must read both: 32 bytes a point and step, however it is done. The floor is the time to move these
+at the rate of STREAM's triad in the same job.
+
+- plain: level after level over whole rows, an exchange a step.
+- blocked: 16 steps a block (pa1), which stay in the cache.
+- JAX: value and gradient of the same J by automatic differentiation, compiled, on all cores, the
+  trajectory checkpointed every 16 steps. It is in a process of its own, after ours.
+
+    python bench/assimilation.py [--side 1600] [--steps 128] [--repeats 5] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+BLOCK = 16
+BYTES = 32  # a point and step
+FLOOR_GOAL = 1.5  # times the floor
+JAX_GOAL = 5.0  # times as fast as JAX
+MEMORY_GOAL = 1.05  # of what is accounted for
+WEIGHT = 4.0
+M = 0.9
+
+Record = dict[str, Any]
+
+
+def memory(key: str) -> int:
+    """Bytes that this process has (VmRSS), or had at most (VmHWM)."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(key):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def first_field(side: int) -> Any:
+    """A square phase."""
+    field = np.zeros((side, side))
+    field[side // 4 : -side // 4, side // 4 : -side // 4] = 1
+    return field
+
+
+def seen(shape: tuple[int, ...], steps: int) -> Any:
+    """Observations of steps 1 to `steps` - 1: what they are does not matter for the time."""
+    values = np.empty((steps - 1, *shape))
+    values[:] = np.random.default_rng(1).random(shape)
+    return values
+
+
+def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any] | None:
+    """Measure our ways in the ranks of this job; rank 0 gets the results."""
+    from mpi4py import MPI
+
+    from uzushio import _core
+    from uzushio.assimilation.observations import Observations
+    from uzushio.phasefield import Blocking, Model, Parameters
+
+    world = MPI.COMM_WORLD
+    known = Parameters(dt=0.1, spacing=1.0, tau=1.0, epsilon=1.0)
+    _core.channel.triad_rate(world.handle, 2**22, 1)
+    before = memory("VmRSS")
+    blockings = {"plain": Blocking(threads=threads)}
+    blockings["blocked"] = Blocking(scheme="pa1", fblt=BLOCK, bblt=BLOCK, threads=threads)
+    seconds: dict[str, list[float]] = {}
+    accounted = peak = 0
+    model = Model(world, (side, side), known, blockings["blocked"])
+    start = np.ascontiguousarray(first_field(side)[model.own])
+    observations = Observations(range(1, steps), seen(model.own_shape, steps), WEIGHT)
+    triad = 0.0
+    results: dict[str, tuple[float, float]] = {}
+    for name in ("blocked", "plain"):
+        model = Model(world, (side, side), known, blockings[name])
+        trajectory = model.new_trajectory(steps)
+        phi, lam = np.empty_like(start), np.empty_like(start)
+        seconds[name] = [float("inf")] * 2
+        for _ in range(repeats):
+            phi[:], lam[:] = start, 0
+            world.Barrier()
+            times = [perf_counter()]
+            misfit = model.forward(phi, M, 0, steps, trajectory, observations)
+            times.append(perf_counter())
+            slope = model.adjoint(lam, M, 0, steps, trajectory, observations)
+            world.Barrier()
+            times.append(perf_counter())
+            peak = peak or memory("VmHWM") - before  # of the blocked way, without the triad's
+            taken = [float(t) for t in np.diff(times)]
+            seconds[name] = [min(a, b) for a, b in zip(seconds[name], taken, strict=True)]
+            triad = max(triad, _core.channel.triad_rate(world.handle, 2**22, 1))
+        results[name] = (misfit, slope)
+        if name == "blocked":
+            accounted = trajectory.bytes + observations.values.nbytes + model.bytes
+            accounted += 3 * start.nbytes
+        del trajectory
+    assert results["plain"] == results["blocked"]
+    sums = [world.allreduce(value) for value in (peak, accounted)]
+    if world.rank != 0:
+        return None
+    forward, backward = (seconds["blocked"][i] for i in (0, 1))
+    return {
+        "forward": forward,
+        "backward": backward,
+        "blocked": forward + backward,
+        "plain": sum(seconds["plain"]),
+        "triad": triad,
+        "peak": sums[0],
+        "accounted": sums[1],
+        "misfit": results["blocked"],
+    }
+
+
+def measure_jax(side: int, steps: int, repeats: int) -> dict[str, Any]:
+    """The same J by JAX: compiled once, then the least time of some calls."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_platforms", "cpu")
+    import jax.numpy as jnp
+
+    a = b = 0.1
+
+    def step(phi: Any, m: Any) -> Any:
+        g = jnp.pad(phi, 1, mode="edge")
+        around = g[1:-1, :-2] + g[1:-1, 2:] + g[:-2, 1:-1] + g[2:, 1:-1]
+        return phi + a * (around - 4 * phi) + b * phi * (1 - phi) * (phi + m - 1)
+
+    def observe(carry: Any, y: Any) -> Any:
+        new = step(*carry)
+        return (new, carry[1]), 0.5 * WEIGHT * jnp.sum((new - y) ** 2)
+
+    @jax.checkpoint
+    def block(carry: Any, ys: Any) -> Any:
+        carry, misfits = jax.lax.scan(observe, carry, ys)
+        return carry, jnp.sum(misfits)
+
+    def misfit(phi: Any, m: Any, ys: Any, last: Any) -> Any:
+        carry, misfits = jax.lax.scan(block, (phi, m), ys)
+        rest = jax.lax.scan(observe, carry, last)[1]
+        return jnp.sum(misfits) + jnp.sum(rest)
+
+    whole = (steps - 1) // BLOCK
+    values = jnp.asarray(seen((side, side), steps))
+    ys = values[: whole * BLOCK].reshape(whole, BLOCK, side, side)
+    last = values[whole * BLOCK :]
+    del values
+    gradient = jax.jit(jax.value_and_grad(misfit, argnums=(0, 1)))
+    phi = jnp.asarray(first_field(side))
+    best = float("inf")
+    for turn in range(repeats + 1):
+        start = perf_counter()
+        value, (dphi, slope) = gradient(phi, M, ys, last)
+        dphi.block_until_ready()
+        if turn:  # the first compiles
+            best = min(best, perf_counter() - start)
+    return {"seconds": best, "misfit": (float(value), float(slope)), "peak": memory("VmHWM")}
+
+
+def run(command: list[str], arguments: list[Any]) -> dict[str, Any]:
+    """Run this script as a worker."""
+    words = [*command, sys.executable, __file__, *map(str, arguments)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=900)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(words)} failed:\n{done.stderr}")
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def our_job(ranks: int, threads: int, size: list[Any]) -> dict[str, Any]:
+    """Measure ours in an MPI job."""
+    from uzushio.launch import find_mpiexec, prepare_environment
+
+    prepare_environment()
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    launcher = [str(find_mpiexec()), "-n", str(ranks), "--oversubscribe", "--bind-to", "none"]
+    return run(launcher, ["--worker", threads, *size])
+
+
+def records(where: str, side: int, steps: int, result: dict[str, Any]) -> list[Record]:
+    """State the figures of one job, with their goals."""
+
+    def record(
+        metric: str, value: float, unit: str, goal: float | None = None, of: str | None = None
+    ) -> Record:
+        met = None if goal is None else bool(value <= goal)
+        return dict(metric=f"{metric}, {where}", value=value, unit=unit, goal=goal, met=met, of=of)
+
+    floor = BYTES * side * side * steps / result["triad"]
+    rows = [record(name, result[name], "s") for name in ("forward", "backward", "plain")]
+    rows += [
+        record("J and gradient", result["blocked"], "s"),
+        record("triad", result["triad"] / 1e9, "GB/s"),
+        record("J and gradient", result["blocked"] / floor, "", FLOOR_GOAL, "floor"),
+        record("J and gradient, plain", result["plain"] / floor, "", None, "floor"),
+        record("peak memory", result["peak"] / 2**30, "GiB"),
+        record("peak memory", result["peak"] / result["accounted"], "", MEMORY_GOAL, "accounted"),
+    ]
+    return rows
+
+
+def main() -> None:
+    """Measure, print a table, and write the records."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--side", type=int, default=1600)
+    parser.add_argument("--steps", type=int, default=128)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--jobs", nargs="+", metavar="NAME", help="such as '2 ranks'")
+    parser.add_argument("--no-jax", action="store_true")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--jax", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.jax:
+        print(json.dumps(measure_jax(options.side, options.steps, options.repeats)))
+        return
+    if options.worker:
+        result = measure(options.side, options.steps, options.repeats, options.worker)
+        if result is not None:
+            print(json.dumps(result))
+        return
+
+    size = ["--side", options.side, "--steps", options.steps, "--repeats", options.repeats]
+    jobs = {"1 rank": (1, 1), "1 rank of 2 threads": (1, 2), "2 ranks": (2, 1)}
+    results = {name: our_job(*jobs[name], size) for name in options.jobs or jobs}
+    rows = [
+        row
+        for name, result in results.items()
+        for row in records(name, options.side, options.steps, result)
+    ]
+    if not options.no_jax and "1 rank" in results:
+        jax = run([], ["--jax", *size])
+        alone = results["1 rank"]
+        if not np.allclose(jax["misfit"], alone["misfit"], rtol=1e-10):
+            raise SystemExit(f"JAX has {jax['misfit']}, we have {alone['misfit']}")
+        ratio = jax["seconds"] / alone["blocked"]
+        rows.append(
+            dict(
+                metric="JAX, all cores",
+                value=jax["seconds"],
+                unit="s",
+                goal=None,
+                met=None,
+                of=None,
+            )
+        )
+        rows.append(
+            dict(
+                metric="JAX's peak memory",
+                value=jax["peak"] / 2**30,
+                unit="GiB",
+                goal=None,
+                met=None,
+                of=None,
+            )
+        )
+        rows.append(
+            dict(
+                metric="J and gradient, 1 rank",
+                value=ratio,
+                unit="times as fast",
+                goal=JAX_GOAL,
+                met=bool(ratio >= JAX_GOAL),
+                of="JAX, all cores",
+            )
+        )
+
+    table = Table("what", "value", "unit", "of", "goal", "met")
+    for row in rows:
+        goal = "" if row["goal"] is None else f"{row['goal']:g}"
+        met = "" if row["met"] is None else "yes" if row["met"] else "no"
+        table.add_row(row["metric"], f"{row['value']:.3g}", row["unit"], row["of"] or "", goal, met)
+    Console().print(table)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
