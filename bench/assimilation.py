@@ -165,7 +165,7 @@ def measure_jax(side: int, steps: int, repeats: int) -> dict[str, Any]:
         dphi.block_until_ready()
         if turn:  # the first compiles
             best = min(best, perf_counter() - start)
-    return {"seconds": best, "misfit": (float(value), float(slope)), "peak": memory("VmHWM")}
+    return {"seconds": best, "misfit": (float(value), float(slope))}
 
 
 def run(command: list[str], arguments: list[Any]) -> dict[str, Any]:
@@ -250,16 +250,6 @@ def main() -> None:
                 metric="JAX, all cores",
                 value=jax["seconds"],
                 unit="s",
-                goal=None,
-                met=None,
-                of=None,
-            )
-        )
-        rows.append(
-            dict(
-                metric="JAX's peak memory",
-                value=jax["peak"] / 2**30,
-                unit="GiB",
                 goal=None,
                 met=None,
                 of=None,
