@@ -4,7 +4,7 @@ Forward sweeps without observations or trajectory. In one job all ways take turn
 least of the repetitions.
 
 - plain: level after level over whole rows, an exchange a step.
-- pa1, pa2, diamond: 16 steps a block, which stay in the cache, too.
+- pa1, pa2, diamond: 32 steps a block, which stay in the cache, too.
 - in cache: every rank sweeps a grid of 20 x 1600 points of its own, whose two buffers (0.5 MB) fit
   into a core's L2, level after level.
 - triad: STREAM's, all ranks at a time.
@@ -27,7 +27,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-BLOCK = 16
+BLOCK = 32
 SCHEMES = ("pa1", "pa2", "diamond")
 GAIN_GOAL = 2.5  # times the plain sweep
 CACHE_GOAL = 0.9  # of the in-cache rate

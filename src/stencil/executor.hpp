@@ -19,9 +19,9 @@ struct RowUpdate {
 
 /// How regions are cut so that their rows stay in cache.
 struct CacheBlocking {
-    int rows = 8;       ///< of a tile
+    int rows = 16;      ///< of a tile
     int columns = 2048; ///< of a tile: shorter rows are slower, as the prefetcher starts anew
-    int steps = 16;     ///< of a tile; a block may have more
+    int steps = 32;     ///< of a tile; a block may have more
     bool operator==(const CacheBlocking&) const = default;
 };
 
