@@ -25,6 +25,8 @@ _LATER = ("TPE", "neighbour", "TPE", "neighbour")
 FINALISTS = 4
 #: A point is taken instead of the default, or with something switched on, if it is faster by this.
 MARGIN = 0.02
+#: Seconds of each point's repetitions in the finals at least, in so many rounds at most.
+_FINALS_SPAN, _MOST_ROUNDS = 0.2, 50
 
 
 @dataclass(frozen=True)
@@ -368,7 +370,11 @@ class Search:
             plan = self._finalists()
             self._finals.write_plan(batches, plan)
         records = _begun(self._finals, plan, batches)
-        repetitions = 2 * self._settings.repetitions
+        # Short work is repeated more often: a burst of other work outlasts a few repetitions.
+        fastest = min(one.best for one in (*self._default.all(), *self._guided.all()))
+        repetitions = max(
+            2 * self._settings.repetitions, min(_MOST_ROUNDS, math.ceil(_FINALS_SPAN / fastest))
+        )
         for part in self._in_memory(records):
             self._race(
                 [(self._finals, one) for one in part], repetitions, -1 - batches, set(), drop=False
