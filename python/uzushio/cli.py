@@ -45,6 +45,37 @@ Overrides = Annotated[
     ),
 ]
 
+Ranks = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Start an MPI job of this many ranks. Without: run here, on one rank, or on those of "
+        "the mpiexec or srun that this runs in.",
+    ),
+]
+Restart = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Go on from the newest checkpoint of a run's folder, or from one checkpoint's "
+        "folder. Any number of ranks will do.",
+    ),
+]
+Fallback = Annotated[
+    bool,
+    typer.Option(
+        "--restart-fallback", help="If that checkpoint is damaged, restart from the one before."
+    ),
+]
+Out = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Folder of the run instead of output.folder.")
+]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Remove the run that the folder holds.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Print tracebacks of errors.")]
+
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -67,41 +98,18 @@ def _options(
 @app.command()
 def run(
     case: CaseFile,
-    ranks: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Start an MPI job of this many ranks. Without: run here, on one "
-            "rank, or on those of the mpiexec or srun that this runs in.",
-        ),
-    ] = None,
+    ranks: Ranks = None,
     overrides: Overrides = None,
-    restart: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Go on from the newest checkpoint of a run's folder, or "
-            "from one checkpoint's folder. Any number of ranks will do.",
-        ),
-    ] = None,
-    restart_fallback: Annotated[
-        bool,
-        typer.Option(
-            "--restart-fallback", help="If that checkpoint is damaged, restart from the one before."
-        ),
-    ] = False,
+    restart: Restart = None,
+    restart_fallback: Fallback = False,
     reset_statistics: Annotated[
         bool,
         typer.Option("--reset-statistics", help="Begin the averages over time anew at a restart."),
     ] = False,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of the run instead of output.folder.")
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Remove the run that the folder holds.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Print tracebacks of errors.")] = False,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
 ) -> None:
     """Run a case.
 
@@ -160,41 +168,18 @@ def _here(work: Callable[[MPI.Intracomm], int], ranks: int | None, debug: bool) 
 @app.command()
 def assimilate(
     case: CaseFile,
-    ranks: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Start an MPI job of this many ranks. Without: run here, on one "
-            "rank, or on those of the mpiexec or srun that this runs in.",
-        ),
-    ] = None,
+    ranks: Ranks = None,
     overrides: Overrides = None,
-    restart: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Go on from the newest checkpoint of an assimilation's folder, or from one "
-            "checkpoint's folder. Any number of ranks will do.",
-        ),
-    ] = None,
-    restart_fallback: Annotated[
-        bool,
-        typer.Option(
-            "--restart-fallback", help="If that checkpoint is damaged, restart from the one before."
-        ),
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of the run instead of output.folder.")
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Remove the run that the folder holds.")
-    ] = False,
+    restart: Restart = None,
+    restart_fallback: Fallback = False,
+    out: Out = None,
+    overwrite: Overwrite = False,
     no_tuned: Annotated[
         bool,
         typer.Option("--no-tuned", help="Leave out what `uzushio tune` found for this machine."),
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Print tracebacks of errors.")] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
 ) -> None:
     """Estimate a model's initial state and parameters from observations.
 
@@ -478,7 +463,7 @@ def render(
         float, typer.Option(min=0.1, metavar="SECONDS", help="Between lines of progress.")
     ] = 5.0,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print warnings and errors only.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Print tracebacks of errors.")] = False,
+    debug: Debug = False,
 ) -> None:
     """Make pictures, movies and more of the steps of a running solver, or of stored ones.
 
@@ -576,7 +561,7 @@ def tune(
     ] = 120.0,
     seed: Annotated[int, typer.Option(min=0, help="Of what is drawn at random.")] = 0,
     keep: Annotated[bool, typer.Option(help="Have later runs use what is found.")] = True,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Find the values with which a case runs fastest on this machine, and keep them for its runs.
 

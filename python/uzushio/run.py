@@ -152,18 +152,11 @@ class _Run:
     def _claim(self) -> None:
         """Take the folder, and put checkpoints aside that the restart leaves behind."""
         aside: list[Path] = []
-        options = self._options
         with collective(self._comm):
             if self._comm.rank == 0:
-                run_folder.check(
-                    self._folder, options.restart, options.overwrite, options.case_file
+                aside = run_folder.occupy(
+                    self._folder, self._case, self._options, self._lock, self._solver.step_index
                 )
-                self._folder.mkdir(parents=True, exist_ok=True)
-                self._lock.take(self._folder)
-                run_folder.claim(
-                    self._folder, self._case, options.restart, options.overwrite, options.case_file
-                )
-                aside = checkpoint.set_aside(self._folder, self._solver.step_index)
         for path in aside:
             self._say(f"A later checkpoint was set aside as {path}.")
 

@@ -17,8 +17,10 @@ from typing import Any
 from uzushio import __version__
 from uzushio.case import CaseFile
 from uzushio.checkpoint.folder import FOLDER as CHECKPOINTS
-from uzushio.checkpoint.folder import run_of
+from uzushio.checkpoint.folder import run_of, set_aside
 from uzushio.errors import OutputError
+from uzushio.options import Options
+from uzushio.run_lock import RunLock
 from uzushio.statistics import FILE as STATISTICS
 
 MARK = ".uzushio-run"
@@ -112,6 +114,22 @@ def claim(
     folder.mkdir(parents=True, exist_ok=True)
     replace(folder / MARK, json.dumps({"uzushio": __version__}) + "\n")
     replace(folder / CASE, case.to_yaml())
+
+
+def occupy(folder: Path, case: CaseFile, options: Options, lock: RunLock, step: int) -> list[Path]:
+    """Lock the folder and make it this run's, which begins at `step`.
+
+    Returns:
+        Checkpoints of later steps, which were set aside.
+
+    Raises:
+        OutputError: as `check`; or another job writes there.
+    """
+    check(folder, options.restart, options.overwrite, options.case_file)
+    folder.mkdir(parents=True, exist_ok=True)
+    lock.take(folder)
+    claim(folder, case, options.restart, options.overwrite, options.case_file)
+    return set_aside(folder, step)
 
 
 def _same(one: Path, other: Path | None) -> bool:

@@ -172,18 +172,12 @@ class _Run:
     def _claim(self) -> None:
         """Take the folder, and put checkpoints aside that the restart leaves behind."""
         aside: list[Path] = []
-        options, seen = self._options, self._case.observations
+        seen = self._case.observations
         with collective(self._comm):
             if self._comm.rank == 0:
-                run_folder.check(
-                    self._folder, options.restart, options.overwrite, options.case_file
+                aside = run_folder.occupy(
+                    self._folder, self._case, self._options, self._lock, self._search.iteration
                 )
-                self._folder.mkdir(parents=True, exist_ok=True)
-                self._lock.take(self._folder)
-                run_folder.claim(
-                    self._folder, self._case, options.restart, options.overwrite, options.case_file
-                )
-                aside = checkpoint.set_aside(self._folder, self._search.iteration)
         for path in aside:
             self._say(f"A later checkpoint was set aside as {path}.")
         if seen.store is None and seen.keep:
