@@ -1,0 +1,172 @@
+"""J and its gradient for the phase field on 1 to 8 ranks: time, messages and bytes of each scheme.
+
+Ranks share this machine's cores when they are more than these, so that time tells of the cores and
+of waiting; messages and bytes tell what a network would see.
+
+- strong: 1600 × 1600 points on all ranks together.
+- weak: 640 × 640 points on each rank.
+
+All schemes of a job take turns, each time is the least of the repetitions; blocks of 8 steps.
+
+    python bench/scaling.py [--ranks 1 2 4 8] [--steps 32] [--repeats 3] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+BLOCK = 8
+SCHEMES = ("plain", "pa1", "pa2", "diamond")
+STRONG = (1600, 1600)
+WEAK = (640, 640)  # of a rank
+M = 0.9
+
+Record = dict[str, Any]
+
+
+def grid(kind: str, ranks: int) -> tuple[int, int]:
+    """Rows and columns of the whole grid."""
+    if kind == "strong":
+        return STRONG
+    rows = next(n for n in range(int(ranks**0.5), 0, -1) if ranks % n == 0)
+    return WEAK[0] * rows, WEAK[1] * (ranks // rows)
+
+
+def measure(kind: str, steps: int, repeats: int) -> dict[str, Any] | None:
+    """Measure in the ranks of this job; rank 0 gets the figures of each scheme."""
+    from mpi4py import MPI
+
+    from uzushio.assimilation.observations import Observations
+    from uzushio.phasefield import Blocking, Model, Parameters
+
+    world = MPI.COMM_WORLD
+    shape = grid(kind, world.size)
+    known = Parameters(dt=0.1, spacing=1.0, tau=1.0, epsilon=1.0)
+    ways = {}
+    for scheme in SCHEMES:
+        steps_between = 1 if scheme == "plain" else BLOCK
+        blocking = Blocking(scheme=scheme, fblt=steps_between, bblt=steps_between)
+        model = Model(world, shape, known, blocking)
+        ways[scheme] = model, model.new_trajectory(steps)
+    first = next(iter(ways.values()))[0]
+    field = np.random.default_rng(0).random(shape)[first.own]
+    seen = np.random.default_rng(world.rank).random((steps - 1, *first.own_shape))
+    observations = Observations(range(1, steps), seen, 4.0)
+    phi, lam = np.empty(first.own_shape), np.empty(first.own_shape)
+    seconds = dict.fromkeys(ways, float("inf"))
+    counts: dict[str, list[int]] = {}
+    results = {}
+    for _ in range(repeats):
+        for name, (model, trajectory) in ways.items():
+            before = model.counters()
+            phi[:], lam[:] = field, 0
+            world.Barrier()
+            start = perf_counter()
+            misfit = model.forward(phi, M, 0, steps, trajectory, observations)
+            slope = model.adjoint(lam, M, 0, steps, trajectory, observations)
+            world.Barrier()
+            seconds[name] = min(seconds[name], perf_counter() - start)
+            results[name] = (misfit, slope)
+            counts[name] = [a - b for a, b in zip(model.counters(), before, strict=True)]
+    assert len(set(results.values())) == 1, results
+    every = world.gather(counts)
+    if every is None:
+        return None
+    total = {name: np.array([one[name] for one in every]) for name in SCHEMES}
+    updates = 2 * steps * shape[0] * shape[1]
+    return {
+        name: {
+            "seconds": seconds[name],
+            "messages": int(total[name][:, 0].max()),
+            "bytes": int(total[name][:, 1].max()),
+            "redundant": float(total[name][:, 3].sum() / updates),
+            "points": shape[0] * shape[1],
+        }
+        for name in SCHEMES
+    }
+
+
+def run(kind: str, ranks: int, steps: int, repeats: int) -> dict[str, Any]:
+    """Measure in an MPI job of its own."""
+    from uzushio.launch import find_mpiexec, prepare_environment
+
+    prepare_environment()
+    command = [str(find_mpiexec()), "-n", str(ranks), "--oversubscribe", "--bind-to", "none"]
+    command += [sys.executable, __file__, "--worker", kind]
+    command += ["--steps", str(steps), "--repeats", str(repeats)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def table(kind: str, steps: int, results: dict[int, dict[str, Any]]) -> Table:
+    """Show one kind of scaling."""
+    size = "1600² in all" if kind == "strong" else f"{WEAK[0]}² a rank"
+    shown = Table(
+        "scheme", *(f"{n} rank{'s' * (n > 1)}" for n in results),
+        title=f"{kind} scaling, {size}, J and gradient of {steps} steps\n"
+        "ms; messages and MB that the busiest rank sends; redundant points in 1000",
+        title_justify="left",
+    )  # fmt: skip
+    for name in SCHEMES:
+        cells = []
+        for result in results.values():
+            r = result[name]
+            cells.append(
+                f"{1e3 * r['seconds']:.0f}\n{r['messages']}; {r['bytes'] / 1e6:.2f}; "
+                f"{1e3 * r['redundant']:.1f}"
+            )
+        shown.add_row(name, *cells)
+    return shown
+
+
+def records(kind: str, results: dict[int, dict[str, Any]]) -> list[Record]:
+    """State the figures of one kind of scaling."""
+    rows = []
+    for ranks, result in results.items():
+        for name, r in result.items():
+            for key, unit in (("seconds", "s"), ("messages", ""), ("bytes", "bytes")):
+                metric = f"{kind}, {name}, {ranks} rank{'s' * (ranks > 1)}: {key}"
+                rows.append(
+                    dict(metric=metric, value=r[key], unit=unit, goal=None, met=None, of=None)
+                )
+    return rows
+
+
+def main() -> None:
+    """Measure, print tables, and write the records."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4, 8])
+    parser.add_argument("--steps", type=int, default=32)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--worker", choices=["strong", "weak"], help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        result = measure(options.worker, options.steps, options.repeats)
+        if result is not None:
+            print(json.dumps(result))
+        return
+    rows: list[Record] = []
+    for kind in ("strong", "weak"):
+        results = {n: run(kind, n, options.steps, options.repeats) for n in options.ranks}
+        Console().print(table(kind, options.steps, results))
+        rows += records(kind, results)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
