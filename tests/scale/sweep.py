@@ -12,6 +12,7 @@ import argparse
 import json
 from pathlib import Path
 
+import numpy as np
 import simulation
 
 SIDE = 512
@@ -60,14 +61,18 @@ def plot(done: dict[str, float], file: Path) -> None:
                 if key.startswith(f"{kind} ") and key.split(" ", 2)[2] == case
             )
             points = [(ranks, rate) for ranks, rate in points if ranks > group]  # else no groups
-            panel.plot(*zip(*points, strict=True) if points else ([], []), "o-", label=label)
+            panel.plot(*np.array(points).reshape(-1, 2).T, "o-", label=label)
         panel.set_xscale("log", base=2)
         panel.xaxis.set_major_formatter("{x:.0f}")
         panel.set(title=title, xlabel="simulated ranks")
         panel.grid(alpha=0.3)
     panels[0].set_ylabel("pictures of 512² a second")
     panels[0].set_ylim(0, 1.05 * panels[0].get_ylim()[1])
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    drawn = [line for panel in panels for line in panel.get_lines() if line.get_xdata().size]
+    by_label = {line.get_label(): line for line in drawn}
+    shown = [label for label in PLOTTED.values() if label in by_label]
+    handles = [by_label[label] for label in shown]
+    figure.legend(handles, shown, loc="outside lower center", ncols=2)
     figure.savefig(file, dpi=130)
 
 
