@@ -1,5 +1,5 @@
 // Compositing on simulated ranks: times of a picture by an algorithm, gathered at rank 0, on the
-// platform that smpirun was given. Compile with SimGrid's smpicxx; see tests/scale/README.md.
+// platform that smpirun was given. Compile with SimGrid's smpicxx; see tests/scale/simulation.py.
 //
 //   smpirun ... compositing SIDE ALGORITHM [FAN_IN [PICTURES]]
 //
