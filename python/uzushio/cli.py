@@ -126,12 +126,17 @@ def run(
         reset_statistics=reset_statistics,
         case_file=case,
     )
+    _start_job(ranks)
+    raise SystemExit(_run_here(case, overrides or [], options, ranks, debug))
+
+
+def _start_job(ranks: int | None) -> None:
+    """Start this very command as an MPI job and leave with its status, if `--ranks` wants one."""
     try:
         if launch.wants_job(ranks) and ranks is not None:
             raise SystemExit(launch.run_job(ranks, sys.argv[1:]))
     except UzushioError as error:
         _fail(error)
-    raise SystemExit(_run_here(case, overrides or [], options, ranks, debug))
 
 
 def _run_here(
@@ -195,11 +200,7 @@ def assimilate(
         quiet=quiet,
         case_file=case,
     )
-    try:
-        if launch.wants_job(ranks) and ranks is not None:
-            raise SystemExit(launch.run_job(ranks, sys.argv[1:]))
-    except UzushioError as error:
-        _fail(error)
+    _start_job(ranks)
 
     def work(comm: MPI.Intracomm) -> int:
         from uzushio.assimilation.case import load_assimilation
@@ -475,11 +476,7 @@ def render(
     Later: uzushio render pipeline.yaml --from runs/channel/published/channel.zarr
     """
     leave_at_once()
-    try:
-        if launch.wants_job(ranks) and ranks is not None:
-            raise SystemExit(launch.run_job(ranks, sys.argv[1:]))
-    except UzushioError as error:
-        _fail(error)
+    _start_job(ranks)
     from uzushio.pipeline import render_command
 
     options = render_command.RenderOptions(
