@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -69,8 +71,7 @@ StepInfo two_blocks() {
     return step;
 }
 
-std::shared_ptr<const HeldStep> filled(Exposure& exposure) {
-    std::shared_ptr<Segment> memory = exposure.make_segment(bytes_of(false) + bytes_of(true));
+std::shared_ptr<const HeldStep> filled(std::shared_ptr<Segment> memory) {
     for (const bool gaps : {false, true})
         for (std::int64_t z = 0; z < large[0]; ++z)
             for (std::int64_t y = 0; y < large[1]; ++y)
@@ -78,8 +79,35 @@ std::shared_ptr<const HeldStep> filled(Exposure& exposure) {
                     value(memory->bytes().data() + (gaps ? bytes_of(false) : 0), layout(gaps), z, y,
                           x) = expected(gaps, z, y, x);
     return std::make_shared<const HeldStep>(
-        HeldStep{sequence, std::make_shared<StepInfo>(two_blocks()), 0, memory});
+        HeldStep{sequence, std::make_shared<StepInfo>(two_blocks()), 0, std::move(memory)});
 }
+
+std::shared_ptr<const HeldStep> filled(Exposure& exposure) {
+    return filled(exposure.make_segment(bytes_of(false) + bytes_of(true)));
+}
+
+/// Its first block is attached to the window, the second is not.
+class HalfExposed : public Segment {
+  public:
+    explicit HalfExposed(MPI_Win window)
+        : window_(window), memory_(bytes_of(false) + bytes_of(true)) {
+        MPI_Win_attach(window_, memory_.data(), static_cast<MPI_Aint>(bytes_of(false)));
+    }
+    HalfExposed(const HalfExposed&) = delete;
+    HalfExposed& operator=(const HalfExposed&) = delete;
+    ~HalfExposed() override { MPI_Win_detach(window_, memory_.data()); }
+
+    [[nodiscard]] std::span<std::byte> bytes() override { return memory_; }
+    [[nodiscard]] SegmentPlace place() const override {
+        MPI_Aint address = 0;
+        MPI_Get_address(memory_.data(), &address);
+        return {1, static_cast<std::uint64_t>(address), memory_.size(), 0};
+    }
+
+  private:
+    MPI_Win window_;
+    std::vector<std::byte> memory_;
+};
 
 /// What a reader knows of it.
 Announce announced(SegmentPlace place = {1, 4096, bytes_of(false) + bytes_of(true), 0}) {
@@ -192,6 +220,110 @@ TEST(StagingMpiPieces, ArePutOrGotThroughWindows) {
             MpiSource source(link(), windows, channel, mode);
             expect_both_blocks(source, announced(place));
         }
+    }
+}
+
+/// Both ranks' windows for getting, and on rank 0 the segments behind them.
+struct Pulling {
+    std::shared_ptr<Exposure> exposure = std::make_shared<Exposure>();
+    WindowsToCome windows =
+        make_windows(link(), MpiMode::pull, [exposure = exposure](MPI_Win window) {
+            return world_rank() != 0 || exposure->open(window);
+        });
+
+    Pulling() { windows.wait(); }
+};
+
+/// Tell the reader where a step is, and serve it.
+std::vector<Manner> offer(std::uint32_t channel, const std::shared_ptr<const HeldStep>& step,
+                          const WindowsToCome& windows) {
+    HeldSteps steps;
+    steps.put(step);
+    const SegmentPlace place = step->segment->place();
+    MPI_Send(&place, sizeof place, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+    return serve(channel, steps, windows);
+}
+
+Announce offered() {
+    SegmentPlace place;
+    MPI_Recv(&place, sizeof place, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return announced(place);
+}
+
+TEST(StagingMpiPieces, ThatMpiWillNotLetTheReaderGetAreAskedFor) {
+    const Pulling both;
+    ASSERT_TRUE(is_there(both.windows));
+    if (world_rank() == 0) {
+        const auto step = filled(std::make_shared<HalfExposed>(both.windows.get()->exposed()));
+        const auto wishes = offer(6, step, both.windows);
+        EXPECT_EQ(wishes.size(), 2u) << "the second block of each of two reads, and no more";
+        return;
+    }
+    const Announce step = offered();
+    MpiSource source(link(), both.windows, 6, MpiMode::pull);
+    expect_both_blocks(source, step);
+}
+
+TEST(StagingMpiPieces, CanBeGotWhileOtherSegmentsComeAndGo) {
+    constexpr int rounds = 1500;
+    constexpr std::uint32_t pieces = 40;
+    const Pulling both;
+    ASSERT_TRUE(is_there(both.windows));
+    if (world_rank() == 0) {
+        const auto step = filled(*both.exposure);
+        std::atomic<bool> left = false;
+        std::thread growing([&] { // as the segments of steps that grow, at lower addresses
+            while (!left) {
+                std::vector<std::unique_ptr<Segment>> segments;
+                for (int i = 0; i < 16; ++i)
+                    segments.push_back(both.exposure->make_segment(64 << 20));
+                std::this_thread::sleep_for(1us);
+            }
+        });
+        (void)offer(7, step, both.windows);
+        left = true;
+        growing.join();
+        return;
+    }
+    const Announce step = offered();
+    MpiSource source(link(), both.windows, 7, MpiMode::pull);
+    // A layer of the first block each: values without gaps, so that each is one get.
+    const std::size_t values = static_cast<std::size_t>(large[1] * large[2]);
+    std::vector<double> layers(pieces * values);
+    std::vector<Fetch> wanted;
+    for (std::uint32_t z = 0; z < pieces; ++z) {
+        Fetch fetch{0, request(0), {}};
+        fetch.request.request = z;
+        fetch.request.source = {{z, 0, 0}, {1, 4, large[2]}};
+        fetch.to = packed_view(reinterpret_cast<std::byte*>(&layers[z * values]),
+                               fetch.request.source.count, 1, 8);
+        wanted.push_back(fetch);
+    }
+    for (int round = 0; round < rounds; ++round) {
+        std::fill(layers.begin(), layers.end(), -1.0);
+        source.fetch(step, wanted, 60s);
+        for (std::uint32_t z = 0; z < pieces; ++z) {
+            ASSERT_EQ(layers[z * values], expected(false, z, 0, 0));
+            ASSERT_EQ(layers[z * values + 4 * large[2] - 1], expected(false, z, 3, large[2] - 1));
+        }
+    }
+}
+
+TEST(StagingMpiPieces, OfMoreSegmentsThanAWindowTakesAreToldToBeAskedFor) {
+    const Pulling both;
+    ASSERT_TRUE(is_there(both.windows));
+    if (world_rank() != 0)
+        return;
+    const auto other_stream = std::make_shared<Exposure>();
+    ASSERT_TRUE(other_stream->open(both.windows.get()->exposed()));
+    for (int time = 0; time < 2; ++time) { // those that have gone make room
+        std::vector<std::unique_ptr<Segment>> segments;
+        std::size_t reachable = 0;
+        for (int i = 0; i < 100; ++i) {
+            segments.push_back((i % 2 == 0 ? both.exposure : other_stream)->make_segment(4096));
+            reachable += segments.back()->place().process;
+        }
+        EXPECT_EQ(reachable, Exposure::most_attached);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "staging/staging_error.hpp"
@@ -46,6 +47,45 @@ class Pages {
     std::size_t bytes_ = 0;
 };
 
+/// What this process has attached to each window. Of the process, as windows are: all streams
+/// between the same ranks share one.
+class Attachments {
+  public:
+    [[nodiscard]] static Attachments& of_process() {
+        static Attachments attachments;
+        return attachments;
+    }
+
+    /// Returns false if MPI does not allow it.
+    [[nodiscard]] bool attach(MPI_Win window, std::span<std::byte> bytes) {
+        const std::lock_guard lock(mutex_);
+        std::size_t& attached = attached_[window];
+        if (attached == Exposure::most_attached ||
+            MPI_Win_attach(window, bytes.data(), static_cast<MPI_Aint>(bytes.size())) !=
+                MPI_SUCCESS)
+            return false;
+        ++attached;
+        return true;
+    }
+    void detach(MPI_Win window, std::span<std::byte> bytes) {
+        const std::lock_guard lock(mutex_);
+        MPI_Win_detach(window, bytes.data());
+        --attached_[window];
+    }
+
+  private:
+    std::mutex mutex_;
+    std::map<MPI_Win, std::size_t> attached_;
+};
+
+bool attach(MPI_Win window, std::span<std::byte> bytes) {
+    return Attachments::of_process().attach(window, bytes);
+}
+
+void detach(MPI_Win window, std::span<std::byte> bytes) {
+    Attachments::of_process().detach(window, bytes);
+}
+
 } // namespace
 
 class Exposure::Exposed : public Segment {
@@ -82,12 +122,10 @@ bool Exposure::open(MPI_Win window) {
     if (std::find(windows_.begin(), windows_.end(), window) != windows_.end())
         return true;
     for (std::size_t i = 0; i < segments_.size(); ++i) {
-        const auto bytes = segments_[i];
-        if (MPI_Win_attach(window, bytes.data(), static_cast<MPI_Aint>(bytes.size())) ==
-            MPI_SUCCESS)
+        if (attach(window, segments_[i]))
             continue;
         while (i-- > 0)
-            MPI_Win_detach(window, segments_[i].data());
+            detach(window, segments_[i]);
         return false;
     }
     windows_.push_back(window);
@@ -97,11 +135,10 @@ bool Exposure::open(MPI_Win window) {
 bool Exposure::add(std::span<std::byte> bytes) {
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < windows_.size(); ++i) {
-        if (MPI_Win_attach(windows_[i], bytes.data(), static_cast<MPI_Aint>(bytes.size())) ==
-            MPI_SUCCESS)
+        if (attach(windows_[i], bytes))
             continue;
         while (i-- > 0)
-            MPI_Win_detach(windows_[i], bytes.data());
+            detach(windows_[i], bytes);
         return false;
     }
     segments_.push_back(bytes);
@@ -120,7 +157,7 @@ void Exposure::remove(std::span<std::byte> bytes) {
     if (finalized)
         return;
     for (const MPI_Win window : windows_)
-        MPI_Win_detach(window, bytes.data());
+        detach(window, bytes);
 }
 
 } // namespace uzushio::staging::mpi

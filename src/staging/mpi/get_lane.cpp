@@ -60,13 +60,16 @@ GetLane::GetLane(const Link& link, const Windows& windows, std::uint32_t channel
 
 GetLane::~GetLane() {
     tell(0);
-    for (auto& batch : under_way_) {
-        if (batch.buffer)
-            buffers_.forget();
-        const auto memory = std::make_shared<UnderWay>(std::move(batch));
-        for (const MPI_Request request : memory->requests)
-            abandon(request, memory);
-    }
+    for (auto& batch : under_way_)
+        abandon_all(std::move(batch));
+}
+
+void GetLane::abandon_all(UnderWay batch) {
+    if (batch.buffer)
+        buffers_.forget();
+    const auto memory = std::make_shared<UnderWay>(std::move(batch));
+    for (const MPI_Request request : memory->requests)
+        abandon(request, memory);
 }
 
 void GetLane::tell(std::uint64_t bytes) {
@@ -74,12 +77,16 @@ void GetLane::tell(std::uint64_t bytes) {
 }
 
 bool GetLane::done() const {
-    return opened_ == wanted_.size() && !from_ && !span_ && under_way_.empty();
+    return !refused_ && opened_ == wanted_.size() && !from_ && !span_ && under_way_.empty();
+}
+
+std::optional<std::size_t> GetLane::refused() const {
+    return under_way_.empty() ? refused_ : std::nullopt;
 }
 
 bool GetLane::progress() {
     bool moved = finish();
-    while (under_way_.size() < most_under_way && (from_ || span_ || open()) && start())
+    while (!refused_ && under_way_.size() < most_under_way && (from_ || span_ || open()) && start())
         moved = true;
     return moved;
 }
@@ -105,6 +112,7 @@ bool GetLane::open() {
 
 bool GetLane::start() {
     UnderWay batch;
+    batch.piece = opened_ - 1;
     if (from_)
         get_runs(batch);
     else if (!get_spans(batch))
@@ -119,7 +127,8 @@ void GetLane::get_runs(UnderWay& batch) {
         bytes += static_cast<std::int64_t>(from.size());
         while (!from.empty()) {
             const auto to = to_->next(static_cast<std::int64_t>(from.size()));
-            get(batch, to.data(), from.data(), to.size());
+            if (!get(batch, to.data(), from.data(), to.size()))
+                return;
             from = from.subspan(to.size());
         }
         if (from_->left() == 0) {
@@ -140,7 +149,8 @@ bool GetLane::get_spans(UnderWay& batch) {
         const auto bytes = static_cast<std::size_t>(span_of(from));
         if (at + bytes > buffers_.bytes())
             break;
-        get(batch, batch.buffer.get() + at, from.data, bytes);
+        if (!get(batch, batch.buffer.get() + at, from.data, bytes))
+            break;
         from.data = batch.buffer.get() + at;
         batch.parts.push_back({from, span_->of(piece.to)});
         at += (bytes + 63) / 64 * 64;
@@ -148,17 +158,23 @@ bool GetLane::get_spans(UnderWay& batch) {
     return true;
 }
 
-void GetLane::get(UnderWay& batch, std::byte* into, const std::byte* from, std::size_t bytes) {
+bool GetLane::get(UnderWay& batch, std::byte* into, const std::byte* from, std::size_t bytes) {
     MPI_Aint address = 0;
     MPI_Get_address(from, &address);
     const auto count = static_cast<int>(bytes);
-    const int error =
-        MPI_Rget(into, count, MPI_BYTE, Windows::writer(writer_), address, count, MPI_BYTE,
-                 windows_.exposed(), &batch.requests.emplace_back(MPI_REQUEST_NULL));
-    if (error != MPI_SUCCESS)
-        throw PeerGone("The memory of the writer's rank " + std::to_string(writer_) +
-                       " can no longer be read (" + text_of(error) +
-                       "): the writer has closed the stream without waiting for this reader.");
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int error = MPI_Rget(into, count, MPI_BYTE, Windows::writer(writer_), address, count,
+                               MPI_BYTE, windows_.exposed(), &request);
+    if (error == MPI_SUCCESS)
+        batch.requests.push_back(request);
+    else
+        refuse(batch.piece, error);
+    return error == MPI_SUCCESS;
+}
+
+void GetLane::refuse(std::size_t piece, int error) {
+    refused_ = std::min(piece, refused_.value_or(piece));
+    refusal_ = text_of(error);
 }
 
 bool GetLane::finish() {
@@ -166,8 +182,14 @@ bool GetLane::finish() {
     while (!under_way_.empty()) {
         UnderWay& batch = under_way_.front();
         int done = 0;
-        MPI_Testall(static_cast<int>(batch.requests.size()), batch.requests.data(), &done,
-                    MPI_STATUSES_IGNORE);
+        const int error = MPI_Testall(static_cast<int>(batch.requests.size()),
+                                      batch.requests.data(), &done, MPI_STATUSES_IGNORE);
+        if (error != MPI_SUCCESS) { // nobody knows which of them are through
+            refuse(batch.piece, error);
+            abandon_all(std::move(batch));
+            under_way_.pop_front();
+            return true;
+        }
         if (!done)
             return moved;
         for (const Part& part : batch.parts)

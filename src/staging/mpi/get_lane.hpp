@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "staging/mpi/buffers.hpp"
@@ -23,6 +24,9 @@ namespace uzushio::staging::mpi {
 /// Gets pieces from the writer's memory, without its help but that it calls MPI often meanwhile.
 /// Long runs go where they belong; of short ones, what lies between them comes too, into a buffer,
 /// if that is cheaper than many gets.
+///
+/// MPI may refuse a get of memory that is there (PullLane says when): then nothing more is got, and
+/// once all else is through, `refused` tells which pieces are left.
 class GetLane : public Lane {
   public:
     /// A piece, and the values in the writer's memory: an address there, never looked at here.
@@ -42,6 +46,11 @@ class GetLane : public Lane {
     bool progress() override;
     [[nodiscard]] bool done() const override;
 
+    /// The first of the pieces that will not come: neither it nor those behind it are there.
+    [[nodiscard]] std::optional<std::size_t> refused() const;
+    /// MPI's error, for people.
+    [[nodiscard]] const std::string& refusal() const { return refusal_; }
+
     /// Most bytes of a get that brings what lies between, too: of the buffers.
     static constexpr std::size_t span_bytes = std::size_t{4} << 20;
 
@@ -52,6 +61,7 @@ class GetLane : public Lane {
         ArrayView to;
     };
     struct UnderWay {
+        std::size_t piece = 0; ///< that all of it is of
         std::vector<MPI_Request> requests;
         std::shared_ptr<std::byte[]> buffer; ///< null if all goes where it belongs
         std::vector<Part> parts;
@@ -61,8 +71,12 @@ class GetLane : public Lane {
     [[nodiscard]] bool start();
     void get_runs(UnderWay& batch);
     [[nodiscard]] bool get_spans(UnderWay& batch);
-    void get(UnderWay& batch, std::byte* into, const std::byte* from, std::size_t bytes);
+    /// Returns false if MPI refuses it.
+    [[nodiscard]] bool get(UnderWay& batch, std::byte* into, const std::byte* from,
+                           std::size_t bytes);
     [[nodiscard]] bool finish();
+    void refuse(std::size_t piece, int error);
+    void abandon_all(UnderWay batch);
 
     void tell(std::uint64_t bytes);
 
@@ -73,6 +87,8 @@ class GetLane : public Lane {
     std::vector<Wanted> wanted_;
     std::size_t opened_ = 0; ///< of them
     std::deque<UnderWay> under_way_;
+    std::optional<std::size_t> refused_; ///< the first piece of which a get failed
+    std::string refusal_;
     Buffers& buffers_;
     Outgoing& outgoing_;
 

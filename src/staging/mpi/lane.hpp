@@ -11,6 +11,8 @@ class Lane {
     /// answers, as StagingError.
     virtual bool progress() = 0;
     [[nodiscard]] virtual bool done() const = 0;
+    /// Nothing has come for as long as one waits: throws why, if more is known about it than that.
+    virtual void give_up() const {}
 };
 
 } // namespace uzushio::staging::mpi

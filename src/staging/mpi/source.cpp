@@ -10,6 +10,7 @@
 #include "staging/mpi/introduction.hpp"
 #include "staging/mpi/job.hpp"
 #include "staging/mpi/naps.hpp"
+#include "staging/mpi/pull_lane.hpp"
 #include "staging/mpi/tags.hpp"
 #include "staging/select.hpp"
 #include "staging/sleeping_wait.hpp"
@@ -27,6 +28,18 @@ static_assert(GetLane::span_bytes == most_tile_bytes, "lanes share the buffers")
 
 double seconds(std::chrono::nanoseconds time) {
     return std::chrono::duration<double>(time).count();
+}
+
+SegmentPlace place_of(const Announce& step, std::uint32_t writer) {
+    return writer < step.places.size() ? step.places[writer] : SegmentPlace{};
+}
+
+/// Where a piece is in the writer's process: addresses to reckon with, never looked at.
+ConstArrayView stored(const Announce& step, std::uint32_t writer, const Fetch& fetch) {
+    const SegmentPlace place = place_of(step, writer);
+    return select(step.step, writer, fetch.request,
+                  {reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(place.handle)),
+                   place.bytes});
 }
 
 } // namespace
@@ -106,35 +119,44 @@ Announced MpiSource::next(std::chrono::nanoseconds limit) {
 
 void MpiSource::release(std::uint64_t sequence) { say(Release{sequence}); }
 
+const Windows* MpiSource::windows() const {
+    return is_there(windows_) ? windows_.get().get() : nullptr;
+}
+
 std::unique_ptr<Lane> MpiSource::lane(const Announce& step, std::uint32_t writer,
                                       const std::vector<const Fetch*>& wanted) {
-    const SegmentPlace place = writer < step.places.size() ? step.places[writer] : SegmentPlace{};
-    // An address of the writer's process: reckoned with, never looked at.
-    const std::span<const std::byte> segment(
-        reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(place.handle)), place.bytes);
-    const auto from = [&](const Fetch& fetch) {
-        return select(step.step, writer, fetch.request, segment);
-    };
-    const Windows* windows = is_there(windows_) ? windows_.get().get() : nullptr;
-    if (windows != nullptr && mode_ == MpiMode::pull && place.process != 0) {
-        std::vector<GetLane::Wanted> pieces;
-        for (const Fetch* fetch : wanted)
-            pieces.push_back({fetch->to, from(*fetch), fetch->request.order});
-        return std::make_unique<GetLane>(link_, *windows, channel_, static_cast<int>(writer),
-                                         std::move(pieces), buffers_, outgoing_);
-    }
+    if (mode_ == MpiMode::pull && windows() != nullptr && place_of(step, writer).process != 0)
+        return pull_lane(step, writer, wanted);
+    return ask_lane(step, writer, wanted);
+}
+
+std::unique_ptr<Lane> MpiSource::pull_lane(const Announce& step, std::uint32_t writer,
+                                           const std::vector<const Fetch*>& wanted) {
+    std::vector<GetLane::Wanted> pieces;
+    for (const Fetch* fetch : wanted)
+        pieces.push_back({fetch->to, stored(step, writer, *fetch), fetch->request.order});
+    const int rank = static_cast<int>(writer);
+    return std::make_unique<PullLane>(
+        std::make_unique<GetLane>(link_, *windows(), channel_, rank, std::move(pieces), buffers_,
+                                  outgoing_),
+        rank, [this, &step, writer, &wanted](std::size_t first) {
+            return ask_lane(step, writer, std::span(wanted).subspan(first));
+        });
+}
+
+std::unique_ptr<Lane> MpiSource::ask_lane(const Announce& step, std::uint32_t writer,
+                                          std::span<const Fetch* const> wanted) {
+    const bool put = mode_ == MpiMode::push && windows() != nullptr;
     std::vector<AskLane::Wanted> pieces;
     for (const Fetch* fetch : wanted) {
         const Order order = fetch->request.order;
-        Manner manner{windows != nullptr && mode_ == MpiMode::push, most_tile_bytes};
-        if (manner.put)
-            manner.tile_bytes = most_put_bytes;
-        else if (place.process != 0 && is_packed(fetch->to, order) &&
-                 is_packed(from(*fetch), order))
+        Manner manner{put, put ? most_put_bytes : most_tile_bytes};
+        if (!put && place_of(step, writer).process != 0 && is_packed(fetch->to, order) &&
+            is_packed(stored(step, writer, *fetch), order))
             manner.tile_bytes = most_straight_bytes;
         pieces.push_back({fetch, manner});
     }
-    return std::make_unique<AskLane>(link_, windows, channel_, static_cast<int>(writer),
+    return std::make_unique<AskLane>(link_, windows(), channel_, static_cast<int>(writer),
                                      std::move(pieces), buffers_, places_, outgoing_);
 }
 
@@ -165,6 +187,8 @@ void MpiSource::fetch(const Announce& step, std::span<const Fetch> wanted,
             deadline = Clock::now() + limit;
             naps.refresh();
         } else if (Clock::now() >= deadline) {
+            for (const auto& one : lanes)
+                one->give_up();
             throw PeerSilent("The writer sent nothing for " + std::to_string(seconds(limit)) +
                              " s: it is stopped, or overloaded. Detach, or wait longer "
                              "(answer_limit).");

@@ -41,8 +41,14 @@ class MpiSource : public Source {
     void release(std::uint64_t sequence) override;
 
   private:
+    /// All are used as long as the lane lives.
     [[nodiscard]] std::unique_ptr<Lane> lane(const Announce& step, std::uint32_t writer,
                                              const std::vector<const Fetch*>& wanted);
+    [[nodiscard]] std::unique_ptr<Lane> pull_lane(const Announce& step, std::uint32_t writer,
+                                                  const std::vector<const Fetch*>& wanted);
+    [[nodiscard]] std::unique_ptr<Lane> ask_lane(const Announce& step, std::uint32_t writer,
+                                                 std::span<const Fetch* const> wanted);
+    [[nodiscard]] const Windows* windows() const; ///< null if there are none now
     void say(const Message& message);
     void wait_for_windows(std::chrono::nanoseconds limit) const;
 
