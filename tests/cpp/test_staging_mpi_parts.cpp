@@ -6,17 +6,26 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <ctime>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "staging/copy.hpp"
+#include "staging/mpi/introduction.hpp"
 #include "staging/mpi/link.hpp"
+#include "staging/mpi/outgoing.hpp"
 #include "staging/mpi/source.hpp"
+#include "staging/mpi/tags.hpp"
 #include "staging/mpi/tiles.hpp"
+#include "staging/mpi/windows.hpp"
+#include "staging/mpi/wish.hpp"
 #include "staging/reader.hpp"
 #include "staging/share.hpp"
 #include "staging/staging_error.hpp"
@@ -420,6 +429,43 @@ TEST(StagingMpi, AWriterThatStopsWithoutClosingIsGone) {
             }
         });
         EXPECT_NE(text.find("stopped before it closed"), std::string::npos) << text;
+    }
+}
+
+TEST(StagingMpi, ClosingWithoutWaitingLeavesAReaderWhatItIsGetting) {
+    const Programs programs({1, 1});
+    constexpr int word = 1;
+    SegmentPlace place;
+    if (programs.writes()) {
+        EngineOptions hasty = options(MpiMode::pull);
+        hasty.close_limit = 0s;
+        Solver solver("hasty", programs, hasty);
+        EXPECT_TRUE(solver.publish(1));
+        MPI_Recv(&place, sizeof place, MPI_BYTE, 1, word, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        const std::span values(
+            reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(place.handle)),
+            place.bytes);
+        const std::vector<std::byte> before(values.begin(), values.end());
+        std::this_thread::sleep_for(100ms); // the service hears that the reader gets
+        solver.writer().close();
+        EXPECT_TRUE(std::equal(values.begin(), values.end(), before.begin()));
+        EXPECT_TRUE(std::any_of(values.begin(), values.end(),
+                                [](std::byte one) { return one != std::byte{0}; }));
+    } else if (programs.which() == 1) {
+        const Team alone(programs.comm());
+        const mpi::Introduction found = mpi::introduce("hasty", alone, {});
+        const mpi::Link link(found.writers, found.readers);
+        const auto windows = mpi::make_windows(link, found.mode);
+        mpi::MpiSource source(link, windows, found.channel, found.mode);
+        windows.wait();
+        const Announced announced = source.next(long_enough);
+        ASSERT_EQ(announced.arrival, Arrival::step);
+        place = std::get<Announce>(mpi::decode_message(*announced.message)).places.at(0);
+        mpi::Outgoing outgoing;
+        outgoing.send(mpi::Link::comm(), 0, mpi::tag(found.channel, mpi::Talk::hurry),
+                      mpi::encode_hurry(place.bytes));
+        MPI_Send(&place, sizeof place, MPI_BYTE, 0, word, MPI_COMM_WORLD);
+        EXPECT_EQ(source.next(long_enough).arrival, Arrival::ended);
     }
 }
 

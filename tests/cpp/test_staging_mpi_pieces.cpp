@@ -265,7 +265,7 @@ TEST(StagingMpiPieces, ThatMpiWillNotLetTheReaderGetAreAskedFor) {
 }
 
 TEST(StagingMpiPieces, CanBeGotWhileOtherSegmentsComeAndGo) {
-    constexpr int rounds = 1500;
+    constexpr int rounds = 500;
     constexpr std::uint32_t pieces = 40;
     const Pulling both;
     ASSERT_TRUE(is_there(both.windows));
@@ -307,6 +307,61 @@ TEST(StagingMpiPieces, CanBeGotWhileOtherSegmentsComeAndGo) {
             ASSERT_EQ(layers[z * values + 4 * large[2] - 1], expected(false, z, 3, large[2] - 1));
         }
     }
+}
+
+TEST(StagingMpiPieces, ThatAReaderGivesUpWhileItGetsThemDoNotEndTheWriter) {
+    const Pulling both;
+    ASSERT_TRUE(is_there(both.windows));
+    std::vector<std::byte> found(bytes_of(false)); // the gets go on: they are MPI's to end
+    if (world_rank() == 0) {
+        auto step = filled(*both.exposure);
+        const SegmentPlace place = step->segment->place();
+        MPI_Send(&place, sizeof place, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+        std::this_thread::sleep_for(300ms); // without MPI: what has been got waits
+        step.reset();
+    } else {
+        const Announce step = offered();
+        const Fetch fetch{0, request(0), {found.data(), large, layout(false), 1, 8}};
+        MpiSource source(link(), both.windows, 8, MpiMode::pull);
+        EXPECT_THROW(source.fetch(step, {&fetch, 1}, 0s), PeerSilent);
+    }
+    for (int i = 0; i < 200; ++i) { // MPI serves the gets now
+        MPI_Barrier(MPI_COMM_WORLD);
+        std::this_thread::sleep_for(100us);
+    }
+    if (world_rank() == 0) { // what the reader says at its end
+        Received message;
+        for (const Talk talk : {Talk::hurry, Talk::hurry, Talk::up})
+            EXPECT_TRUE(receive(Link::comm(), 1, tag(8, talk), message));
+    }
+}
+
+TEST(StagingMpiPieces, LeaveZerosWhereReadersCouldGetThemOrThemselvesIfTheyStillMay) {
+    const Pulling both;
+    ASSERT_TRUE(is_there(both.windows));
+    if (world_rank() != 0)
+        return;
+    const auto first_byte_after = [&](std::size_t bytes) {
+        auto segment = both.exposure->make_segment(bytes);
+        const volatile std::byte* at = segment->bytes().data();
+        std::fill(segment->bytes().begin(), segment->bytes().end(), std::byte{7});
+        segment.reset();
+        return *at;
+    };
+    for (const std::size_t bytes : {std::size_t{5000}, std::size_t{5} << 20}) {
+        EXPECT_EQ(first_byte_after(bytes), std::byte{0});
+        auto again = both.exposure->make_segment(bytes);
+        auto other = both.exposure->make_segment(bytes);
+        const auto* before = again->bytes().data();
+        again.reset();
+        again = both.exposure->make_segment(bytes);
+        EXPECT_EQ(again->bytes().data(), before) << "addresses are used again";
+        EXPECT_NE(other->bytes().data(), before);
+        EXPECT_EQ(again->bytes()[bytes - 1], std::byte{0});
+        again->bytes()[bytes - 1] = std::byte{1};
+    }
+    both.exposure->keep();
+    EXPECT_EQ(first_byte_after(5000), std::byte{7});
 }
 
 TEST(StagingMpiPieces, OfMoreSegmentsThanAWindowTakesAreToldToBeAskedFor) {

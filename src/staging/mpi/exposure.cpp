@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <utility>
 
@@ -22,14 +23,73 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) {
 /// processor takes what it reads for what it has just written.
 constexpr std::size_t offset = 64;
 
+/// Addresses at which readers could get from this process, for new memory of the same size. They
+/// are mapped, to zeros that take no memory: see Exposure.
+class Retired {
+  public:
+    [[nodiscard]] static Retired& of_process() {
+        static Retired retired; // addresses are the process's
+        return retired;
+    }
+
+    /// Null if there are none of this size; else memory is to be mapped there.
+    [[nodiscard]] void* take(std::size_t bytes) {
+        const std::lock_guard lock(mutex_);
+        const auto found = std::find_if(ranges_.begin(), ranges_.end(),
+                                        [&](const auto& one) { return one.size() == bytes; });
+        if (found == ranges_.end())
+            return nullptr;
+        void* at = found->data();
+        bytes_ -= bytes;
+        ranges_.erase(found);
+        return at;
+    }
+
+    /// In place of what is mapped there.
+    void put(std::span<std::byte> range) {
+        ::madvise(range.data(), range.size(), MADV_DONTNEED); // MPI libraries notice this call
+        ::mmap(range.data(), range.size(), PROT_READ,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        const std::lock_guard lock(mutex_);
+        ranges_.push_back(range);
+        bytes_ += range.size();
+        while (ranges_.size() > most_ranges || bytes_ > most_bytes)
+            drop_oldest();
+    }
+
+    void clear() {
+        const std::lock_guard lock(mutex_);
+        while (!ranges_.empty())
+            drop_oldest();
+    }
+
+  private:
+    void drop_oldest() {
+        bytes_ -= ranges_.front().size();
+        ::munmap(ranges_.front().data(), ranges_.front().size());
+        ranges_.pop_front();
+    }
+
+    /// Of the 65 530 mappings that Linux allows a process, and of its 128 TiB.
+    static constexpr std::size_t most_ranges = 4096;
+    static constexpr std::size_t most_bytes = std::size_t{16} << 40;
+
+    std::mutex mutex_;
+    std::deque<std::span<std::byte>> ranges_; ///< the oldest first
+    std::size_t bytes_ = 0;
+};
+
 /// Whole pages, since MPI may register no less; large ones if there is enough for one.
 class Pages {
   public:
     explicit Pages(std::size_t bytes) : bytes_(round_up(std::max<std::size_t>(1, bytes), 4096)) {
         if (bytes_ >= huge_page)
             bytes_ = round_up(bytes_, huge_page);
-        void* memory =
-            ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void* memory = map(Retired::of_process().take(bytes_));
+        if (memory == MAP_FAILED) {
+            Retired::of_process().clear(); // they count where addresses are limited (ulimit -v)
+            memory = map(nullptr);
+        }
         if (memory == MAP_FAILED)
             throw StagingError("There is no memory for " + std::to_string(bytes) +
                                " bytes of a step: use a shorter queue, or more nodes.");
@@ -38,13 +98,31 @@ class Pages {
     }
     Pages(const Pages&) = delete;
     Pages& operator=(const Pages&) = delete;
-    ~Pages() { ::munmap(data_, bytes_); }
+    ~Pages() {
+        switch (remains_) {
+        case Remains::nothing:
+            ::munmap(data_, bytes_);
+            return;
+        case Remains::zeros:
+            Retired::of_process().put(bytes());
+            return;
+        case Remains::values:
+            return;
+        }
+    }
 
     [[nodiscard]] std::span<std::byte> bytes() const { return {data_, bytes_}; }
+    void leave(Remains remains) { remains_ = remains; }
 
   private:
+    [[nodiscard]] void* map(void* at) const {
+        return ::mmap(at, bytes_, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | (at != nullptr ? MAP_FIXED : 0), -1, 0);
+    }
+
     std::byte* data_ = nullptr;
     std::size_t bytes_ = 0;
+    Remains remains_ = Remains::nothing;
 };
 
 /// What this process has attached to each window. Of the process, as windows are: all streams
@@ -95,7 +173,7 @@ class Exposure::Exposed : public Segment {
           reachable_(exposure_->add(pages_.bytes())) {}
     Exposed(const Exposed&) = delete;
     Exposed& operator=(const Exposed&) = delete;
-    ~Exposed() override { exposure_->remove(pages_.bytes()); }
+    ~Exposed() override { pages_.leave(exposure_->remove(pages_.bytes())); }
 
     [[nodiscard]] std::span<std::byte> bytes() override { return pages_.bytes().subspan(offset); }
     [[nodiscard]] SegmentPlace place() const override {
@@ -145,19 +223,23 @@ bool Exposure::add(std::span<std::byte> bytes) {
     return true;
 }
 
-void Exposure::remove(std::span<std::byte> bytes) {
+Remains Exposure::remove(std::span<std::byte> bytes) {
     const std::lock_guard lock(mutex_);
     const auto found = std::find_if(segments_.begin(), segments_.end(),
                                     [&](const auto& one) { return one.data() == bytes.data(); });
-    if (found == segments_.end())
-        return;
-    segments_.erase(found);
     int finalized = 0;
     MPI_Finalized(&finalized);
-    if (finalized)
-        return;
+    if (found == segments_.end() || finalized)
+        return Remains::nothing;
+    segments_.erase(found);
     for (const MPI_Win window : windows_)
         detach(window, bytes);
+    return windows_.empty() ? Remains::nothing : kept_ ? Remains::values : Remains::zeros;
+}
+
+void Exposure::keep() {
+    const std::lock_guard lock(mutex_);
+    kept_ = true;
 }
 
 } // namespace uzushio::staging::mpi

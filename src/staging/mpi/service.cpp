@@ -118,7 +118,7 @@ void MpiService::run() {
             if (!std::exchange(said, true))
                 say_last_words();
             if (at_once_ || quiet() || Clock::now() >= deadline_)
-                return;
+                return keep_what_is_got();
         }
         if (moved) {
             pause = shortest_pause;
@@ -358,6 +358,12 @@ void MpiService::say_last_words() {
         else if (auto bytes = channel.session->end())
             say(channel, std::move(bytes));
     }
+}
+
+void MpiService::keep_what_is_got() {
+    for (const Channel& channel : channels_)
+        if (!channel.getting.empty())
+            exposure_->keep();
 }
 
 bool MpiService::quiet() {

@@ -90,6 +90,7 @@ class MpiService : public Service {
     [[nodiscard]] PieceSender& sender(Channel& channel, int reader);
     void say(const Channel& channel, Bytes bytes);
     void say_last_words();
+    void keep_what_is_got();
     [[nodiscard]] bool quiet();
     [[nodiscard]] std::chrono::nanoseconds longest_pause(std::chrono::nanoseconds silent) const;
 
