@@ -18,6 +18,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from warm_uzushio import Warm
 
 # How long an example takes is no property of the code on a machine that does other work too.
 hypothesis.settings.register_profile("uzushio", deadline=None)
@@ -121,14 +122,27 @@ def start(job_environment: dict[str, str], tmp_path: Path) -> Iterator[Callable[
             shutil.rmtree(left, ignore_errors=True)
 
 
+@pytest.fixture(scope="session")
+def warm(job_environment: dict[str, str]) -> Iterator[Warm]:
+    """What forks for `uzushio`: a command's imports take as long as what it does in most tests."""
+    server = Warm(job_environment)
+    yield server
+    server.close()
+
+
 @pytest.fixture
-def uzushio(start: Callable[..., subprocess.Popen[str]]) -> Run:
-    """Run `uzushio ARGUMENTS` to its end."""
+def uzushio(warm: Warm, job_environment: dict[str, str], tmp_path: Path) -> Run:
+    """Run `uzushio ARGUMENTS` to its end in the test's folder."""
 
     def go(
-        *arguments: object, timeout: float = 60, **more: object
+        *arguments: object, timeout: float = 60, largest_file: int | None = None
     ) -> subprocess.CompletedProcess[str]:
-        return wait(start(sys.executable, "-m", "uzushio", *arguments, **more), timeout)
+        words = [str(word) for word in arguments]
+        started = warm.start(words, tmp_path, job_environment, largest_file)
+        status, out, errors = started.wait(timeout)
+        if status is None:
+            pytest.fail(f"still running after {timeout} s:\n{out}\n{errors}")
+        return subprocess.CompletedProcess(["uzushio", *words], status, out, errors)
 
     return go
 

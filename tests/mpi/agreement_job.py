@@ -22,7 +22,7 @@ def run(step):
     comm, fault = step.comm, FAULT
     last = comm.rank == comm.size - 1
     if fault == "slow" and step.index == 0:
-        time.sleep(8.0 * last)
+        time.sleep(4.0 * last)
     if fault == "slow" and step.index == 1:
         time.sleep(0.0 if last else 1.0)
         if last:

@@ -30,7 +30,7 @@ def test_a_rank_that_raises_alone_ends_the_job_when_the_others_never_come(
 
 def test_ranks_that_returned_do_not_wait_for_ever_either(mpi_run: Run, tmp_path: Path) -> None:
     """Of two that lose patience at a time, one speaks."""
-    done = mpi_run(3, [JOB, tmp_path, "2 s", "return"], timeout=150)
+    done = mpi_run(3, [JOB, tmp_path, "1 s", "return"], timeout=150)
     assert done.returncode != 0
     assert done.stderr.count("uzushio: error: the job ends") == 1
     assert "did not come to an end on rank 0 while" in done.stderr
@@ -40,8 +40,8 @@ def test_ranks_that_returned_do_not_wait_for_ever_either(mpi_run: Run, tmp_path:
 def test_ranks_that_are_slow_and_failures_within_the_limit_are_the_actions_alone(
     mpi_run: Run, tmp_path: Path
 ) -> None:
-    """Two ranks lose patience after six seconds, and the third comes two seconds later."""
-    done = mpi_run(3, [JOB, tmp_path, "6 s", "slow"], timeout=150)
+    """Two ranks lose patience after three seconds, and the third comes a second later."""
+    done = mpi_run(3, [JOB, tmp_path, "3 s", "slow"], timeout=150)
     assert done.returncode == 0, done.stderr
     # At the next step it raises before the others are there.
     assert "the end: 1 failures, 3 steps" in done.stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 import zarr
 from conftest import Run, family, wait
+from warm_uzushio import Warm
 
 from uzushio import checkpoint
 
@@ -49,12 +49,14 @@ def twin(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole(job_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(
+    warm: Warm, job_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """The uninterrupted run, on one rank."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "case.yaml").write_text(CASE)
-    command = [sys.executable, "-m", "uzushio", "assimilate", "case.yaml"]
-    subprocess.run(command, cwd=folder, env=job_environment, check=True, timeout=60)
+    status, _, errors = warm.start(["assimilate", "case.yaml"], folder, job_environment).wait(60)
+    assert status == 0, errors
     return folder / "run"
 
 
@@ -171,10 +173,7 @@ def test_a_full_disk_is_one_sentence_and_keeps_the_last_checkpoint(
     few = ("--set", "optimiser.iterations=2")
     assert uzushio("assimilate", twin, *more, *few).returncode == 0
     limit = 20_000  # bytes of a file: less than a vector has
-    done = uzushio(
-        "assimilate", twin, "--restart", "run", *more,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
-    )  # fmt: skip
+    done = uzushio("assimilate", twin, "--restart", "run", *more, largest_file=limit)
     assert done.returncode == 1
     assert "File too large; raise the limit" in done.stderr
     assert "The checkpoints before it are kept." in done.stderr and "Trace" not in done.stderr
@@ -183,9 +182,8 @@ def test_a_full_disk_is_one_sentence_and_keeps_the_last_checkpoint(
     assert again.returncode == 0, again.stderr
 
 
-def test_a_restart_of_another_problem_is_refused(uzushio: Run, twin: Path) -> None:
-    assert uzushio("assimilate", twin, "--set", "optimiser.iterations=1").returncode == 0
-    done = uzushio("assimilate", twin, "--restart", "run", "--set", "observations.sigma=0.2")
+def test_a_restart_of_another_problem_is_refused(uzushio: Run, twin: Path, whole: Path) -> None:
+    done = uzushio("assimilate", twin, "--restart", whole, "--set", "observations.sigma=0.2")
     assert done.returncode == 1
     assert "is of another problem: observations.sigma changed" in done.stderr
 
@@ -221,20 +219,22 @@ def test_bad_observations_are_one_message_on_all_ranks(
 
 
 @pytest.mark.parametrize(
-    ("more", "sentence"),
+    ("ranks", "more", "sentence"),
     [
         (
+            3,
             "blocking.oblt=2",
             "blocking.oblt: 2 groups do not divide 3 ranks evenly; use one of 1, 3",
         ),
-        ("trajectory.memory=100", "trajectory.memory: a rank needs"),
-        ("blocking.fblt=25", "takes at most 8 here"),
+        (1, "trajectory.memory=100", "trajectory.memory: a rank needs"),
+        (3, "blocking.fblt=25", "takes at most 8 here"),
     ],
 )
 def test_what_does_not_fit_is_one_message(
-    uzushio: Run, twin: Path, tmp_path: Path, more: str, sentence: str
+    uzushio: Run, twin: Path, ranks: int, more: str, sentence: str
 ) -> None:
-    done = uzushio("assimilate", twin, "--ranks", 3, "--set", more)
+    on = ("--ranks", ranks) if ranks > 1 else ()
+    done = uzushio("assimilate", twin, *on, "--set", more)
     assert done.returncode == 1
     assert sentence in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr

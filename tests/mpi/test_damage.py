@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from conftest import CASE, Run
+from warm_uzushio import Warm
 
 
 def flip(file: Path) -> None:
@@ -23,12 +22,15 @@ def truncate(file: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def stored_run(job_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stored_run(
+    warm: Warm, job_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A run of 4 ranks with checkpoints of steps 10 and 12."""
     folder = tmp_path_factory.mktemp("stored")
     (folder / "case.yaml").write_text(CASE)
-    command = [sys.executable, "-m", "uzushio", "run", "case.yaml", "--ranks", "4"]
-    subprocess.run(command, cwd=folder, env=job_environment, check=True, timeout=60)
+    words = ["run", "case.yaml", "--ranks", "4"]
+    status, _, errors = warm.start(words, folder, job_environment).wait(60)
+    assert status == 0, errors
     return folder / "run"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -130,28 +129,25 @@ def test_the_users_own_case_file_is_never_replaced(uzushio: Run, case: Path) -> 
     assert case.read_text() == before
 
 
-@pytest.mark.parametrize("more", [(), ("--overwrite",), ("--restart", "run")])
 def test_a_second_job_in_the_folder_is_refused(
-    start: Callable[..., subprocess.Popen[str]],
-    uzushio: Run,
-    case: Path,
-    tmp_path: Path,
-    more: tuple[str, ...],
+    start: Callable[..., subprocess.Popen[str]], uzushio: Run, case: Path, tmp_path: Path
 ) -> None:
     slow = ("--set", "time.steps=100000", "--set", "fault.pause=0.05")
     job = start(sys.executable, "-m", "uzushio", "run", case, *slow)
     assert job.stdout is not None
     while "Wrote checkpoint" not in (line := job.stdout.readline()):
         assert line, job.communicate()
-    done = uzushio("run", case, *more)
-    assert done.returncode == 1
-    assert f"process {job.pid}, since" in done.stderr
-    assert len(lines(done.stderr)) == 1
-    assert newest(tmp_path / "run") is not None
+    for more in ((), ("--overwrite",), ("--restart", "run")):
+        done = uzushio("run", case, *more)
+        assert done.returncode == 1
+        assert f"process {job.pid}, since" in done.stderr
+        assert len(lines(done.stderr)) == 1
+        assert newest(tmp_path / "run") is not None
     job.kill()  # what it leaves stops nobody
     job.communicate()
-    again = uzushio("run", case, *(more or ("--overwrite",)))
-    assert again.returncode == 0, again.stderr
+    for more in (("--restart", "run"), ("--overwrite",)):
+        again = uzushio("run", case, *more)
+        assert again.returncode == 0, again.stderr
 
 
 @pytest.mark.parametrize("more", [(), ("--ranks", 2)])
@@ -207,10 +203,7 @@ def test_a_full_disk_keeps_the_old_checkpoint(
 
 
 def test_a_limit_of_file_size_is_told(uzushio: Run, case: Path, tmp_path: Path) -> None:
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-
-    done = uzushio("run", case, *BIG, preexec_fn=limit)
+    done = uzushio("run", case, *BIG, largest_file=20_000)
     assert done.returncode == 1
     assert "File too large; raise the limit" in done.stderr
     assert newest(tmp_path / "run") is None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import xarray as xr
 import zarr
 from conftest import CASE, Run
 from heat_solver import exact, initial
+from warm_uzushio import Warm
 
 from uzushio.checkpoint.manifest import read_manifest, write_manifest
 
@@ -41,12 +40,15 @@ def test_the_checkpoint_holds_the_solution(
 
 
 @pytest.fixture(scope="module")
-def whole(job_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(
+    warm: Warm, job_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """The uninterrupted run, on 4 ranks."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "case.yaml").write_text(CASE)
-    command = [sys.executable, "-m", "uzushio", "run", "case.yaml", "--ranks", "4"]
-    subprocess.run(command, cwd=folder, env=job_environment, check=True, timeout=60)
+    words = ["run", "case.yaml", "--ranks", "4"]
+    status, _, errors = warm.start(words, folder, job_environment).wait(60)
+    assert status == 0, errors
     return folder / "run"
 
 

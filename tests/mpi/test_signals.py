@@ -16,6 +16,7 @@ import pytest
 from conftest import Run, family, wait
 from heat_solver import exact
 from mpi4py import MPI
+from warm_uzushio import Warm
 
 from uzushio import checkpoint
 
@@ -105,22 +106,31 @@ def gone(pid: int) -> bool:
         return True
 
 
-def test_killed_at_twenty_random_moments_the_last_checkpoint_is_readable(
-    start: Start, case: Path, tmp_path: Path
+@pytest.mark.parametrize(("ranks", "rounds"), [(1, 15), (2, 5)])
+def test_killed_at_random_moments_the_last_checkpoint_is_readable(
+    warm: Warm,
+    job_environment: dict[str, str],
+    case: Path,
+    tmp_path: Path,
+    ranks: int,
+    rounds: int,
 ) -> None:
     """Each round goes on from what the one before left, so that restarting is tested too."""
     dice, run, before = random.Random(20), tmp_path / "run", 0
-    fast = ("--set", "time.steps=1000000", "--set", "checkpoint.every=1")
-    for _ in range(20):
-        more = ("--restart", "run") if before else ()
-        job = start(sys.executable, "-m", "uzushio", "run", case, "--ranks", 2, *fast, *more)
-        while "Wrote checkpoint" not in (line := first_line(job)):
-            assert line, job.communicate()
+    words = ["run", str(case), "--set", "time.steps=1000000", "--set", "checkpoint.every=1"]
+    words += ["--ranks", str(ranks)] if ranks > 1 else []
+    for _ in range(rounds):
+        more = ["--restart", "run"] if before else []
+        job = warm.start([*words, *more], tmp_path, job_environment)
+        deadline = time.monotonic() + 60
+        while "Wrote checkpoint" not in job.out():
+            assert time.monotonic() < deadline, job.wait(0)
+            time.sleep(0.001)
         time.sleep(dice.uniform(0.0, 0.1))
         pids = family(job.pid)
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
-        job.communicate()
+        assert job.wait(10)[0] == -signal.SIGKILL
         while not all(gone(pid) for pid in pids):
             time.sleep(0.01)
         found = checkpoint.open_checkpoint(run, MPI.COMM_SELF)

@@ -8,9 +8,11 @@ Blending is not simulated: all algorithms blend the same pixels.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,9 +50,15 @@ def compile_program(folder: Path) -> Path:
     newest = max(path.stat().st_mtime for path in (*sources, *SOURCES.glob("*.hpp")))
     if program.exists() and program.stat().st_mtime > newest:
         return program
-    flags = ["-std=c++20", "-O2", "-fno-gnu-unique", f"-I{ROOT / 'src'}"]
-    command = ["smpicxx", *flags, *map(str, sources), "-o", str(program)]
-    subprocess.run(command, check=True, timeout=900)
+    compiler = ["smpicxx", "-std=c++20", "-O2", "-fno-gnu-unique", f"-I{ROOT / 'src'}"]
+    objects = [folder / f"{source.stem}.o" for source in sources]
+
+    def compile_one(source: Path, target: Path) -> None:
+        subprocess.run([*compiler, "-c", source, "-o", target], check=True, timeout=900)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compile_one, sources, objects))
+    subprocess.run([*compiler, *objects, "-o", program], check=True, timeout=900)
     return program
 
 

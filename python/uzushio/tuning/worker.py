@@ -39,6 +39,8 @@ def serve(comm: MPI.Intracomm, declare: Callable[[], Subject]) -> int:
     _die_with_launcher()
     workload = declare().workload(comm)
     worker = _Worker(comm, workload)
+    gc.collect()
+    gc.freeze()  # what was imported: a look at all of it takes longer than a short sweep
     worker.say({"ranks": comm.size, "pids": comm.gather(os.getpid())})
     for command in _commands(comm):
         worker.obey(command)
