@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 
 namespace uzushio::staging {
 namespace {
@@ -77,15 +78,15 @@ void copy_row(const Axis& axis, std::int64_t run, const std::byte* from, std::by
     }
 }
 
-void walk(const Nest& nest, std::size_t level, const std::byte* from, std::byte* to) {
-    const Axis& axis = nest.axes[level];
-    if (level + 1 == nest.depth)
+void walk(std::span<const Axis> axes, const std::byte* from, std::byte* to) {
+    const Axis& axis = axes.front();
+    if (axes.size() == 1)
         std::memcpy(to, from, static_cast<std::size_t>(axis.count));
-    else if (level + 2 == nest.depth)
-        copy_row(axis, nest.axes[level + 1].count, from, to);
+    else if (axes.size() == 2)
+        copy_row(axis, axes[1].count, from, to);
     else
         for (std::int64_t i = 0; i < axis.count; ++i)
-            walk(nest, level + 1, from + i * axis.from, to + i * axis.to);
+            walk(axes.subspan(1), from + i * axis.from, to + i * axis.to);
 }
 
 } // namespace
@@ -95,7 +96,8 @@ void copy(const ConstArrayView& from, const ArrayView& to) {
     assert(from.scalar_bytes == to.scalar_bytes);
     if (from.bytes() == 0)
         return;
-    walk(nest(from, to), 0, from.data, to.data);
+    const Nest loops = nest(from, to);
+    walk({loops.axes.data(), loops.depth}, from.data, to.data);
 }
 
 } // namespace uzushio::staging

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "staging/in_quotes.hpp"
 #include "staging/staging_error.hpp"
 
 namespace uzushio::staging {
@@ -12,8 +13,6 @@ void require(bool holds, const std::string& sentence) {
     if (!holds)
         throw StagingError(sentence);
 }
-
-std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\""; }
 
 std::string to_text(const Extent& count) {
     return std::to_string(count[0]) + " x " + std::to_string(count[1]) + " x " +
@@ -41,7 +40,7 @@ template <class Named> std::string names_of(const std::vector<Named>& list) {
         return "none is described yet";
     std::string text = "described are ";
     for (std::size_t i = 0; i < list.size(); ++i)
-        text += (i ? ", " : "") + quoted(list[i].name);
+        text += (i ? ", " : "") + in_quotes(list[i].name);
     return text;
 }
 
@@ -65,7 +64,7 @@ void Description::attribute(std::string name,
 
 void Description::mesh(std::string name, const Box& elements, std::uint8_t dimension,
                        std::variant<UniformCoords, RectilinearCoords, ExplicitCoords> coords) {
-    const std::string who = "Mesh " + quoted(name);
+    const std::string who = "Mesh " + in_quotes(name);
     require(!name.empty(), "A mesh needs a name.");
     require(dimension >= 1 && dimension <= 3, who + " must have 1, 2 or 3 dimensions.");
     require(is_valid(elements), who + " has an impossible box of elements.");
@@ -93,7 +92,7 @@ void Description::mesh(std::string name, const Box& elements, std::uint8_t dimen
 void Description::field(std::string name, std::string_view mesh, Association association,
                         ScalarType type, std::uint32_t components,
                         std::vector<Attribute> attributes) {
-    const std::string who = "Field " + quoted(name);
+    const std::string who = "Field " + in_quotes(name);
     require(!name.empty(), "A field needs a name.");
     require(components >= 1 && components <= 65536, who + " must have 1 to 65536 components.");
     Field field{std::move(name), mesh_of(mesh),        association, type,
@@ -113,7 +112,7 @@ void Description::block(std::uint64_t id, std::string_view mesh, const Box& owne
         of_elements ? topology.elements : vertices_of(topology.elements, topology.dimension);
     require(is_valid(owned), who + " has an impossible box.");
     require(all.contains(owned), who + " with " + name_of(association) + " " + to_string(owned) +
-                                     " reaches out of mesh " + quoted(mesh) + ", which has " +
+                                     " reaches out of mesh " + in_quotes(mesh) + ", which has " +
                                      name_of(association) + " " + to_string(all) + ".");
     Block block = of_elements ? Block::with_elements(owned, topology.dimension)
                               : Block::with_vertices(owned, topology.dimension);
@@ -135,24 +134,24 @@ ConstArrayView Description::shape(std::string_view name, std::uint64_t id,
     const Field& field = known_.fields[field_of(name)];
     const Block& block = block_of(id).block;
     require(field.topology == block.topology,
-            "Field " + quoted(name) + " is on mesh " +
-                quoted(known_.topologies[field.topology].name) + ", but block " +
+            "Field " + in_quotes(name) + " is on mesh " +
+                in_quotes(known_.topologies[field.topology].name) + ", but block " +
                 std::to_string(id) + " is of mesh " +
-                quoted(known_.topologies[block.topology].name) + ".");
+                in_quotes(known_.topologies[block.topology].name) + ".");
     const Extent count = grow(block.owned(field.association), ghosts).count;
     return packed_view<const std::byte>(nullptr, count, field.components, size_of(field.type));
 }
 
 void Description::require_free(std::string_view name, std::uint64_t id) const {
     require(!block_of(id).puts.contains(field_of(name)),
-            "Field " + quoted(name) + " of block " + std::to_string(id) +
+            "Field " + in_quotes(name) + " of block " + std::to_string(id) +
                 " has its values of this step already: put them once.");
 }
 
 void Description::put(std::string_view name, std::uint64_t id, const ConstArrayView& values,
                       const Ghosts& ghosts) {
     const ConstArrayView expected = shape(name, id, ghosts);
-    const std::string what = "field " + quoted(name) + " of block " + std::to_string(id);
+    const std::string what = "field " + in_quotes(name) + " of block " + std::to_string(id);
     const Field& field = known_.fields[field_of(name)];
     require(values.count == expected.count,
             "The values of " + what + " are " + to_text(values.count) + ", but its " +
@@ -196,14 +195,14 @@ void Description::clear() {
 std::uint32_t Description::mesh_of(std::string_view name) const {
     const auto place = find_topology(known_, name);
     require(place.has_value(),
-            "There is no mesh " + quoted(name) + ": " + names_of(known_.topologies) + ".");
+            "There is no mesh " + in_quotes(name) + ": " + names_of(known_.topologies) + ".");
     return *place;
 }
 
 std::uint32_t Description::field_of(std::string_view name) const {
     const auto place = find_field(known_, name);
     require(place.has_value(),
-            "There is no field " + quoted(name) + ": " + names_of(known_.fields) + ".");
+            "There is no field " + in_quotes(name) + ": " + names_of(known_.fields) + ".");
     return *place;
 }
 

@@ -8,6 +8,7 @@
 #include "staging/checksum.hpp"
 #include "staging/copy.hpp"
 #include "staging/engines.hpp"
+#include "staging/in_quotes.hpp"
 #include "staging/message_codec.hpp"
 #include "staging/own_process.hpp"
 #include "staging/planner.hpp"
@@ -26,8 +27,6 @@ void require(bool holds, const std::string& sentence) {
     if (!holds)
         throw StagingError(sentence);
 }
-
-std::string in_quotes(std::string_view name) { return "\"" + std::string(name) + "\""; }
 
 /// The step in the bytes of a whole Announce, which anyone may have sent.
 Step decode_announce(std::span<const std::byte> bytes) {

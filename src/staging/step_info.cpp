@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "staging/in_quotes.hpp"
 #include "staging/model_error.hpp"
 
 namespace uzushio::staging {
@@ -17,8 +18,6 @@ void require(bool holds, const std::string& sentence) {
     if (!holds)
         throw ModelError(sentence);
 }
-
-std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\""; }
 
 template <class Named>
 std::optional<std::uint32_t> find(const std::vector<Named>& list, std::string_view name) {
@@ -37,7 +36,7 @@ void require_unique_names(const std::vector<Named>& list, const std::string& wha
     std::sort(names.begin(), names.end());
     const auto twice = std::adjacent_find(names.begin(), names.end());
     require(twice == names.end(), "The step has two " + what + " of the name " +
-                                      (twice == names.end() ? "" : quoted(*twice)) + ".");
+                                      (twice == names.end() ? "" : in_quotes(*twice)) + ".");
 }
 
 /// Bytes from the first value to the last; nothing if the array overlaps itself or leaves 62 bits.
@@ -76,7 +75,7 @@ std::optional<std::uint64_t> span_of(const StepInfo& step, const Block& block,
 
 void validate_topologies(const StepInfo& step) {
     for (const auto& topology : step.topologies) {
-        const std::string who = "Topology " + quoted(topology.name);
+        const std::string who = "Topology " + in_quotes(topology.name);
         require(topology.coordset < step.coordsets.size(),
                 who + " names a coordset that is not there.");
         require(topology.dimension >= 1 && topology.dimension <= 3,
@@ -90,7 +89,7 @@ void validate_topologies(const StepInfo& step) {
 
 void validate_fields(const StepInfo& step) {
     for (const auto& field : step.fields) {
-        const std::string who = "Field " + quoted(field.name);
+        const std::string who = "Field " + in_quotes(field.name);
         require(field.topology < step.topologies.size(),
                 who + " names a topology that is not there.");
         require(is_scalar_type(static_cast<std::uint8_t>(field.type)),
@@ -100,7 +99,7 @@ void validate_fields(const StepInfo& step) {
                 who + " belongs neither to vertices nor to elements.");
         require(field.components >= 1 && field.components <= most_components,
                 who + " must have 1 to 65536 components.");
-        require_unique_names(field.attributes, "attributes on field " + quoted(field.name));
+        require_unique_names(field.attributes, "attributes on field " + in_quotes(field.name));
     }
 }
 
@@ -113,8 +112,8 @@ void validate_coordsets(const StepInfo& step) {
         const auto field = coords != nullptr ? fields.find(coords->field) : fields.end();
         // A rank without blocks of it need not know the field: only a wrong one is an error.
         require(field == fields.end() || field->second->association == Association::vertex,
-                "Coordset " + quoted(coordset.name) + " takes coordinates from a field that is " +
-                    "not of vertices.");
+                "Coordset " + in_quotes(coordset.name) +
+                    " takes coordinates from a field that is " + "not of vertices.");
     }
 }
 
@@ -123,7 +122,7 @@ void validate_array(const StepInfo& step, const Block& block, const StoredArray&
     require(array.field < step.fields.size(), who + " names a field that is not there.");
     const Field& field = step.fields[array.field];
     const std::string whose =
-        "The array of field " + quoted(field.name) + " on block " + std::to_string(block.id);
+        "The array of field " + in_quotes(field.name) + " on block " + std::to_string(block.id);
     require(field.topology == block.topology, whose + " is on another topology than its field.");
     const auto span = span_of(step, block, array);
     require(span.has_value(),
@@ -139,7 +138,7 @@ void validate_block(const StepInfo& step, const Block& block) {
     const Box vertices = vertices_of(topology.elements, topology.dimension);
     require(topology.elements.contains(block.elements) && vertices.contains(block.vertices),
             who + " with elements " + to_string(block.elements) + " reaches out of topology " +
-                quoted(topology.name) + " with elements " + to_string(topology.elements) + ".");
+                in_quotes(topology.name) + " with elements " + to_string(topology.elements) + ".");
     std::vector<std::uint32_t> fields;
     fields.reserve(block.arrays.size());
     for (const auto& array : block.arrays) {
@@ -174,7 +173,7 @@ Indices unite(std::vector<Named>& all, const std::vector<Named>& items, const st
     for (const auto& item : items) {
         const auto place = find(all, item.name);
         require(!place || all[*place] == item,
-                "Ranks describe the " + what + " " + quoted(item.name) + " differently.");
+                "Ranks describe the " + what + " " + in_quotes(item.name) + " differently.");
         places.push_back(place.value_or(static_cast<std::uint32_t>(all.size())));
         if (!place)
             all.push_back(item);
@@ -251,7 +250,7 @@ ConstArrayView view_of(const StepInfo& step, const Block& block, const StoredArr
     const Field& field = step.fields[array.field];
     const std::uint64_t bytes = stored_bytes(step, block, array);
     require(array.offset <= segment.size() && bytes <= segment.size() - array.offset,
-            "Field " + quoted(field.name) + " of block " + std::to_string(block.id) +
+            "Field " + in_quotes(field.name) + " of block " + std::to_string(block.id) +
                 " does not lie wholly in its rank's " + std::to_string(segment.size()) +
                 " bytes of the step.");
     return {segment.data() + array.offset, stored_box(step, block, array).count, array.layout,

@@ -80,8 +80,8 @@ TEST(RanksThatDiffer, InAnyOptionAreToldWhichOnAllOfThem) {
                 change(options);
             const auto text =
                 said<std::invalid_argument>([&] { Compositor(MPI_COMM_WORLD, options); });
-            EXPECT_TRUE(holds(text, "'" + std::string(name) + "' is not the same on all ranks"))
-                << text;
+            const auto sentence = std::string("'").append(name) + "' is not the same on all ranks";
+            EXPECT_TRUE(holds(text, sentence)) << text;
         }
 }
 

@@ -87,7 +87,7 @@ ChunkPlace ChunkGrid::place(std::int64_t offset) const {
 std::string chunk_name(const std::vector<std::int64_t>& chunk) {
     std::string name = "c";
     for (const std::int64_t index : chunk)
-        name += "." + std::to_string(index);
+        name.append(".").append(std::to_string(index));
     return name;
 }
 

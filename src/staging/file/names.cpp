@@ -47,9 +47,9 @@ std::string field_name(std::string_view field) {
         if (is_plain(field[i]) && !(kept && i == 0))
             name += field[i];
         else
-            name += "%" + hexadecimal(static_cast<unsigned char>(field[i]), 2);
+            name.append("%").append(hexadecimal(static_cast<unsigned char>(field[i]), 2));
     if (name.empty())
-        name = "%";
+        name += '%';
     if (name.size() > most)
         name = name.substr(0, most) + "%" +
                hexadecimal(crc32c(std::as_bytes(std::span(field.data(), field.size()))), 8);

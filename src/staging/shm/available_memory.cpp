@@ -69,7 +69,8 @@ std::size_t left_in_group(const fs::path& root) {
         const auto second = first == std::string::npos ? first : line.find(':', first + 1);
         if (second == std::string::npos)
             continue;
-        const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+        std::string controllers = ",";
+        controllers.append(line, first + 1, second - first - 1).append(",");
         const std::string path = line.substr(second + 1);
         if (controllers == ",,")
             left = std::min(left, left_in(groups, path, version_2));

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace uzushio::staging {
+
+/// A name in quotation marks, for messages.
+inline std::string in_quotes(std::string_view name) {
+    std::string text = "\"";
+    return text.append(name).append("\"");
+}
+
+} // namespace uzushio::staging
