@@ -87,6 +87,26 @@ void bind_stencil(nb::module_& module) {
         },
         "a"_a.noconvert(), "b"_a.noconvert(),
         "The dot product of this rank's arrays, and what it lacks.");
+    using Tables = nb::ndarray<const double, nb::shape<-1, -1, 2>, nb::c_contig, nb::device::cpu>;
+    using Total = nb::ndarray<double, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
+    module.def(
+        "add_tables",
+        [](const Tables& tables, const Total& total) {
+            if (tables.shape(1) != total.shape(0))
+                throw std::invalid_argument("add_tables: the shapes do not match");
+            for (std::size_t i = 0; i < total.shape(0); ++i) {
+                stencil::CompensatedSum sum;
+                for (std::size_t rank = 0; rank < tables.shape(0); ++rank) {
+                    sum.add(tables(rank, i, 0));
+                    sum.add(tables(rank, i, 1));
+                }
+                const auto [high, low] = sum.folded();
+                total(i, 0) = high;
+                total(i, 1) = low;
+            }
+        },
+        "tables"_a.noconvert(), "total"_a.noconvert(),
+        "Add what all ranks have of each of several numbers, all in doubled precision.");
 }
 
 } // namespace uzushio::bindings

@@ -1,33 +1,54 @@
 #include "stencil/dot.hpp"
 
-#include <array>
 #include <cmath>
 
 namespace uzushio::stencil {
 
-Double2 dot(const double* a, const double* b, std::size_t size) {
-    // Two vectors of lanes: one sum would wait for its own last addition.
-    constexpr std::size_t lanes = 16;
-    std::array<double, lanes> high{}, low{};
+void DotSum::add(const double* a, const double* b, std::size_t size, std::size_t ahead) {
+    // Two vectors of lanes: one sum would wait for its own last addition. Copies stay in registers.
+    std::array<double, lanes> high = high_, low = low_;
     std::size_t i = 0;
-    for (; i + lanes <= size; i += lanes)
+    for (; i + lanes <= size; i += lanes) {
+        if (ahead > 0)
+            for (std::size_t line = 0; line < lanes; line += 8)
+                __builtin_prefetch(a + i + line + ahead);
 #pragma omp simd
         for (std::size_t lane = 0; lane < lanes; ++lane) {
             const double product = as_it_is(a[i + lane] * b[i + lane]);
             low[lane] += std::fma(a[i + lane], b[i + lane], -product);
             add_term(high[lane], low[lane], product);
         }
-    CompensatedSum rest;
+    }
+    high_ = high;
+    low_ = low;
     for (; i < size; ++i) {
         const double product = as_it_is(a[i] * b[i]);
-        rest.add(product);
-        rest.add(std::fma(a[i], b[i], -product));
+        rest_.add(product);
+        rest_.add(std::fma(a[i], b[i], -product));
     }
+}
+
+void DotSum::add(const DotSum& other) {
     for (std::size_t lane = 0; lane < lanes; ++lane) {
-        rest.add(high[lane]);
-        rest.add(low[lane]);
+        add_term(high_[lane], low_[lane], other.high_[lane]);
+        add_term(high_[lane], low_[lane], other.low_[lane]);
     }
-    return rest.folded();
+    rest_.add(other.rest_);
+}
+
+Double2 DotSum::folded() const {
+    CompensatedSum sum = rest_;
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+        sum.add(high_[lane]);
+        sum.add(low_[lane]);
+    }
+    return sum.folded();
+}
+
+Double2 dot(const double* a, const double* b, std::size_t size) {
+    DotSum sum;
+    sum.add(a, b, size);
+    return sum.folded();
 }
 
 } // namespace uzushio::stencil

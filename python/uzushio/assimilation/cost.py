@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from uzushio import _core
 from uzushio.assimilation import sums
 from uzushio.assimilation.hessian import Hessian, plan_of
 from uzushio.assimilation.model import Guess, Model
@@ -55,17 +56,48 @@ class Cost:
         """Of steps and runs so far."""
         return self.sweeps.counts
 
-    def value(self, state: np.ndarray, parameters: np.ndarray) -> float:
-        """J (collective); infinite where it is not finite."""
+    def value(self, state: np.ndarray, parameters: np.ndarray, unit: float = 1.0) -> float:
+        """J (collective); infinite where it is not finite.
+
+        Args:
+            state: the initial one, in `unit`s.
+            parameters: in the model's units.
+            unit: of the state.
+        """
+        sweeps, background = self.sweeps, self._background
         with np.errstate(over="ignore", invalid="ignore"):
-            misfit = self.sweeps.forward(state, parameters)
-            value = misfit + self._background_value(state, parameters)
+            lost = parameters - background.parameters
+            value = 0.5 * float(np.sum(self.precisions * lost**2))
+            known = self.precision > 0.0
+            square = _core.vectors.enter(
+                state, unit, background.state, sweeps.start, known, self.model.threads
+            )
+            if known:
+                (total,) = sums.over_ranks(self.model.comm, [square])
+                value += 0.5 * self.precision * sums.rounded(total)
+            value += sweeps.forward(parameters)
         return value if math.isfinite(value) else math.inf
 
-    def gradient(self, state: np.ndarray, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of J (collective), at the controls of the last `value`."""
-        of_state, of_parameters = self.sweeps.backward(parameters)
-        of_state += self.precision * (state - self._background.state)
+    def gradient(
+        self,
+        state: np.ndarray,
+        parameters: np.ndarray,
+        unit: float = 1.0,
+        out: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives of J (collective), at the controls of the last `value`.
+
+        Args:
+            state: as in `value`.
+            parameters: as in `value`.
+            unit: of the state.
+            out: becomes the derivatives with respect to the state, in its units; None: a new array.
+        """
+        of_state = np.empty(state.shape) if out is None else out
+        of_parameters = self.sweeps.backward(parameters, of_state)
+        _core.vectors.leave(
+            of_state, unit, state, self._background.state, self.precision, self.model.threads
+        )
         of_parameters += self.precisions * (parameters - self._background.parameters)
         return of_state, of_parameters
 
@@ -89,12 +121,3 @@ class Cost:
         self.sweeps.release()
         precisions = (self.precision, self.precisions)
         return Hessian(self.model, self.observations, guess, precisions, plan, self.counts)
-
-    def _background_value(self, state: np.ndarray, parameters: np.ndarray) -> float:
-        lost = parameters - self._background.parameters
-        value = 0.5 * float(np.sum(self.precisions * lost**2))
-        if self.precision == 0.0:
-            return value
-        away = state - self._background.state
-        (total,) = sums.over_ranks(self.model.comm, [sums.dot(away, away)])
-        return value + 0.5 * self.precision * sums.rounded(total)

@@ -66,6 +66,8 @@ class Evaluator:
         mine = np.full(len(points), np.inf)
         for i in range(groups.mine, len(points), groups.count):
             mine[i] = self._value(points[i])
+        # Memory of an earlier point may be that of another one now.
+        self._held = [None if any(held is one for one in points) else held for held in self._held]
         for i, point in enumerate(points):
             self._held[i % groups.count] = point
         self.forward_runs += len(points)
@@ -84,12 +86,14 @@ class Evaluator:
         groups = self._groups
         holder = next((g for g, held in enumerate(self._held) if held is point), None)
         owner = 0 if holder is None else holder
+        gradient = self._space.new()
         if groups.mine == owner:
             if holder is None:
                 self._value(point)
-            gradient = self._space.gradient(*self._cost.gradient(*self._controls(point)))
-        else:
-            gradient = np.empty(self._space.size)
+            state, parameters, unit = self._controls(point)
+            part = self._space.part(gradient)
+            _, slopes = self._cost.gradient(state, parameters, unit, out=part)
+            gradient[part.size :] = slopes * self._space.scales[1:]
         self.forward_runs += holder is None
         self._held[owner] = None  # its trajectory has been gone through
         if groups.count > 1:
@@ -104,5 +108,7 @@ class Evaluator:
     def _value(self, point: np.ndarray) -> float:
         return self._cost.value(*self._controls(point))
 
-    def _controls(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._space.state(point), self._space.parameters(point)
+    def _controls(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """State, parameters, and the unit that the state is in."""
+        space = self._space
+        return space.part(point), space.parameters(point), float(space.scales[0])

@@ -1,7 +1,15 @@
 """Directions of descent: limited-memory BFGS on the elements that bounds leave free.
 
+The two loops of the method go over scalars here. Of vectors they need the products of steps with
+changes of the gradient, which are kept: a new pair adds one to each older step. What bounds hold
+is taken off them. So a direction costs three passes, each over half of what is remembered: the
+steps' products with the gradient; the changes, weighed and added, and their products with that;
+the steps, weighed and added.
+
 Sources: J. Nocedal, Updating quasi-Newton matrices with limited storage, Math. Comp. 35 (1980),
-the two loops; D. P. Bertsekas, Projected Newton methods for optimization problems with simple
+the two loops; R. H. Byrd, J. Nocedal, R. B. Schnabel, Representations of quasi-Newton matrices and
+their use in limited memory methods, Math. Programming 63 (1994), that the triangle of products is
+enough; D. P. Bertsekas, Projected Newton methods for optimization problems with simple
 constraints, SIAM J. Control Optim. 20 (1982), why the held elements are left out of the matrix and
 take no part in the direction.
 """
@@ -10,13 +18,33 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from uzushio.assimilation.space import Space
+from uzushio.assimilation import sums
+from uzushio.assimilation.space import Space, View
+from uzushio.assimilation.sums import Doubled
 
 #: Pairs whose curvature is less than this, relative to the lengths, tell nothing but rounding.
 _FLAT = 1e-12
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A step and what it did to the gradient.
+
+    Attributes:
+        step: between two points.
+        change: of the gradient.
+        curves: products of the change with the steps so far, the last with its own.
+        length: product of the change with itself.
+    """
+
+    step: np.ndarray
+    change: np.ndarray
+    curves: list[Doubled]
+    length: Doubled
 
 
 class Memory:
@@ -30,57 +58,117 @@ class Memory:
             size: pairs that are kept.
         """
         self._space, self._size = space, size
-        self._steps: deque[np.ndarray] = deque(maxlen=size)
-        self._changes: deque[np.ndarray] = deque(maxlen=size)
+        self._pairs: deque[_Pair] = deque()
 
     def __len__(self) -> int:
-        return len(self._steps)
+        return len(self._pairs)
 
     def clear(self) -> None:
         """Forget all."""
-        self._steps.clear()
-        self._changes.clear()
+        while self._pairs:
+            self._forget()
 
-    def add(self, step: np.ndarray, change: np.ndarray) -> bool:
-        """Keep a pair if J bends up along the step (collective); returns whether it does."""
-        curve, long, steep = self._space.dots((step, change), (step, step), (change, change))
-        if not curve > _FLAT * np.sqrt(long * steep):
+    def add(
+        self,
+        point: np.ndarray,
+        before: np.ndarray,
+        gradient: np.ndarray,
+        gradient_before: np.ndarray,
+    ) -> bool:
+        """Keep the step to a point if J bends up along it (collective); returns whether it does.
+
+        The memory of `before` and `gradient_before` is taken over.
+        """
+        older = list(self._pairs)[-(self._size - 1) :] if self._size > 1 else []
+        long, curve, steep, *curves = self._space.pair(
+            point, before, gradient, gradient_before, [pair.step for pair in older]
+        )
+        longest = np.sqrt(sums.rounded(long) * sums.rounded(steep))
+        if not sums.rounded(curve) > _FLAT * longest:
+            self._space.give(before, gradient_before)
             return False
-        self._steps.append(step)
-        self._changes.append(change)
+        self._pairs.append(_Pair(before, gradient_before, [*curves, curve], steep))
+        if len(self._pairs) > self._size:
+            self._forget()
         return True
 
-    def direction(self, gradient: np.ndarray, free: np.ndarray | None) -> np.ndarray:
-        """Minus the inverse Hessian times the gradient, 0 where not free (collective)."""
-        q = -gradient if free is None else -gradient * free
-        changes = [change if free is None else change * free for change in self._changes]
-        curves = self._space.dots(*zip(self._steps, changes, strict=True)) if changes else []
-        used = [
-            (step, change, curve)
-            for step, change, curve in zip(self._steps, changes, curves, strict=True)
-            if curve > 0.0
-        ]
-        weights = []
-        for step, change, curve in reversed(used):
-            weight = self._space.dot(step, q) / curve
-            weights.append(weight)
-            q -= weight * change
+    def view(self, point: np.ndarray, gradient: np.ndarray) -> View:
+        """Look at the gradient at a point, for `direction` there (collective)."""
+        pairs = self._pairs
+        steps, changes = [pair.step for pair in pairs], [pair.change for pair in pairs]
+        return self._space.view(point, gradient, steps, changes)
+
+    def direction(
+        self, point: np.ndarray, gradient: np.ndarray, view: View
+    ) -> tuple[np.ndarray, float]:
+        """Minus the inverse Hessian times the gradient, 0 where a bound holds (collective).
+
+        Args:
+            point: where.
+            gradient: there.
+            view: of it.
+
+        Returns:
+            The direction, and its product with the gradient.
+        """
+        curves = self._free_curves(view)
+        used = [i for i, of_step in enumerate(curves) if of_step[i] > 0.0]
+        pairs = [self._pairs[i] for i in used]
+        slopes = [view.slopes[i] for i in used]
+        curves = [[curves[j][i] for i in used[: place + 1]] for place, j in enumerate(used)]
+        count = len(used)
+        weights = [0.0] * count
+        for i in reversed(range(count)):
+            known = sum(weights[j] * curves[j][i] for j in range(i + 1, count))
+            weights[i] = -(slopes[i] + known) / curves[i][i]
+        scale = 1.0
         if used:
-            _, change, curve = used[-1]
-            q *= curve / self._space.dot(change, change)
-        for (step, change, curve), weight in zip(used, reversed(weights), strict=True):
-            back = self._space.dot(change, q) / curve
-            q += (weight - back) * (step if free is None else step * free)
-        return q
+            last = used[-1]
+            held = view.held_lengths[last]
+            scale = curves[-1][-1] / _less(self._pairs[last].length, held)
+        changes = [pair.change for pair in pairs]
+        direction, products = self._space.begin_direction(point, gradient, scale, weights, changes)
+        for j in range(count):
+            known = sum(weights[i] * curves[j][i] for i in range(j))
+            weights[j] -= (products[j] + known) / curves[j][j]
+        steps = [pair.step for pair in pairs]
+        slope = self._space.end_direction(direction, point, gradient, weights, steps)
+        return direction, slope
+
+    def _free_curves(self, view: View) -> list[list[float]]:
+        """Products of each change with the steps up to its own, on what is free."""
+        return [
+            [
+                _less(curve, held)
+                # Of steps that are forgotten the products are still there, in front.
+                for curve, held in zip(pair.curves[-len(of_held) :], of_held, strict=True)
+            ]
+            for pair, of_held in zip(self._pairs, view.held_curves, strict=True)
+        ]
+
+    def _forget(self) -> None:
+        """Forget the oldest pair."""
+        oldest = self._pairs.popleft()
+        self._space.give(oldest.step, oldest.change)
 
     def stored(self) -> dict[str, np.ndarray]:
         """The pairs by name, for a checkpoint; oldest first."""
-        named = {f"step{i}": step for i, step in enumerate(self._steps)}
-        return named | {f"change{i}": change for i, change in enumerate(self._changes)}
+        named = {f"step{i}": pair.step for i, pair in enumerate(self._pairs)}
+        return named | {f"change{i}": pair.change for i, pair in enumerate(self._pairs)}
 
     def restore(self, stored: Mapping[str, np.ndarray], pairs: int) -> None:
-        """Take what `stored` gave; the newest that fit."""
+        """Take what `stored` gave; the newest that fit (collective)."""
         self.clear()
-        for i in range(pairs):
-            self._steps.append(stored[f"step{i}"])
-            self._changes.append(stored[f"change{i}"])
+        steps: list[np.ndarray] = []
+        for i in range(max(0, pairs - self._size), pairs):
+            step, change = stored[f"step{i}"], stored[f"change{i}"]
+            steps.append(step)
+            *curves, steep = self._space.doubled_dots(
+                *((one, change) for one in steps), (change, change)
+            )
+            self._pairs.append(_Pair(step, change, curves, steep))
+
+
+def _less(whole: Doubled, part: Doubled) -> float:
+    """What is left of a sum without a part of it."""
+    return sums.rounded(sums.add(whole, (-part[0], -part[1])))

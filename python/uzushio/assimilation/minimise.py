@@ -25,7 +25,10 @@ class Objective(Protocol):
         """J at each point; infinite where it is not finite."""
 
     def gradient(self, point: np.ndarray) -> np.ndarray:
-        """The gradient of J, cheapest at the point of the last `values` that had the least J."""
+        """The gradient of J, cheapest at the point of the last `values` that had the least J.
+
+        A new vector, or one from `Space.new`: it is the caller's.
+        """
 
 
 @dataclass(frozen=True)
@@ -68,9 +71,10 @@ class Minimiser:
         self._space, self._objective, self._settings = space, objective, settings
         self._memory = Memory(space, settings.memory)
         self._search = LineSearch(space, objective.values, settings.candidates, settings.tries)
-        self.point = space.project(start.copy())
+        self.point, self.gradient = space.new(), space.new()
+        self.point[:], self.gradient[:] = start, 0.0
+        space.project(self.point)
         self.value, self.promised = np.inf, np.inf
-        self.gradient = np.zeros_like(self.point)
         self.iteration, self._small, self._length = 0, 0, 1.0
         self.ended: str | None = None
         self.stage, self.rough, self._in_stage = 0, False, 0
@@ -79,19 +83,23 @@ class Minimiser:
         """Evaluate J and its gradient at the start (collective)."""
         (self.value,) = self._objective.values([self.point])
         if np.isfinite(self.value):
+            self._space.give(self.gradient)
             self.gradient = self._objective.gradient(self.point)
+        self._view = self._memory.view(self.point, self.gradient)
 
     def step(self) -> None:
         """Do one iteration (collective); `ended` may say that it was the last one."""
-        free = self._space.free(self.point, self.gradient)
-        found, self.promised = self._descend(free)
+        found, self.promised = self._descend()
         if found is None:
             self.ended = "J cannot be made smaller in double precision"
             return
         gradient = self._objective.gradient(found.point)
         if self._settings.method == "lbfgs":
-            self._memory.add(found.point - self.point, gradient - self.gradient)
+            self._memory.add(found.point, self.point, gradient, self.gradient)
+        else:
+            self._space.give(self.point, self.gradient)
         self.point, self.value, self.gradient = found.point, found.value, gradient
+        self._view = self._memory.view(self.point, self.gradient)
         self._length = found.length
         self.iteration += 1
         self._in_stage += 1
@@ -106,36 +114,34 @@ class Minimiser:
 
     def next_stage(self, scales: Sequence[float], rough: bool) -> None:
         """Go on with another J, from the point that was found, in other units (collective)."""
-        self.point = self.point * self._space.change(scales)
+        self._space.change(scales, self.point)
         self._memory.clear()
         self._length, self._in_stage, self._small = 1.0, 0, 0
         self.stage, self.rough, self.ended = self.stage + 1, rough, None
         self.begin()
 
-    def _descend(self, free: np.ndarray | None) -> tuple[Found | None, float]:
+    def _descend(self) -> tuple[Found | None, float]:
         """Search along the best direction known, and along the gradient if that fails."""
         while True:
-            direction = self._memory.direction(self.gradient, free)
-            slope = self._space.dot(self.gradient, direction)
-            if slope == 0.0:
-                return None, 0.0
-            newton = len(self._memory) > 0
+            direction, slope = self._memory.direction(self.point, self.gradient, self._view)
+            newton, found = len(self._memory) > 0, None
             if slope < 0.0:
                 first = 1.0 if newton else self._length
                 found = self._search.search(
                     self.point, self.value, self.gradient, direction, first, not newton
                 )
-                if found is not None:
-                    # Steepest descent has no model of J: what it won is all that can be said.
-                    return found, -0.5 * slope if newton else self.value - found.value
-            if not newton:
+            self._space.give(direction)
+            if found is not None:
+                # Steepest descent has no model of J: what it won is all that can be said.
+                return found, -0.5 * slope if newton else self.value - found.value
+            if not newton or slope == 0.0:
                 return None, 0.0
             self._memory.clear()
+            self._view = self._memory.view(self.point, self.gradient)
 
     def projected(self) -> float:
-        """The largest element of the gradient that the bounds leave (collective)."""
-        free = self._space.free(self.point, self.gradient)
-        return self._space.largest(self.gradient if free is None else self.gradient * free)
+        """The largest element of the gradient that the bounds leave."""
+        return self._view.largest
 
     def stored(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Vectors and plain values that `restore` needs."""
@@ -155,9 +161,10 @@ class Minimiser:
         return vectors, numbers
 
     def restore(self, vectors: Mapping[str, np.ndarray], numbers: Mapping[str, Any]) -> None:
-        """Go on from what `stored` gave, as if there had been no interruption."""
+        """Go on from what `stored` gave, as if there had been no interruption (collective)."""
         self.point, self.gradient = vectors["point"], vectors["gradient"]
         self._memory.restore(vectors, numbers["pairs"])
+        self._view = self._memory.view(self.point, self.gradient)
         self.iteration, self.value = numbers["iteration"], numbers["value"]
         self.promised, self._small = numbers["promised"], numbers["small"]
         self._length = numbers["length"]

@@ -72,6 +72,7 @@ class Model(ABC):
         own: this rank's part of it.
         appends: whether trajectories can `append`, which saves a step for each that is computed
             again.
+        threads: that each rank has.
     """
 
     #: The case model that the file is validated against.
@@ -84,6 +85,7 @@ class Model(ABC):
     shape: tuple[int, int]
     own: tuple[slice, slice]
     appends: bool = False
+    threads: int = 1
 
     @classmethod
     @abstractmethod

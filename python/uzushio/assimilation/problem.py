@@ -110,7 +110,7 @@ class Problem:
         cost = Cost(model, self.observations, self.plan(window), self.guess, self.sigmas)
         shape = self.guess.state.shape
         bounds = [one.bounds for one in self.controls]
-        space = Space(model.comm, (shape[0], shape[1]), units, bounds)
+        space = Space(model.comm, (shape[0], shape[1]), units, bounds, model.threads)
         evaluator = Evaluator(cost, space, self.groups)
         wanted = case.optimiser
         settings = Settings(

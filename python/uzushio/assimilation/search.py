@@ -106,15 +106,15 @@ class LineSearch:
         lengths: Sequence[float],
     ) -> tuple[Found | None, list[tuple[float, float]]]:
         """Try step lengths; returns the best of those that are good, and (J, slope) of each."""
-        points = [self._space.project(point + length * direction) for length in lengths]
+        points, slopes = self._space.moved(point, direction, gradient, lengths)
         values = self._values(points)
-        slopes = self._space.dots(*((gradient, there - point) for there in points))
         good = [
             Found(length, there, J)
             for length, there, J, slope in zip(lengths, points, values, slopes, strict=True)
             if slope < 0.0 and math.isfinite(J) and value + ENOUGH * slope >= J and value > J
         ]
         best = min(good, key=lambda one: one.value) if good else None
+        self._space.give(*(one for one in points if best is None or one is not best.point))
         return best, list(zip(values, slopes, strict=True))
 
     def _grown(
@@ -129,8 +129,12 @@ class LineSearch:
         for _ in range(_GROWTHS):
             lengths = [found.length * _GROW ** (1 + i) for i in range(self._candidates)]
             longer, _ = self._round(point, value, gradient, direction, lengths)
-            if longer is None or longer.value >= found.value:
+            if longer is None:
                 return found
+            if longer.value >= found.value:
+                self._space.give(longer.point)
+                return found
+            self._space.give(found.point)
             found = longer
         return found
 

@@ -3,19 +3,48 @@
 A vector is one float64 array: this rank's own part of the state, row by row, and behind it the
 parameters, which every rank holds and which count once. The optimiser sees controls in units of
 their own (`scale`), in which the curvature of J is about 1.
+
+Vectors are long, and what an iteration does to them is limited by memory: passes over several of
+them at once are compiled (`src/vectors`), and the memory of those that are done with is used again
+(`new`, `give`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from uzushio import _core
 from uzushio.assimilation import sums
+from uzushio.assimilation.sums import Doubled
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+
+#: Bytes that vectors are aligned to: a cache line, and the longest register.
+_LINE = 64
+
+
+@dataclass(frozen=True)
+class View:
+    """A gradient as limited-memory BFGS sees it; elements that a bound holds are left out.
+
+    Attributes:
+        largest: absolute slope of an element; NaN if one is.
+        slopes: product of the gradient with each step.
+        held_curves: what the elements left out have in the product of step i with change j: element
+            i of list j, i = 0 .. j.
+        held_lengths: the same of change j with itself.
+    """
+
+    largest: float
+    slopes: list[float]
+    held_curves: list[list[Doubled]]
+    held_lengths: list[Doubled]
 
 
 class Space:
@@ -32,6 +61,7 @@ class Space:
         shape: tuple[int, int],
         scales: Sequence[float],
         bounds: Sequence[tuple[float | None, float | None]],
+        threads: int = 1,
     ) -> None:
         """Lay out vectors.
 
@@ -40,23 +70,46 @@ class Space:
             shape: rows and columns of this rank's part of the state.
             scales: units of the state and of each parameter.
             bounds: of the state and of each parameter; None where there is none.
+            threads: of this rank, for passes over vectors.
         """
         self._comm, self.shape = comm, shape
         self._points = shape[0] * shape[1]
-        self._bounds = list(bounds)
+        self._bounds, self._threads = list(bounds), threads
         self.size = self._points + len(scales) - 1
+        self._spare: list[np.ndarray] = []
         self._take(scales)
 
-    def change(self, scales: Sequence[float]) -> np.ndarray:
-        """Take other units; returns what vectors are to be multiplied by."""
+    def new(self) -> np.ndarray:
+        """A vector of any values: one that was given back, else new memory."""
+        if self._spare:
+            return self._spare.pop()
+        memory = np.empty(8 * self.size + _LINE, dtype=np.uint8)
+        start = -memory.ctypes.data % _LINE
+        return memory[start : start + 8 * self.size].view(np.float64)
+
+    def give(self, *vectors: np.ndarray) -> None:
+        """Give vectors back that nobody looks at any more."""
+        self._spare += vectors
+
+    def change(self, scales: Sequence[float], vector: np.ndarray) -> None:
+        """Take other units, for a vector too."""
         before = self._scales
         self._take(scales)
-        return self._spread(before / self._scales)
+        factors = before / self._scales
+        vector[: self._points] *= factors[0]
+        vector[self._points :] *= factors[1:]
 
     def _take(self, scales: Sequence[float]) -> None:
         self._scales = np.asarray(scales, dtype=np.float64)
         self._low = [-np.inf if low is None else low for low, _ in self._bounds] / self._scales
         self._high = [np.inf if high is None else high for _, high in self._bounds] / self._scales
+        self._layout = _core.vectors.Layout(
+            self._points,
+            self._low.tolist(),
+            self._high.tolist(),
+            self._comm.rank == 0,
+            self._threads,
+        )
 
     @property
     def scales(self) -> np.ndarray:
@@ -65,15 +118,21 @@ class Space:
 
     def vector(self, state: np.ndarray, parameters: np.ndarray) -> np.ndarray:
         """The vector of a state and parameters, in the optimiser's units."""
-        both = np.concatenate([state.reshape(-1), parameters])
-        both /= self._spread(self._scales)
-        return both
+        made = self.new()
+        np.divide(state, self._scales[0], out=self.part(made))
+        made[self._points :] = parameters / self._scales[1:]
+        return made
 
     def gradient(self, state: np.ndarray, parameters: np.ndarray) -> np.ndarray:
         """The vector of derivatives with respect to state and parameters."""
-        both = np.concatenate([state.reshape(-1), parameters])
-        both *= self._spread(self._scales)
-        return both
+        made = self.new()
+        np.multiply(state, self._scales[0], out=self.part(made))
+        made[self._points :] = parameters * self._scales[1:]
+        return made
+
+    def part(self, vector: np.ndarray) -> np.ndarray:
+        """The state of a vector, where it lies and in the optimiser's units."""
+        return vector[: self._points].reshape(self.shape)
 
     def state(self, vector: np.ndarray) -> np.ndarray:
         """A new array with the state of a vector, in the model's units."""
@@ -114,8 +173,8 @@ class Space:
             (vector[n:], self._low[1:], self._high[1:]),
         ]
 
-    def dots(self, *pairs: tuple[np.ndarray, np.ndarray]) -> list[float]:
-        """Dot products of pairs of vectors, the same on any number of ranks (collective)."""
+    def doubled_dots(self, *pairs: tuple[np.ndarray, np.ndarray]) -> list[Doubled]:
+        """Dot products of pairs of vectors, not rounded yet (collective)."""
         n = self._points
         local = [sums.dot(a[:n], b[:n]) for a, b in pairs]
         if self._comm.rank == 0:
@@ -123,21 +182,114 @@ class Space:
                 sums.add(own, sums.dot(a[n:], b[n:]))
                 for own, (a, b) in zip(local, pairs, strict=True)
             ]
-        return [sums.rounded(one) for one in sums.over_ranks(self._comm, local)]
+        return sums.over_ranks(self._comm, local)
+
+    def dots(self, *pairs: tuple[np.ndarray, np.ndarray]) -> list[float]:
+        """Dot products of pairs of vectors, the same on any number of ranks (collective)."""
+        return [sums.rounded(one) for one in self.doubled_dots(*pairs)]
 
     def dot(self, a: np.ndarray, b: np.ndarray) -> float:
         """One dot product (collective)."""
         return self.dots((a, b))[0]
 
-    def largest(self, vector: np.ndarray) -> float:
-        """The largest absolute value of an element (collective); NaN if there is one."""
+    # ---- passes over many vectors -------------------------------------------------------------
+
+    def moved(
+        self,
+        point: np.ndarray,
+        direction: np.ndarray,
+        gradient: np.ndarray,
+        lengths: Sequence[float],
+    ) -> tuple[list[np.ndarray], list[float]]:
+        """Steps of several lengths along a direction, bent at the bounds (collective).
+
+        Returns:
+            The points where they lead, and the product of the gradient with the way to each.
+        """
+        points = [self.new() for _ in lengths]
+        slopes = [
+            self._layout.move(point, length, direction, gradient, out)
+            for length, out in zip(lengths, points, strict=True)
+        ]
+        return points, [sums.rounded(one) for one in sums.over_ranks(self._comm, slopes)]
+
+    def pair(
+        self,
+        point: np.ndarray,
+        before: np.ndarray,
+        gradient: np.ndarray,
+        gradient_before: np.ndarray,
+        steps: Sequence[np.ndarray],
+    ) -> list[Doubled]:
+        """Make a step of `before`, and what it changed of the gradient of the other (collective).
+
+        Returns:
+            The products step · step, step · change, change · change, and change · each of `steps`.
+        """
+        local = self._layout.pair(point, before, gradient, gradient_before, list(steps))
+        return sums.over_ranks(self._comm, local)
+
+    def view(
+        self,
+        point: np.ndarray,
+        gradient: np.ndarray,
+        steps: Sequence[np.ndarray],
+        changes: Sequence[np.ndarray],
+    ) -> View:
+        """Look at a gradient beside what is remembered (collective)."""
         from mpi4py import MPI
 
-        mine = np.abs(vector)
-        peak = float(mine.max()) if mine.size else 0.0
-        found: float = self._comm.allreduce(peak, MPI.MAX)
-        return found
+        largest, held, slopes, curves, lengths = self._layout.look(
+            point, gradient, list(steps), list(changes)
+        )
+        found = np.array([largest, held, largest != largest])
+        self._comm.Allreduce(MPI.IN_PLACE, found, MPI.MAX)
+        count = len(slopes)
+        if found[1] > 0.0:
+            slopes = sums.over_ranks(self._comm, [*slopes, *curves, *lengths])
+            curves, lengths = slopes[count:-count], slopes[len(slopes) - count :]
+        else:
+            slopes = sums.over_ranks(self._comm, slopes)
+        each = iter(curves)
+        return View(
+            largest=float("nan") if found[2] else float(found[0]),
+            slopes=[sums.rounded(one) for one in slopes[:count]],
+            held_curves=[[next(each) for _ in range(j + 1)] for j in range(count)],
+            held_lengths=lengths,
+        )
 
-    def _spread(self, each: np.ndarray) -> np.ndarray:
-        """One number for the state and for each parameter, repeated for every element."""
-        return np.concatenate([np.full(self._points, each[0]), each[1:]])
+    def begin_direction(
+        self,
+        point: np.ndarray,
+        gradient: np.ndarray,
+        scale: float,
+        weights: Sequence[float],
+        changes: Sequence[np.ndarray],
+    ) -> tuple[np.ndarray, list[float]]:
+        """-scale (gradient + sum of weighted changes), 0 where a bound holds (collective).
+
+        Returns:
+            The new vector, and its product with each of `changes`.
+        """
+        made = self.new()
+        local = self._layout.begin_direction(
+            point, gradient, scale, list(weights), list(changes), made
+        )
+        return made, [sums.rounded(one) for one in sums.over_ranks(self._comm, local)]
+
+    def end_direction(
+        self,
+        direction: np.ndarray,
+        point: np.ndarray,
+        gradient: np.ndarray,
+        weights: Sequence[float],
+        steps: Sequence[np.ndarray],
+    ) -> float:
+        """Add weighted steps where no bound holds, in place (collective).
+
+        Returns:
+            The product of the direction with the gradient.
+        """
+        local = self._layout.end_direction(point, gradient, list(weights), list(steps), direction)
+        (slope,) = sums.over_ranks(self._comm, [local])
+        return sums.rounded(slope)

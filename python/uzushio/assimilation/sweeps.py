@@ -51,7 +51,8 @@ class Sweeps:
         self._shape = (rows, columns)
         self._window = model.trajectory(plan.window)
         self._snapshots = [np.empty(self._shape) for _ in range(plan.snapshots)]
-        self._initial = np.empty(self._shape)
+        # Needed where not all of the run is kept, and some of it computed again.
+        self._initial = None if plan.window == plan.steps else np.empty(self._shape)
         self._now = np.empty(self._shape)
         self._actions: Iterator[Action] | None = None
         self._pending = Action(Do.REVERSE, 0)
@@ -67,11 +68,16 @@ class Sweeps:
         del self._window
         self._snapshots.clear()
 
-    def forward(self, state: np.ndarray, parameters: np.ndarray) -> float:
-        """Run the model; returns the misfit to all observations."""
+    @property
+    def start(self) -> np.ndarray:
+        """Where the initial state is put for `forward`, which makes the last one of it."""
+        return self._now
+
+    def forward(self, parameters: np.ndarray) -> float:
+        """Run the model from `start`; returns the misfit to all observations."""
         model = self.model
-        self._initial[...] = state
-        self._now[...] = state
+        if self._initial is not None:
+            self._initial[...] = self._now
         misfit = model.misfit(self._now, 0, self.observations)
         self._actions = self.plan.actions()
         for action in self._actions:
@@ -85,13 +91,14 @@ class Sweeps:
         self.counts.forward_runs += 1
         return sums.rounded(misfit)
 
-    def backward(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of the misfit with respect to state and parameters.
+    def backward(self, parameters: np.ndarray, adjoint: np.ndarray) -> np.ndarray:
+        """Derivatives of the misfit with respect to the parameters.
 
-        It follows a `forward` with the same parameters, once.
+        It follows a `forward` with the same parameters, once. `adjoint` becomes the derivatives
+        with respect to the state.
         """
         assert self._actions is not None, "backward follows forward"
-        adjoint = np.zeros(self._shape)
+        adjoint.fill(0.0)
         self.model.forcing(self._now, self.plan.steps, self.observations, adjoint)
         totals = self._reverse(adjoint, parameters, self._pending)
         for action in self._actions:
@@ -102,7 +109,7 @@ class Sweeps:
                 self._act(action, parameters)
         self._actions = None
         self.counts.backward_runs += 1
-        return adjoint, np.array([sums.rounded(total) for total in totals])
+        return np.array([sums.rounded(total) for total in totals])
 
     def _run(self, action: Action, parameters: np.ndarray) -> sums.Doubled:
         """Do steps of the run itself; returns their misfit."""
@@ -117,7 +124,9 @@ class Sweeps:
         if action.what is Do.STORE:
             self._snapshots[action.slot - 1][...] = self._now
         elif action.what is Do.RESTORE:
-            self._now[...] = self._snapshots[action.slot - 1] if action.slot else self._initial
+            kept = self._snapshots[action.slot - 1] if action.slot else self._initial
+            assert kept is not None, "the plan computes nothing again"
+            self._now[...] = kept
         elif action.what is Do.ADVANCE:
             self.model.forward(self._now, parameters, action.first, action.last)
             self.counts.forward_steps += action.last - action.first

@@ -62,6 +62,7 @@ class PhaseFieldModel(Model):
         self.shape, self.own = self._sweeps.shape, self._sweeps.own
         # Pieces of a trajectory of diamonds belong to the steps that they were made with.
         self.appends = self._case.blocking.scheme != "diamond"
+        self.threads = self._case.blocking.threads
 
     def truth(self) -> Guess | None:
         """The case's truth."""
