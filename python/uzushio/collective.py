@@ -44,6 +44,33 @@ def collective(comm: MPI.Comm) -> Iterator[None]:
         raise_everywhere(comm, first, failure)
 
 
+@contextmanager
+def together_or_end(comm: MPI.Comm, what: str, patience: float = PATIENCE) -> Iterator[None]:
+    """Run a block with communication on every rank; a rank that fails in it alone ends the job.
+
+    Nobody can be called out of waiting for a message that does not come. Where all ranks fail, each
+    leaves the block with its exception. What goes well costs nothing.
+
+    Args:
+        comm: of the ranks, and used for nothing else.
+        what: the block, for messages, as "a sweep of the phase field".
+        patience: seconds in which the others must fail too.
+    """
+    try:
+        yield
+    except Exception as error:
+        if comm.size > 1 and not all_arrive(comm, patience):
+            print(
+                f"uzushio: error: the job ends, because rank {comm.rank} failed in {what}, and "
+                f"others may wait for it there: {type(error).__name__}: {error}",
+                file=sys.stderr,
+                flush=True,
+            )
+            comm.Abort(1)
+            os._exit(1)
+        raise
+
+
 def raise_everywhere(comm: MPI.Comm, first: int, failure: Exception | None) -> None:
     """Raise what the rank `first` failed with (collective); see `collective`."""
     told: tuple[type[UzushioError], str] | None = None

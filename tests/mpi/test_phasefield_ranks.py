@@ -15,3 +15,11 @@ def test_every_number_is_the_same_on_any_ranks_in_any_blocking(mpi_run: Run, ran
     done = mpi_run(ranks, JOB, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "ways give the same numbers to the last bit" in done.stdout
+
+
+def test_a_rank_that_fails_in_an_exchange_ends_the_job(mpi_run: Run) -> None:
+    """The last of three has no memory for what it is to send, and its neighbour waits for it."""
+    done = mpi_run(3, JOB.with_name("sweep_failure_job.py"))
+    assert done.returncode != 0 and "went well" not in done.stdout
+    assert done.stderr.count("uzushio: error: the job ends, because rank 2 failed in a sweep") == 1
+    assert "MemoryError: std::bad_alloc" in done.stderr

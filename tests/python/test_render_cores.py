@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from uzushio.errors import RenderError
 from uzushio.raycast import default_threads
 from uzushio.render.cores import Cores
 
@@ -60,6 +61,23 @@ def test_a_rank_stays_where_it_was_bound_whatever_happens(cores: Cores) -> None:
     with pytest.raises(RuntimeError), cores.anywhere(4):
         raise RuntimeError
     assert os.sched_getaffinity(0) == before
+
+
+class Never:
+    """A barrier that others do not come to."""
+
+    def Test(self) -> bool:  # noqa: N802 - MPI's name
+        return False
+
+
+def test_who_waits_for_a_rank_that_never_comes_says_so(
+    cores: Cores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uzushio.render.cores.LIMIT", 0.05)
+    cores._node = Node(1.0)
+    monkeypatch.setattr(Node, "Ibarrier", lambda node: Never(), raising=False)
+    with pytest.raises(RenderError, match=r"not finished drawing within 0.05 s"), cores.asleep():
+        pass
 
 
 def test_alone_nobody_waits(cores: Cores) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from uzushio import _core
 from uzushio.assimilation.observations import Observations
-from uzushio.collective import collective
+from uzushio.collective import collective, together_or_end
 from uzushio.errors import ModelError
 from uzushio.phasefield.observations import check
 from uzushio.phasefield.parameters import Parameters
@@ -137,7 +138,8 @@ class Model:
     """Sweeps of the phase field over this rank's part of the grid.
 
     All methods but `largest_step`, `new_trajectory`, `forcing`, `weigh` and `counters` are
-    collective. Fields are float64 arrays (rows, cols) of the own part, C-contiguous.
+    collective; a rank that fails alone in one, as for want of memory, ends the job. Fields are
+    float64 arrays (rows, cols) of the own part, C-contiguous.
 
     Args:
         comm: The ranks; the model works in a duplicate of it.
@@ -182,6 +184,8 @@ class Model:
             )
         except ValueError as error:
             raise ModelError(f"phase field: {error}.") from error
+        self._ranks = comm.Dup()
+        weakref.finalize(self, self._ranks.Free).atexit = False
         (y0, y1), (x0, x1) = self._core.own
         self._own = (slice(y0, y1), slice(x0, x1))
         self._observed: weakref.WeakKeyDictionary[Observations, Any] = weakref.WeakKeyDictionary()
@@ -252,7 +256,8 @@ class Model:
         with collective(self.comm):
             self._check(first, last, phi=phi)
             core = self._room(trajectory, first, last)
-        misfit: float = self._core.forward(phi, float(m), first, last, core, seen)
+        with self._sweeping():
+            misfit: float = self._core.forward(phi, float(m), first, last, core, seen)
         return misfit
 
     def misfit(self, phi: Field, step: int, observations: Observations) -> float:
@@ -260,7 +265,8 @@ class Model:
         seen = self._bind(observations)
         with collective(self.comm):
             self._check(step, step, phi=phi)
-        misfit: float = self._core.misfit(phi, step, seen)
+        with self._sweeping():
+            misfit: float = self._core.misfit(phi, step, seen)
         return misfit
 
     def forcing(self, phi: Field, step: int, observations: Observations, out: Field) -> None:
@@ -303,7 +309,8 @@ class Model:
             self._check(first, last, lam=lam)
             held = self._held(trajectory, first, last)
             core = self._room(adjoint_trajectory, first, last)
-        slope: float = self._core.adjoint(lam, float(m), first, last, held, seen, core)
+        with self._sweeping():
+            slope: float = self._core.adjoint(lam, float(m), first, last, held, seen, core)
         return slope
 
     def tangent(
@@ -331,7 +338,8 @@ class Model:
             self._check(first, last, dphi=dphi)
             held = self._held(trajectory, first, last)
             core = self._room(tangent_trajectory, first, last)
-        self._core.tangent(dphi, float(dm), float(m), first, last, held, core)
+        with self._sweeping():
+            self._core.tangent(dphi, float(dm), float(m), first, last, held, core)
 
     def second_order(
         self,
@@ -370,17 +378,22 @@ class Model:
             lam = (
                 None if adjoint_trajectory is None else self._held(adjoint_trajectory, first, last)
             )
-        slope: float = self._core.second_order(
-            mu, float(dm), float(m), first, last, held, moved, lam, seen
-        )
+        with self._sweeping():
+            slope: float = self._core.second_order(
+                mu, float(dm), float(m), first, last, held, moved, lam, seen
+            )
         return slope
 
     def dot(self, a: Field, b: Field) -> float:
         """Return the sum of a b over all ranks, in doubled precision, rounded once."""
         with collective(self.comm):
             self._check(0, 0, a=a, b=b)
-        product: float = self._core.dot(a, b)
+        with self._sweeping():
+            product: float = self._core.dot(a, b)
         return product
+
+    def _sweeping(self) -> AbstractContextManager[None]:
+        return together_or_end(self._ranks, "a sweep of the phase field")
 
     def _weigh(
         self,
@@ -449,11 +462,12 @@ class Model:
             field = weight if isinstance(weight, np.ndarray) and weight.ndim else None
             if field is not None and field.ndim == 2:
                 field = field[np.newaxis]
-            known = self._core.observe(
-                list(observations.steps),
-                observations.values,
-                field,
-                1.0 if field is not None else float(weight),
-            )
+            with self._sweeping():
+                known = self._core.observe(
+                    list(observations.steps),
+                    observations.values,
+                    field,
+                    1.0 if field is not None else float(weight),
+                )
             self._observed[observations] = known
         return known

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from uzushio.errors import RenderError
 from uzushio.raycast import default_threads
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 #: Seconds between two looks of a rank that sleeps.
 NAP = 5e-5
+#: Seconds that a rank sleeps at most; those in which the whole job is suspended do not count, so
+#: one look counts so many at most.
+LIMIT, _SLICE = 600.0, 1.0
 
 
 class Cores:
@@ -77,14 +81,29 @@ class Cores:
 
     @contextmanager
     def asleep(self) -> Iterator[None]:
-        """A block after which ranks wait for the others of their node without using their core."""
+        """A block after which ranks wait for the others of their node without using their core.
+
+        Raises:
+            RenderError: the others have not come within `LIMIT` seconds.
+        """
         try:
             yield
         finally:
             if self._node.size > 1:
-                request = self._node.Ibarrier()
-                while not request.Test():
-                    time.sleep(NAP)
+                self._wait()
+
+    def _wait(self) -> None:
+        request = self._node.Ibarrier()
+        waited, last = 0.0, time.monotonic()
+        while not request.Test():
+            time.sleep(NAP)
+            now = time.monotonic()
+            waited, last = waited + min(now - last, _SLICE), now
+            if waited > LIMIT:
+                raise RenderError(
+                    f"a rank of this node has not finished drawing within {LIMIT:g} s of another, "
+                    f"rank {self._node.rank} of the node; see what it waits for, and run again."
+                )
 
 
 def _allowed() -> set[int]:
