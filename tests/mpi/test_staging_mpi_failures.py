@@ -117,7 +117,7 @@ def test_a_reader_that_is_stopped_while_it_attaches_keeps_neither_solver_nor_oth
     closed_in_time(writer, limit)
 
 
-@pytest.mark.parametrize("mode", ["two_sided", "push"])
+@pytest.mark.parametrize("mode", ["two_sided", "push", "pull"])
 def test_a_writer_that_is_stopped_is_given_up_in_time_and_found_again(
     sides: Sides, tmp_path: Path, mode: str
 ) -> None:
