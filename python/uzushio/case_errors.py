@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, get_args
 
@@ -22,6 +23,8 @@ _SHORTER = {
 }
 
 
+#: What a whole case's validator says of a key.
+_NAMED = re.compile(r"Value error, (?P<key>[a-z_]+(\.[a-z_]+)*): (?P<what>.*)", re.DOTALL)
 #: What pydantic says of lengths, and where it has the limit.
 _LENGTHS = {
     "too_short": ("least", "min_length"),
@@ -46,11 +49,18 @@ def explain(
         where: says in which file and line, or override, a key was given.
     """
     lines = []
-    for mistake in error.errors(include_url=False):
-        if _follows(mistake):
+    mistakes = error.errors(include_url=False)
+    keys = [_key(one["loc"], values, one["type"] == "missing") for one in mistakes]
+    for mistake, key in zip(mistakes, keys, strict=True):
+        others = [one for one, place in zip(mistakes, keys, strict=True) if place == key]
+        if _follows(mistake) or _is_of_another_type(mistake, others):
             continue
         location = mistake["loc"]
-        key = _key(location, values, mistake["type"] == "missing")
+        if not location and (named := _NAMED.match(mistake["msg"])):
+            path = tuple(named["key"].split("."))
+            if path[0] in model.model_fields:
+                lines.append(f"{where(path)}: {named['key']}: {named['what']}")
+                continue
         allowed = _allowed(location, model) if mistake["type"] == "extra_forbidden" else []
         lines.append(f"{where(key)}: {_sentence(mistake, key, allowed)}")
     return list(dict.fromkeys(lines))
@@ -91,6 +101,14 @@ def _follows(mistake: Any) -> bool:
         mistake["type"] == "too_short"
         and isinstance(given, (list, tuple))
         and len(given) >= context["min_length"]
+    )
+
+
+def _is_of_another_type(mistake: Any, others: list[Any]) -> bool:
+    """Whether this only says that a value is not of a type which it may have besides its own."""
+    return bool(
+        mistake["type"].endswith("_type")
+        and any(not one["type"].endswith(("_type", "_parsing")) for one in others)
     )
 
 

@@ -473,6 +473,7 @@ def render(
     movies and end it before. DIR/summary.json says what was made, and what took how long.
 
     Live: uzushio render pipeline.yaml --from runs/channel/channel.contact --ranks 2
+
     Later: uzushio render pipeline.yaml --from runs/channel/published/channel.zarr
     """
     leave_at_once()
@@ -614,6 +615,13 @@ def _fail(error: UzushioError) -> NoReturn:
     raise SystemExit(1)
 
 
+def _flowing(text: str) -> str:
+    """A docstring with a line for each paragraph: terminals break them where they end."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
 def main() -> None:
     """Run the command line."""
+    for command in app.registered_commands:
+        command.help = command.help or _flowing(getattr(command.callback, "__doc__", None) or "")
     app(prog_name="uzushio")

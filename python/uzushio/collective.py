@@ -89,6 +89,13 @@ def minimum() -> MPI.Op:
     return MPI.MIN
 
 
+def maximum() -> MPI.Op:
+    """Return MPI's MAX, without MPI at import."""
+    from mpi4py import MPI
+
+    return MPI.MAX
+
+
 def _as_expected(failure: Exception) -> tuple[type[UzushioError], str]:
     """The type and message that the other ranks raise for `failure`."""
     if isinstance(failure, UzushioError):

@@ -33,12 +33,11 @@ SweepOptions checked(const Tiling& tiling, SweepOptions options) {
     if (options.block_steps > most) {
         const std::string tiles = std::to_string(tiling.narrowest_x()) + " x " +
                                   std::to_string(tiling.narrowest_y()) + " points";
-        throw std::invalid_argument("a block of " + std::to_string(options.block_steps) +
-                                    " steps needs a halo that the " + "tiles, the smallest of " +
-                                    tiles + ", are too thin for: scheme '" +
-                                    std::string(scheme.name) + "' takes " +
-                                    (most < 1 ? "no such tiles; use fewer of them"
-                                              : "at most " + std::to_string(most) + " here"));
+        throw std::invalid_argument(
+            "a block of " + std::to_string(options.block_steps) +
+            " steps is too long: where the smallest of the tiles has " + tiles + ", scheme '" +
+            std::string(scheme.name) + "' takes " +
+            (most < 1 ? "none; use fewer tiles" : "at most " + std::to_string(most)));
     }
     return options;
 }

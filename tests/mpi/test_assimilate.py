@@ -227,7 +227,7 @@ def test_bad_observations_are_one_message_on_all_ranks(
             "blocking.oblt: 2 groups do not divide 3 ranks evenly; use one of 1, 3",
         ),
         (1, "trajectory.memory=100", "trajectory.memory: a rank needs"),
-        (3, "blocking.fblt=25", "takes at most 8 here"),
+        (3, "blocking.fblt=25", "takes at most 8."),
     ],
 )
 def test_what_does_not_fit_is_one_message(

@@ -98,6 +98,17 @@ def test_what_was_not_seen_has_no_weight_however_it_is_said(model: Model, tmp_pa
     assert sum(found[0][0]) == pytest.approx(expected, rel=1e-14)
 
 
+def test_a_mask_that_is_added_to_what_a_twin_wrote_counts(model: Model, tmp_path: Path) -> None:
+    """Its consolidated metadata, of the arrays that were there at its end, do not name it."""
+    truth, path = model.truth(), tmp_path / "seen.zarr"
+    assert truth is not None
+    store.write(path, model, observe(model, truth, case()))
+    hidden = np.zeros(SHAPE, bool)
+    hidden[2:5, 1:3] = True
+    zarr.open_group(path, mode="r+").create_array("mask", data=~hidden)
+    assert np.array_equal(np.asarray(read(path, model).weight) == 0.0, hidden)
+
+
 @pytest.mark.parametrize(
     "sigma",
     [
@@ -129,12 +140,14 @@ def changed(**arrays: Any) -> Callable[[Path], Path]:
         (changed(time=[0.0, 0.5, 1.1]), "1 of 3 times lie outside the run, the first at 1.1"),
         (changed(time=[-0.1, 0.5, 1.0]), "the first at -0.1; it goes from 0 to 1 (10 steps"),
         (changed(time=[0.0, 0.55, 1.0]), "time 0.55 lies between two steps of 0.1"),
-        (changed(time=[0.0, 1.0, 0.5]), "time must increase"),
+        (changed(time=[0.0, 1.0, 0.5]), "time must increase, but 0.5 follows 1"),
         (changed(time=[0.0, 0.5, 0.50000001]), "two times are at one step"),
         (changed(time=np.array([])), "time is empty"),
         (changed(values=np.ones((3, 7, 9))), "values has shape (3, 7, 9), must have (3, 9, 7)"),
         (changed(values=np.ones((2, *SHAPE))), "values has shape (2, 9, 7)"),
         (changed(values=np.full((3, *SHAPE), np.inf)), "infinite"),
+        (changed(mask=np.zeros(SHAPE, bool)), "nothing was seen: all values are NaN or masked"),
+        (changed(values=np.full((3, *SHAPE), np.nan)), "nothing was seen"),
         (changed(mask=np.ones((7, 9), bool)), "mask has shape (7, 9), must have (3, 9, 7) or"),
         (changed(sigma=0.0), "sigma is 0 where a value was seen; it must be above 0"),
         (changed(sigma=np.full(SHAPE, np.nan)), "sigma is nan where a value was seen"),

@@ -386,11 +386,12 @@ def test_noise_is_standard_normal() -> None:
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ("time.dt=0.5", "time.dt: got 0.5, must be at most 0.2: a longer step is unstable"),
+        ("time.dt=0.5", "--set time.dt: time.dt: got 0.5, must be at most 0.2: a longer step is"),
         ("truth.m=90", "must be at most 0.02041: a longer step is unstable"),
         ("truth.m=1e6", "truth.m: got 1000000.0, must be less than or equal to 100"),
         ("first_guess.m=-3", "first_guess.m: got -3"),
         ("observations.last=21", "at most time.steps = 20"),
+        ("truth.side=2", "--set truth.side: truth.side: got 2, must be less than or equal to 1"),
         ("controls.n={sigma: 1}", "controls.n is not known (allowed: phi, m)"),
         ("controls.m.bounds=[2, 1]", "bounds must increase"),
         ("truth=null", "needs observations.store, or a truth"),
@@ -407,6 +408,7 @@ def test_a_case_that_cannot_be_is_refused_with_what_is_allowed(
         load_assimilation(tmp_path / "case.yaml", [more])
     assert sentence in str(told.value)
     assert "--set" in str(told.value) or "case.yaml" in str(told.value)
+    assert "\n" not in str(told.value)
 
 
 CASE = """\

@@ -18,7 +18,7 @@ import numpy as np
 
 from uzushio.assimilation.model import Model
 from uzushio.assimilation.observations import Observations
-from uzushio.collective import collective
+from uzushio.collective import collective, maximum
 from uzushio.errors import CaseError
 from uzushio.extracts.frame import Frame, Variable
 from uzushio.extracts.spread import Spread
@@ -107,6 +107,11 @@ def read(path: Path, model: Model, steps: int, comm: MPI.Comm) -> Observations:
     with collective(comm):
         found = _Store(path, model).observations(steps)
     assert found is not None
+    seen = bool(np.any(found.weight))
+    if not comm.allreduce(seen, maximum()):
+        raise CaseError(
+            f"observations.store: {path}: nothing was seen: all values are NaN or masked."
+        )
     return found
 
 
@@ -121,6 +126,8 @@ class _Store:
             raise CaseError(f"observations.store: there is no {path}; name a Zarr store.")
         try:
             self._group: Any = zarr.open_group(path, mode="r")
+            # What was added to a twin's store is not in its consolidated metadata.
+            self._added: Any = zarr.open_group(path, mode="r", use_consolidated=False)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise CaseError(
                 f"observations.store: {path} cannot be opened as a Zarr group ({error}); name a "
@@ -143,8 +150,12 @@ class _Store:
         dt = self._model.step_length()
         if not times.size:
             raise self._wrong("time is empty; give at least one time")
-        if not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
-            raise self._wrong("time must increase and be finite")
+        if not np.isfinite(times).all():
+            raise self._wrong("time must be finite")
+        late = np.flatnonzero(np.diff(times) <= 0.0)
+        if late.size:
+            before, after = times[late[0]], times[late[0] + 1]
+            raise self._wrong(f"time must increase, but {after:g} follows {before:g}")
         nearest = np.rint(times / dt)
         outside = (nearest < 0) | (nearest > steps)
         if outside.any():
@@ -171,7 +182,7 @@ class _Store:
         seen = np.isfinite(values)
         if np.isinf(values).any():
             raise self._wrong("values holds infinite numbers; use NaN or the mask where none is")
-        if "mask" in self._group:
+        if self._has("mask"):
             mask = self._checked("mask", [shape, shape[1:]])
             part = mask[..., rows, columns] if mask.ndim == 2 else mask[:, rows, columns]
             seen &= np.asarray(part).astype(bool)
@@ -192,7 +203,7 @@ class _Store:
 
     def _sigma(self, shape: tuple[int, ...]) -> np.ndarray:
         """Sigma on this rank's part; its shape can be broadcast to that of the values there."""
-        if "sigma" not in self._group:
+        if not self._has("sigma"):
             if "sigma" not in self._group.attrs:
                 raise self._wrong(
                     "there is no sigma; give it as an attribute of the store or as an array"
@@ -213,11 +224,14 @@ class _Store:
     def _array(self, name: str) -> np.ndarray:
         return np.asarray(self._stored(name)[...], dtype=np.float64)
 
+    def _has(self, name: str) -> bool:
+        return name in self._group or name in self._added
+
     def _stored(self, name: str) -> Any:
-        if name not in self._group:
-            there = ", ".join(sorted(self._group.array_keys())) or "none"
+        if not self._has(name):
+            there = ", ".join(sorted(self._added.array_keys())) or "none"
             raise self._wrong(f"there is no array {name} (arrays there: {there})")
-        return self._group[name]
+        return self._group[name] if name in self._group else self._added[name]
 
     def _checked(self, name: str, shapes: Sequence[tuple[int, ...]]) -> Any:
         array = self._stored(name)

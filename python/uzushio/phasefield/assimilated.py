@@ -12,7 +12,7 @@ from uzushio.assimilation.model import Guess, Model, Quantity, Trajectory
 from uzushio.assimilation.observations import Observations
 from uzushio.assimilation.sums import Doubled
 from uzushio.collective import collective
-from uzushio.errors import CaseError
+from uzushio.errors import CaseError, ModelError
 from uzushio.phasefield.case import PhaseFieldCase, State
 
 if TYPE_CHECKING:
@@ -58,7 +58,10 @@ class PhaseFieldModel(Model):
         self._case = cast(PhaseFieldCase, case)
         grid = self._case.grid
         self.comm = comm
-        self._sweeps = Sweeps(comm, (grid.ny, grid.nx), self._case.known, _blocking(self._case))
+        try:
+            self._sweeps = Sweeps(comm, (grid.ny, grid.nx), self._case.known, _blocking(self._case))
+        except ModelError as error:
+            raise CaseError(f"blocking: {str(error).removeprefix('phase field: ')}") from error
         self.shape, self.own = self._sweeps.shape, self._sweeps.own
         # Pieces of a trajectory of diamonds belong to the steps that they were made with.
         self.appends = self._case.blocking.scheme != "diamond"
