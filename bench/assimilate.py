@@ -38,7 +38,7 @@ def assimilate(
         "optimiser.iterations": iterations,
         "optimiser.first_window": "null",
         "uncertainty.iterations": 0,
-        "checkpoint.every": "null",
+        "checkpoint.share": 0,
         "observations.keep": "false",
         "tuned": "false",
     } | {f"blocking.{key}": value for key, value in blocking.items()}

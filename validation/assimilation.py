@@ -30,7 +30,7 @@ def twin(seed: int, size: int, ranks: int, folder: Path) -> dict[str, float]:
             f"grid.ny={size}",
             f"observations.seed={seed}",
             "observations.keep=false",
-            "checkpoint.every=null",
+            "checkpoint.share=0",
         ]
         words = [word for one in settings for word in ("--set", one)]
         command = [sys.executable, "-m", "uzushio", "assimilate", str(CASE), "--overwrite"]

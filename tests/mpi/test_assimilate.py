@@ -140,6 +140,9 @@ def test_killed_it_goes_on_at_the_last_checkpoint(
     time.sleep(0.2)
     newest = checkpoint.newest(tmp_path / "run")
     assert newest is not None and (checkpoint.step_of(newest) or 0) >= 3
+    # What does not change from one iteration to the next is written once.
+    shared = [file for file in newest.glob("state/*/c.*") if file.stat().st_nlink > 1]
+    assert {file.parent.name for file in shared} >= {"step1", "change1"}
     done = uzushio("assimilate", twin, "--restart", "run")
     assert done.returncode == 0, done.stderr
     assert outcome(tmp_path / "run") == outcome(whole)
@@ -150,7 +153,7 @@ def test_a_signal_finishes_the_iteration_and_writes_a_checkpoint(
     start: Start, twin: Path, tmp_path: Path, ranks: int
 ) -> None:
     more = ("--set", "optimiser={iterations: 100000, method: gradient}", "--set", "grid.nx=96")
-    slow = ("--set", "output.monitor_every=0.01", "--set", "checkpoint.every=null")
+    slow = ("--set", "output.monitor_every=0.01", "--set", "checkpoint={every: null, share: 0}")
     job = start(sys.executable, "-m", "uzushio", "assimilate", twin, "--ranks", ranks, *more, *slow)
     assert job.stdout is not None
     while "iteration" not in (line := job.stdout.readline()):

@@ -195,7 +195,7 @@ def test_a_direction_is_that_of_the_two_loops(count: int, held: bool) -> None:
         there = space.project(x + 0.1 * dice.normal(size=n + 1))
         slopes = curvature * there - 1.0
         pairs.append((there - x, slopes - g))
-        assert memory.add(there, x.copy(), slopes, g.copy())
+        assert memory.add(len(pairs), there, x.copy(), slopes, g.copy())
         x, g = there, slopes
     taken = np.ones(n + 1) if space.free(x, g) is None else space.free(x, g)
     assert taken is not None and (taken.all() != held)

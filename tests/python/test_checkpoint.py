@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,6 +44,37 @@ def write(run: Path, step: int, keep: int = 3, **more: np.ndarray) -> Path:
 
 def names(run: Path) -> list[str]:
     return sorted(path.name for path in (run / "checkpoints").iterdir())
+
+
+def test_arrays_that_are_the_same_as_before_share_its_files(tmp_path: Path) -> None:
+    kept, other = np.arange(6.0).reshape(2, 3), np.ones((2, 2))
+    before = write(tmp_path, 1, kept=kept, other=other)
+    after = checkpoint.write(
+        tmp_path, snapshot(2, kept=kept, other=other + 1), 3, COMM, before, ["kept", "other.gone"]
+    )
+    one, two = ((path / "state/kept/c.1.0").stat() for path in (before, after))
+    assert one.st_ino == two.st_ino
+    assert (after / "state/other/c.1.0").stat().st_nlink == 1
+    checkpoint.write(tmp_path, snapshot(3, kept=kept), 1, COMM, after, ["kept"])
+    assert names(tmp_path) == ["step-00000003"]
+    stored = checkpoint.open_checkpoint(tmp_path, COMM).state()
+    assert np.array_equal(stored.read("kept", (0, 0), (2, 3)), kept)
+
+
+def test_without_hard_links_all_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, link = np.arange(6.0).reshape(2, 3), os.link
+    before = write(tmp_path, 1, kept=kept)
+
+    def refuse(source: Path, *more: Any, **options: Any) -> None:
+        if before in Path(source).parents:
+            raise PermissionError("links are not supported")
+        link(source, *more, **options)
+
+    monkeypatch.setattr("os.link", refuse)
+    checkpoint.write(tmp_path, snapshot(2, kept=kept), 3, COMM, before, ["kept"])
+    stored = checkpoint.open_checkpoint(tmp_path, COMM).state()
+    assert np.array_equal(stored.read("kept", (0, 0), (2, 3)), kept)
+    assert (before / "state/kept/c.1.0").stat().st_nlink == 1
 
 
 def test_what_is_stored_comes_back_bit_for_bit(tmp_path: Path) -> None:

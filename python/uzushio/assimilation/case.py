@@ -114,7 +114,14 @@ class Uncertainty(Section):
 class AssimilationCheckpoint(Checkpoint):
     """When the state of the optimiser is written, besides at the end or a signal."""
 
-    every: Count | None = Field(10, description="iterations between checkpoints; null for none")
+    every: Count | None = Field(
+        None, description="iterations between checkpoints; null: as `share` allows"
+    )
+    share: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
+        0.05,
+        description="of the time that checkpoints may take, if `every` is null: there is one after "
+        "each iteration that lasts long enough; 0: none",
+    )
 
 
 class AssimilationCase(CaseFile):

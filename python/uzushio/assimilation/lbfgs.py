@@ -17,7 +17,7 @@ take no part in the direction.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,12 +35,14 @@ class _Pair:
     """A step and what it did to the gradient.
 
     Attributes:
+        number: no other pair of the search has it.
         step: between two points.
         change: of the gradient.
         curves: products of the change with the steps so far, the last with its own.
         length: product of the change with itself.
     """
 
+    number: int
     step: np.ndarray
     change: np.ndarray
     curves: list[Doubled]
@@ -68,8 +70,14 @@ class Memory:
         while self._pairs:
             self._forget()
 
+    @property
+    def numbers(self) -> list[int]:
+        """Of the pairs, oldest first."""
+        return [pair.number for pair in self._pairs]
+
     def add(
         self,
+        number: int,
         point: np.ndarray,
         before: np.ndarray,
         gradient: np.ndarray,
@@ -77,7 +85,8 @@ class Memory:
     ) -> bool:
         """Keep the step to a point if J bends up along it (collective); returns whether it does.
 
-        The memory of `before` and `gradient_before` is taken over.
+        The memory of `before` and `gradient_before` is taken over. `number` is larger than those
+        before.
         """
         older = list(self._pairs)[-(self._size - 1) :] if self._size > 1 else []
         long, curve, steep, *curves = self._space.pair(
@@ -87,7 +96,7 @@ class Memory:
         if not sums.rounded(curve) > _FLAT * longest:
             self._space.give(before, gradient_before)
             return False
-        self._pairs.append(_Pair(before, gradient_before, [*curves, curve], steep))
+        self._pairs.append(_Pair(number, before, gradient_before, [*curves, curve], steep))
         if len(self._pairs) > self._size:
             self._forget()
         return True
@@ -152,21 +161,21 @@ class Memory:
         self._space.give(oldest.step, oldest.change)
 
     def stored(self) -> dict[str, np.ndarray]:
-        """The pairs by name, for a checkpoint; oldest first."""
-        named = {f"step{i}": pair.step for i, pair in enumerate(self._pairs)}
-        return named | {f"change{i}": pair.change for i, pair in enumerate(self._pairs)}
+        """The pairs by name, for a checkpoint; a name is never used for another vector."""
+        named = {f"step{pair.number}": pair.step for pair in self._pairs}
+        return named | {f"change{pair.number}": pair.change for pair in self._pairs}
 
-    def restore(self, stored: Mapping[str, np.ndarray], pairs: int) -> None:
-        """Take what `stored` gave; the newest that fit (collective)."""
+    def restore(self, stored: Mapping[str, np.ndarray], numbers: Sequence[int]) -> None:
+        """Take these pairs of what `stored` gave, the newest that fit (collective)."""
         self.clear()
         steps: list[np.ndarray] = []
-        for i in range(max(0, pairs - self._size), pairs):
-            step, change = stored[f"step{i}"], stored[f"change{i}"]
+        for number in numbers[-self._size :]:
+            step, change = stored[f"step{number}"], stored[f"change{number}"]
             steps.append(step)
             *curves, steep = self._space.doubled_dots(
                 *((one, change) for one in steps), (change, change)
             )
-            self._pairs.append(_Pair(step, change, curves, steep))
+            self._pairs.append(_Pair(number, step, change, curves, steep))
 
 
 def _less(whole: Doubled, part: Doubled) -> float:

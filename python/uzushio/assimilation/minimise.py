@@ -95,7 +95,7 @@ class Minimiser:
             return
         gradient = self._objective.gradient(found.point)
         if self._settings.method == "lbfgs":
-            self._memory.add(found.point, self.point, gradient, self.gradient)
+            self._memory.add(self.iteration + 1, found.point, self.point, gradient, self.gradient)
         else:
             self._space.give(self.point, self.gradient)
         self.point, self.value, self.gradient = found.point, found.value, gradient
@@ -152,7 +152,7 @@ class Minimiser:
             "promised": self.promised,
             "small": self._small,
             "length": self._length,
-            "pairs": len(self._memory),
+            "pairs": self._memory.numbers,
             "stage": self.stage,
             "rough": self.rough,
             "in_stage": self._in_stage,

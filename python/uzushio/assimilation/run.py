@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import signal
 import time
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,7 +89,10 @@ class _Run:
         self._latest: Path | None = None
         self._restored: Path | None = None
         self._saved_at = self._began = time.monotonic()
-        self._saving = 0.0
+        self._saving = self._last_saving = 0.0
+        self._written: Collection[
+            str
+        ] = ()  # vectors in the latest checkpoint, if this run wrote it
         with collective(self._comm):
             if comm.rank == 0:
                 _check_store(case, self._folder, options)
@@ -227,13 +231,12 @@ class _Run:
         """Agree on a signal that any rank received, and on what rank 0's clock says is due."""
         from mpi4py import MPI
 
-        minutes = self._case.checkpoint.minutes
-        elapsed, first = time.monotonic() - self._saved_at, self._comm.rank == 0
+        first = self._comm.rank == 0
         votes = np.array(
             [
                 self._stop.received,
                 first and self._monitor.due(),
-                first and minutes is not None and elapsed > 60.0 * minutes,
+                first and self._overdue(),
             ],
             dtype=np.int32,
         )
@@ -242,6 +245,16 @@ class _Run:
         if agreed[0]:
             raise Stopped(signal.Signals(int(agreed[0])))
         return bool(agreed[1]), bool(agreed[2])
+
+    def _overdue(self) -> bool:
+        """Whether a checkpoint is due by the clock."""
+        wanted, elapsed = self._case.checkpoint, time.monotonic() - self._saved_at
+        if wanted.minutes is not None and elapsed > 60.0 * wanted.minutes:
+            return True
+        # The next one will take about as long as the last one did.
+        return wanted.every is None and wanted.share * (elapsed + self._last_saving) > (
+            self._last_saving
+        )
 
     def _due(self) -> bool:
         every = self._case.checkpoint.every
@@ -299,11 +312,19 @@ class _Run:
         )
         began = time.monotonic()
         self._latest = checkpoint.write(
-            self._folder, snapshot, self._case.checkpoint.keep, self._comm
+            self._folder,
+            snapshot,
+            self._case.checkpoint.keep,
+            self._comm,
+            self._latest,
+            saved.unchanged(vectors, self._written),
         )
+        self._written = set(vectors)
         self._saved_at = time.monotonic()
-        self._saving += self._saved_at - began
-        self._monitor.say(f"Wrote checkpoint {self._latest}.")
+        self._last_saving = self._saved_at - began
+        self._saving += self._last_saving
+        if self._case.checkpoint.every is not None:  # else there are many
+            self._monitor.say(f"Wrote checkpoint {self._latest}.")
 
     def _save_last(self) -> None:
         """Write a checkpoint of the last iteration, unless it is there."""

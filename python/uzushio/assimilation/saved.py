@@ -2,12 +2,13 @@
 
 A plane is one rank's own part of the state, padded to that of the largest, so that each rank
 writes one file for each vector. The table of parts is among the attributes: any number of ranks
-can read them.
+can read them. Vectors whose names two checkpoints share are the same in both, but for point and
+gradient.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,14 +46,20 @@ def state_of(
     points = (rows.stop - rows.start) * (columns.stop - columns.start)
     arrays, tails = {}, {}
     for name, vector in vectors.items():
-        plane = np.zeros((1 if writes else 0, largest))
-        if writes:
+        plane = vector[np.newaxis, :points] if writes else np.zeros((0, largest))
+        if writes and points < largest:
+            plane = np.zeros((1, largest))
             plane[0, :points] = vector[:points]
         start = (place if writes else 0, 0)
         arrays[name] = DistributedArray((len(tiles), largest), start, plane)
         tails[name] = vector[points:].tolist()
     layout = {"tiles": tiles, "shape": list(model.shape), "parameters": tails}
     return State(arrays, {**attributes, "layout": layout})
+
+
+def unchanged(vectors: Collection[str], before: Collection[str]) -> set[str]:
+    """Names of vectors that are the same as in the checkpoint that the same run wrote before."""
+    return (set(vectors) & set(before)) - {"point", "gradient"}
 
 
 def vectors_of(stored: StoredState, model: Model) -> dict[str, np.ndarray]:

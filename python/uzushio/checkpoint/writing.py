@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,24 +39,49 @@ class Snapshot:
     notes: Mapping[str, Any] = field(default_factory=dict)
 
 
-def write(run: Path, snapshot: Snapshot, keep: int, comm: MPI.Comm) -> Path:
+def write(
+    run: Path,
+    snapshot: Snapshot,
+    keep: int,
+    comm: MPI.Comm,
+    like: Path | None = None,
+    same: Collection[str] = (),
+) -> Path:
     """Write a checkpoint into the folder of a run and remove what is no longer kept (collective).
 
     Until its manifest is in place, nothing of the new checkpoint counts and no old one is touched.
+
+    Args:
+        run: folder of the run.
+        snapshot: what to write.
+        keep: checkpoints that are kept.
+        comm: all ranks.
+        like: a checkpoint on the disk that some arrays are the same as in.
+        same: their names. Both checkpoints share their files (hard links), where the file system
+            can; else they are written again.
+
+    Returns:
+        The folder of the checkpoint.
 
     Raises:
         OutputError: on all ranks, after removing what was written of it.
     """
     path = folders.path_of(run, snapshot.step)
-    arrays = snapshot.state.arrays
-    needed = sum(math.prod(a.shape) * a.data.dtype.itemsize for a in arrays.values())
+    arrays, needed = dict(snapshot.state.arrays), 0
     try:
+        linked: set[str] = set()
+        with collective(comm):
+            if comm.rank == 0:
+                linked = _link(path, like, same)
+        linked = comm.bcast(linked)
+        arrays = {name: array for name, array in arrays.items() if name not in linked}
+        needed = sum(math.prod(a.shape) * a.data.dtype.itemsize for a in arrays.values())
         boxes = {name: boxes_of(array, comm) for name, array in arrays.items()}
         # A plane of zeros is stored too, so that a chunk that is not there is a lost one.
         with zarr.config.set({"array.write_empty_chunks": True}):
             with collective(comm):
                 if comm.rank == 0:
-                    _create(path, snapshot, needed)
+                    _create(path, snapshot, arrays, needed)
             gatherer = Gatherer(comm)
             with collective(comm):
                 for name, array in arrays.items():
@@ -81,20 +106,40 @@ def write(run: Path, snapshot: Snapshot, keep: int, comm: MPI.Comm) -> Path:
     return path
 
 
-def _create(path: Path, snapshot: Snapshot, needed: int) -> None:
-    """Make the folder, the arrays without their planes, and the averages."""
+def _link(path: Path, like: Path | None, same: Collection[str]) -> set[str]:
+    """Make the folder, and in it all of `same` that can be linked; returns which those are."""
     if path.exists():
         folders.remove(path)
     path.mkdir(parents=True)
+    linked: set[str] = set()
+    if like is None or like == path:
+        return linked
+    for name in same:
+        source, target = like / "state" / name, path / "state" / name
+        try:
+            target.mkdir(parents=True)
+            for file in source.iterdir():
+                os.link(file, target / file.name)
+        except OSError:  # as of file systems without links
+            shutil.rmtree(target, ignore_errors=True)
+            break
+        linked.add(name)
+    return linked
+
+
+def _create(
+    path: Path, snapshot: Snapshot, arrays: Mapping[str, DistributedArray], needed: int
+) -> None:
+    """Make arrays without their planes, and the averages."""
     free = shutil.disk_usage(path).free
     if free < needed:
         raise OutputError(
             f"only {free:,} bytes are free there; free some space, or choose another folder with "
             "--out."
         )
-    root = zarr.open_group(path, mode="w", zarr_format=3)
+    root = zarr.open_group(path, mode="a", zarr_format=3)
     state = root.create_group("state")
-    for name, array in snapshot.state.arrays.items():
+    for name, array in arrays.items():
         _create_array(state, name, array.shape, (1, *array.shape[1:]), array.data.dtype)
     averages = root.create_group("statistics")
     for name, values in snapshot.averages.items():
