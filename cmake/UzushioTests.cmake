@@ -7,6 +7,7 @@ find_package(GTest REQUIRED)
 execute_process(COMMAND "${MPIEXEC_EXECUTABLE}" --version OUTPUT_VARIABLE version ERROR_QUIET)
 if(version MATCHES "Open MPI|OpenRTE|prte")
     set(launch_flags --oversubscribe --bind-to none)
+    set(launcher "${PROJECT_SOURCE_DIR}/tools/own_memory")
 endif()
 
 # A library, so that a test with a main of its own wins.
@@ -36,8 +37,9 @@ foreach(source IN LISTS tests)
     endif()
     foreach(n IN LISTS ranks)
         add_test(NAME ${name}.${n}
-                 COMMAND "${MPIEXEC_EXECUTABLE}" ${launch_flags} ${MPIEXEC_NUMPROC_FLAG} ${n}
-                         ${MPIEXEC_PREFLAGS} $<TARGET_FILE:${name}> ${MPIEXEC_POSTFLAGS})
+                 COMMAND ${launcher} "${MPIEXEC_EXECUTABLE}" ${launch_flags}
+                         ${MPIEXEC_NUMPROC_FLAG} ${n} ${MPIEXEC_PREFLAGS}
+                         $<TARGET_FILE:${name}> ${MPIEXEC_POSTFLAGS})
         # Threads that spin while they wait take the cores that other ranks need.
         set_tests_properties(${name}.${n} PROPERTIES PROCESSORS ${n} TIMEOUT 120
                              ENVIRONMENT "OMP_WAIT_POLICY=passive;OMPI_MCA_mpi_yield_when_idle=1")
@@ -50,7 +52,7 @@ foreach(source IN LISTS tests)
         list(GET ranks 0 first)
         list(GET ranks 1 second)
         add_test(NAME ${name}.${both}
-                 COMMAND "${MPIEXEC_EXECUTABLE}" ${launch_flags}
+                 COMMAND ${launcher} "${MPIEXEC_EXECUTABLE}" ${launch_flags}
                          ${MPIEXEC_NUMPROC_FLAG} ${first} $<TARGET_FILE:${name}> :
                          ${MPIEXEC_NUMPROC_FLAG} ${second} $<TARGET_FILE:${name}>)
         set_tests_properties(${name}.${both} PROPERTIES PROCESSORS 3 TIMEOUT 120)

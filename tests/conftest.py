@@ -97,10 +97,12 @@ def start(job_environment: dict[str, str], tmp_path: Path) -> Iterator[Callable[
     jobs: list[subprocess.Popen[str]] = []
 
     def go(*command: object, **more: object) -> subprocess.Popen[str]:
+        # Of its own, because Open MPI tells jobs apart by 16 bits there (tools/own_memory).
+        memory = "OMPI_MCA_btl_sm_backing_directory"
         job = subprocess.Popen(
             [str(word) for word in command],
             cwd=tmp_path,
-            env=job_environment,
+            env=job_environment | {memory: tempfile.mkdtemp(dir=job_environment[memory])},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
