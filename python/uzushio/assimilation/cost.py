@@ -19,6 +19,7 @@ from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.observations import Observations
 from uzushio.assimilation.schedule import Plan
 from uzushio.assimilation.sweeps import Counts, Sweeps
+from uzushio.timings import Timings
 
 
 class Cost:
@@ -35,6 +36,7 @@ class Cost:
         plan: Plan,
         background: Guess,
         sigmas: Sequence[float | None],
+        timings: Timings | None = None,
     ) -> None:
         """Take the memory that the plan needs.
 
@@ -44,7 +46,9 @@ class Cost:
             plan: what of a trajectory is kept.
             background: mean of the background.
             sigmas: its standard deviations, of the state and of each parameter; None: no term.
+            timings: seconds are counted there, as "sweeps" and "vectors".
         """
+        self._timings = Timings() if timings is None else timings
         self.model, self.observations = model, observations
         self.sweeps = Sweeps(model, observations, plan)
         self._background = background
@@ -69,13 +73,15 @@ class Cost:
             lost = parameters - background.parameters
             value = 0.5 * float(np.sum(self.precisions * lost**2))
             known = self.precision > 0.0
-            square = _core.vectors.enter(
-                state, unit, background.state, sweeps.start, known, self.model.threads
-            )
+            with self._timings.stage("vectors"):
+                square = _core.vectors.enter(
+                    state, unit, background.state, sweeps.start, known, self.model.threads
+                )
             if known:
                 (total,) = sums.over_ranks(self.model.comm, [square])
                 value += 0.5 * self.precision * sums.rounded(total)
-            value += sweeps.forward(parameters)
+            with self._timings.stage("sweeps"):
+                value += sweeps.forward(parameters)
         return value if math.isfinite(value) else math.inf
 
     def gradient(
@@ -94,10 +100,12 @@ class Cost:
             out: becomes the derivatives with respect to the state, in its units; None: a new array.
         """
         of_state = np.empty(state.shape) if out is None else out
-        of_parameters = self.sweeps.backward(parameters, of_state)
-        _core.vectors.leave(
-            of_state, unit, state, self._background.state, self.precision, self.model.threads
-        )
+        with self._timings.stage("sweeps"):
+            of_parameters = self.sweeps.backward(parameters, of_state)
+        with self._timings.stage("vectors"):
+            _core.vectors.leave(
+                of_state, unit, state, self._background.state, self.precision, self.model.threads
+            )
         of_parameters += self.precisions * (parameters - self._background.parameters)
         return of_state, of_parameters
 

@@ -17,6 +17,7 @@ from uzushio.assimilation.observations import Observations
 from uzushio.assimilation.scales import scales
 from uzushio.assimilation.schedule import Plan, plan
 from uzushio.assimilation.space import Space
+from uzushio.timings import Timings
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -41,6 +42,7 @@ class Problem:
         guess: the first guess.
         observations: this rank's part; after `observe`.
         sigmas: of the background, for the state and each parameter.
+        timings: seconds of this rank in sweeps and in passes over vectors.
     """
 
     def __init__(self, case: AssimilationCase, comm: MPI.Comm) -> None:
@@ -54,6 +56,7 @@ class Problem:
         self.controls = [case.controls.get(name, ControlSection()) for name in names]
         self.sigmas = [one.sigma for one in self.controls]
         self.observations: Observations | None = None
+        self.timings = Timings()
         self.states = 0
 
     def observe(self) -> Observations:
@@ -107,10 +110,12 @@ class Problem:
         assert self.observations is not None
         case, model = self._case, self.model
         self.states = states_that_fit(model, self._comm, case.trajectory.memory)
-        cost = Cost(model, self.observations, self.plan(window), self.guess, self.sigmas)
+        cost = Cost(
+            model, self.observations, self.plan(window), self.guess, self.sigmas, self.timings
+        )
         shape = self.guess.state.shape
         bounds = [one.bounds for one in self.controls]
-        space = Space(model.comm, (shape[0], shape[1]), units, bounds, model.threads)
+        space = Space(model.comm, (shape[0], shape[1]), units, bounds, model.threads, self.timings)
         evaluator = Evaluator(cost, space, self.groups)
         wanted = case.optimiser
         settings = Settings(

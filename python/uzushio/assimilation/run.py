@@ -124,7 +124,7 @@ class _Run:
             self._restore(found)
         self._claim()
         try:
-            with self._monitor:
+            with self._monitor, self._problem.timings.stage("search"):
                 self._loop()
             self._save_last()
             deviations = self._deviations()
@@ -377,7 +377,7 @@ class _Run:
             "ranks": self._comm.size,
             "restarted_from": str(self._restored) if self._restored else None,
             "seconds": time.monotonic() - self._began,
-            "seconds_in_checkpoints": self._saving,
+            "seconds_in": {**self._problem.timings, "checkpoints": self._saving},
         }
         with collective(self._comm):
             if self._comm.rank == 0:

@@ -11,22 +11,37 @@ them at once are compiled (`src/vectors`), and the memory of those that are done
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from uzushio import _core
 from uzushio.assimilation import sums
 from uzushio.assimilation.sums import Doubled
+from uzushio.timings import Timings
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 #: Bytes that vectors are aligned to: a cache line, and the longest register.
 _LINE = 64
+
+
+def _timed(method: Method) -> Method:
+    """Count the seconds of a pass, and of waiting for other ranks in it."""
+
+    @wraps(method)
+    def timed(self: Space, *args: Any, **options: Any) -> Any:
+        with self._timings.stage("vectors"):
+            return method(self, *args, **options)
+
+    return cast(Method, timed)
 
 
 @dataclass(frozen=True)
@@ -62,6 +77,7 @@ class Space:
         scales: Sequence[float],
         bounds: Sequence[tuple[float | None, float | None]],
         threads: int = 1,
+        timings: Timings | None = None,
     ) -> None:
         """Lay out vectors.
 
@@ -71,7 +87,9 @@ class Space:
             scales: units of the state and of each parameter.
             bounds: of the state and of each parameter; None where there is none.
             threads: of this rank, for passes over vectors.
+            timings: seconds in passes are counted there, as "vectors".
         """
+        self._timings = Timings() if timings is None else timings
         self._comm, self.shape = comm, shape
         self._points = shape[0] * shape[1]
         self._bounds, self._threads = list(bounds), threads
@@ -194,6 +212,7 @@ class Space:
 
     # ---- passes over many vectors -------------------------------------------------------------
 
+    @_timed
     def moved(
         self,
         point: np.ndarray,
@@ -213,6 +232,7 @@ class Space:
         ]
         return points, [sums.rounded(one) for one in sums.over_ranks(self._comm, slopes)]
 
+    @_timed
     def pair(
         self,
         point: np.ndarray,
@@ -229,6 +249,7 @@ class Space:
         local = self._layout.pair(point, before, gradient, gradient_before, list(steps))
         return sums.over_ranks(self._comm, local)
 
+    @_timed
     def view(
         self,
         point: np.ndarray,
@@ -258,6 +279,7 @@ class Space:
             held_lengths=lengths,
         )
 
+    @_timed
     def begin_direction(
         self,
         point: np.ndarray,
@@ -277,6 +299,7 @@ class Space:
         )
         return made, [sums.rounded(one) for one in sums.over_ranks(self._comm, local)]
 
+    @_timed
     def end_direction(
         self,
         direction: np.ndarray,
