@@ -74,10 +74,8 @@ std::pair<std::pair<int, int>, std::pair<int, int>> own(const Model& model) {
 
 /// Messages, bytes, points, redundant points.
 std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t> counters(const Model& model) {
-    const auto& f = model.forward_sweep().counters();
-    const auto& b = model.backward_sweep().counters();
-    return {f.messages + b.messages, f.bytes + b.bytes, f.points + b.points,
-            f.redundant + b.redundant};
+    const auto all = model.counters();
+    return {all.messages, all.bytes, all.points, all.redundant};
 }
 
 nb::ndarray<nb::numpy, double, nb::ndim<2>> field(const Trajectory& trajectory, int step) {
@@ -104,6 +102,7 @@ void bind_phasefield(nb::module_& module) {
         .def_rw("scheme", &Blocking::scheme)
         .def_rw("threads", &Blocking::threads)
         .def_rw("overlap", &Blocking::overlap)
+        .def_rw("replay", &Blocking::replay)
         .def_prop_rw(
             "cache_rows", [](const Blocking& b) { return b.cache.rows; },
             [](Blocking& b, int rows) { b.cache.rows = rows; })
@@ -117,6 +116,7 @@ void bind_phasefield(nb::module_& module) {
     nb::class_<Trajectory>(module, "Trajectory")
         .def_prop_ro("bytes", &Trajectory::bytes)
         .def_prop_ro("steps", &Trajectory::steps)
+        .def_prop_ro("every", &Trajectory::every)
         .def(
             "append",
             [](Trajectory& trajectory, const Seen& phi) { trajectory.append(phi.data()); },
@@ -142,14 +142,26 @@ void bind_phasefield(nb::module_& module) {
                          const auto sum = model.last_sum();
                          return std::pair(sum.high, sum.low);
                      })
+        .def_prop_ro("last_misfit",
+                     [](const Model& model) {
+                         const auto sum = model.last_misfit();
+                         return std::pair(sum.high, sum.low);
+                     })
         .def("counters", &counters)
         .def("fits", &Model::fits, "trajectory"_a, "first"_a, "last"_a)
         .def(
             "new_trajectory",
             [](const Model& model, int steps) {
-                return std::make_unique<Trajectory>(model.frame(), steps);
+                return std::make_unique<Trajectory>(model.trajectory(steps));
             },
             "steps"_a, nb::keep_alive<0, 1>(), nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "new_checkpoints",
+            [](const Model& model, int steps) {
+                return std::make_unique<Trajectory>(model.checkpoints(steps));
+            },
+            "steps"_a, nb::keep_alive<0, 1>(), nb::call_guard<nb::gil_scoped_release>())
+        .def_prop_ro("every", &Model::every)
         .def("observe", &observe, "steps"_a, "values"_a.noconvert(), "weights"_a.noconvert().none(),
              "weight"_a, nb::keep_alive<0, 1>())
         .def(
@@ -171,13 +183,13 @@ void bind_phasefield(nb::module_& module) {
         .def(
             "adjoint",
             [](Model& model, const Field& lambda, double m, int first, int last,
-               Trajectory& trajectory, const Observed* observed, Trajectory* kept) {
+               Trajectory& trajectory, const Observed* observed, Trajectory* kept, bool misfit) {
                 const nb::gil_scoped_release unlock;
                 return model.adjoint(lambda.data(), m, first, last, trajectory, seen_by(observed),
-                                     kept);
+                                     kept, misfit);
             },
             "lam"_a.noconvert(), "m"_a, "first"_a, "last"_a, "trajectory"_a, "observed"_a.none(),
-            "kept"_a.none())
+            "kept"_a.none(), "misfit"_a)
         .def(
             "tangent",
             [](Model& model, const Field& dphi, double dm, double m, int first, int last,

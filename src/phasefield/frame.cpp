@@ -39,13 +39,15 @@ int Frame::cut(int y, int begin, int end, std::array<Piece, 3>& pieces) const {
     return count;
 }
 
-void Frame::exchange(std::span<const Layer<double>> layers) const {
+stencil::Sent Frame::exchange(std::span<const Layer<double>> layers) const {
+    stencil::Sent sent;
     // Columns first: the strips of rows then carry the corners.
     for (const Side to : {west, east, south, north})
-        shift(layers, to);
+        shift(layers, to, sent);
+    return sent;
 }
 
-void Frame::shift(std::span<const Layer<double>> layers, Side to) const {
+void Frame::shift(std::span<const Layer<double>> layers, Side to, stencil::Sent& sent) const {
     const bool across = to == west || to == east;
     const int step = to == west || to == south ? -1 : 1;
     const int target = tiling_->neighbour(across ? step : 0, across ? 0 : step);
@@ -61,7 +63,8 @@ void Frame::shift(std::span<const Layer<double>> layers, Side to) const {
     else
         edge.y = {edge.y.begin + inward, edge.y.end + inward};
     const Rect& into = strips_[static_cast<std::size_t>(from)].area;
-    const std::size_t sent = target == MPI_PROC_NULL ? 0 : static_cast<std::size_t>(edge.points());
+    const std::size_t leaving =
+        target == MPI_PROC_NULL ? 0 : static_cast<std::size_t>(edge.points());
     const std::size_t got = source == MPI_PROC_NULL ? 0 : static_cast<std::size_t>(into.points());
 
     // As many layers at a time as a message of moderate size holds, by what all ranks know.
@@ -72,11 +75,11 @@ void Frame::shift(std::span<const Layer<double>> layers, Side to) const {
     std::vector<double> out, in;
     for (std::size_t first = 0; first < layers.size(); first += most) {
         const auto batch = layers.subspan(first, std::min(most, layers.size() - first));
-        out.resize(sent * batch.size());
+        out.resize(leaving * batch.size());
         in.resize(got * batch.size());
         double* next = out.data();
         for (const auto& layer : batch)
-            for (int y = edge.y.begin; sent != 0 && y < edge.y.end; ++y) {
+            for (int y = edge.y.begin; leaving != 0 && y < edge.y.end; ++y) {
                 std::array<Piece, 3> pieces;
                 const int count = cut(y, edge.x.begin, edge.x.end, pieces);
                 for (int i = 0; i < count; ++i) {
@@ -88,6 +91,10 @@ void Frame::shift(std::span<const Layer<double>> layers, Side to) const {
         MPI_Sendrecv(out.data(), static_cast<int>(out.size()), MPI_DOUBLE, target, to, in.data(),
                      static_cast<int>(in.size()), MPI_DOUBLE, source, to, tiling_->comm().get(),
                      MPI_STATUS_IGNORE);
+        if (!out.empty() && target != tiling_->comm().rank()) {
+            sent.messages += 1;
+            sent.values += static_cast<std::int64_t>(out.size());
+        }
         const double* taken = in.data();
         if (got != 0)
             for (const auto& layer : batch) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "stencil/plan.hpp"
 #include "stencil/tiling.hpp"
 
 namespace uzushio::phasefield {
@@ -62,8 +63,8 @@ class Frame {
     }
 
     /// Fill the frames of layers from the tiles of the neighbours; two messages a direction,
-    /// however many layers (collective).
-    void exchange(std::span<const Layer<double>> layers) const;
+    /// however many layers (collective). Returns what this rank sent to others.
+    stencil::Sent exchange(std::span<const Layer<double>> layers) const;
 
   private:
     struct Strip {
@@ -72,7 +73,7 @@ class Frame {
     };
     enum Side { south, north, west, east };
 
-    void shift(std::span<const Layer<double>> layers, Side to) const;
+    void shift(std::span<const Layer<double>> layers, Side to, stencil::Sent& sent) const;
 
     const stencil::Tiling* tiling_;
     int width_;

@@ -1,6 +1,6 @@
 #include "phasefield/kernels.hpp"
 
-#include <algorithm>
+#include "phasefield/pieces.hpp"
 
 namespace uzushio::phasefield {
 
@@ -15,26 +15,6 @@ Input input(const Frame& frame, const Trajectory& trajectory, int step, int y, i
     return {frame.row(layer, y, strip), rows_ahead * frame.pitch(layer, strip)};
 }
 
-/// Call `work(begin, end, strip, counts)` for the pieces of a row that lie together in memory and
-/// either count or do not.
-template <class Work> void in_pieces(const Frame& frame, const Row& row, Work&& work) {
-    const auto part = [&](int begin, int end, bool counts) {
-        std::array<Frame::Piece, 3> pieces;
-        const int count = frame.cut(row.y, begin, end, pieces);
-        for (int i = 0; i < count; ++i) {
-            const auto& piece = pieces[static_cast<std::size_t>(i)];
-            work(piece.begin, piece.end, piece.strip, counts);
-        }
-    };
-    if (row.own_begin >= row.own_end) {
-        part(row.x_begin, row.x_end, false);
-        return;
-    }
-    part(row.x_begin, row.own_begin, false);
-    part(row.own_begin, row.own_end, true);
-    part(row.own_end, row.x_end, false);
-}
-
 } // namespace
 
 stencil::CompensatedSum folded(const LaneSum& sum) {
@@ -46,13 +26,6 @@ stencil::CompensatedSum folded(const LaneSum& sum) {
     return total;
 }
 
-stencil::CompensatedSum ThreadSums::total() const {
-    stencil::CompensatedSum total;
-    for (const auto& slot : sums_)
-        total.add(folded(slot.sum));
-    return total;
-}
-
 void Forward::row(int step, const Row& row) {
     if (!trajectory && !observed) {
         forward_row(coefficients, stencil_of(row), row.x_begin, row.x_end, nullptr, {},
@@ -60,8 +33,9 @@ void Forward::row(int step, const Row& row) {
         return;
     }
     in_pieces(frame, row, [&](int begin, int end, int strip, bool counts) {
-        double* keep =
-            counts && trajectory ? frame.row(trajectory->layer(step), row.y, strip) : nullptr;
+        double* keep = counts && trajectory && trajectory->keeps(step)
+                           ? frame.row(trajectory->layer(step), row.y, strip)
+                           : nullptr;
         const SeenRow seen = counts && observed ? observed->row(step + 1, row.y, strip) : SeenRow{};
         forward_row(coefficients, stencil_of(row), begin, end, keep, seen, sums[row.thread]);
     });
@@ -74,7 +48,7 @@ void Adjoint::row(int step, const Row& row) {
         double* keep = counts && kept ? frame.row(kept->layer(made), row.y, strip) : nullptr;
         const SeenRow seen = observed ? observed->row(made, row.y, strip) : SeenRow{};
         adjoint_row(coefficients, stencil_of(row), begin, end, phi, keep, seen,
-                    counts ? &sums[row.thread] : nullptr);
+                    counts ? summed : Summed::nothing, sums[row.thread]);
     });
 }
 

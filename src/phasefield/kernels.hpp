@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include <functional>
 #include <vector>
 
 #include "phasefield/coefficients.hpp"
@@ -19,20 +19,25 @@ namespace uzushio::phasefield {
 /// All lanes of a sum.
 [[nodiscard]] stencil::CompensatedSum folded(const LaneSum& sum);
 
-/// One sum a thread, apart in memory.
-class ThreadSums {
+/// Sums of each thread, apart in memory.
+template <class Sums> class PerThread {
   public:
-    explicit ThreadSums(int threads) : sums_(static_cast<std::size_t>(threads)) {}
-    LaneSum& operator[](int thread) { return sums_[static_cast<std::size_t>(thread)].sum; }
+    explicit PerThread(int threads) : slots_(static_cast<std::size_t>(threads)) {}
+    Sums& operator[](int thread) { return slots_[static_cast<std::size_t>(thread)].sums; }
 
-    /// All terms.
-    [[nodiscard]] stencil::CompensatedSum total() const;
+    /// All terms of one of the sums, `of(Sums)`.
+    template <class Of> [[nodiscard]] stencil::CompensatedSum total(Of&& of) const {
+        stencil::CompensatedSum total;
+        for (const auto& slot : slots_)
+            total.add(folded(std::invoke(of, slot.sums)));
+        return total;
+    }
 
   private:
     struct alignas(128) Slot {
-        LaneSum sum;
+        Sums sums;
     };
-    std::vector<Slot> sums_;
+    std::vector<Slot> slots_;
 };
 
 /// Equation (2) from `step` to step + 1. Writes φ of `step` into the trajectory, and sums what was
@@ -42,7 +47,7 @@ struct Forward {
     Coefficients coefficients;
     Trajectory* trajectory;
     const Observed* observed;
-    ThreadSums sums;
+    PerThread<LaneSum> sums;
 
     void row(int step, const stencil::Row& row);
 };
@@ -54,7 +59,8 @@ struct Adjoint {
     const Trajectory& trajectory;
     const Observed* observed;
     Trajectory* kept;
-    ThreadSums sums;
+    Summed summed; ///< of points that count
+    PerThread<AdjointSums> sums;
 
     void row(int step, const stencil::Row& row);
 };
@@ -78,7 +84,7 @@ struct SecondOrder {
     const Trajectory& tangent;
     const Trajectory* adjoint;
     const Observed* observed;
-    ThreadSums sums;
+    PerThread<LaneSum> sums;
 
     void row(int step, const stencil::Row& row);
 };

@@ -51,14 +51,19 @@ struct Linear {
     }
 };
 
-/// (φ − y)², times the weight if there is one for each point; 0 where that is, whatever y is.
+/// A term of the misfit: the square, times the weight if there is one for each point; 0 where that
+/// is, whatever was seen.
+template <Seen how> UZUSHIO_INLINE Lanes weighed_square(Lanes weight, Lanes off) {
+    if constexpr (how == Seen::alike)
+        return off * off;
+    return where_positive(weight, weight * (off * off));
+}
+
+/// The term of φ.
 template <Seen how, class Part>
 UZUSHIO_INLINE Lanes square_off(const SeenRow& seen, std::ptrdiff_t x, Part part, Lanes phi) {
     const Lanes off = phi - seen.values.load(x, part);
-    if constexpr (how == Seen::alike)
-        return off * off;
-    const Lanes weight = seen.weights.load(x, part);
-    return where_positive(weight, weight * (off * off));
+    return weighed_square<how>(how == Seen::weighted ? seen.weights.load(x, part) : Lanes{}, off);
 }
 
 template <Seen how, bool keeps>
@@ -66,43 +71,61 @@ void forward(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t 
              SeenRow seen, LaneSum& misfit) {
     const Lanes a = spread(c.a), b = spread(c.b), bm = spread(c.b * (c.m - 1.0));
     LaneSum sum = misfit;
-    in_lanes(begin, end, keep, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
-        const Lanes phi = part.load(rows.here + x);
-        const Lanes diffused = fused(a, rows.laplacian(x, part, phi), phi);
-        const Lanes next = fused(both_phases(phi), fused(b, phi, bm), diffused);
-        part.store(rows.out + x, next);
-        if constexpr (keeps)
-            part.stream(keep + x, phi);
-        if constexpr (how != Seen::no)
-            sum.add(square_off<how>(seen, x, part, next));
-    });
+    in_lanes(begin, end, keep ? keep : rows.out,
+             [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
+                 const Lanes phi = part.load(rows.here + x);
+                 const Lanes diffused = fused(a, rows.laplacian(x, part, phi), phi);
+                 const Lanes next = fused(both_phases(phi), fused(b, phi, bm), diffused);
+                 part.store(rows.out + x, next);
+                 if constexpr (keeps)
+                     part.stream(keep + x, phi);
+                 if constexpr (how != Seen::no)
+                     sum.add(square_off<how>(seen, x, part, next));
+             });
     misfit = sum;
 }
 
-template <Seen how, bool keeps, bool sums>
+/// Call `work` with a constant for what is summed.
+template <class Work> UZUSHIO_INLINE void as_summed(Summed summed, Work&& work) {
+    switch (summed) {
+    case Summed::nothing:
+        return work(std::integral_constant<Summed, Summed::nothing>{});
+    case Summed::slope:
+        return work(std::integral_constant<Summed, Summed::slope>{});
+    case Summed::both:
+        return work(std::integral_constant<Summed, Summed::both>{});
+    }
+}
+
+template <Seen how, bool keeps, Summed summed>
 void adjoint(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t end, Input phi,
-             double* keep, SeenRow seen, LaneSum* slope) {
+             double* keep, SeenRow seen, AdjointSums& sums) {
     const Linear linear(c);
     const Lanes weight = spread(seen.weight);
-    LaneSum sum = sums ? *slope : LaneSum{};
-    in_lanes(begin, end, keep, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
-        const Lanes lambda = part.load(rows.here + x);
-        const Lanes here = phi.load(x, part);
-        Lanes next = linear(rows, x, part, lambda, here);
-        if constexpr (how == Seen::alike) {
-            next = fused(weight, here - seen.values.load(x, part), next);
-        } else if constexpr (how == Seen::weighted) {
-            const Lanes each = seen.weights.load(x, part);
-            next += where_positive(each, each * (here - seen.values.load(x, part)));
-        }
-        part.store(rows.out + x, next);
-        if constexpr (keeps)
-            part.stream(keep + x, lambda);
-        if constexpr (sums)
-            sum.add(both_phases(here) * lambda);
-    });
-    if constexpr (sums)
-        *slope = sum;
+    AdjointSums sum = sums;
+    in_lanes(begin, end, keep ? keep : rows.out,
+             [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
+                 const Lanes lambda = part.load(rows.here + x);
+                 const Lanes here = phi.load(x, part);
+                 Lanes next = linear(rows, x, part, lambda, here);
+                 if constexpr (how != Seen::no) {
+                     const Lanes off = here - seen.values.load(x, part);
+                     const Lanes each = how == Seen::weighted ? seen.weights.load(x, part) : weight;
+                     if constexpr (how == Seen::weighted)
+                         next += where_positive(each, each * off);
+                     else
+                         next = fused(each, off, next);
+                     if constexpr (summed == Summed::both)
+                         sum.misfit.add(weighed_square<how>(each, off));
+                 }
+                 part.store(rows.out + x, next);
+                 if constexpr (keeps)
+                     part.stream(keep + x, lambda);
+                 if constexpr (summed != Summed::nothing)
+                     sum.slope.add(both_phases(here) * lambda);
+             });
+    if constexpr (summed != Summed::nothing)
+        sums = sum;
 }
 
 template <bool keeps>
@@ -110,14 +133,15 @@ void tangent(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t 
              double* keep) {
     const Linear linear(c);
     const Lanes push = spread(c.b * c.dm);
-    in_lanes(begin, end, keep, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
-        const Lanes value = part.load(rows.here + x);
-        const Lanes here = phi.load(x, part);
-        const Lanes next = linear(rows, x, part, value, here);
-        part.store(rows.out + x, fused(push, both_phases(here), next));
-        if constexpr (keeps)
-            part.stream(keep + x, value);
-    });
+    in_lanes(begin, end, keep ? keep : rows.out,
+             [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
+                 const Lanes value = part.load(rows.here + x);
+                 const Lanes here = phi.load(x, part);
+                 const Lanes next = linear(rows, x, part, value, here);
+                 part.store(rows.out + x, fused(push, both_phases(here), next));
+                 if constexpr (keeps)
+                     part.stream(keep + x, value);
+             });
 }
 
 template <Seen how, bool whole, bool sums>
@@ -163,11 +187,11 @@ void forward_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begi
 
 void adjoint_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
                  std::ptrdiff_t end, const Input& phi, double* keep, const SeenRow& seen,
-                 LaneSum* slope) {
+                 Summed summed, AdjointSums& sums) {
     as_seen(seen, [&](auto how) {
         when(keep != nullptr, [&](auto keeps) {
-            when(slope != nullptr, [&](auto sums) {
-                adjoint<how, keeps, sums>(c, rows, begin, end, phi, keep, seen, slope);
+            as_summed(summed, [&](auto which) {
+                adjoint<how, keeps, which>(c, rows, begin, end, phi, keep, seen, sums);
             });
         });
     });
@@ -197,6 +221,12 @@ void misfit_row(std::ptrdiff_t begin, std::ptrdiff_t end, const double* phi, con
             in_lanes(begin, end, nullptr, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
                 misfit.add(square_off<how>(seen, x, part, part.load(phi + x)));
             });
+    });
+}
+
+void copy_row(std::ptrdiff_t begin, std::ptrdiff_t end, const Input& from, double* to) {
+    in_lanes(begin, end, to, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
+        part.store(to + x, from.load(x, part));
     });
 }
 

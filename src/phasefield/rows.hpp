@@ -58,11 +58,19 @@ struct SeenRow {
 void forward_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
                  std::ptrdiff_t end, double* keep, const SeenRow& seen, LaneSum& misfit);
 
-/// Equation (5), and the terms φ (1 − φ) λ of (6) added to `slope` unless that is null. `phi` is of
-/// the step that it makes, as is what was seen.
+/// What a row of an adjoint adds up.
+struct AdjointSums {
+    LaneSum slope;  ///< φ (1 − φ) λ, the terms of (6) without b
+    LaneSum misfit; ///< (φ − y)² of the step that it makes, as `forward_row` adds it
+};
+
+/// Which of them.
+enum class Summed { nothing, slope, both };
+
+/// Equation (5). `phi` is of the step that it makes, as is what was seen.
 void adjoint_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
                  std::ptrdiff_t end, const Input& phi, double* keep, const SeenRow& seen,
-                 LaneSum* slope);
+                 Summed summed, AdjointSums& sums);
 
 /// Equation (7). `phi` is of the step that it starts from.
 void tangent_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
@@ -77,6 +85,9 @@ void second_order_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t
 /// Adds what `forward_row` would add for the row that is given.
 void misfit_row(std::ptrdiff_t begin, std::ptrdiff_t end, const double* phi, const SeenRow& seen,
                 LaneSum& misfit);
+
+/// Copies a row.
+void copy_row(std::ptrdiff_t begin, std::ptrdiff_t end, const Input& from, double* to);
 
 /// Adds a b.
 void dot_row(std::ptrdiff_t begin, std::ptrdiff_t end, const double* a, const double* b,

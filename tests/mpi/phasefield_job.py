@@ -25,6 +25,18 @@ def results(p: Problem) -> dict[str, Any]:
     phi = p.part(p.phi)
     keep = p.model.new_trajectory(p.steps)
     misfit, lam, slope, _ = p.gradient(phi, p.m, keep)
+    replayed = phi.copy()
+    kept = p.model.new_checkpoints(p.steps)
+    p.model.forward(replayed, p.m, 0, p.steps, kept)
+    total = p.model.misfit(replayed, p.steps, p.observations)
+    replayed_lam = np.zeros_like(phi)
+    p.model.forcing(replayed, p.steps, p.observations, replayed_lam)
+    replayed_slope = p.model.adjoint(
+        replayed_lam, p.m, 0, p.steps, kept, p.observations, misfit=True
+    )
+    assert abs(sum(p.model.last_misfit) + total - misfit) < 1e-14 * misfit
+    assert np.array_equal(replayed_lam, lam) and replayed_slope == slope
+    of_adjoint = sum(p.model.last_misfit)
     direction = p.part(np.random.default_rng(3).standard_normal(SHAPE))
     mu, bend = p.hessian_product(phi, p.m, direction, 0.3)
     gauss, gauss_bend = p.hessian_product(phi, p.m, direction, 0.3, whole=False)
@@ -34,6 +46,9 @@ def results(p: Problem) -> dict[str, Any]:
         "J": misfit,
         "gradient": lam,
         "slope": slope,
+        "misfit by the adjoint": of_adjoint,
+        "replayed gradient": replayed_lam,
+        "replayed slope": replayed_slope,
         "product": mu,
         "slope of the product": bend,
         "Gauss-Newton product": gauss,

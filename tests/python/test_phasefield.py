@@ -161,6 +161,43 @@ def test_pieces_of_a_trajectory_give_the_gradient_of_the_whole() -> None:
     assert part == pytest.approx(slope, rel=1e-14)
 
 
+@pytest.mark.parametrize(("boundary", "weight"), CASES)
+@pytest.mark.parametrize(("shape", "block"), [((37, 29), 7), ((5, 64), 5), ((64, 3), 2)])
+def test_states_computed_again_give_the_gradient_of_those_kept(
+    boundary: str, weight: str, shape: tuple[int, int], block: int
+) -> None:
+    p = problem(shape, boundary, weight, blocking=Blocking(scheme="pa1", fblt=2, bblt=block))
+    misfit, lam, slope, _ = p.gradient(p.phi, p.m)
+    kept = p.model.new_checkpoints(p.steps)
+    assert 1 < kept.every <= block and kept.bytes < p.model.new_trajectory(p.steps).bytes
+    phi, again = p.phi.copy(), np.zeros_like(p.phi)
+    p.model.forward(phi, p.m, 0, p.steps, kept)
+    total = p.model.misfit(phi, p.steps, p.observations)
+    p.model.forcing(phi, p.steps, p.observations, again)
+    # In two parts, of which the second begins within a block.
+    cut = p.steps // 2 + 1
+    upper = p.model.adjoint(again, p.m, cut, p.steps, kept, p.observations, misfit=True)
+    total += sum(p.model.last_misfit)
+    lower = p.model.adjoint(again, p.m, 0, cut, kept, p.observations, misfit=True)
+    total += sum(p.model.last_misfit)
+    assert np.array_equal(again, lam)
+    assert upper + lower == pytest.approx(slope, rel=1e-14)
+    assert total == pytest.approx(misfit, rel=1e-14)
+
+
+def test_states_that_are_computed_again_serve_adjoints_alone() -> None:
+    p = problem(blocking=Blocking(scheme="pa1", fblt=2, bblt=5))
+    kept, phi = p.model.new_checkpoints(p.steps), p.phi.copy()
+    p.model.forward(phi, p.m, 0, p.steps, kept)
+    assert np.array_equal(kept.field(0), p.phi)
+    with pytest.raises(ModelError, match="each 5th, not 3"):
+        kept.field(3)
+    with pytest.raises(ModelError, match="needs all states"):
+        p.model.tangent(phi, 1.0, p.m, 0, p.steps, kept)
+    with pytest.raises(ModelError, match="needs all states"):
+        p.model.adjoint(phi, p.m, 0, 5, kept, adjoint_trajectory=p.model.new_trajectory(5))
+
+
 def test_misfit_is_the_rounded_sum_whatever_the_order() -> None:
     """Sums in doubled precision: the same number as from exact fractions."""
     from fractions import Fraction

@@ -38,6 +38,8 @@ class Blocking:
         cache_columns: columns of such a part; 0 lets the sweep choose.
         cache_steps: steps that are made of such a part at once; 0 lets the sweep choose.
         overlap: compute what does not depend on an exchange while it is under way.
+        replay: adjoint sweeps keep the first state of each block of bblt steps, and compute the
+            others again in the cache; see docs/theory/time-blocking.md. Not with diamond.
     """
 
     x_tile: int = 0
@@ -50,6 +52,7 @@ class Blocking:
     cache_columns: int = 0
     cache_steps: int = 0
     overlap: bool = True
+    replay: bool = True
 
     def tiles(self, ranks: int, shape: tuple[int, int]) -> tuple[int, int]:
         """Ranks along x and y: those asked for, or those with the shortest edges between them.
@@ -97,7 +100,8 @@ def schemes() -> list[str]:
 
 
 class Trajectory:
-    """A field at consecutive steps, for the sweeps that need it; made by `Model.new_trajectory`.
+    """A field at consecutive steps, for the sweeps that need it; made by `Model.new_trajectory`,
+    or, for `Model.adjoint` alone, by `Model.new_checkpoints`.
 
     Its memory is taken at once and stays: use it again rather than making another.
     """
@@ -116,6 +120,11 @@ class Trajectory:
         """Steps that there is room for."""
         return int(self._core.steps)
 
+    @property
+    def every(self) -> int:
+        """Steps from one field that it keeps to the next; the others are computed again."""
+        return int(self._core.every)
+
     def append(self, phi: Field) -> None:
         """Put a field, this rank's own part, behind the last one that it holds. Not collective.
 
@@ -129,17 +138,24 @@ class Trajectory:
             raise ModelError(f"phase field: {error}.") from error
 
     def field(self, step: int) -> Field:
-        """A copy of the field of a step that it holds, this rank's own part."""
-        field: Field = self._core.field(step)
+        """A copy of the field of a step that it keeps, this rank's own part.
+
+        Raises:
+            ModelError: it does not keep that step.
+        """
+        try:
+            field: Field = self._core.field(step)
+        except IndexError as error:
+            raise ModelError(f"{error}.") from error
         return field
 
 
 class Model:
     """Sweeps of the phase field over this rank's part of the grid.
 
-    All methods but `largest_step`, `new_trajectory`, `forcing`, `weigh` and `counters` are
-    collective; a rank that fails alone in one, as for want of memory, ends the job. Fields are
-    float64 arrays (rows, cols) of the own part, C-contiguous.
+    All methods but `largest_step`, `new_trajectory`, `new_checkpoints`, `forcing`, `weigh` and
+    `counters` are collective; a rank that fails alone in one, as for want of memory, ends the job.
+    Fields are float64 arrays (rows, cols) of the own part, C-contiguous.
 
     Args:
         comm: The ranks; the model works in a duplicate of it.
@@ -167,7 +183,7 @@ class Model:
         options.x_tile, options.y_tile = x_tile, y_tile
         options.forward_steps, options.backward_steps = blocking.fblt, blocking.bblt
         options.scheme, options.threads = blocking.scheme, blocking.threads
-        options.overlap = blocking.overlap
+        options.overlap, options.replay = blocking.overlap, blocking.replay
         for name in ("cache_rows", "cache_columns", "cache_steps"):
             if getattr(blocking, name):
                 setattr(options, name, getattr(blocking, name))
@@ -229,6 +245,28 @@ class Model:
             raise ModelError(f"phase field: a trajectory of {steps} steps; give 0 or more.")
         return Trajectory(self._core.new_trajectory(int(steps)), self)
 
+    def new_checkpoints(self, steps: int) -> Trajectory:
+        """Return memory for the states of consecutive steps as `adjoint` alone needs them.
+
+        The first of each block of backward sweeps is kept, and the others are computed again,
+        unless `Blocking.replay` says not to, or the scheme cannot. Blocks are shorter where tiles
+        are too thin for the halo that this needs, of twice a block's steps.
+        """
+        if steps < 0:
+            raise ModelError(f"phase field: a trajectory of {steps} steps; give 0 or more.")
+        return Trajectory(self._core.new_checkpoints(int(steps)), self)
+
+    @property
+    def every(self) -> int:
+        """Steps from one state that is kept in `new_checkpoints` to the next."""
+        return int(self._core.every)
+
+    @property
+    def last_misfit(self) -> tuple[float, float]:
+        """The misfit that the last `adjoint` was asked for, in doubled precision: (high, low)."""
+        high, low = self._core.last_misfit
+        return high, low
+
     def forward(
         self,
         phi: Field,
@@ -245,7 +283,7 @@ class Model:
             m: The parameter that is estimated.
             first: Where to begin.
             last: Where to end.
-            trajectory: Keeps φ of steps `first` to `last` - 1.
+            trajectory: Keeps φ of steps `first` to `last` - 1, or of those that it is made for.
             observations: Whose misfit is wanted.
 
         Returns:
@@ -255,7 +293,7 @@ class Model:
         seen = self._bind(observations)
         with collective(self.comm):
             self._check(first, last, phi=phi)
-            core = self._room(trajectory, first, last)
+            core = self._room(trajectory, first, last, some=True)
         with self._sweeping():
             misfit: float = self._core.forward(phi, float(m), first, last, core, seen)
         return misfit
@@ -288,6 +326,7 @@ class Model:
         trajectory: Trajectory,
         observations: Observations | None = None,
         adjoint_trajectory: Trajectory | None = None,
+        misfit: bool = False,
     ) -> float:
         """Step λ back from step `last` to `first`, equations (5) and (6).
 
@@ -299,7 +338,10 @@ class Model:
             last: Where to begin.
             trajectory: φ of the steps `first` to `last` - 1.
             observations: What was seen.
-            adjoint_trajectory: Keeps λ of steps `first` + 1 to `last`, for `second_order`.
+            adjoint_trajectory: Keeps λ of steps `first` + 1 to `last`, for `second_order`; only with
+                a trajectory of `new_trajectory`.
+            misfit: Sum the misfit (4) of the observed steps in [first, last) too: `last_misfit`.
+                It is that of `forward`, to the bit, and saves a second look at the observations.
 
         Returns:
             These steps' part of ∂J/∂m, the same on all ranks.
@@ -307,10 +349,10 @@ class Model:
         seen = self._bind(observations)
         with collective(self.comm):
             self._check(first, last, lam=lam)
-            held = self._held(trajectory, first, last)
+            held = self._held(trajectory, first, last, some=adjoint_trajectory is None)
             core = self._room(adjoint_trajectory, first, last)
         with self._sweeping():
-            slope: float = self._core.adjoint(lam, float(m), first, last, held, seen, core)
+            slope: float = self._core.adjoint(lam, float(m), first, last, held, seen, core, misfit)
         return slope
 
     def tangent(
@@ -425,10 +467,13 @@ class Model:
             if not field.flags.c_contiguous:
                 raise ModelError(f"phase field: the rows of {name} must follow each other.")
 
-    def _room(self, trajectory: Trajectory | None, first: int, last: int) -> Any:
+    def _room(
+        self, trajectory: Trajectory | None, first: int, last: int, some: bool = False
+    ) -> Any:
         if trajectory is None:
             return None
         self._mine(trajectory)
+        self._whole(trajectory, some)
         if trajectory.steps < last - first:
             raise ModelError(
                 f"phase field: a trajectory of {trajectory.steps} steps has no room for the "
@@ -436,8 +481,9 @@ class Model:
             )
         return trajectory._core
 
-    def _held(self, trajectory: Trajectory, first: int, last: int) -> Any:
+    def _held(self, trajectory: Trajectory, first: int, last: int, some: bool = False) -> Any:
         self._mine(trajectory)
+        self._whole(trajectory, some)
         if first < last and not self._core.fits(trajectory._core, first, last):
             raise ModelError(
                 f"phase field: the trajectory does not hold the steps {first} to {last - 1}; run "
@@ -445,6 +491,12 @@ class Model:
                 f"diamond on several ranks)."
             )
         return trajectory._core
+
+    def _whole(self, trajectory: Trajectory, some: bool) -> None:
+        if trajectory.every > 1 and not some:
+            raise ModelError(
+                "phase field: this sweep needs all states; use a trajectory of new_trajectory."
+            )
 
     def _mine(self, trajectory: Trajectory) -> None:
         if trajectory._model is not self:
