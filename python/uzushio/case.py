@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -20,7 +20,7 @@ from uzushio.errors import CaseError, StagingError
 from uzushio.lengths import Length
 from uzushio.yaml_document import Document
 
-__all__ = ["Case", "CaseFile", "Length", "Section", "load_case", "read_document"]
+__all__ = ["Case", "CaseFile", "Length", "Section", "load_case", "model_of", "read_document"]
 
 Positive = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(gt=0)]
@@ -139,6 +139,9 @@ class CaseFile(Section):
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
+CaseKind = TypeVar("CaseKind", bound=CaseFile)
+
+
 class Case(CaseFile):
     """What the case file of a run holds; a solver's case adds its own sections."""
 
@@ -183,7 +186,10 @@ def load_case(path: Path | str, overrides: list[str] | None = None) -> Case:
             and what is allowed.
     """
     document = read_document(path, overrides)
-    return document.validate(_model(document))
+    found = model_of(
+        document, "solver", registry.known(), lambda name: registry.solver_class(name).case_model
+    )
+    return document.validate(found)
 
 
 def read_document(path: Path | str, overrides: list[str] | None = None) -> Document:
@@ -195,20 +201,34 @@ def read_document(path: Path | str, overrides: list[str] | None = None) -> Docum
     return document
 
 
-def _model(document: Document) -> type[Case]:
-    """Find the case model of the solver that the file names."""
-    name = document.values.get("solver")
-    where = document.where(("solver",))
-    if name is None and "model" in document.values:
-        raise CaseError(
-            f"{document.where(('model',))}: a case with 'model' is an assimilation; give it to "
-            "uzushio assimilate."
-        )
+#: The key that names what a case is for, and what that is, with its command.
+_KINDS = {"solver": ("a run", "uzushio run"), "model": ("an assimilation", "uzushio assimilate")}
+
+
+def model_of(
+    document: Document, key: str, known: Iterable[str], find: Callable[[str], type[CaseKind]]
+) -> type[CaseKind]:
+    """Find the case model that a file asks for.
+
+    Args:
+        document: the file.
+        key: `solver` or `model`.
+        known: values of it, for messages.
+        find: the case model for one of them; raises `CaseError`.
+
+    Raises:
+        CaseError: nothing is named there, what is named is not known, or the case is for another
+            command.
+    """
+    name, where = document.values.get(key), document.where((key,))
+    for other, (what, command) in _KINDS.items():
+        if name is None and other != key and other in document.values:
+            there = document.where((other,))
+            raise CaseError(f"{there}: a case with '{other}' is {what}; give it to {command}.")
     if not isinstance(name, str):
-        allowed = ", ".join(registry.known())
-        raise CaseError(f"{where}: solver is required (allowed: {allowed})")
+        raise CaseError(f"{where}: {key} is required (allowed: {', '.join(known)})")
     try:
-        return registry.solver_class(name).case_model
+        return find(name)
     except CaseError as error:
         raise CaseError(f"{where}: {error}") from error
 

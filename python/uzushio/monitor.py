@@ -53,6 +53,31 @@ class _Console(Console):
         _silence()
 
 
+class Voice:
+    """What rank 0 prints beside the progress. The other ranks hold one too, which is silent.
+
+    Args:
+        rank: this one.
+        quiet: whether only what a user must know is wanted.
+
+    Attributes:
+        speaks: whether anything else is said, and by this rank.
+    """
+
+    def __init__(self, rank: int, quiet: bool) -> None:
+        self._first, self.speaks = rank == 0, rank == 0 and not quiet
+
+    def say(self, text: str) -> None:
+        """Print a line, unless it is empty."""
+        if self.speaks and text:
+            tell(text)
+
+    def warn(self, text: str) -> None:
+        """Print what a user must know even with --quiet."""
+        if self._first:
+            tell(f"uzushio: warning: {text}")
+
+
 class Monitor:
     """Says on rank 0 how far the run is. The other ranks hold one too, which is silent.
 

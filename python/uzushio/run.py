@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uzushio import __version__, checkpoint, registry, run_folder
+from uzushio import checkpoint, registry, run_folder
 from uzushio.case import Case, differences, load_case
 from uzushio.collective import collective
 from uzushio.errors import CaseError, CheckpointError, PipelineError
 from uzushio.loop import Loop
-from uzushio.monitor import Monitor, tell
+from uzushio.monitor import Monitor, Voice
 from uzushio.options import Options
 from uzushio.publish import Publisher
 from uzushio.run_lock import RunLock, check_free
@@ -71,9 +71,9 @@ class _Run:
         self._case, self._options, self._stop, self._lock = case, options, stop, lock
         self._folder = options.out or case.output.folder
         self._comm = comm.Dup()
-        self._speaks = comm.rank == 0 and not options.quiet
+        self._voice = Voice(comm.rank, options.quiet)
         self._average = TimeAverage()
-        self._monitor = Monitor(case.output.monitor_every, self._speaks)
+        self._monitor = Monitor(case.output.monitor_every, self._voice.speaks)
         self._restored: Path | None = None
         self._latest: Path | None = None
         self._shown: Mapping[str, Any] | None = None
@@ -90,7 +90,7 @@ class _Run:
         if self._options.restart is not None:
             self._restore(self._options.restart)
         self._claim()
-        publisher = Publisher(self._case, self._solver, self._comm, self._folder, self._say_always)
+        publisher = Publisher(self._case, self._solver, self._comm, self._folder, self._voice.warn)
         first, began = self._solver.step_index, time.monotonic()
         loop = Loop(self._case, self._solver, self._average, self._monitor, self._stop, self._comm)
         try:
@@ -107,12 +107,14 @@ class _Run:
         finally:
             publisher.abandon()
         self._shown = publisher.summary()
-        self._say(publisher.report() or "")
+        self._voice.say(publisher.report() or "")
         if publisher.stopped is not None:
             step = self._solver.step_index
             raise PipelineError(f"{publisher.stopped} Stopped after step {step}; {self._go_on()}.")
         if stopped:
-            self._say(f"Stopped after step {self._solver.step_index}, as asked; {self._go_on()}.")
+            self._voice.say(
+                f"Stopped after step {self._solver.step_index}, as asked; {self._go_on()}."
+            )
             return 128 + stopped
         self._results(first, seconds)
         return 0
@@ -120,7 +122,7 @@ class _Run:
     def _restore(self, restart: Path) -> None:
         """Take the state and the averages of a checkpoint."""
         found = checkpoint.open_checkpoint(
-            restart, self._comm, self._options.fallback, self._say_always
+            restart, self._comm, self._options.fallback, self._voice.warn
         )
         if found.manifest.solver != self._case.solver:
             raise CheckpointError(
@@ -132,7 +134,7 @@ class _Run:
             if self._comm.rank == 0:
                 self._restore_averages(found)
         self._restored = self._latest = found.path
-        self._say(f"Restarted from {found.path} (step {found.manifest.step}).")
+        self._voice.say(f"Restarted from {found.path} (step {found.manifest.step}).")
 
     def _restore_averages(self, found: checkpoint.Checkpoint) -> None:
         """Go on with the averages of the run before, unless they are of another flow (rank 0)."""
@@ -147,7 +149,7 @@ class _Run:
                 self._average.restore(*found.averages())
                 return
             why = f"{', '.join(changed)} changed" if changed else "their case is not known"
-        self._say_always(f"Averages of the run before are dropped: {why}.")
+        self._voice.warn(f"Averages of the run before are dropped: {why}.")
 
     def _claim(self) -> None:
         """Take the folder, and put checkpoints aside that the restart leaves behind."""
@@ -158,7 +160,7 @@ class _Run:
                     self._folder, self._case, self._options, self._lock, self._solver.step_index
                 )
         for path in aside:
-            self._say(f"A later checkpoint was set aside as {path}.")
+            self._voice.say(f"A later checkpoint was set aside as {path}.")
 
     def _write_checkpoint(self) -> None:
         """Write a checkpoint of the present state."""
@@ -206,32 +208,24 @@ class _Run:
                 files.append(self._folder / run_folder.SUMMARY)
                 summary["files"] = [str(file) for file in files]
                 run_folder.write_summary(self._folder, summary)
-        self._say("\n".join(["Wrote:", *(f"  {file}" for file in files)]))
+        self._voice.say("\n".join(["Wrote:", *(f"  {file}" for file in files)]))
 
     def _summary(self, first: int, seconds: float) -> dict[str, Any]:
         steps = self._solver.step_index - first
+        head = run_folder.summary_head(
+            self._case,
+            self._case.solver,
+            self._comm.size,
+            self._solver.step_index,
+            self._restored,
+            seconds,
+        )
         return {
-            "title": self._case.title,
-            "solver": self._case.solver,
-            "version": __version__,
-            "case": self._case.digest(),
-            "ranks": self._comm.size,
-            "step": self._solver.step_index,
+            **head,
             "time": self._solver.time,
-            "restarted_from": str(self._restored) if self._restored else None,
             "steps_done": steps,
-            "seconds": seconds,
             "seconds_per_step": seconds / steps if steps else None,
             "samples": self._average.samples,
             "published": self._shown,
             "results": self._solver.summary(),
         }
-
-    def _say(self, text: str) -> None:
-        if self._speaks and text:
-            tell(text)
-
-    def _say_always(self, text: str) -> None:
-        """Print what a user must know even with --quiet."""
-        if self._comm.rank == 0:
-            tell(f"uzushio: warning: {text}")

@@ -137,6 +137,31 @@ def _same(one: Path, other: Path | None) -> bool:
     return other is not None and one.exists() and other.exists() and one.samefile(other)
 
 
+def summary_head(
+    case: CaseFile, solver: str, ranks: int, step: int, restored: Path | None, seconds: float
+) -> dict[str, Any]:
+    """What the summary of anything that was run begins with.
+
+    Args:
+        case: that was run.
+        solver: or model, by its name in the case.
+        ranks: of the job.
+        step: or iteration, at the end.
+        restored: checkpoint that it went on from.
+        seconds: that it took.
+    """
+    return {
+        "title": case.title,
+        "solver": solver,
+        "version": __version__,
+        "case": case.digest(),
+        "ranks": ranks,
+        "step": step,
+        "restarted_from": str(restored) if restored else None,
+        "seconds": seconds,
+    }
+
+
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> Path:
     """Write `summary.json`; returns its path."""
     path = folder / SUMMARY

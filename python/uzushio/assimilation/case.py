@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from uzushio import registry
-from uzushio.case import CaseFile, Checkpoint, Section, read_document
+from uzushio.case import CaseFile, Checkpoint, Section, model_of, read_document
 from uzushio.errors import CaseError
 from uzushio.quantities import Size
 from uzushio.yaml_document import Document
@@ -165,24 +165,15 @@ def load_assimilation(path: Path | str, overrides: list[str] | None = None) -> A
             and what is allowed.
     """
     document = read_document(path, overrides)
-    case = document.validate(_case_model(document))
+    found = model_of(
+        document,
+        "model",
+        registry.known_models(),
+        lambda name: registry.model_class(name).case_model,
+    )
+    case = document.validate(found)
     _check_controls(case, document)
     return case
-
-
-def _case_model(document: Document) -> type[AssimilationCase]:
-    name, where = document.values.get("model"), document.where(("model",))
-    if name is None and "solver" in document.values:
-        raise CaseError(
-            f"{document.where(('solver',))}: a case with 'solver' is a run; give it to uzushio run."
-        )
-    if not isinstance(name, str):
-        allowed = ", ".join(registry.known_models())
-        raise CaseError(f"{where}: model is required (allowed: {allowed})")
-    try:
-        return registry.model_class(name).case_model
-    except CaseError as error:
-        raise CaseError(f"{where}: {error}") from error
 
 
 def _check_controls(case: AssimilationCase, document: Document) -> None:

@@ -23,7 +23,7 @@ from uzushio.assimilation.summary import ending, summarise
 from uzushio.case import differences
 from uzushio.collective import collective
 from uzushio.errors import CaseError, CheckpointError, OutputError
-from uzushio.monitor import Monitor, tell
+from uzushio.monitor import Monitor, Voice
 from uzushio.options import Options
 from uzushio.run_lock import RunLock, check_free
 from uzushio.signals import Stop
@@ -84,8 +84,8 @@ class _Run:
         self._case, self._options, self._stop, self._lock = case, options, stop, lock
         self._comm = comm.Dup()
         self._folder = options.out or case.output.folder
-        self._speaks = comm.rank == 0 and not options.quiet
-        self._monitor = Monitor(case.output.monitor_every, self._speaks, "iteration")
+        self._voice = Voice(comm.rank, options.quiet)
+        self._monitor = Monitor(case.output.monitor_every, self._voice.speaks, "iteration")
         self._latest: Path | None = None
         self._restored: Path | None = None
         self._saved_at = self._began = time.monotonic()
@@ -107,7 +107,7 @@ class _Run:
         """Observe, restore, search to the end or to a signal, and write the results."""
         found = self._found()
         store = self._case.observations.store
-        self._say(f"Reading {store}." if store else "Observing the truth, with noise.")
+        self._voice.say(f"Reading {store}." if store else "Observing the truth, with noise.")
         self._problem.observe()
         self._windows = self._problem.windows()
         if found is None:
@@ -131,7 +131,7 @@ class _Run:
         except Stopped as stopped:
             self._save_last()
             where = f"iteration {self._search.iteration}"
-            self._say(f"Stopped after {where}, as asked; {self._go_on()}.")
+            self._voice.say(f"Stopped after {where}, as asked; {self._go_on()}.")
             return 128 + stopped.number
         self._results(deviations)
         return 0
@@ -144,7 +144,7 @@ class _Run:
         if restart is None:
             return None
         found = checkpoint.open_checkpoint(
-            restart, self._comm, self._options.fallback, self._say_always
+            restart, self._comm, self._options.fallback, self._voice.warn
         )
         posed = found.manifest.attributes.get("posed")
         if found.manifest.solver != self._case.model or posed is None:
@@ -171,7 +171,7 @@ class _Run:
         self._cost.sweeps.counts.restore(attributes["counts"])
         self._evaluator.forward_runs = attributes["forward_runs"]
         self._restored = self._latest = found.path
-        self._say(f"Restarted from {found.path} (iteration {found.manifest.step}).")
+        self._voice.say(f"Restarted from {found.path} (iteration {found.manifest.step}).")
 
     def _claim(self) -> None:
         """Take the folder, and put checkpoints aside that the restart leaves behind."""
@@ -183,7 +183,7 @@ class _Run:
                     self._folder, self._case, self._options, self._lock, self._search.iteration
                 )
         for path in aside:
-            self._say(f"A later checkpoint was set aside as {path}.")
+            self._voice.say(f"A later checkpoint was set aside as {path}.")
         if seen.store is None and seen.keep:
             self._problem.keep_observations(self._folder / run_folder.OBSERVATIONS)
 
@@ -364,8 +364,7 @@ class _Run:
         written = results.write(
             self._folder, self._case, problem, estimate, self._history, found, self._comm
         )
-        summary = summarise(
-            self._case,
+        found_out = summarise(
             problem,
             self._parts,
             self._history,
@@ -373,10 +372,17 @@ class _Run:
             ended=self._ended(),
             backward=self._runs_backward(),
         )
-        summary |= {
-            "ranks": self._comm.size,
-            "restarted_from": str(self._restored) if self._restored else None,
-            "seconds": time.monotonic() - self._began,
+        head = run_folder.summary_head(
+            self._case,
+            self._case.model,
+            self._comm.size,
+            self._search.iteration,
+            self._restored,
+            time.monotonic() - self._began,
+        )
+        summary = {
+            **head,
+            **found_out,
             "seconds_in": {**self._problem.timings, "checkpoints": self._saving},
         }
         with collective(self._comm):
@@ -385,8 +391,8 @@ class _Run:
                 files.append(self._folder / run_folder.SUMMARY)
                 summary["files"] = [str(file) for file in files]
                 run_folder.write_summary(self._folder, summary)
-                self._say(ending(summary))
-                self._say("\n".join(["Wrote:", *(f"  {file}" for file in files)]))
+                self._voice.say(ending(summary))
+                self._voice.say("\n".join(["Wrote:", *(f"  {file}" for file in files)]))
 
     def _ended(self) -> str:
         """Why the search ended."""
@@ -397,15 +403,6 @@ class _Run:
         if window < self._windows[-1]:
             ended += f", of {self._windows[-1]} steps only {window} have been looked at"
         return ended
-
-    def _say(self, text: str) -> None:
-        if self._speaks and text:
-            tell(text)
-
-    def _say_always(self, text: str) -> None:
-        """Print what a user must know even with --quiet."""
-        if self._comm.rank == 0:
-            tell(f"uzushio: warning: {text}")
 
 
 def _check_store(case: AssimilationCase, folder: Path, options: Options) -> None:

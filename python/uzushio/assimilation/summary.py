@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from uzushio import __version__
-from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.deviations import Deviation
 from uzushio.assimilation.history import History
 from uzushio.assimilation.problem import Parts, Problem
@@ -17,7 +15,6 @@ _FAR = 0.5
 
 
 def summarise(
-    case: AssimilationCase,
     problem: Problem,
     parts: Parts,
     history: History,
@@ -26,10 +23,9 @@ def summarise(
     ended: str,
     backward: int,
 ) -> dict[str, Any]:
-    """Plain values for `summary.json` (collective).
+    """What `summary.json` has beside its head, as plain values (collective).
 
     Args:
-        case: that was done.
         problem: of it.
         parts: of the search, as they are at the end.
         history: of the search.
@@ -49,13 +45,8 @@ def summarise(
             **asdict(found[index]),
         }
     return {
-        "title": case.title,
-        "solver": case.model,
         "kind": "assimilation",
-        "version": __version__,
-        "case": case.digest(),
         "groups": problem.groups.count,
-        "step": search.iteration,
         "iterations": search.iteration,
         "ended": ended,
         "results": {
