@@ -7,13 +7,15 @@ those with one w or one derivative in z at cell faces (zf), walls included.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from uzushio.channel.case import ChannelCase
 from uzushio.solver import Sample
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 COMPONENTS = ["u", "v", "w"]
 
@@ -50,6 +52,8 @@ def dataset(case: ChannelCase, mean: Mapping[str, Sample], count: int) -> xr.Dat
         mean: time averages of `samples`.
         count: number of samples in them.
     """
+    import xarray as xr  # which takes as long as the other imports together; one rank needs it
+
     faces = case.grid.wall_faces()
     z = 0.5 * (faces[1:] + faces[:-1])
     height = np.diff(faces)

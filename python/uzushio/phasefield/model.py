@@ -100,10 +100,10 @@ def schemes() -> list[str]:
 
 
 class Trajectory:
-    """A field at consecutive steps, for the sweeps that need it; made by `Model.new_trajectory`,
-    or, for `Model.adjoint` alone, by `Model.new_checkpoints`.
+    """A field at consecutive steps, for the sweeps that need it.
 
-    Its memory is taken at once and stays: use it again rather than making another.
+    Made by `Model.new_trajectory` or, for `Model.adjoint` alone, by `Model.new_checkpoints`. Its
+    memory is taken at once and stays: use it again rather than making another.
     """
 
     def __init__(self, core: Any, model: Model) -> None:
@@ -338,8 +338,8 @@ class Model:
             last: Where to begin.
             trajectory: φ of the steps `first` to `last` - 1.
             observations: What was seen.
-            adjoint_trajectory: Keeps λ of steps `first` + 1 to `last`, for `second_order`; only with
-                a trajectory of `new_trajectory`.
+            adjoint_trajectory: Keeps λ of steps `first` + 1 to `last`, for `second_order`; only
+                with a trajectory of `new_trajectory`.
             misfit: Sum the misfit (4) of the observed steps in [first, last) too: `last_misfit`.
                 It is that of `forward`, to the bit, and saves a second look at the observations.
 
