@@ -8,7 +8,16 @@ namespace {
 
 using stencil::Row;
 
-Stencil stencil_of(const Row& row) { return {row.below, row.here, row.above, row.out}; }
+/// A pointer that is loaded alone. What was just written in parts can be loaded at once only when
+/// it has reached the cache, after all that was written before.
+template <class T> T* alone(T* pointer) {
+    asm("" : "+r"(pointer));
+    return pointer;
+}
+
+Stencil stencil_of(const Row& row) {
+    return {alone(row.below), alone(row.here), alone(row.above), alone(row.out)};
+}
 
 Input input(const Frame& frame, const Trajectory& trajectory, int step, int y, int strip) {
     const auto layer = trajectory.layer(step);
@@ -27,11 +36,6 @@ stencil::CompensatedSum folded(const LaneSum& sum) {
 }
 
 void Forward::row(int step, const Row& row) {
-    if (!trajectory && !observed) {
-        forward_row(coefficients, stencil_of(row), row.x_begin, row.x_end, nullptr, {},
-                    sums[row.thread]);
-        return;
-    }
     in_pieces(frame, row, [&](int begin, int end, int strip, bool counts) {
         double* keep = counts && trajectory && trajectory->keeps(step)
                            ? frame.row(trajectory->layer(step), row.y, strip)
@@ -39,6 +43,14 @@ void Forward::row(int step, const Row& row) {
         const SeenRow seen = counts && observed ? observed->row(step + 1, row.y, strip) : SeenRow{};
         forward_row(coefficients, stencil_of(row), begin, end, keep, seen, sums[row.thread]);
     });
+}
+
+void Advance::rows(int step, const stencil::Rows& rows) {
+    if (whole.trajectory && whole.trajectory->keeps(step))
+        return rows.each([&](const Row& row) { whole.row(step, row); });
+    const Row& first = rows.first;
+    forward_rows(whole.coefficients, stencil_of(first), first.x_begin, first.x_end, rows.count,
+                 rows.stride);
 }
 
 void Adjoint::row(int step, const Row& row) {

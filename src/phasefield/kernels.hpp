@@ -52,6 +52,13 @@ struct Forward {
     void row(int step, const stencil::Row& row);
 };
 
+/// The same where hardly any step is written, and nothing was seen: rows are taken together.
+struct Advance {
+    Forward whole;
+
+    void rows(int step, const stencil::Rows& rows);
+};
+
 /// Equations (5) and (6) from `step` to step - 1. `kept`: where λ of `step` goes, as of step - 1.
 struct Adjoint {
     const Frame& frame;

@@ -52,6 +52,19 @@ UZUSHIO_INLINE Lanes where_positive(Lanes of, Lanes yes) {
 #endif
 }
 
+#if defined(__AVX512F__)
+/// Lanes `first` to `first` + 7 of `low` and `high` side by side.
+template <int first> UZUSHIO_INLINE Lanes straddling(Lanes low, Lanes high) {
+    return Lanes(_mm512_castsi512_pd(_mm512_alignr_epi64(
+        _mm512_castpd_si512(__m512d(high)), _mm512_castpd_si512(__m512d(low)), first)));
+}
+#endif
+
+/// Eight points, and those to the left and to the right of each.
+struct Beside {
+    Lanes left, centre, right;
+};
+
 /// Eight points that are all there.
 struct Whole {
     static UZUSHIO_INLINE Lanes load(const double* from) {
@@ -105,10 +118,11 @@ struct Some {
 };
 
 /// Call `visit(x, part)` for [begin, end), eight points at a time. `aligned`: an address that is to
-/// be on a boundary of 64 bytes at each whole eight, or null.
-template <class Visit>
+/// be on a boundary of 64 bytes at each whole eight, or null. `many(x)` may visit points from x on
+/// itself, by whole eights, and returns where it has come to.
+template <class Visit, class Many>
 UZUSHIO_INLINE void in_lanes(std::ptrdiff_t begin, std::ptrdiff_t end, const double* aligned,
-                             Visit&& visit) {
+                             Visit&& visit, Many&& many) {
     std::ptrdiff_t x = begin;
     if (aligned) {
         const auto address = reinterpret_cast<std::uintptr_t>(aligned + begin) / sizeof(double);
@@ -119,10 +133,59 @@ UZUSHIO_INLINE void in_lanes(std::ptrdiff_t begin, std::ptrdiff_t end, const dou
             x += count;
         }
     }
-    for (; x + lanes <= end; x += lanes)
+    for (x = many(x); x + lanes <= end; x += lanes)
         visit(x, Whole{});
     if (x < end)
         visit(x, Some{end - x});
+}
+
+template <class Visit>
+UZUSHIO_INLINE void in_lanes(std::ptrdiff_t begin, std::ptrdiff_t end, const double* aligned,
+                             Visit&& visit) {
+    in_lanes(begin, end, aligned, visit, [](std::ptrdiff_t x) { return x; });
+}
+
+/// Call `visit(x, part, beside)` for [begin, end), with the points of `row`, which is read from
+/// `begin` - 1 to `end`. `aligned` as above.
+template <class Visit>
+UZUSHIO_INLINE void in_lanes_of(const double* row, std::ptrdiff_t begin, std::ptrdiff_t end,
+                                const double* aligned, Visit&& visit) {
+    in_lanes(
+        begin, end, aligned,
+        [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
+            visit(x, part,
+                  Beside{part.load(row + x - 1), part.load(row + x), part.load(row + x + 1)});
+        },
+#if defined(__AVX512F__)
+        // What is beside lies across cache lines, and a load across two takes two turns: it is put
+        // together from whole lines. Two at a time, so that nothing moves between registers.
+        [&](std::ptrdiff_t x) UZUSHIO_INLINE_LAMBDA {
+            if (x + 2 * lanes > end)
+                return x;
+            Lanes before = Lanes(_mm512_set1_pd(row[x - 1]));
+            Lanes here = Whole::load(row + x);
+            for (; x + 3 * lanes <= end + 1; x += 2 * lanes) {
+                const Lanes next = Whole::load(row + x + lanes);
+                const Lanes beyond = Whole::load(row + x + 2 * lanes);
+                visit(x, Whole{},
+                      Beside{straddling<7>(before, here), here, straddling<1>(here, next)});
+                visit(x + lanes, Whole{},
+                      Beside{straddling<7>(here, next), next, straddling<1>(next, beyond)});
+                before = next;
+                here = beyond;
+            }
+            if (x + 2 * lanes <= end + 1) {
+                const Lanes next = Whole::load(row + x + lanes);
+                visit(x, Whole{},
+                      Beside{straddling<7>(before, here), here, straddling<1>(here, next)});
+                x += lanes;
+            }
+            return x;
+        }
+#else
+        [](std::ptrdiff_t x) { return x; }
+#endif
+    );
 }
 
 } // namespace uzushio::phasefield

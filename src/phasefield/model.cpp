@@ -145,8 +145,13 @@ double Model::forward(double* phi, double m, int first, int last, Trajectory* tr
         trajectory->begin(first, last);
     Forward kernel{frame_, coefficients(m), trajectory, observed,
                    PerThread<LaneSum>(forward_.options().threads)};
-    forward_.run(phi, own().x.size(), first, last, kernel);
     last_sum_ = {};
+    if (!observed && (!trajectory || trajectory->every() > 1)) {
+        Advance together{kernel};
+        forward_.run(phi, own().x.size(), first, last, together);
+        return 0.0;
+    }
+    forward_.run(phi, own().x.size(), first, last, kernel);
     if (!observed)
         return 0.0;
     return rounded(kernel.sums.total(std::identity{}), 0.5 * observed->factor());

@@ -44,10 +44,10 @@ struct Linear {
 
     template <class Part>
     [[nodiscard]] UZUSHIO_INLINE Lanes operator()(const Stencil& rows, std::ptrdiff_t x, Part part,
-                                                  Lanes centre, Lanes phi) const {
-        const Lanes diffused = fused(a, rows.laplacian(x, part, centre), centre);
+                                                  const Beside& beside, Lanes phi) const {
+        const Lanes diffused = fused(a, rows.laplacian(x, part, beside), beside.centre);
         const Lanes slope = fused(phi, fused(cubic, phi, square), constant);
-        return fused(slope, centre, diffused);
+        return fused(slope, beside.centre, diffused);
     }
 };
 
@@ -67,22 +67,24 @@ UZUSHIO_INLINE Lanes square_off(const SeenRow& seen, std::ptrdiff_t x, Part part
 }
 
 template <Seen how, bool keeps>
-void forward(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t end, double* keep,
-             SeenRow seen, LaneSum& misfit) {
+UZUSHIO_INLINE void forward(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t end,
+                            double* keep, SeenRow seen, LaneSum& misfit) {
     const Lanes a = spread(c.a), b = spread(c.b), bm = spread(c.b * (c.m - 1.0));
-    LaneSum sum = misfit;
-    in_lanes(begin, end, keep ? keep : rows.out,
-             [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
-                 const Lanes phi = part.load(rows.here + x);
-                 const Lanes diffused = fused(a, rows.laplacian(x, part, phi), phi);
-                 const Lanes next = fused(both_phases(phi), fused(b, phi, bm), diffused);
-                 part.store(rows.out + x, next);
-                 if constexpr (keeps)
-                     part.stream(keep + x, phi);
-                 if constexpr (how != Seen::no)
-                     sum.add(square_off<how>(seen, x, part, next));
-             });
-    misfit = sum;
+    LaneSum sum = how != Seen::no ? misfit : LaneSum{};
+    const auto update = [&](std::ptrdiff_t x, auto part,
+                            const Beside& beside) UZUSHIO_INLINE_LAMBDA {
+        const Lanes phi = beside.centre;
+        const Lanes diffused = fused(a, rows.laplacian(x, part, beside), phi);
+        const Lanes next = fused(both_phases(phi), fused(b, phi, bm), diffused);
+        part.store(rows.out + x, next);
+        if constexpr (keeps)
+            part.stream(keep + x, phi);
+        if constexpr (how != Seen::no)
+            sum.add(square_off<how>(seen, x, part, next));
+    };
+    in_lanes_of(rows.here, begin, end, keep ? keep : rows.out, update);
+    if constexpr (how != Seen::no)
+        misfit = sum;
 }
 
 /// Call `work` with a constant for what is summed.
@@ -103,27 +105,28 @@ void adjoint(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t 
     const Linear linear(c);
     const Lanes weight = spread(seen.weight);
     AdjointSums sum = sums;
-    in_lanes(begin, end, keep ? keep : rows.out,
-             [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
-                 const Lanes lambda = part.load(rows.here + x);
-                 const Lanes here = phi.load(x, part);
-                 Lanes next = linear(rows, x, part, lambda, here);
-                 if constexpr (how != Seen::no) {
-                     const Lanes off = here - seen.values.load(x, part);
-                     const Lanes each = how == Seen::weighted ? seen.weights.load(x, part) : weight;
-                     if constexpr (how == Seen::weighted)
-                         next += where_positive(each, each * off);
-                     else
-                         next = fused(each, off, next);
-                     if constexpr (summed == Summed::both)
-                         sum.misfit.add(weighed_square<how>(each, off));
-                 }
-                 part.store(rows.out + x, next);
-                 if constexpr (keeps)
-                     part.stream(keep + x, lambda);
-                 if constexpr (summed != Summed::nothing)
-                     sum.slope.add(both_phases(here) * lambda);
-             });
+    const auto update = [&](std::ptrdiff_t x, auto part,
+                            const Beside& beside) UZUSHIO_INLINE_LAMBDA {
+        const Lanes lambda = beside.centre;
+        const Lanes here = phi.load(x, part);
+        Lanes next = linear(rows, x, part, beside, here);
+        if constexpr (how != Seen::no) {
+            const Lanes off = here - seen.values.load(x, part);
+            const Lanes each = how == Seen::weighted ? seen.weights.load(x, part) : weight;
+            if constexpr (how == Seen::weighted)
+                next += where_positive(each, each * off);
+            else
+                next = fused(each, off, next);
+            if constexpr (summed == Summed::both)
+                sum.misfit.add(weighed_square<how>(each, off));
+        }
+        part.store(rows.out + x, next);
+        if constexpr (keeps)
+            part.stream(keep + x, lambda);
+        if constexpr (summed != Summed::nothing)
+            sum.slope.add(both_phases(here) * lambda);
+    };
+    in_lanes_of(rows.here, begin, end, keep ? keep : rows.out, update);
     if constexpr (summed != Summed::nothing)
         sums = sum;
 }
@@ -133,15 +136,16 @@ void tangent(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t 
              double* keep) {
     const Linear linear(c);
     const Lanes push = spread(c.b * c.dm);
-    in_lanes(begin, end, keep ? keep : rows.out,
-             [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
-                 const Lanes value = part.load(rows.here + x);
-                 const Lanes here = phi.load(x, part);
-                 const Lanes next = linear(rows, x, part, value, here);
-                 part.store(rows.out + x, fused(push, both_phases(here), next));
-                 if constexpr (keeps)
-                     part.stream(keep + x, value);
-             });
+    const auto update = [&](std::ptrdiff_t x, auto part, const Beside& beside)
+                            UZUSHIO_INLINE_LAMBDA {
+                                const Lanes value = beside.centre;
+                                const Lanes here = phi.load(x, part);
+                                const Lanes next = linear(rows, x, part, beside, here);
+                                part.store(rows.out + x, fused(push, both_phases(here), next));
+                                if constexpr (keeps)
+                                    part.stream(keep + x, value);
+                            };
+    in_lanes_of(rows.here, begin, end, keep ? keep : rows.out, update);
 }
 
 template <Seen how, bool whole, bool sums>
@@ -150,27 +154,29 @@ void second_order(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdi
     const Linear linear(c);
     const Lanes b = spread(c.b), dm = spread(c.dm), square = spread(4.0 - 2.0 * c.m);
     LaneSum sum = sums ? *slope : LaneSum{};
-    in_lanes(begin, end, nullptr, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
-        const Lanes value = part.load(rows.here + x);
-        const Lanes here = phi.load(x, part);
-        const Lanes moved = dphi.load(x, part);
-        Lanes next = linear(rows, x, part, value, here);
-        Lanes term = both_phases(here) * value;
-        if constexpr (whole) {
-            const Lanes after = lambda.load(x, part);
-            const Lanes slant = fused(spread(-2.0), here, spread(1.0));
-            const Lanes bend = fused(spread(-6.0), here, square);
-            next = fused(fused(bend, moved, slant * dm), b * after, next);
-            term = fused(slant * moved, after, term);
-        }
-        if constexpr (how == Seen::alike)
-            next = fused(spread(seen.weight), moved, next);
-        else if constexpr (how == Seen::weighted)
-            next = fused(seen.weights.load(x, part), moved, next);
-        part.store(rows.out + x, next);
-        if constexpr (sums)
-            sum.add(term);
-    });
+    const auto update = [&](std::ptrdiff_t x, auto part, const Beside& beside)
+                            UZUSHIO_INLINE_LAMBDA {
+                                const Lanes value = beside.centre;
+                                const Lanes here = phi.load(x, part);
+                                const Lanes moved = dphi.load(x, part);
+                                Lanes next = linear(rows, x, part, beside, here);
+                                Lanes term = both_phases(here) * value;
+                                if constexpr (whole) {
+                                    const Lanes after = lambda.load(x, part);
+                                    const Lanes slant = fused(spread(-2.0), here, spread(1.0));
+                                    const Lanes bend = fused(spread(-6.0), here, square);
+                                    next = fused(fused(bend, moved, slant * dm), b * after, next);
+                                    term = fused(slant * moved, after, term);
+                                }
+                                if constexpr (how == Seen::alike)
+                                    next = fused(spread(seen.weight), moved, next);
+                                else if constexpr (how == Seen::weighted)
+                                    next = fused(seen.weights.load(x, part), moved, next);
+                                part.store(rows.out + x, next);
+                                if constexpr (sums)
+                                    sum.add(term);
+                            };
+    in_lanes_of(rows.here, begin, end, nullptr, update);
     if constexpr (sums)
         *slope = sum;
 }
@@ -183,6 +189,19 @@ void forward_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begi
         when(keep != nullptr,
              [&](auto keeps) { forward<how, keeps>(c, rows, begin, end, keep, seen, misfit); });
     });
+}
+
+void forward_rows(const Coefficients& c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t end,
+                  int count, std::ptrdiff_t stride) {
+    const Coefficients same = c;
+    LaneSum none;
+    for (int i = 0; i < count; ++i) {
+        forward<Seen::no, false>(same, rows, begin, end, nullptr, {}, none);
+        rows.below += stride;
+        rows.here += stride;
+        rows.above += stride;
+        rows.out += stride;
+    }
 }
 
 void adjoint_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,

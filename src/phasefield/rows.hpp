@@ -19,10 +19,11 @@ struct Stencil {
 
     /// Sum of the neighbours less four times the point.
     template <class Part>
-    [[nodiscard]] UZUSHIO_INLINE Lanes laplacian(std::ptrdiff_t x, Part part, Lanes centre) const {
-        const Lanes across = part.load(here + x - 1) + part.load(here + x + 1);
+    [[nodiscard]] UZUSHIO_INLINE Lanes laplacian(std::ptrdiff_t x, Part part,
+                                                 const Beside& beside) const {
+        const Lanes across = beside.left + beside.right;
         const Lanes around = across + (part.load(below + x) + part.load(above + x));
-        return fused(spread(-4.0), centre, around);
+        return fused(spread(-4.0), beside.centre, around);
     }
 };
 
@@ -57,6 +58,10 @@ struct SeenRow {
 /// (φ − y)² of the row it makes to `misfit`, times the weights if there are any.
 void forward_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
                  std::ptrdiff_t end, double* keep, const SeenRow& seen, LaneSum& misfit);
+
+/// The same for `count` rows, each `stride` further on than the one before, and nothing else.
+void forward_rows(const Coefficients& c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t end,
+                  int count, std::ptrdiff_t stride);
 
 /// What a row of an adjoint adds up.
 struct AdjointSums {

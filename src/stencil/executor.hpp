@@ -9,19 +9,37 @@
 
 namespace uzushio::stencil {
 
-/// A kernel without its type: calls `function(kernel, step, row)`. A pointer's call a row costs
-/// nothing beside the row.
+/// A kernel without its type: calls `function(kernel, step, rows)`.
 struct RowUpdate {
     void* kernel = nullptr;
-    void (*function)(void* kernel, int step, const Row& row) = nullptr;
-    void operator()(int step, const Row& row) const { function(kernel, step, row); }
+    void (*function)(void* kernel, int step, const Rows& rows) = nullptr;
+    bool together = false; ///< it has `rows`
+    void operator()(int step, const Rows& rows) const { function(kernel, step, rows); }
+
+    /// Of a kernel that has `rows(step, rows)`, or else `row(step, row)`.
+    template <class Kernel> static RowUpdate of(Kernel& kernel) {
+        constexpr bool together = requires(const Rows& rows) { kernel.rows(0, rows); };
+        return {&kernel,
+                [](void* self, int step, const Rows& rows) {
+                    Kernel& typed = *static_cast<Kernel*>(self);
+                    if constexpr (together)
+                        typed.rows(step, rows);
+                    else
+                        rows.each([&](const Row& row) { typed.row(step, row); });
+                },
+                together};
+    }
 };
 
 /// How regions are cut so that their rows stay in cache.
 struct CacheBlocking {
-    int rows = 16;      ///< of a tile
-    int columns = 2048; ///< of a tile: shorter rows are slower, as the prefetcher starts anew
+    int rows = 8;       ///< of a tile
+    int columns = 1000; ///< of a tile
     int steps = 32;     ///< of a tile; a block may have more
+    /// Of a strip. A kernel that takes rows together has tiles of whole rows, of which strips are
+    /// computed one after the other, so many steps at a time.
+    int strip_columns = 256;
+    int strip_steps = 16;
     bool operator==(const CacheBlocking&) const = default;
 };
 

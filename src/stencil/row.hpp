@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 namespace uzushio::stencil {
 
 /// A piece of a row that a kernel updates: `out[x]` for x in [x_begin, x_end) of the next step,
@@ -23,6 +25,27 @@ struct Row {
     int own_begin = 0;
     int own_end = 0;
     int thread = 0; ///< rows with different numbers may be updated at the same time
+};
+
+/// Pieces of rows one above the other, which do not depend on each other: `first`, and those whose
+/// values lie `stride` further on each.
+struct Rows {
+    Row first;
+    int count = 1;
+    std::ptrdiff_t stride = 0;
+
+    /// Call `visit(row)` for each.
+    template <class Visit> void each(Visit&& visit) const {
+        Row row = first;
+        for (int i = 0; i < count; ++i) {
+            visit(static_cast<const Row&>(row));
+            ++row.y;
+            row.below += stride;
+            row.here += stride;
+            row.above += stride;
+            row.out += stride;
+        }
+    }
 };
 
 } // namespace uzushio::stencil

@@ -26,6 +26,8 @@ SweepOptions checked(const Tiling& tiling, SweepOptions options) {
     at_least(options.cache.rows, 1, "cache.rows");
     at_least(options.cache.columns, 1, "cache.columns");
     at_least(options.cache.steps, 1, "cache.steps");
+    at_least(options.cache.strip_columns, 1, "cache.strip_columns");
+    at_least(options.cache.strip_steps, 1, "cache.strip_steps");
     if (options.margin > 0 && !scheme.margins)
         throw std::invalid_argument("scheme '" + std::string(scheme.name) +
                                     "' keeps no margin current; margin must be 0");

@@ -42,12 +42,14 @@ class Sweep {
     /// directions have the same blocks: scheme `diamond` then updates from step s to s - 1 on the
     /// rank, in the very rows, on which it updated from s - 1 to s.
     ///
-    /// `kernel.row` is called by `options().threads` threads.
+    /// A kernel that touches nothing but the field better has `rows(step, rows)`, in place of
+    /// `row`: it is given pieces of several rows at a time, which are short enough to stay in the
+    /// first cache (see `Rows`, `CacheBlocking`).
+    ///
+    /// Both are called by `options().threads` threads.
     template <class Kernel>
     void run(double* tile, std::ptrdiff_t stride, int first, int last, Kernel& kernel) {
-        run_rows(tile, stride, first, last, {&kernel, [](void* self, int step, const Row& row) {
-                                                 static_cast<Kernel*>(self)->row(step, row);
-                                             }});
+        run_rows(tile, stride, first, last, RowUpdate::of(kernel));
     }
 
     [[nodiscard]] const Tiling& tiling() const { return tiling_; }

@@ -48,8 +48,9 @@ struct Case {
                std::to_string(options.block_steps) + " margin " + std::to_string(options.margin) +
                " cache " + std::to_string(options.cache.rows) + 'x' +
                std::to_string(options.cache.columns) + 'x' + std::to_string(options.cache.steps) +
-               " threads " + std::to_string(options.threads) +
-               (options.overlap ? "" : " no overlap");
+               " strips " + std::to_string(options.cache.strip_columns) + 'x' +
+               std::to_string(options.cache.strip_steps) + " threads " +
+               std::to_string(options.threads) + (options.overlap ? "" : " no overlap");
     }
 };
 
@@ -75,7 +76,7 @@ Case random_case(std::mt19937& random, const Scheme& scheme) {
         one.last = one.first + pick(-20, 20);
         one.options.scheme = scheme.name;
         one.options.margin = scheme.margins ? pick(0, 2) : 0;
-        one.options.cache = {pick(1, 20), pick(1, 60), pick(1, 9)};
+        one.options.cache = {pick(1, 20), pick(1, 60), pick(1, 9), pick(1, 40), pick(1, 9)};
         // Threads of many ranks on a few cores would only wait for each other.
         one.options.threads = ranks() <= 2 ? pick(1, 3) : pick(0, 7) == 0 ? 2 : 1;
         one.options.overlap = pick(0, 1) == 1;
@@ -145,6 +146,10 @@ TEST_P(EveryScheme, GivesTheSameFieldToTheLastBitAsFullRowsOnOneRank) {
         sweep.run(tile.values.data(), tile.stride, one.first, one.last, growth);
 
         ASSERT_EQ(differences(tile, end), 0);
+        Tile strips(start, tiling.own());
+        test::Together<Growth> together{growth};
+        sweep.run(strips.values.data(), strips.stride, one.first, one.last, together);
+        ASSERT_EQ(differences(strips, end), 0) << "rows together";
         for (int y = tiling.own().y.begin; y < tiling.own().y.end; ++y)
             ASSERT_EQ(tile.at(tiling.own().x.end, y), -7.0) << "wrote beyond the tile";
     }

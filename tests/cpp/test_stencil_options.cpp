@@ -56,19 +56,19 @@ TEST(SweepOptions, ThatNeedThickerTilesAreRefusedWithTheMostStepsThatFit) {
     options.block_steps = 41;
     for (const std::string scheme : {"pa1", "pa2"}) {
         options.scheme = scheme;
-        expect_says(refusal(tiling, options), "at most 40 here");
+        expect_says(refusal(tiling, options), "takes at most 40");
     }
     options.scheme = "diamond";
-    expect_says(refusal(tiling, options), "at most 20 here");
+    expect_says(refusal(tiling, options), "takes at most 20");
     options.scheme = "plain";
-    expect_says(refusal(tiling, options), "at most 1 here");
+    expect_says(refusal(tiling, options), "takes at most 1");
     // And the most that fit are taken.
     options.scheme = "diamond";
     options.block_steps = 20;
     EXPECT_EQ(refusal(tiling, options), "");
     options.scheme = "pa1";
     options.margin = 30;
-    expect_says(refusal(tiling, options), "at most 10 here");
+    expect_says(refusal(tiling, options), "takes at most 10");
     options.block_steps = 10;
     EXPECT_EQ(refusal(tiling, options), "");
 }

@@ -97,8 +97,8 @@ class PhaseFieldSubject(Subject):
             _steps("blocking.fblt", usual.fblt, "of a forward block", window),
             _steps("blocking.bblt", usual.bblt, "of a backward block", window),
             Parameter("blocking.threads", _counts(max(1, cores // ranks)), 1, "of a rank"),
-            _cache("blocking.cache_rows", (0, 4, 8, 32, 64), "of a part in the cache"),
-            _cache("blocking.cache_columns", (0, 1024, 2048), "of it"),
+            _cache("blocking.cache_rows", (0, 4, 16, 32, 64), "of a part in the cache"),
+            _cache("blocking.cache_columns", (0, 512, 2048), "of it"),
             _cache("blocking.cache_steps", (0, 8, 24), "made of it at once"),
         )
         tiles = ("blocking.x_tile", "blocking.y_tile")
@@ -242,7 +242,7 @@ class _Sweep:
         """Rows, columns and steps of a part in the cache."""
         rows, columns, steps = (
             int(self._point[f"blocking.cache_{side}"]) or usual
-            for side, usual in (("rows", 16), ("columns", 512), ("steps", 16))
+            for side, usual in (("rows", 8), ("columns", 1000), ("steps", 32))
         )
         return rows, columns, min(self.block, steps)
 

@@ -46,6 +46,15 @@ struct Heat {
     }
 };
 
+/// A model that takes rows together.
+template <class Model> struct Together {
+    Model model;
+
+    void rows(int step, const stencil::Rows& rows) const {
+        rows.each([&](const stencil::Row& row) { model.row(step, row); });
+    }
+};
+
 /// A phase field that grows, with products for the compiler to fuse, in a way that differs from
 /// point to point and from step to step: a row that lies elsewhere shows.
 struct Growth {
