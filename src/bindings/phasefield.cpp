@@ -102,7 +102,7 @@ void bind_phasefield(nb::module_& module) {
         .def_rw("scheme", &Blocking::scheme)
         .def_rw("threads", &Blocking::threads)
         .def_rw("overlap", &Blocking::overlap)
-        .def_rw("replay", &Blocking::replay)
+        .def_rw("replayed", &Blocking::replayed)
         .def_prop_rw(
             "cache_rows", [](const Blocking& b) { return b.cache.rows; },
             [](Blocking& b, int rows) { b.cache.rows = rows; })

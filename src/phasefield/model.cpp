@@ -32,17 +32,16 @@ int reach(const stencil::Sweep& sweep) {
                      all.y.end - own.y.end});
 }
 
-/// Steps of a block that a replay goes through: as many as a backward block has, if the tiles are
-/// thick enough for its halo.
+/// Steps of a block that a replay goes through.
 int replayed_steps(const stencil::Tiling& tiling, const Blocking& blocking) {
-    if (!blocking.replay || blocking.scheme == "diamond")
-        return 1;
-    int steps = blocking.backward_steps;
-    while (steps > 1 &&
-           ((tiling.cut_x() && tiling.narrowest_x() < stencil::Replay::state_halo(steps)) ||
-            (tiling.cut_y() && tiling.narrowest_y() < stencil::Replay::state_halo(steps))))
-        --steps;
-    return steps;
+    const int halo = stencil::Replay::state_halo(blocking.replayed);
+    if (blocking.replayed < 1 || (tiling.cut_x() && tiling.narrowest_x() < halo) ||
+        (tiling.cut_y() && tiling.narrowest_y() < halo))
+        throw std::invalid_argument("states are to be computed again over blocks of " +
+                                    std::to_string(blocking.replayed) +
+                                    " steps; that takes at least one step, and tiles of " +
+                                    std::to_string(halo) + " points in each direction");
+    return blocking.replayed;
 }
 
 /// What the rows of a replay may take: the cache of level 2.

@@ -30,7 +30,7 @@ struct Blocking {
     stencil::CacheBlocking cache;
     int threads = 1;
     bool overlap = true;
-    bool replay = true; ///< compute states within a backward block again rather than keep them
+    int replayed = 1; ///< steps of a block of `checkpoints`; all states are kept if it is 1
 };
 
 /// The phase field on the ranks of a communicator. All but the constructor take fields as this
@@ -51,7 +51,7 @@ class Model {
     /// Memory for states that all sweeps can read.
     [[nodiscard]] Trajectory trajectory(int steps) const { return {frame_, steps}; }
     /// Memory for states that `adjoint` can read: some of them are kept, and it computes the others
-    /// again. No thicker tiles are needed than for backward blocks: in thin ones more are kept.
+    /// again.
     [[nodiscard]] Trajectory checkpoints(int steps) const {
         return replay_ ? Trajectory(*wide_frame_, steps, every_) : trajectory(steps);
     }

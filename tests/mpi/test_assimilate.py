@@ -100,7 +100,8 @@ def test_ranks_groups_schemes_and_memory_change_nothing_but_the_time(
     told = json.loads((tmp_path / "run/summary.json").read_text())
     if told["groups"] == 2:  # what they share is one gradient for each run backward
         shared, runs = told["results"]["bytes_shared_between_groups"], told["results"]
-        assert shared == runs["backward_runs"] * 8 * (26 * 20 + 1)
+        assert shared == runs["gradients"] * 8 * (26 * 20 + 1)
+        assert runs["gradients"] < runs["backward_runs"] <= runs["forward_runs"]
     else:
         assert told["counts"]["forward_steps"] > 2 * told["counts"]["backward_steps"]
 

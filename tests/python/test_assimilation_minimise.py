@@ -29,7 +29,7 @@ class Counted:
         self._value, self._slope = value, slope
         self.values_asked = self.gradients_asked = 0
 
-    def values(self, points: Sequence[np.ndarray]) -> list[float]:
+    def values(self, points: Sequence[np.ndarray], likely: bool = False) -> list[float]:
         self.values_asked += len(points)
         with np.errstate(all="ignore"):
             found = [self._value(point) for point in points]

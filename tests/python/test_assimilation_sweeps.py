@@ -108,6 +108,19 @@ def test_a_schedule_reverses_every_step_once_within_its_memory(
     assert computed == kept.forward_steps
 
 
+@pytest.mark.parametrize("every", [2, 8])
+@pytest.mark.parametrize("states", [1, 3, 10, 16])
+def test_windows_are_longer_where_only_some_of_their_states_are_kept(
+    every: int, states: int
+) -> None:
+    kept, dense = plan(128, states, every=every), plan(128, states)
+    computed, reversed_steps, most = follow(kept)
+    assert reversed_steps == list(range(127, -1, -1))
+    assert most + -(-kept.window // every) <= states
+    assert computed == kept.forward_steps <= dense.forward_steps
+    assert (kept.window == 128) == (states * every >= 128)
+
+
 def test_with_room_for_all_states_no_step_is_computed_twice() -> None:
     assert plan(128, 128) == Plan(128, 0, 128, 128)
 
@@ -141,6 +154,12 @@ def test_every_schedule_gives_the_same_j_and_gradient_to_the_bit(
             found.append((value, of_state.tobytes(), of_parameters.tobytes()))
             assert cost.counts.forward_steps == cost.sweeps.plan.forward_steps
             assert cost.counts.backward_steps == STEPS
+            out = np.empty_like(here.state)
+            value, of_parameters = cost.both(here.state, here.parameters, 1.0, out)
+            found.append((value, out.tobytes(), of_parameters.tobytes()))
+            if states == STEPS:
+                # Of 20 steps the states 0, 8 and 16 were kept, twice.
+                assert cost.counts.replayed_steps == 2 * (STEPS - 3)
     assert len(set(found)) == 1
 
 
@@ -346,7 +365,7 @@ class _Alone:
         self._cost, self._space = cost, space
         self._last: np.ndarray | None = None
 
-    def values(self, points: list[np.ndarray]) -> list[float]:
+    def values(self, points: list[np.ndarray], likely: bool = False) -> list[float]:
         found = [self._value(one) for one in points]
         self._last = points[-1]
         return found

@@ -27,7 +27,11 @@ def check(path: Path, overrides: list[str] | None, ranks: int) -> None:
         print(f"{groups} groups of {each} ranks try candidates at the same time")
     state = 8 * kind.points(case) // each
     steps = case.time.steps
+    every = kind.kept_every(case, each)
     print(f"one state: {show_size(state)} a rank; all {steps}: {show_size(steps * state)}")
+    if every > 1:
+        size = show_size(-(-steps // every) * state)
+        print(f"a gradient keeps each {every}th of them: {size}; it computes the others again")
     seen = case.observations
     if seen.store is None:
         last = steps if seen.last is None else seen.last
@@ -43,7 +47,7 @@ def check(path: Path, overrides: list[str] | None, ranks: int) -> None:
             f"trajectory.memory: a state takes {state:,} bytes on each of {each} ranks, got "
             f"{int(case.trajectory.memory):,}; give it more, or use more ranks."
         )
-    kept = plan(steps, fitting)
+    kept = plan(steps, fitting, every=every)
     print(
         f"trajectory: {kept.snapshots} snapshots and a window of {kept.window} states; J and its "
         f"gradient take {kept.forward_steps} forward steps ({kept.forward_steps / steps:.2f} runs)"

@@ -32,7 +32,7 @@ def states_that_fit(model: Model, comm: MPI.Comm, budget: float | None) -> int:
         node = comm.Split_type(MPI.COMM_TYPE_SHARED)
         budget = SHARE * _free() / node.size
         node.Free()
-    each = model.trajectory(1).bytes
+    each = max(model.trajectory(1).bytes, model.checkpoints(1).bytes)
     fitting: int = comm.allreduce(int(budget // each), MPI.MIN)
     largest: int = comm.allreduce(each, MPI.MAX)
     if fitting < 1:

@@ -21,8 +21,8 @@ _ROUGHLY, _AT_MOST = 1e-4, 12
 class Objective(Protocol):
     """What is made small. All methods are collective."""
 
-    def values(self, points: Sequence[np.ndarray]) -> list[float]:
-        """J at each point; infinite where it is not finite."""
+    def values(self, points: Sequence[np.ndarray], likely: bool = False) -> list[float]:
+        """J at each point; infinite where it is not finite. `likely`: a gradient will follow."""
 
     def gradient(self, point: np.ndarray) -> np.ndarray:
         """The gradient of J, cheapest at the point of the last `values` that had the least J.
@@ -81,7 +81,7 @@ class Minimiser:
 
     def begin(self) -> None:
         """Evaluate J and its gradient at the start (collective)."""
-        (self.value,) = self._objective.values([self.point])
+        (self.value,) = self._objective.values([self.point], likely=True)
         if np.isfinite(self.value):
             self._space.give(self.gradient)
             self.gradient = self._objective.gradient(self.point)

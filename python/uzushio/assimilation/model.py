@@ -73,6 +73,7 @@ class Model(ABC):
         appends: whether trajectories can `append`, which saves a step for each that is computed
             again.
         threads: that each rank has.
+        every: steps from one state that `checkpoints` keep to the next.
     """
 
     #: The case model that the file is validated against.
@@ -86,6 +87,7 @@ class Model(ABC):
     own: tuple[slice, slice]
     appends: bool = False
     threads: int = 1
+    every: int = 1
 
     @classmethod
     @abstractmethod
@@ -96,6 +98,11 @@ class Model(ABC):
     @abstractmethod
     def points(cls, case: AssimilationCase) -> int:
         """Points of a state over all ranks."""
+
+    @classmethod
+    def kept_every(cls, case: AssimilationCase, ranks: int) -> int:
+        """What `every` of the case's model on so many ranks is."""
+        return 1
 
     @classmethod
     @abstractmethod
@@ -125,6 +132,13 @@ class Model(ABC):
     @abstractmethod
     def trajectory(self, steps: int) -> Trajectory:
         """Memory for so many consecutive states."""
+
+    def checkpoints(self, steps: int) -> Trajectory:
+        """Memory for so many consecutive states that only an adjoint which is not kept will read.
+
+        Each `every`-th of them is kept, and the model computes the others again.
+        """
+        return self.trajectory(steps)
 
     @abstractmethod
     def forward(
@@ -184,6 +198,21 @@ class Model(ABC):
 
         Returns:
             The part of these steps in the derivative with respect to each parameter.
+        """
+
+    @abstractmethod
+    def misfit_and_adjoint(
+        self,
+        adjoint: np.ndarray,
+        parameters: np.ndarray,
+        first: int,
+        last: int,
+        trajectory: Trajectory,
+        observations: Observations,
+    ) -> tuple[Doubled, Sequence[Doubled]]:
+        """Do as `adjoint`, and return the misfit at the steps [first, last) as well.
+
+        The sum of misfits is that of `forward` and `misfit` to the bit.
         """
 
     @abstractmethod

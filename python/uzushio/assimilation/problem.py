@@ -103,7 +103,7 @@ class Problem:
 
     def plan(self, window: int) -> Plan:
         """What is kept of a run of so many steps."""
-        return plan(window, self.states, appends=self.model.appends)
+        return plan(window, self.states, appends=self.model.appends, every=self.model.every)
 
     def minimiser(self, units: list[float], window: int) -> Parts:
         """J of a window in these units, and the search for its minimum, which has not begun."""

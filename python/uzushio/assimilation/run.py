@@ -170,6 +170,7 @@ class _Run:
         self._history.restore(attributes["history"])
         self._cost.sweeps.counts.restore(attributes["counts"])
         self._evaluator.forward_runs = attributes["forward_runs"]
+        self._evaluator.gradients = attributes["gradients"]
         self._restored = self._latest = found.path
         self._voice.say(f"Restarted from {found.path} (iteration {found.manifest.step}).")
 
@@ -303,6 +304,7 @@ class _Run:
             "history": self._history.stored(),
             "counts": asdict(self._cost.counts),
             "forward_runs": self._evaluator.forward_runs,
+            "gradients": self._evaluator.gradients,
             "posed": _posed(self._case),
         }
         first_group = self._problem.groups.mine == 0

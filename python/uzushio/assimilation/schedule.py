@@ -48,7 +48,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Plan:
-    """A schedule.
+    """A schedule. Steps that an adjoint computes again within a window are not counted.
 
     Attributes:
         steps: of the run.
@@ -96,6 +96,7 @@ def plan(
     snapshot_cost: int = 1,
     window_cost: int = 1,
     appends: bool = True,
+    every: int = 1,
 ) -> Plan:
     """Find the schedule of fewest forward steps.
 
@@ -105,13 +106,14 @@ def plan(
         snapshot_cost: states that a snapshot takes (2 where tangents are kept too).
         window_cost: states that each step of the window takes.
         appends: whether a state can be put into a window.
+        every: steps of a window for each of its states that is kept.
 
     Raises:
         ValueError: if not even one step fits.
     """
     if states < window_cost:
         raise ValueError(f"{states} states do not fit a window of one step")
-    longest = min(steps, states // window_cost)
+    longest = min(steps, states // window_cost * every)
     if longest == steps:
         return Plan(steps, 0, steps, steps, appends)
     found: list[tuple[int, int, int]] = []
@@ -119,7 +121,8 @@ def plan(
     for window in sorted({max(1, round(longest * i / _TRIED / unit)) for i in range(_TRIED + 1)}):
         window = min(window * unit, longest)
         # More snapshots than windows are of no use.
-        free = min((states - window * window_cost) // snapshot_cost, -(-steps // window))
+        taken = -(-window // every) * window_cost
+        free = min((states - taken) // snapshot_cost, -(-steps // window))
         computed = _Table(steps, window, free, appends).cost(steps, free) + appends
         found.append((computed, -window, free))
     computed, window, snapshots = min(found)

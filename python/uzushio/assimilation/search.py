@@ -41,8 +41,9 @@ class Found:
     value: float
 
 
-#: J at each of several points, all at once; infinite where it is not finite (collective).
-Values = Callable[[Sequence[np.ndarray]], list[float]]
+#: J at each of several points, all at once; infinite where it is not finite (collective). And
+#: whether one of them is likely to be the one that is taken.
+Values = Callable[[Sequence[np.ndarray], bool], list[float]]
 
 
 class LineSearch:
@@ -88,7 +89,8 @@ class LineSearch:
         length, spent = longest, 0
         while spent < self._tries:
             lengths = [length * _SHRINK**i for i in range(self._candidates)]
-            found, told = self._round(point, value, gradient, direction, lengths)
+            likely = spent == 0 and not grow
+            found, told = self._round(point, value, gradient, direction, lengths, likely)
             spent += len(lengths)
             if found is not None:
                 if grow and found.length == longest:
@@ -104,10 +106,11 @@ class LineSearch:
         gradient: np.ndarray,
         direction: np.ndarray,
         lengths: Sequence[float],
+        likely: bool = False,
     ) -> tuple[Found | None, list[tuple[float, float]]]:
         """Try step lengths; returns the best of those that are good, and (J, slope) of each."""
         points, slopes = self._space.moved(point, direction, gradient, lengths)
-        values = self._values(points)
+        values = self._values(points, likely)
         good = [
             Found(length, there, J)
             for length, there, J, slope in zip(lengths, points, values, slopes, strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,11 +24,17 @@ class Counts:
     forward_runs: int = 0
     backward_runs: int = 0
     hessian_products: int = 0
+    replayed_steps: int = 0
+    """Forward steps that an adjoint did again on its way."""
 
     def restore(self, stored: Mapping[str, int]) -> None:
         """Go on counting from what `dataclasses.asdict` gave."""
         for name, count in stored.items():
             setattr(self, name, count)
+
+
+#: Goes back through a window; returns misfit and slopes.
+_Reverse = Callable[[np.ndarray, np.ndarray, Action], tuple[sums.Doubled, Sequence[sums.Doubled]]]
 
 
 class Sweeps:
@@ -49,7 +55,7 @@ class Sweeps:
         self.model, self.observations, self.plan = model, observations, plan
         rows, columns = (part.stop - part.start for part in model.own)
         self._shape = (rows, columns)
-        self._window = model.trajectory(plan.window)
+        self._window = model.checkpoints(plan.window)
         self._snapshots = [np.empty(self._shape) for _ in range(plan.snapshots)]
         # Needed where not all of the run is kept, and some of it computed again.
         self._initial = None if plan.window == plan.steps else np.empty(self._shape)
@@ -75,21 +81,8 @@ class Sweeps:
 
     def forward(self, parameters: np.ndarray) -> float:
         """Run the model from `start`; returns the misfit to all observations."""
-        model = self.model
-        if self._initial is not None:
-            self._initial[...] = self._now
-        misfit = model.misfit(self._now, 0, self.observations)
-        self._actions = self.plan.actions()
-        for action in self._actions:
-            if action.what is Do.REVERSE:
-                self._pending = action
-                break
-            if action.what in (Do.ADVANCE, Do.RECORD):
-                misfit = sums.add(misfit, self._run(action, parameters))
-            else:
-                self._act(action, parameters)
-        self.counts.forward_runs += 1
-        return sums.rounded(misfit)
+        misfit = self.model.misfit(self._now, 0, self.observations)
+        return sums.rounded(sums.add(misfit, self._advance(parameters, self.observations)))
 
     def backward(self, parameters: np.ndarray, adjoint: np.ndarray) -> np.ndarray:
         """Derivatives of the misfit with respect to the parameters.
@@ -97,27 +90,58 @@ class Sweeps:
         It follows a `forward` with the same parameters, once. `adjoint` becomes the derivatives
         with respect to the state.
         """
+        return self._back(parameters, adjoint, self._adjoint)[1]
+
+    def both(self, parameters: np.ndarray, adjoint: np.ndarray) -> tuple[float, np.ndarray]:
+        """`forward` and `backward` in one, with the same results: (misfit, slopes).
+
+        The misfit is summed on the way back, where the observations are looked at anyway.
+        """
+        self._advance(parameters, None)
+        last = self.model.misfit(self._now, self.plan.steps, self.observations)
+        misfit, slopes = self._back(parameters, adjoint, self._misfit_and_adjoint)
+        return sums.rounded(sums.add(misfit, last)), slopes
+
+    def _advance(self, parameters: np.ndarray, observations: Observations | None) -> sums.Doubled:
+        """Do the run itself; returns its misfit to the observations that are given."""
+        if self._initial is not None:
+            self._initial[...] = self._now
+        misfit = (0.0, 0.0)
+        self._actions = self.plan.actions()
+        for action in self._actions:
+            if action.what is Do.REVERSE:
+                self._pending = action
+                break
+            if action.what in (Do.ADVANCE, Do.RECORD):
+                keep = self._window if action.what is Do.RECORD else None
+                part = self.model.forward(
+                    self._now, parameters, action.first, action.last, keep, observations
+                )
+                misfit = sums.add(misfit, part)
+                self.counts.forward_steps += action.last - action.first
+            else:
+                self._act(action, parameters)
+        self.counts.forward_runs += 1
+        return misfit
+
+    def _back(
+        self, parameters: np.ndarray, adjoint: np.ndarray, reverse: _Reverse
+    ) -> tuple[sums.Doubled, np.ndarray]:
+        """Do what is left of the schedule; returns the sums of what `reverse` returns."""
         assert self._actions is not None, "backward follows forward"
         adjoint.fill(0.0)
         self.model.forcing(self._now, self.plan.steps, self.observations, adjoint)
-        totals = self._reverse(adjoint, parameters, self._pending)
+        misfit, totals = reverse(adjoint, parameters, self._pending)
         for action in self._actions:
             if action.what is Do.REVERSE:
-                parts = self._reverse(adjoint, parameters, action)
+                part, parts = reverse(adjoint, parameters, action)
+                misfit = sums.add(misfit, part)
                 totals = [sums.add(a, b) for a, b in zip(totals, parts, strict=True)]
             else:
                 self._act(action, parameters)
         self._actions = None
         self.counts.backward_runs += 1
-        return np.array([sums.rounded(total) for total in totals])
-
-    def _run(self, action: Action, parameters: np.ndarray) -> sums.Doubled:
-        """Do steps of the run itself; returns their misfit."""
-        self.counts.forward_steps += action.last - action.first
-        keep = self._window if action.what is Do.RECORD else None
-        return self.model.forward(
-            self._now, parameters, action.first, action.last, keep, self.observations
-        )
+        return misfit, np.array([sums.rounded(total) for total in totals])
 
     def _act(self, action: Action, parameters: np.ndarray) -> None:
         """Do what is neither an adjoint nor part of the run itself."""
@@ -137,10 +161,26 @@ class Sweeps:
                 self._window.append(self._now)
             self.counts.forward_steps += last - action.first
 
-    def _reverse(
+    def _adjoint(
         self, adjoint: np.ndarray, parameters: np.ndarray, window: Action
-    ) -> Sequence[sums.Doubled]:
-        self.counts.backward_steps += window.last - window.first
-        return self.model.adjoint(
+    ) -> tuple[sums.Doubled, Sequence[sums.Doubled]]:
+        """Go back through a window; the misfit is not asked for."""
+        self._count(window)
+        slopes = self.model.adjoint(
             adjoint, parameters, window.first, window.last, self._window, self.observations
         )
+        return (0.0, 0.0), slopes
+
+    def _misfit_and_adjoint(
+        self, adjoint: np.ndarray, parameters: np.ndarray, window: Action
+    ) -> tuple[sums.Doubled, Sequence[sums.Doubled]]:
+        """Go back through a window, and sum its misfit."""
+        self._count(window)
+        return self.model.misfit_and_adjoint(
+            adjoint, parameters, window.first, window.last, self._window, self.observations
+        )
+
+    def _count(self, window: Action) -> None:
+        steps = window.last - window.first
+        self.counts.backward_steps += steps
+        self.counts.replayed_steps += steps - -(-steps // self.model.every)

@@ -40,6 +40,13 @@ class PhaseFieldModel(Model):
         return grid.nx * grid.ny
 
     @classmethod
+    def kept_every(cls, case: AssimilationCase, ranks: int) -> int:
+        """Steps of a backward block, where tiles are thick enough."""
+        case = cast(PhaseFieldCase, case)
+        shape = (case.grid.ny, case.grid.nx)
+        return _blocking(case).every(ranks, shape, case.grid.boundary == "periodic")
+
+    @classmethod
     def notes(cls, case: AssimilationCase, ranks: int) -> list[str]:
         """Grid, tiles and halos in sentences; raises `UzushioError` if they do not fit."""
         case = cast(PhaseFieldCase, case)
@@ -64,6 +71,7 @@ class PhaseFieldModel(Model):
             raise CaseError(f"blocking: {str(error).removeprefix('phase field: ')}") from error
         self.shape, self.own = self._sweeps.shape, self._sweeps.own
         # Pieces of a trajectory of diamonds belong to the steps that they were made with.
+        self.every = self._sweeps.every
         self.appends = self._case.blocking.scheme != "diamond"
         self.threads = self._case.blocking.threads
 
@@ -98,6 +106,10 @@ class PhaseFieldModel(Model):
     def trajectory(self, steps: int) -> Trajectory:
         """Memory of the compiled room."""
         return cast(Trajectory, self._sweeps.new_trajectory(steps))
+
+    def checkpoints(self, steps: int) -> Trajectory:
+        """Memory of the compiled room, for the first states of backward blocks."""
+        return cast(Trajectory, self._sweeps.new_checkpoints(steps))
 
     def forward(
         self,
@@ -137,6 +149,20 @@ class PhaseFieldModel(Model):
         held = cast("core.Trajectory", trajectory)
         self._sweeps.adjoint(adjoint, parameters[0], first, last, held, observations, _core(keep))
         return [self._sweeps.last_sum]
+
+    def misfit_and_adjoint(
+        self,
+        adjoint: np.ndarray,
+        parameters: np.ndarray,
+        first: int,
+        last: int,
+        trajectory: Trajectory,
+        observations: Observations,
+    ) -> tuple[Doubled, Sequence[Doubled]]:
+        """Equations (4), (5) and (6)."""
+        held, sweeps = cast("core.Trajectory", trajectory), self._sweeps
+        sweeps.adjoint(adjoint, parameters[0], first, last, held, observations, misfit=True)
+        return sweeps.last_misfit, [sweeps.last_sum]
 
     def tangent(
         self,

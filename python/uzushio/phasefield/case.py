@@ -85,6 +85,11 @@ class BlockingSection(Section):
     cache_columns: int = Field(0, ge=0, description="columns of such a tile; 0: chosen")
     cache_steps: int = Field(0, ge=0, description="steps made of such a tile; 0: chosen")
     overlap: bool = Field(True, description="compute while an exchange is under way")
+    replay: bool = Field(
+        True,
+        description="of a block of bblt steps, keep the first state alone, and compute the others "
+        "again in the cache; not with diamond",
+    )
 
 
 class PhaseFieldCase(AssimilationCase):

@@ -79,6 +79,16 @@ class Blocking:
         # Long rows are the faster ones: among cuts of the same length the one along y wins.
         return min(fitting, key=lambda n: ((n[0] - 1) * shape[0] + (n[1] - 1) * shape[1], n[0]))
 
+    def every(self, ranks: int, shape: tuple[int, int], periodic: bool) -> int:
+        """Steps from one state that `Model.new_checkpoints` keeps to the next."""
+        if not self.replay or self.scheme == "diamond":
+            return 1
+        x, y = self.tiles(ranks, shape)
+        ny, nx = shape
+        cut = [nx // x] * (x > 1 or periodic) + [ny // y] * (y > 1 or periodic)
+        # A replay's halo is nearly as thick as two blocks, and must fit a tile.
+        return max(1, min([self.bblt, *(side // 2 + 1 for side in cut)]))
+
 
 class Counters(NamedTuple):
     """What this rank has done in all sweeps so far."""
@@ -183,7 +193,8 @@ class Model:
         options.x_tile, options.y_tile = x_tile, y_tile
         options.forward_steps, options.backward_steps = blocking.fblt, blocking.bblt
         options.scheme, options.threads = blocking.scheme, blocking.threads
-        options.overlap, options.replay = blocking.overlap, blocking.replay
+        options.overlap = blocking.overlap
+        options.replayed = blocking.every(comm.size, self.shape, parameters.boundary == "periodic")
         for name in ("cache_rows", "cache_columns", "cache_steps"):
             if getattr(blocking, name):
                 setattr(options, name, getattr(blocking, name))
@@ -253,7 +264,7 @@ class Model:
         are too thin for the halo that this needs, of twice a block's steps.
         """
         if steps < 0:
-            raise ModelError(f"phase field: a trajectory of {steps} steps; give 0 or more.")
+            raise ModelError(f"phase field: checkpoints of {steps} steps; give 0 or more.")
         return Trajectory(self._core.new_checkpoints(int(steps)), self)
 
     @property
