@@ -1,5 +1,6 @@
 #include "phasefield/rows.hpp"
 
+#include <cstdint>
 #include <type_traits>
 
 // Compiled with -ffp-contract=off: what is fused is written so, and is the same in each lane.
@@ -68,7 +69,7 @@ UZUSHIO_INLINE Lanes square_off(const SeenRow& seen, std::ptrdiff_t x, Part part
 
 template <Seen how, bool keeps>
 UZUSHIO_INLINE void forward(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t end,
-                            double* keep, SeenRow seen, LaneSum& misfit) {
+                            const double* aligned, double* keep, SeenRow seen, LaneSum& misfit) {
     const Lanes a = spread(c.a), b = spread(c.b), bm = spread(c.b * (c.m - 1.0));
     LaneSum sum = how != Seen::no ? misfit : LaneSum{};
     const auto update = [&](std::ptrdiff_t x, auto part,
@@ -82,7 +83,7 @@ UZUSHIO_INLINE void forward(Coefficients c, Stencil rows, std::ptrdiff_t begin, 
         if constexpr (how != Seen::no)
             sum.add(square_off<how>(seen, x, part, next));
     };
-    in_lanes_of(rows.here, begin, end, keep ? keep : rows.out, update);
+    in_lanes_of(rows.here, begin, end, aligned, update);
     if constexpr (how != Seen::no)
         misfit = sum;
 }
@@ -186,8 +187,9 @@ void second_order(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdi
 void forward_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
                  std::ptrdiff_t end, double* keep, const SeenRow& seen, LaneSum& misfit) {
     as_seen(seen, [&](auto how) {
-        when(keep != nullptr,
-             [&](auto keeps) { forward<how, keeps>(c, rows, begin, end, keep, seen, misfit); });
+        when(keep != nullptr, [&](auto keeps) {
+            forward<how, keeps>(c, rows, begin, end, keep ? keep : rows.out, keep, seen, misfit);
+        });
     });
 }
 
@@ -195,8 +197,11 @@ void forward_rows(const Coefficients& c, Stencil rows, std::ptrdiff_t begin, std
                   int count, std::ptrdiff_t stride) {
     const Coefficients same = c;
     LaneSum none;
+    // Most are on a boundary of 64 bytes, and stay there.
+    const bool aligned = reinterpret_cast<std::uintptr_t>(rows.out + begin) % sizeof(Lanes) == 0;
     for (int i = 0; i < count; ++i) {
-        forward<Seen::no, false>(same, rows, begin, end, nullptr, {}, none);
+        forward<Seen::no, false>(same, rows, begin, end, aligned ? nullptr : rows.out, nullptr, {},
+                                 none);
         rows.below += stride;
         rows.here += stride;
         rows.above += stride;
