@@ -94,26 +94,15 @@ Pairs pair(const Layout& layout, const Vector& point, const Target& before, cons
                                   gradient_before.data(), s));
 }
 
-Pairs begin_direction(const Layout& layout, const Vector& point, const Vector& gradient,
-                      double scale, const std::vector<double>& weights,
-                      const std::vector<Vector>& changes, const Target& out) {
-    check(layout, point, gradient, out);
-    check_counts(weights.size(), changes.size());
-    const auto y = pointers(layout, changes);
+Pairs combine(const Layout& layout, const Vector& point, const Vector& gradient, const Vector& base,
+              double scale, const std::vector<double>& weights, const std::vector<Vector>& all,
+              const std::vector<Vector>& against, const Target& out) {
+    check(layout, point, gradient, base, out);
+    check_counts(weights.size(), all.size());
+    const auto added = pointers(layout, all), multiplied = pointers(layout, against);
     const nb::gil_scoped_release unlock;
-    return pairs_of(vectors::begin_direction(layout, point.data(), gradient.data(), scale, weights,
-                                             y, out.data()));
-}
-
-std::pair<double, double> end_direction(const Layout& layout, const Vector& point,
-                                        const Vector& gradient, const std::vector<double>& weights,
-                                        const std::vector<Vector>& steps, const Target& out) {
-    check(layout, point, gradient, out);
-    check_counts(weights.size(), steps.size());
-    const auto s = pointers(layout, steps);
-    const nb::gil_scoped_release unlock;
-    return pair_of(
-        vectors::end_direction(layout, point.data(), gradient.data(), weights, s, out.data()));
+    return pairs_of(vectors::combine(layout, point.data(), gradient.data(), base.data(), scale,
+                                     weights, added, multiplied, out.data()));
 }
 
 std::pair<double, double> move(const Layout& layout, const Vector& point, double length,
@@ -158,10 +147,9 @@ void bind_vectors(nb::module_& module) {
              "changes"_a.noconvert())
         .def("pair", &pair, "point"_a.noconvert(), "before"_a.noconvert(), "gradient"_a.noconvert(),
              "gradient_before"_a.noconvert(), "steps"_a.noconvert())
-        .def("begin_direction", &begin_direction, "point"_a.noconvert(), "gradient"_a.noconvert(),
-             "scale"_a, "weights"_a, "changes"_a.noconvert(), "out"_a.noconvert())
-        .def("end_direction", &end_direction, "point"_a.noconvert(), "gradient"_a.noconvert(),
-             "weights"_a, "steps"_a.noconvert(), "out"_a.noconvert())
+        .def("combine", &combine, "point"_a.noconvert(), "gradient"_a.noconvert(),
+             "base"_a.noconvert(), "scale"_a, "weights"_a, "vectors"_a.noconvert(),
+             "against"_a.noconvert(), "out"_a.noconvert())
         .def("move", &move, "point"_a.noconvert(), "length"_a, "direction"_a.noconvert(),
              "gradient"_a.noconvert(), "out"_a.noconvert());
     module.def("enter", &enter, "values"_a.noconvert(), "unit"_a, "background"_a.noconvert(),

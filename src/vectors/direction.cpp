@@ -134,39 +134,25 @@ Look look(const Layout& layout, const double* point, const double* gradient,
         .found();
 }
 
-std::vector<stencil::Double2> begin_direction(const Layout& layout, const double* point,
-                                              const double* gradient, double scale,
-                                              std::span<const double> weights,
-                                              std::span<const double* const> changes, double* out) {
-    return over_blocks(layout, Dots(changes.size()),
+std::vector<stencil::Double2> combine(const Layout& layout, const double* point,
+                                      const double* gradient, const double* base, double scale,
+                                      std::span<const double> weights,
+                                      std::span<const double* const> vectors,
+                                      std::span<const double* const> against, double* out) {
+    return over_blocks(layout, Dots(against.size()),
                        [=](const Block& block, Dots& found) {
-                           const double* const g = gradient + block.begin;
-                           double* const way = out + block.begin;
-                           std::copy_n(g, block.size, way);
-                           add_all(block, weights, changes, way);
+                           double* const sum = out + block.begin;
+                           if (base != out)
+                               std::copy_n(base + block.begin, block.size, sum);
+                           add_all(block, weights, vectors, sum);
 #pragma omp simd
                            for (std::size_t i = 0; i < block.size; ++i)
-                               way[i] *= -scale;
-                           take_free(block, point + block.begin, g, way, way);
-                           for (std::size_t j = 0; j < changes.size(); ++j)
-                               found[j].add(changes[j] + block.begin, way, block.size);
+                               sum[i] *= scale;
+                           take_free(block, point + block.begin, gradient + block.begin, sum, sum);
+                           for (std::size_t j = 0; j < against.size(); ++j)
+                               found[j].add(against[j] + block.begin, sum, block.size, Block::most);
                        })
         .folded();
-}
-
-stencil::Double2 end_direction(const Layout& layout, const double* point, const double* gradient,
-                               std::span<const double> weights,
-                               std::span<const double* const> steps, double* out) {
-    return over_blocks(layout, Dots(1),
-                       [=](const Block& block, Dots& found) {
-                           const double* const g = gradient + block.begin;
-                           double* const way = out + block.begin;
-                           add_all(block, weights, steps, way);
-                           take_free(block, point + block.begin, g, way, way);
-                           found[0].add(g, way, block.size);
-                       })
-        .folded()
-        .front();
 }
 
 } // namespace uzushio::vectors

@@ -24,19 +24,12 @@ struct Look {
                         std::span<const double* const> steps,
                         std::span<const double* const> changes);
 
-/// `out` becomes -scale (gradient + Σ weights[j] changes[j]), 0 where held.
+/// `out` becomes scale (base + Σ weights[j] vectors[j]), 0 where held; it may be the base.
 ///
-/// Returns this rank's parts of changes[j] · out. `out` overlaps no other vector.
+/// Returns this rank's parts of the products of `against` with it.
 [[nodiscard]] std::vector<stencil::Double2>
-begin_direction(const Layout& layout, const double* point, const double* gradient, double scale,
-                std::span<const double> weights, std::span<const double* const> changes,
-                double* out);
-
-/// Adds Σ weights[j] steps[j] to `out` where it is not held; returns this rank's part of
-/// gradient · out.
-[[nodiscard]] stencil::Double2 end_direction(const Layout& layout, const double* point,
-                                             const double* gradient,
-                                             std::span<const double> weights,
-                                             std::span<const double* const> steps, double* out);
+combine(const Layout& layout, const double* point, const double* gradient, const double* base,
+        double scale, std::span<const double> weights, std::span<const double* const> vectors,
+        std::span<const double* const> against, double* out);
 
 } // namespace uzushio::vectors

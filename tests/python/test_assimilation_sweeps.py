@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from uzushio.assimilation.minimise import Minimiser, Settings
 from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.noise import normal
 from uzushio.assimilation.observations import Observations
+from uzushio.assimilation.problem import Problem
 from uzushio.assimilation.schedule import Do, Plan, plan
 from uzushio.assimilation.space import Space
 from uzushio.assimilation.sweeps import Counts
@@ -220,6 +222,50 @@ def test_every_schedule_gives_the_same_products_to_the_bit(
         made = [product.product(*way) for way in ways]
         found.append(b"".join(part.tobytes() for parts in made for part in parts))
     assert len(set(found)) == 1
+
+
+@pytest.mark.parametrize("boundary", ["zero_flux", "periodic"])
+def test_the_metric_of_the_phase_field_is_what_diffusion_hides(boundary: str) -> None:
+    case = case_of(grid={"nx": 10, "ny": 12, "boundary": boundary})
+    one = PhaseFieldModel(case, MPI.COMM_SELF)
+    metric = one.metric(40, math.inf)
+    assert metric is not None
+    state = np.random.default_rng(4).normal(size=one.shape)
+    wide = np.pad(state, 1, mode="edge" if boundary == "zero_flux" else "wrap")
+    around = wide[1:-1, :-2] + wide[1:-1, 2:] + wide[:-2, 1:-1] + wide[2:, 1:-1]
+    expected = state - 2.0 * (around - 4.0 * state)  # a steps / 2 = 2: a step diffuses by a = 0.1
+    metric(state)
+    np.testing.assert_allclose(state, expected, rtol=0, atol=1e-13)
+    # A background that is as sure as all observations leaves nothing badly determined.
+    assert one.metric(20, 1.0) is None
+
+
+@pytest.mark.parametrize("controls", [{}, {"phi": {"sigma": 1.0, "bounds": [-0.5, 1.5]}}])
+def test_with_the_metric_a_search_takes_a_fraction_of_the_iterations(
+    controls: dict[str, object],
+) -> None:
+    """To the same J, within what a tolerance of it allows; with and without a background."""
+    taken, values = [], []
+    for metric in (True, False):
+        case = case_of(
+            (48, 40),
+            time={"steps": 128, "dt": 0.1},
+            first_guess={"m": 0.9, "side": 0.4},
+            observations={"sigma": 0.1},
+            optimiser={"metric": metric, "tolerance": 1e-3},
+            controls=controls,
+        )
+        problem = Problem(case, MPI.COMM_SELF)
+        problem.observe()
+        search = problem.minimiser(problem.scales(problem.guess, 128), 128).search
+        search.begin()
+        while search.ended is None and search.iteration < 1000:
+            search.step()
+        assert search.ended is not None and search.ended.startswith("J is expected to fall by")
+        taken.append(search.iteration)
+        values.append(search.value)
+    assert taken[0] <= 0.5 * taken[1], taken
+    assert values[0] <= values[1] + 0.01
 
 
 # ---- uncertainty --------------------------------------------------------------------------------

@@ -93,11 +93,11 @@ def test_directions_are_sums_of_weighted_vectors_where_free(points: int, threads
     point, gradient, out, *both = vectors(points, 7)
     weights, one = [0.5, -0.25], layout(points, threads)
     taken = free(point, gradient)
-    products = one.begin_direction(point, gradient, 2.0, weights, both[:2], out)
+    products = one.combine(point, gradient, gradient, -2.0, weights, both[:2], both[:2], out)
     expected = -2.0 * (gradient + 0.5 * both[0] - 0.25 * both[1]) * taken
     assert np.array_equal(out, expected)  # halves and quarters are exact
     assert all(is_dot(p, out, v) for p, v in zip(products, both[:2], strict=True))
-    slope = one.end_direction(point, gradient, weights, both[2:], out)
+    (slope,) = one.combine(point, gradient, out, 1.0, weights, both[2:], [gradient], out)
     expected = (expected + 0.5 * both[2] - 0.25 * both[3]) * taken
     assert np.array_equal(out, expected)
     assert is_dot(slope, out, gradient)
@@ -163,7 +163,10 @@ def test_tables_of_ranks_add_up_in_doubled_precision() -> None:
 
 
 def two_loops(
-    gradient: np.ndarray, taken: np.ndarray, pairs: list[tuple[np.ndarray, np.ndarray]]
+    gradient: np.ndarray,
+    taken: np.ndarray,
+    pairs: list[tuple[np.ndarray, np.ndarray]],
+    metric: np.ndarray,
 ) -> np.ndarray:
     """Nocedal's two loops on the free elements, as they are written in textbooks."""
     q = -gradient * taken
@@ -173,22 +176,33 @@ def two_loops(
         weights.append((s @ q) / (s @ y))
         q -= weights[-1] * y
     if used:
-        s, y = used[-1]
-        q *= (s @ y) / (y @ y)
+        q = metric @ q * taken
+        (s, y), whole = used[-1], pairs[-1][1]
+        # What is held is left out of the factor only where it costs nothing.
+        even = np.array_equal(metric, np.eye(len(q)))
+        q *= (s @ y) / (y @ y if even else whole @ metric @ whole)
     for (s, y), weight in zip(used, reversed(weights), strict=True):
         q += (weight - (y @ q) / (s @ y)) * s
     return q
 
 
+@pytest.mark.parametrize("uneven", [False, True])
 @pytest.mark.parametrize("held", [False, True])
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 9])
-def test_a_direction_is_that_of_the_two_loops(count: int, held: bool) -> None:
+def test_a_direction_is_that_of_the_two_loops(count: int, held: bool, uneven: bool) -> None:
     """Four pairs are kept: of nine the last four, with the products that were made before."""
     n, dice = 300, np.random.default_rng(count)
     bounds = [(-0.3, 0.4), (None, None)] if held else [(None, None)] * 2
     space = Space(MPI.COMM_SELF, (1, n), [1.0, 1.0], bounds)
     curvature = np.geomspace(1.0, 50.0, n + 1)
-    memory, pairs = Memory(space, 4), []
+    matrix = np.eye(n + 1)
+    if uneven:  # the second difference along the row; the parameter is left as it is
+        matrix[:n, :n] = 21.0 * np.eye(n) - 10.0 * (np.eye(n, k=1) + np.eye(n, k=-1))
+
+    def metric(state: np.ndarray) -> None:
+        state[0] = matrix[:n, :n] @ state[0]
+
+    memory, pairs = Memory(space, 4, metric if uneven else None), []
     x = space.project(0.3 * dice.normal(size=n + 1))
     g = curvature * x - 1.0
     for _ in range(count):
@@ -201,7 +215,7 @@ def test_a_direction_is_that_of_the_two_loops(count: int, held: bool) -> None:
     assert taken is not None and (taken.all() != held)
     view = memory.view(x, g)
     direction, slope = memory.direction(x, g, view)
-    expected = two_loops(g, taken, pairs[-4:])
+    expected = two_loops(g, taken, pairs[-4:], matrix)
     np.testing.assert_allclose(direction, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
     assert slope == pytest.approx(g @ expected, rel=1e-12) and slope < 0.0
     assert (direction[taken == 0.0] == 0.0).all()

@@ -76,6 +76,11 @@ class Optimiser(Section):
         "lbfgs", description="lbfgs: limited-memory BFGS with bounds; gradient: steepest descent"
     )
     memory: Count = Field(8, description="pairs of steps and gradient differences that lbfgs keeps")
+    metric: bool = Field(
+        True,
+        description="begin lbfgs's approximation with what the model knows of how well structures "
+        "of the state are determined; false: with a number",
+    )
     iterations: Index = Field(300, description="at most so many")
     candidates: Count | None = Field(
         None, description="steps tried at once in a line search; null: one for each group of ranks"

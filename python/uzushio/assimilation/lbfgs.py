@@ -6,6 +6,10 @@ is taken off them. So a direction costs three passes, each over half of what is 
 steps' products with the gradient; the changes, weighed and added, and their products with that;
 the steps, weighed and added.
 
+In the middle of the two loops stands a first guess of the inverse Hessian: a number, or a metric
+that the model knows, which costs a pass more, and spares most of the iterations that structures
+would take which the observations determine badly.
+
 Sources: J. Nocedal, Updating quasi-Newton matrices with limited storage, Math. Comp. 35 (1980),
 the two loops; R. H. Byrd, J. Nocedal, R. B. Schnabel, Representations of quasi-Newton matrices and
 their use in limited memory methods, Math. Programming 63 (1994), that the triangle of products is
@@ -23,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uzushio.assimilation import sums
+from uzushio.assimilation.model import Metric
 from uzushio.assimilation.space import Space, View
 from uzushio.assimilation.sums import Doubled
 
@@ -39,7 +44,7 @@ class _Pair:
         step: between two points.
         change: of the gradient.
         curves: products of the change with the steps so far, the last with its own.
-        length: product of the change with itself.
+        length: product of the change with itself, in the metric if there is one.
     """
 
     number: int
@@ -50,16 +55,22 @@ class _Pair:
 
 
 class Memory:
-    """The last steps and what they did to the gradient: an approximation of J's inverse Hessian."""
+    """The last steps and what they did to the gradient: an approximation of J's inverse Hessian.
 
-    def __init__(self, space: Space, size: int) -> None:
+    Attributes:
+        metric: what the approximation begins with, but for a factor; None: the same for all
+            elements. To be changed only while there are no pairs.
+    """
+
+    def __init__(self, space: Space, size: int, metric: Metric | None = None) -> None:
         """Begin with nothing.
 
         Args:
             space: of the vectors.
             size: pairs that are kept.
+            metric: see above.
         """
-        self._space, self._size = space, size
+        self._space, self._size, self.metric = space, size, metric
         self._pairs: deque[_Pair] = deque()
 
     def __len__(self) -> int:
@@ -96,7 +107,8 @@ class Memory:
         if not sums.rounded(curve) > _FLAT * longest:
             self._space.give(before, gradient_before)
             return False
-        self._pairs.append(_Pair(number, before, gradient_before, [*curves, curve], steep))
+        length = steep if self.metric is None else self._measured(gradient_before)
+        self._pairs.append(_Pair(number, before, gradient_before, [*curves, curve], length))
         if len(self._pairs) > self._size:
             self._forget()
         return True
@@ -130,19 +142,43 @@ class Memory:
         for i in reversed(range(count)):
             known = sum(weights[j] * curves[j][i] for j in range(i + 1, count))
             weights[i] = -(slopes[i] + known) / curves[i][i]
-        scale = 1.0
-        if used:
-            last = used[-1]
-            held = view.held_lengths[last]
-            scale = curves[-1][-1] / _less(self._pairs[last].length, held)
-        changes = [pair.change for pair in pairs]
-        direction, products = self._space.begin_direction(point, gradient, scale, weights, changes)
+        changes, steps = [pair.change for pair in pairs], [pair.step for pair in pairs]
+        scale = self._scale(curves[-1][-1], used[-1], view) if used else 1.0
+        space, direction = self._space, self._space.new()
+        # Without pairs J may be far from a parabola, and rough structures lead astray.
+        metric = self.metric if used else None
+        if metric is None:
+            products = space.combine(
+                point, gradient, gradient, -scale, weights, changes, changes, direction
+            )
+        else:
+            space.combine(point, gradient, gradient, -scale, weights, changes, [], direction)
+            space.measure(metric, direction)
+            products = space.combine(point, gradient, direction, 1.0, [], [], changes, direction)
         for j in range(count):
             known = sum(weights[i] * curves[j][i] for i in range(j))
             weights[j] -= (products[j] + known) / curves[j][j]
-        steps = [pair.step for pair in pairs]
-        slope = self._space.end_direction(direction, point, gradient, weights, steps)
+        (slope,) = space.combine(
+            point, gradient, direction, 1.0, weights, steps, [gradient], direction
+        )
         return direction, slope
+
+    def _scale(self, curve: float, last: int, view: View) -> float:
+        """The factor with which the metric has the curvature of the last pair that is used."""
+        length = self._pairs[last].length
+        if self.metric is not None:  # held elements change the factor little, and it is free
+            return curve / sums.rounded(length)
+        return curve / _less(length, view.held_lengths[last])
+
+    def _measured(self, change: np.ndarray) -> Doubled:
+        """The product of a change with itself in the metric (collective)."""
+        assert self.metric is not None
+        measured = self._space.new()
+        measured[:] = change
+        self._space.measure(self.metric, measured)
+        (length,) = self._space.doubled_dots((change, measured))
+        self._space.give(measured)
+        return length
 
     def _free_curves(self, view: View) -> list[list[float]]:
         """Products of each change with the steps up to its own, on what is free."""
@@ -175,7 +211,8 @@ class Memory:
             *curves, steep = self._space.doubled_dots(
                 *((one, change) for one in steps), (change, change)
             )
-            self._pairs.append(_Pair(number, step, change, curves, steep))
+            length = steep if self.metric is None else self._measured(change)
+            self._pairs.append(_Pair(number, step, change, curves, length))
 
 
 def _less(whole: Doubled, part: Doubled) -> float:

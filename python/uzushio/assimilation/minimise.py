@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from uzushio.assimilation.lbfgs import Memory
+from uzushio.assimilation.model import Metric
 from uzushio.assimilation.search import Found, LineSearch
 from uzushio.assimilation.space import Space
 
@@ -65,11 +66,16 @@ class Minimiser:
     """
 
     def __init__(
-        self, space: Space, objective: Objective, start: np.ndarray, settings: Settings
+        self,
+        space: Space,
+        objective: Objective,
+        start: np.ndarray,
+        settings: Settings,
+        metric: Metric | None = None,
     ) -> None:
-        """Remember where to begin; `begin` or `restore` comes next."""
+        """Remember where to begin; `begin` or `restore` comes next. The metric is for lbfgs."""
         self._space, self._objective, self._settings = space, objective, settings
-        self._memory = Memory(space, settings.memory)
+        self._memory = Memory(space, settings.memory, metric)
         self._search = LineSearch(space, objective.values, settings.candidates, settings.tries)
         self.point, self.gradient = space.new(), space.new()
         self.point[:], self.gradient[:] = start, 0.0
@@ -112,10 +118,13 @@ class Minimiser:
         if self._small >= _IN_A_ROW:
             self.ended = f"J is expected to fall by less than {self._settings.tolerance:g}"
 
-    def next_stage(self, scales: Sequence[float], rough: bool) -> None:
+    def next_stage(
+        self, scales: Sequence[float], rough: bool, metric: Metric | None = None
+    ) -> None:
         """Go on with another J, from the point that was found, in other units (collective)."""
         self._space.change(scales, self.point)
         self._memory.clear()
+        self._memory.metric = metric
         self._length, self._in_stage, self._small = 1.0, 0, 0
         self.stage, self.rough, self.ended = self.stage + 1, rough, None
         self.begin()

@@ -15,7 +15,7 @@ and rounded once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
     from uzushio.assimilation.case import AssimilationCase
     from uzushio.assimilation.observations import Observations
+
+
+#: A linear, symmetric, positive map of states, in place (collective).
+Metric = Callable[[np.ndarray], None]
 
 
 class Trajectory(Protocol):
@@ -275,6 +279,21 @@ class Model(ABC):
         Returns:
             The part of these steps in the derivative of each parameter's gradient.
         """
+
+    def metric(self, steps: int, most: float) -> Metric | None:
+        """How much less than its mean the observations determine of a state's structures.
+
+        A search is the faster, the more this is like the inverse Hessian of the misfit, but for a
+        factor.
+
+        Args:
+            steps: of the run that is observed.
+            most: the factor between what is determined best and worst, at most.
+
+        Returns:
+            The map; None where nothing is known.
+        """
+        return None
 
     def counters(self) -> Mapping[str, Any]:
         """Messages, bytes and points so far, as plain JSON, for the summary."""

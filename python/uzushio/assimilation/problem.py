@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,9 +13,9 @@ from uzushio.assimilation.cost import Cost
 from uzushio.assimilation.groups import Evaluator, Groups
 from uzushio.assimilation.memory import states_that_fit
 from uzushio.assimilation.minimise import Minimiser, Settings
-from uzushio.assimilation.model import Guess
+from uzushio.assimilation.model import Guess, Metric
 from uzushio.assimilation.observations import Observations
-from uzushio.assimilation.scales import scales
+from uzushio.assimilation.scales import scales, weight
 from uzushio.assimilation.schedule import Plan, plan
 from uzushio.assimilation.space import Space
 from uzushio.timings import Timings
@@ -101,6 +102,18 @@ class Problem:
         given = [one.scale for one in self.controls]
         return scales(self.model, self.observations, guess, self.sigmas, given, window)
 
+    def metric(self, window: int) -> Metric | None:
+        """What the model knows of the Hessian of J for a window."""
+        seen, wanted = self.observations, self._case.optimiser
+        assert seen is not None
+        within = [index for index, step in enumerate(seen.steps) if step <= window]
+        if not (within and wanted.metric and wanted.method == "lbfgs"):
+            return None
+        precision = 0.0 if self.sigmas[0] is None else 1.0 / self.sigmas[0] ** 2
+        whole = weight(self.model, seen, within) + precision
+        most = math.inf if precision == 0.0 else whole / precision
+        return self.model.metric(seen.steps[within[-1]], most)
+
     def plan(self, window: int) -> Plan:
         """What is kept of a run of so many steps."""
         return plan(window, self.states, appends=self.model.appends, every=self.model.every)
@@ -126,4 +139,5 @@ class Problem:
             tolerance=wanted.tolerance,
         )
         start = space.vector(self.guess.state, self.guess.parameters)
-        return Parts(Minimiser(space, evaluator, start, settings), cost, evaluator, space)
+        search = Minimiser(space, evaluator, start, settings, self.metric(window))
+        return Parts(search, cost, evaluator, space)

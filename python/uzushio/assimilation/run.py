@@ -225,7 +225,9 @@ class _Run:
         self._cost.look_at(self._problem.plan(window))
         self._evaluator.forget()
         units = self._problem.scales(self._estimate(), window)
-        self._search.next_stage(units, rough=stage + 1 < len(self._windows))
+        self._search.next_stage(
+            units, rough=stage + 1 < len(self._windows), metric=self._problem.metric(window)
+        )
         self._note()
 
     def _vote(self) -> tuple[bool, bool]:

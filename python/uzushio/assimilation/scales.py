@@ -42,7 +42,7 @@ def scales(
     found = list(given)
     seen = [index for index, step in enumerate(observations.steps) if step <= window]
     if given[0] is None:
-        found[0] = _unit(_weight(model, observations, seen) + _precision(sigmas[0]))
+        found[0] = _unit(weight(model, observations, seen) + _precision(sigmas[0]))
     for index in range(len(model.parameters)):
         if given[index + 1] is None:
             curvature = _curvature(model, observations, guess, index, seen)
@@ -60,7 +60,7 @@ def _unit(curvature: float) -> float:
     return float(2.0 ** round(-0.5 * math.log2(curvature)))
 
 
-def _weight(model: Model, observations: Observations, seen: Sequence[int]) -> float:
+def weight(model: Model, observations: Observations, seen: Sequence[int]) -> float:
     """What all observations of a point weigh together, on average."""
     points = model.shape[0] * model.shape[1]
     own = observations.values[0].size

@@ -20,6 +20,7 @@ import numpy as np
 
 from uzushio import _core
 from uzushio.assimilation import sums
+from uzushio.assimilation.model import Metric
 from uzushio.assimilation.sums import Doubled
 from uzushio.timings import Timings
 
@@ -280,39 +281,30 @@ class Space:
         )
 
     @_timed
-    def begin_direction(
+    def combine(
         self,
         point: np.ndarray,
         gradient: np.ndarray,
+        base: np.ndarray,
         scale: float,
         weights: Sequence[float],
-        changes: Sequence[np.ndarray],
-    ) -> tuple[np.ndarray, list[float]]:
-        """-scale (gradient + sum of weighted changes), 0 where a bound holds (collective).
+        vectors: Sequence[np.ndarray],
+        against: Sequence[np.ndarray],
+        out: np.ndarray,
+    ) -> list[float]:
+        """`out`, which may be `base`: scale (base + weighted vectors), 0 where a bound holds.
+
+        Collective. What is held, the gradient at a point says.
 
         Returns:
-            The new vector, and its product with each of `changes`.
+            The product of each of `against` with it.
         """
-        made = self.new()
-        local = self._layout.begin_direction(
-            point, gradient, scale, list(weights), list(changes), made
+        local = self._layout.combine(
+            point, gradient, base, scale, list(weights), list(vectors), list(against), out
         )
-        return made, [sums.rounded(one) for one in sums.over_ranks(self._comm, local)]
+        return [sums.rounded(one) for one in sums.over_ranks(self._comm, local)]
 
     @_timed
-    def end_direction(
-        self,
-        direction: np.ndarray,
-        point: np.ndarray,
-        gradient: np.ndarray,
-        weights: Sequence[float],
-        steps: Sequence[np.ndarray],
-    ) -> float:
-        """Add weighted steps where no bound holds, in place (collective).
-
-        Returns:
-            The product of the direction with the gradient.
-        """
-        local = self._layout.end_direction(point, gradient, list(weights), list(steps), direction)
-        (slope,) = sums.over_ranks(self._comm, [local])
-        return sums.rounded(slope)
+    def measure(self, metric: Metric, vector: np.ndarray) -> None:
+        """Apply a metric to the state of a vector, in place (collective)."""
+        metric(self.part(vector))

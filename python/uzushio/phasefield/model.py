@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -249,6 +250,27 @@ class Model:
     def counters(self) -> Counters:
         """What this rank has done so far."""
         return Counters(*(int(count) for count in self._core.counters()))
+
+    def roughen(self, strength: float) -> Callable[[Field], None]:
+        """Return the multiplication of a field, in place, with 1 - strength ∇² (collective).
+
+        ∇² is that of a step, in units of the grid: this is a step of negative diffusion.
+        """
+        options = _core.phasefield.Blocking()
+        options.x_tile, options.y_tile = self.blocking.x_tile, self.blocking.y_tile
+        options.forward_steps = options.backward_steps = 1
+        options.scheme, options.threads = "plain", self.blocking.threads
+        periodic = self.parameters.boundary == "periodic"
+        core = _core.phasefield.Model(
+            self.comm.handle, self.shape[1], self.shape[0], -strength, 0.0, periodic, options
+        )
+
+        def roughened(field: Field) -> None:
+            with collective(self.comm):
+                self._check(0, 1, field=field)
+            core.forward(field, 1.0, 0, 1, None, None)
+
+        return roughened
 
     def new_trajectory(self, steps: int) -> Trajectory:
         """Return memory for a field at `steps` consecutive steps."""
