@@ -27,3 +27,8 @@ class Options:
     quiet: bool = False
     reset_statistics: bool = False
     case_file: Path | None = None
+
+    def going_on(self, run: Path) -> str:
+        """Say how to go on from a run's folder, to where this run is written."""
+        where = "" if self.out is None else f" --out {self.out}"
+        return f"go on with --restart {run}{where}"

@@ -188,7 +188,7 @@ class _Run:
         """How to go on with a run that was stopped."""
         if self._latest is None:
             return "no step was done"
-        return f"go on with --restart {checkpoint.run_of(self._latest)}"
+        return self._options.going_on(checkpoint.run_of(self._latest))
 
     def _results(self, first: int, seconds: float) -> None:
         """Write statistics, figures and the summary, and name all that was written."""

@@ -9,6 +9,7 @@ import pytest
 from uzushio import run_folder
 from uzushio.case import Case, Time
 from uzushio.errors import OutputError
+from uzushio.options import Options
 
 CASE = Case(solver="toy", time=Time(steps=1, dt=1.0))
 
@@ -76,3 +77,9 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("")
     with pytest.raises(OutputError, match="is a file"):
         run_folder.check(tmp_path / "f", None, overwrite=False)
+
+
+def test_who_chose_a_folder_is_told_to_name_it_again() -> None:
+    assert Options().going_on(Path("run")) == "go on with --restart run"
+    chosen = Options(out=Path("mine")).going_on(Path("mine"))
+    assert chosen == "go on with --restart mine --out mine"

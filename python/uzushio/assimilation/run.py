@@ -338,7 +338,7 @@ class _Run:
 
     def _go_on(self) -> str:
         assert self._latest is not None
-        return f"go on with --restart {checkpoint.run_of(self._latest)}"
+        return self._options.going_on(checkpoint.run_of(self._latest))
 
     # ---- results ------------------------------------------------------------------------------
 
