@@ -134,7 +134,7 @@ struct Slab {
     }
 };
 
-/// Cut [begin, end) into equal parts of whole cache lines, of at most about `most` columns.
+/// The width of equal parts of whole cache lines, hardly wider than `most`.
 int part_of(int columns, int most) {
     const int parts = (columns + most - 1) / most;
     return ((columns + parts - 1) / parts + 7) / 8 * 8;
