@@ -6,6 +6,7 @@ environment, session and output, begins MPI and threads by itself, and ends with
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -40,15 +41,16 @@ class Started:
 
     Attributes:
         pid: of its process, which leads a session of its own.
+        over: whether its end was waited for.
     """
 
     def __init__(self, pid: int, place: Path, ended: Callable[[float], int | None]) -> None:
         self.pid, self._place, self._ended = pid, place, ended
+        self.over = False
 
     def out(self) -> str:
         """What it has printed so far."""
-        file = self._place / "out"
-        return file.read_text() if file.exists() else ""
+        return (self._place / "out").read_text()
 
     def wait(self, limit: float) -> tuple[int | None, str, str]:
         """Wait for its end: status, output, errors.
@@ -57,11 +59,14 @@ class Started:
         """
         status = self._ended(limit)
         if status is None:
-            os.killpg(self.pid, signal.SIGKILL)
-            self._ended(limit)
+            for kill in (os.killpg, os.kill):  # it may not lead its session yet
+                with contextlib.suppress(ProcessLookupError):
+                    kill(self.pid, signal.SIGKILL)
+            self._ended(60.0)
         errors = (self._place / "errors").read_text()
         told = status, self.out(), errors
         shutil.rmtree(self._place)
+        self.over = True
         return told
 
 
@@ -77,6 +82,7 @@ class Warm:
             command, env=dict(environment), pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
         )
         theirs.close()
+        self._last: Started | None = None
 
     def start(
         self,
@@ -85,7 +91,7 @@ class Warm:
         environment: Mapping[str, str],
         largest_file: int | None = None,
     ) -> Started:
-        """Start `uzushio WORDS`; it is to be waited for before the next one is started.
+        """Start `uzushio WORDS`; one at a time: what nobody waited for is killed.
 
         Args:
             words: of the command.
@@ -93,11 +99,16 @@ class Warm:
             environment: all of it.
             largest_file: bytes of a file that it may write.
         """
+        if self._last is not None and not self._last.over:
+            self._last.wait(0.0)
         place = Path(tempfile.mkdtemp(prefix="uz-warm-"))
         files = [place / name for name in ("out", "errors")]
+        for file in files:
+            file.touch()
         command = [list(words), str(folder), dict(environment), list(map(str, files)), largest_file]
         self._socket.send(json.dumps(command).encode())
-        return Started(self._answer(), place, self._ended)
+        self._last = Started(self._answer(), place, self._ended)
+        return self._last
 
     def _ended(self, limit: float) -> int | None:
         """The status of what was started, or None after so many seconds."""
@@ -143,7 +154,7 @@ def _settle(folder: str, environment: dict[str, str], files: Sequence[str]) -> N
     os.environ.update(environment)
     tempfile.tempdir = None
     for target, file in enumerate(files, start=1):
-        opened = os.open(file, os.O_WRONLY | os.O_CREAT)
+        opened = os.open(file, os.O_WRONLY)
         os.dup2(opened, target)
         os.close(opened)
 
