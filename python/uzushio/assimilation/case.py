@@ -79,7 +79,7 @@ class Optimiser(Section):
     metric: bool = Field(
         True,
         description="begin lbfgs's approximation with what the model knows of how well structures "
-        "of the state are determined; false: with a number",
+        "of the state are determined, from the second stage on; false: with a number",
     )
     iterations: Index = Field(300, description="at most so many")
     candidates: Count | None = Field(

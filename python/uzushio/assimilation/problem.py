@@ -103,7 +103,13 @@ class Problem:
         return scales(self.model, self.observations, guess, self.sigmas, given, window)
 
     def metric(self, window: int) -> Metric | None:
-        """What the model knows of the Hessian of J for a window."""
+        """What the model knows of the Hessian of J for a window.
+
+        Not for the first one: far from the minimum J is no parabola, and what is known of one leads
+        astray.
+        """
+        if window == self.windows()[0]:
+            return None
         seen, wanted = self.observations, self._case.optimiser
         assert seen is not None
         within = [index for index, step in enumerate(seen.steps) if step <= window]
