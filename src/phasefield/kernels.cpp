@@ -8,17 +8,6 @@ namespace {
 
 using stencil::Row;
 
-/// A pointer that is loaded alone. What was just written in parts can be loaded at once only when
-/// it has reached the cache, after all that was written before.
-template <class T> T* alone(T* pointer) {
-    asm("" : "+r"(pointer));
-    return pointer;
-}
-
-Stencil stencil_of(const Row& row) {
-    return {alone(row.below), alone(row.here), alone(row.above), alone(row.out)};
-}
-
 Input input(const Frame& frame, const Trajectory& trajectory, int step, int y, int strip) {
     const auto layer = trajectory.layer(step);
     return {frame.row(layer, y, strip), rows_ahead * frame.pitch(layer, strip)};

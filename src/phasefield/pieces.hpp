@@ -3,9 +3,22 @@
 #include <array>
 
 #include "phasefield/frame.hpp"
+#include "phasefield/rows.hpp"
 #include "stencil/row.hpp"
 
 namespace uzushio::phasefield {
+
+/// A pointer that is loaded alone. What was just written in parts can be loaded at once only when
+/// it has reached the cache, after all that was written before.
+template <class T> T* alone(T* pointer) {
+    asm("" : "+r"(pointer));
+    return pointer;
+}
+
+/// The rows that a row's kernel reads, and the one that it makes.
+inline Stencil stencil_of(const stencil::Row& row) {
+    return {alone(row.below), alone(row.here), alone(row.above), alone(row.out)};
+}
 
 /// Call `work(begin, end, strip, counts)` for the pieces of a row that lie together in memory and
 /// either count or do not.

@@ -31,16 +31,15 @@ void Replayed::adjoint(int y, int begin, int end, double* to) {
 }
 
 void Replayed::forward(int, const stencil::Row& row) {
-    forward_row(coefficients_, {row.below, row.here, row.above, row.out}, row.x_begin, row.x_end,
-                nullptr, {}, sums_[row.thread].misfit);
+    forward_row(coefficients_, stencil_of(row), row.x_begin, row.x_end, nullptr, {},
+                sums_[row.thread].misfit);
 }
 
 void Replayed::backward(int step, const stencil::Row& row, const double* state) {
     in_pieces(frame_, row, [&](int begin, int end, int strip, bool counts) {
         const SeenRow seen = observed_ ? observed_->row(step, row.y, strip) : SeenRow{};
-        adjoint_row(coefficients_, {row.below, row.here, row.above, row.out}, begin, end,
-                    {state, 0}, nullptr, seen, counts ? summed_ : Summed::nothing,
-                    sums_[row.thread]);
+        adjoint_row(coefficients_, stencil_of(row), begin, end, {state, 0}, nullptr, seen,
+                    counts ? summed_ : Summed::nothing, sums_[row.thread]);
     });
 }
 
