@@ -32,7 +32,7 @@ from rich.table import Table
 CASE = Path(__file__).resolve().parents[1] / "examples" / "cases" / "phasefield.yaml"
 GOAL = 2.0  # times as fast as plain
 MEMORY = 8  # pairs that L-BFGS keeps
-BLOCKED = {"scheme": "pa1", "fblt": 16, "bblt": 16}
+BLOCKED = {"scheme": "pa1", "fblt": 16, "bblt": 8}
 PLAIN = {"scheme": "plain", "fblt": 1, "bblt": 1}
 
 Record = dict[str, Any]

@@ -41,6 +41,8 @@ _BLOCKED: Mapping[str, tuple[Value, ...]] = {"blocking.scheme": ("pa1", "pa2", "
 _TRAJECTORY = _OBSERVED = 8.0
 #: Of one pass over the field, which reads one buffer and writes the other.
 _PASS = 24.0
+#: Of a block of states computed again: its first one, and the adjoint in and out.
+_REPLAY = 32.0
 #: Columns by which such a part moves to the left a step.
 _SHIFT = 8
 #: Of the cache of level 2, what a part of the field should take at most.
@@ -125,19 +127,27 @@ class PhaseFieldSubject(Subject):
     def memory(self, point: Point) -> int:
         """Trajectories, fields and buffers; observations are shared by points."""
         ny, nx = self.window.shape
-        return 8 * (self.steps + 8) * nx * ny * int(point["blocking.oblt"])
+        kept = self.steps / self._every(point)
+        return int(8 * (kept + 8) * nx * ny * int(point["blocking.oblt"]))
+
+    def _every(self, point: Point) -> int:
+        """Steps from one state that is kept to the next."""
+        ranks = int(point["blocking.x_tile"]) * int(point["blocking.y_tile"])
+        return _blocking(point).every(ranks, self.window.shape, self.window.periodic)
 
     def predict(self, point: Point, machine: Machine) -> float:
         """See the module."""
+        every, scheme = self._every(point), str(point["blocking.scheme"])
         forward, backward = (
-            _Sweep(self.window, point, str(point["blocking.scheme"]), int(point[name]))
+            _Sweep(self.window, point, scheme, int(point[name]), every)
             for name in ("blocking.fblt", "blocking.bblt")
         )
         runs = runs_an_iteration(int(point["blocking.oblt"]))
         seconds = runs * forward.seconds(machine, "forward")
         seconds += backward.seconds(machine, "backward")
-        # Frames of the trajectory, which the ranks' redundant points read.
-        frames = backward.block * backward.around * 8.0 if backward.redundant else 0.0
+        # Frames of the states that are kept, which the ranks' redundant points read.
+        width = backward.block if every == 1 else 2.0 * every
+        frames = width * backward.around * 8.0 / every if backward.redundant else 0.0
         seconds += frames / machine.bandwidth
         if point["blocking.oblt"] != 1:
             seconds += 8.0 * forward.tile_points / machine.bandwidth / self.steps
@@ -199,12 +209,15 @@ def _counts(most: int) -> tuple[int, ...]:
 class _Sweep:
     """What a step of a sweep in one direction takes, on the rank with the most to do."""
 
-    def __init__(self, window: Window, point: Point, scheme: str, block: int) -> None:
+    def __init__(
+        self, window: Window, point: Point, scheme: str, block: int, every: int = 1
+    ) -> None:
         ny, nx = window.shape
         x_tile, y_tile = int(point["blocking.x_tile"]), int(point["blocking.y_tile"])
         self.width, self.height = math.ceil(nx / x_tile), math.ceil(ny / y_tile)
         self.tile_points = self.width * self.height
         self.block, self._scheme, self._window, self._point = block, scheme, window, point
+        self._every = every
         # Sides with a neighbour. A direction that is periodic has two even if it is not cut.
         self._x = 2 if window.periodic else min(2, x_tile - 1)
         self._y = 2 if window.periodic else min(2, y_tile - 1)
@@ -227,16 +240,36 @@ class _Sweep:
 
         They are added up: one core does not compute at its full rate while it streams.
         """
+        if direction == "backward" and self._every > 1:
+            return self._replayed(machine)
         points = self.tile_points + self.redundant / self.block
         per_row, per_point = (machine.rates[f"{direction} {what}"] for what in ("row", "point"))
         # What neighbours along x are waited for is done apart, in short rows.
         rows = points / self._row_length() + 2 * self._x * self.height
         work = rows * per_row + points * per_point
-        memory = _TRAJECTORY + _OBSERVED / self._window.every + self._pass(machine)
+        memory = _TRAJECTORY / self._every + self._pass(machine)
+        if self._every == 1:
+            memory += _OBSERVED / self._window.every
         threads = int(self._point["blocking.threads"])
         return (
             work / threads + points * memory / machine.memory + self._messages(machine) / self.block
         )
+
+    def _replayed(self, machine: Machine) -> float:
+        """A step back, with the step forward that is made again."""
+        b = self._every
+        forward, backward = (
+            machine.rates[f"{direction} row"] / self._row_length()
+            + machine.rates[f"{direction} point"]
+            for direction in ("forward", "backward")
+        )
+        # On average a state is needed 1.5 (b - 1) points beyond the tile, and an adjoint b / 2.
+        again = (self.tile_points + 1.5 * (b - 1) * self.around) * (1.0 - 1.0 / b)
+        back = self.tile_points + 0.5 * b * self.around
+        work = again * forward + back * backward
+        memory = self.tile_points * (_OBSERVED / self._window.every + _REPLAY / b)
+        threads = int(self._point["blocking.threads"])
+        return work / threads + memory / machine.memory + self._messages(machine) / b
 
     def _part(self) -> tuple[int, int, int]:
         """Rows, columns and steps of a part in the cache."""
@@ -281,14 +314,7 @@ class _Sweeps(Workload):
         """A model with its memory; all of that is touched."""
         subject = self._subject
         inside, across = self._split(int(point["blocking.oblt"]))
-        blocking = Blocking(
-            **{  # type: ignore[arg-type]
-                name.removeprefix("blocking."): value
-                for name, value in point.items()
-                if name != "blocking.oblt"
-            }
-        )
-        model = Model(inside, subject.window.shape, subject.known, blocking)
+        model = Model(inside, subject.window.shape, subject.known, _blocking(point))
         work = _Iteration(model, self._observations(model), subject.steps, across)
         work.run()
         return work.run
@@ -355,24 +381,30 @@ class _Iteration:
         self._model, self._observations, self._across = model, observations, across
         self._steps = steps
         self._again = max(1, round(steps * (runs_an_iteration(across.size) - 1)))
-        self._trajectory = model.new_trajectory(steps)
+        self._trajectory = model.new_checkpoints(steps)
         self._start = _start(model.own_shape)
         self._field, self._adjoint = np.empty_like(self._start), np.zeros(model.own_shape)
 
     def run(self) -> None:
-        """Part of a value of J for searches that need more than one, then a value, then back."""
-        for last in (self._again, self._steps):
-            np.copyto(self._field, self._start)
-            J = self._model.forward(self._field, 1.0, 0, last, self._trajectory, self._observations)
-        self._across.allgather(J)
-        if self._across.rank == 0:
-            self._adjoint.fill(0.0)
-            self._model.forcing(self._field, self._steps, self._observations, self._adjoint)
-            self._model.adjoint(
-                self._adjoint, 1.0, 0, self._steps, self._trajectory, self._observations
-            )
+        """Part of a value of J for searches that need more than one, then J with its gradient."""
+        model, seen = self._model, self._observations
+        np.copyto(self._field, self._start)
+        model.forward(self._field, 1.0, 0, self._again, self._trajectory, seen)
+        np.copyto(self._field, self._start)
+        model.forward(self._field, 1.0, 0, self._steps, self._trajectory)
+        self._adjoint.fill(0.0)
+        model.forcing(self._field, self._steps, seen, self._adjoint)
+        model.adjoint(self._adjoint, 1.0, 0, self._steps, self._trajectory, seen, misfit=True)
+        self._across.allgather(model.last_misfit)
         if self._across.size > 1:
             self._across.Bcast(self._adjoint, root=0)
+
+
+def _blocking(point: Point) -> Blocking:
+    """How a group of ranks cuts its sweeps."""
+    prefix = "blocking."
+    of_group = {name: value for name, value in point.items() if name != f"{prefix}oblt"}
+    return Blocking(**{name.removeprefix(prefix): value for name, value in of_group.items()})  # type: ignore[arg-type]
 
 
 def _start(shape: tuple[int, int]) -> np.ndarray:
