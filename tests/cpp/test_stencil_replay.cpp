@@ -145,6 +145,22 @@ TEST(Replay, ComputesNothingTwiceInOneTileWithoutNeighbours) {
     EXPECT_EQ(replay.redundant(), 0);
 }
 
+TEST(Replay, ComputesAsMuchTwiceAsItsHalosSay) {
+    const int nx = 50, ny = 20, steps = 5;
+    Pair pair(Grid(nx, ny), Grid(nx, ny), true, true);
+    const Tiling tiling(MPI_COMM_WORLD, nx, ny, 1, 1, true, true);
+    Replay replay(tiling, steps, 1, 1U << 20);
+    replay.run(pair, 0, 0, steps);
+    std::int64_t points = 0;
+    const auto grown = [&](int by) { return std::int64_t{nx + 2 * by} * (ny + 2 * by); };
+    for (int step = 1; step < steps; ++step)
+        points += grown(2 * (steps - 1) - step);
+    for (int step = 0; step < steps; ++step)
+        points += grown(step);
+    EXPECT_EQ(replay.points(), points);
+    EXPECT_EQ(replay.redundant(), points - std::int64_t{nx} * ny * (2 * steps - 1));
+}
+
 TEST(Replay, RefusesABlockThatItHasNoRoomFor) {
     Pair pair(Grid(9, 9), Grid(9, 9), false, false);
     const Tiling tiling(MPI_COMM_WORLD, 9, 9, 1, 1, false, false);

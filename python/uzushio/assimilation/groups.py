@@ -2,9 +2,10 @@
 
 Each group runs the whole model on its own ranks. What a round of candidates costs between groups:
 phase A, one all-gather of their J, of which every group chooses the best; phase B, one broadcast of
-the winner's *gradient*, an array as large as one state, after its group went backward. The seed
-shares the winner's whole trajectory so that each group can go backward by itself: steps times as
-many bytes for the same gradient.
+the winner's *gradient*, an array as large as one state, after its group went backward, or all of
+them did where one of the candidates was likely to be taken. The seed shares the winner's whole
+trajectory so that each group can go backward by itself: steps times as many bytes for the same
+gradient.
 """
 
 from __future__ import annotations
