@@ -59,6 +59,7 @@ class LineSearch:
     def __init__(self, space: Space, values: Values, candidates: int, tries: int) -> None:
         self._space, self._values = space, values
         self._candidates, self._tries = candidates, tries
+        self._first_was_good = True  # of the last search
 
     def search(
         self,
@@ -89,8 +90,9 @@ class LineSearch:
         length, spent = longest, 0
         while spent < self._tries:
             lengths = [length * _SHRINK**i for i in range(self._candidates)]
-            likely = spent == 0 and not grow
+            likely = spent == 0 and not grow and self._first_was_good
             found, told = self._round(point, value, gradient, direction, lengths, likely)
+            self._first_was_good = spent == 0 and found is not None
             spent += len(lengths)
             if found is not None:
                 if grow and found.length == longest:
