@@ -151,7 +151,28 @@ def test_nothing_is_left_when_the_launcher_is_killed(
     assert len(pids) == 4
     job.kill()
     job.wait()
+    end_soon(pids)
+
+
+def test_no_rank_of_a_relay_is_left_when_mpiexec_is_killed(start: Start, tmp_path: Path) -> None:
+    """They wait for sockets, not in MPI, which would tell them."""
+    ends = ["--from", tmp_path / "writer.contact", "--to", tmp_path / "here.contact"]
+    job = start(sys.executable, "-m", "uzushio", "relay", *ends, "--ranks", 2)
+    assert "Readers attach" in first_line(job)
+    pids = family(job.pid)
+    (mpiexec,) = (pid for pid in pids if sum(parent_of(one) == pid for one in pids) == 2)
+    os.kill(mpiexec, signal.SIGKILL)
+    end_soon(pids)
+    assert job.wait(10) != 0
+
+
+def end_soon(pids: list[int]) -> None:
+    """Wait until there is none of them."""
     deadline = time.monotonic() + 10
     while not all(gone(pid) for pid in pids):
         assert time.monotonic() < deadline, "ranks outlived the launcher"
         time.sleep(0.05)
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])

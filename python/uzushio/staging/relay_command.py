@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -72,7 +73,7 @@ def relay(
 def _serve(
     options: RelayOptions, comm: MPI.Comm | None, every: float | None, summary: Path | None
 ) -> int:
-    stop, began = Stop(), time.monotonic()
+    stop, began, parent = Stop(), time.monotonic(), os.getppid()
     with stop.listening():
         server = Relay(options, comm)
         first = comm is None or comm.rank == 0
@@ -86,6 +87,8 @@ def _serve(
         progress = None if every is None else Progress(say, every)
 
         def go_on() -> bool:
+            if comm is not None and os.getppid() != parent:
+                os._exit(1)  # the launcher was killed: nobody would end or hear this rank
             if progress is not None:
                 progress.look(server.status())
             return not stop.received
