@@ -33,8 +33,9 @@ STOPPED = 128 + signal.SIGUSR1
 
 _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PALS_SIZE")
 _RANKS = ("PMIX_RANK", "PMI_RANK", "PALS_RANKID")
-#: Said now and then when `mpiexec` has closed its sockets first.
-_LATE = b"PMIX_ERR_UNREACH"
+#: Said now and then, the one when `mpiexec` has closed its sockets first, the other by the event
+#: loop in it when a rank's pipe has gone first.
+_LATE = (b"PMIX_ERR_UNREACH", b"[warn] Epoll MOD(")
 _RULE = re.compile(r"^-{70,}\s*$")
 #: Blocks of Open MPI's that only repeat that a rank, which has said why, left with an error, or
 #: that the signal that was forwarded met a rank before it listened.
@@ -241,7 +242,7 @@ def pass_on(source: IO[bytes], target: IO[bytes]) -> None:
             block = []
             if not _REPEATS.search(text.decode(errors="replace")):
                 line = text
-        if line.strip() and _LATE not in line:
+        if line.strip() and not any(late in line for late in _LATE):
             target.write(line)
             target.flush()
     target.write(b"".join(block))

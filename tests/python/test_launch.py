@@ -92,7 +92,9 @@ def test_only_what_repeats_a_failure_is_left_out() -> None:
     repeats = rule + b"MPI_ABORT was invoked on rank 1\n" + rule
     wrapped = rule + b"prterun has exited due to process rank 1 calling\n" + b'"abort".\n' + rule
     news = rule + b"process rank 1 exited on signal 9 (Killed).\n" + rule
-    source = io.BytesIO(b"first\n" + repeats + b"second\n" + wrapped + news + rule + b"open end\n")
+    late = b"[warn] Epoll MOD(4) on fd 20 failed. Old events were 6: Bad file descriptor\n"
+    first = b"first\n" + repeats + late + b"second\n"
+    source = io.BytesIO(first + wrapped + news + rule + b"open end\n")
     target = io.BytesIO()
     launch.pass_on(source, target)
     assert target.getvalue() == b"first\nsecond\n" + news + rule + b"open end\n"
