@@ -19,14 +19,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from _job import measured, measured_in_job
 from rich.console import Console
 from rich.table import Table
 
@@ -167,26 +165,6 @@ def measure_jax(side: int, steps: int, repeats: int) -> dict[str, Any]:
     return {"seconds": best, "misfit": (float(value), float(slope))}
 
 
-def run(command: list[str], arguments: list[Any]) -> dict[str, Any]:
-    """Run this script as a worker."""
-    words = [*command, sys.executable, __file__, *map(str, arguments)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=900)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(words)} failed:\n{done.stderr}")
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
-
-
-def our_job(ranks: int, threads: int, size: list[Any]) -> dict[str, Any]:
-    """Measure ours in an MPI job."""
-    from uzushio.launch import find_mpiexec, prepare_environment
-
-    prepare_environment()
-    os.environ["OMP_NUM_THREADS"] = str(threads)
-    launcher = [str(find_mpiexec()), "-n", str(ranks), "--oversubscribe", "--bind-to", "none"]
-    return run(launcher, ["--worker", threads, *size])
-
-
 def records(where: str, side: int, steps: int, result: dict[str, Any]) -> list[Record]:
     """State the figures of one job, with their goals."""
 
@@ -238,7 +216,11 @@ def main() -> None:
 
     size = ["--side", options.side, "--steps", options.steps, "--repeats", options.repeats]
     jobs = {"1 rank": (1, 1), "1 rank of 2 threads": (1, 2), "2 ranks": (2, 1)}
-    results = {name: our_job(*jobs[name], size) for name in options.jobs or jobs}
+    results = {}
+    for name in options.jobs or jobs:
+        ranks, threads = jobs[name]
+        words = ["--worker", threads, *size]
+        results[name] = measured_in_job(ranks, __file__, *words, threads=threads)
     threaded, split = (results.get(name) for name in ("1 rank of 2 threads", "2 ranks"))
     if (
         threaded and split
@@ -250,7 +232,7 @@ def main() -> None:
         for row in records(name, options.side, options.steps, result)
     ]
     if not options.no_jax and "1 rank" in results:
-        jax = run([], ["--jax", *size])
+        jax = measured(__file__, "--jax", *size)
         alone = results["1 rank"]
         if not np.allclose(jax["misfit"], alone["misfit"], rtol=1e-10):
             raise SystemExit(f"JAX has {jax['misfit']}, we have {alone['misfit']}")

@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from _job import measured_in_job
 from rich.console import Console
 from rich.table import Table
-
-from uzushio.launch import find_mpiexec, prepare_environment
 
 GOAL = 1.5  # times the floor
 FIELDS_GOAL = 14.0  # arrays of the size of a field
@@ -94,12 +92,7 @@ def measure(py: int, pz: int, scheme: str, n: int, repeats: int) -> dict[str, An
 def run(job: tuple[int, int, str], n: int, repeats: int) -> dict[str, Any]:
     """Measure one decomposition in an MPI job of its own."""
     py, pz, scheme = job
-    worker = [sys.executable, __file__, "--worker", str(py), str(pz), scheme, str(n), str(repeats)]
-    command = [str(find_mpiexec()), "-n", str(py * pz), *worker]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    result = measured_in_job(py * pz, __file__, "--worker", py, pz, scheme, n, repeats)
     result["bytes"] = result["moved"] / result["triad"]
     result["floor"] = result["fft"] + result["bytes"]
     return result
@@ -170,7 +163,6 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=128, help="points in each direction")
     parser.add_argument("--repeats", type=int, default=15, help="steps to time")
     options = parser.parse_args()
-    prepare_environment()
     results: dict[str, dict[str, Any]] = {}
     for job in JOBS:
         py, pz, scheme = job

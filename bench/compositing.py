@@ -20,16 +20,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import _icet
+from _job import measured_in_job
 from rich.console import Console
 from rich.table import Table
-
-from uzushio.launch import find_mpiexec, prepare_environment
 
 WORKER = Path(__file__).with_name("_compositing_worker.py")
 SIDES = (512, 1024)
@@ -59,13 +57,7 @@ Record = dict[str, Any]
 
 def run(part: str, side: int, ranks: int, repeats: int) -> Result:
     """Measure in an MPI job of its own."""
-    command = [str(find_mpiexec()), "-n", str(ranks), "--oversubscribe", "--bind-to", "none"]
-    command += [sys.executable, str(WORKER), part, str(side), str(repeats)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
-    result: Result = json.loads(done.stdout.splitlines()[-1])
-    return result
+    return measured_in_job(ranks, str(WORKER), part, side, repeats)
 
 
 def floor(result: Result, side: int, ranks: int) -> float:
@@ -229,7 +221,6 @@ def main() -> None:
     parser.add_argument("--sides", type=int, nargs="+", default=list(SIDES), choices=SIDES)
     parser.add_argument("--ranks", type=int, nargs="+", default=list(RANKS), choices=RANKS)
     options = parser.parse_args()
-    prepare_environment()
     if _icet.library() is None:
         print("IceT is not installed: its figures are those measured earlier (see bench/_icet.py)")
     rows = measure(options.parts, options.sides, options.ranks, options.repeats)

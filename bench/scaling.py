@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from _job import measured_in_job
 from rich.console import Console
 from rich.table import Table
 
@@ -98,17 +97,8 @@ def measure(kind: str, steps: int, repeats: int) -> dict[str, Any] | None:
 
 def run(kind: str, ranks: int, steps: int, repeats: int) -> dict[str, Any]:
     """Measure in an MPI job of its own."""
-    from uzushio.launch import find_mpiexec, prepare_environment
-
-    prepare_environment()
-    command = [str(find_mpiexec()), "-n", str(ranks), "--oversubscribe", "--bind-to", "none"]
-    command += [sys.executable, __file__, "--worker", kind]
-    command += ["--steps", str(steps), "--repeats", str(repeats)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
+    words = ["--worker", kind, "--steps", steps, "--repeats", repeats]
+    return measured_in_job(ranks, __file__, *words)
 
 
 def table(kind: str, steps: int, results: dict[int, dict[str, Any]]) -> Table:
