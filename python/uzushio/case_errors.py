@@ -53,7 +53,8 @@ def explain(
     keys = [_key(one["loc"], values, one["type"] == "missing") for one in mistakes]
     for mistake, key in zip(mistakes, keys, strict=True):
         others = [one for one, place in zip(mistakes, keys, strict=True) if place == key]
-        if _follows(mistake) or _is_of_another_type(mistake, others):
+        inside = any(place[: len(key)] == key and place != key for place in keys)
+        if _follows(mistake) or _is_of_another_type(mistake, others, inside):
             continue
         location = mistake["loc"]
         if not location and (named := _NAMED.match(mistake["msg"])):
@@ -62,6 +63,10 @@ def explain(
                 lines.append(f"{where(path)}: {named['key']}: {named['what']}")
                 continue
         allowed = _allowed(location, model) if mistake["type"] == "extra_forbidden" else []
+        if _is_of_type(mistake):
+            types = [_message(one).removeprefix("must be ") for one in others]
+            if len(types) > 1:
+                mistake = mistake | {"msg": "must be " + " or ".join(dict.fromkeys(types))}
         lines.append(f"{where(key)}: {_sentence(mistake, key, allowed)}")
     return list(dict.fromkeys(lines))
 
@@ -78,20 +83,23 @@ def _sentence(mistake: Any, key: KeyPath, allowed: list[str]) -> str:
         return f"{dotted} {unknown(str(key[-1]), allowed)}"
     if mistake["type"].startswith("union_tag"):
         return _tag_sentence(mistake, dotted)
-    message = mistake["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    message, given = _message(mistake), mistake["input"]
+    if isinstance(given, (dict, BaseModel)):
+        return f"{dotted} {message}"
+    return f"{dotted}: got {given!r}, {message}"
+
+
+def _message(mistake: Any) -> str:
+    """Say what is allowed."""
+    message: str = mistake["msg"]
+    message = message.removeprefix("Value error, ").replace("Input should be", "must be")
     if mistake["type"] in _LENGTHS:
         bound, limit = _LENGTHS[mistake["type"]]
         least = mistake["ctx"][limit]
         many = "letter" if mistake["type"].startswith("string") else "entry"
         few = {"letter": "letters", "entry": "entries"}[many] if least != 1 else many
-        message = f"must have at {bound} {least} {few}"
-    for long, short in _SHORTER.items():
-        if message.startswith(long):
-            message = short
-    given = mistake["input"]
-    if isinstance(given, (dict, BaseModel)):
-        return f"{dotted} {message}"
-    return f"{dotted}: got {given!r}, {message}"
+        return f"must have at {bound} {least} {few}"
+    return next((short for long, short in _SHORTER.items() if message.startswith(long)), message)
 
 
 def _follows(mistake: Any) -> bool:
@@ -104,12 +112,17 @@ def _follows(mistake: Any) -> bool:
     )
 
 
-def _is_of_another_type(mistake: Any, others: list[Any]) -> bool:
-    """Whether this only says that a value is not of a type which it may have besides its own."""
-    return bool(
-        mistake["type"].endswith("_type")
-        and any(not one["type"].endswith(("_type", "_parsing")) for one in others)
-    )
+def _is_of_type(mistake: Any) -> bool:
+    """Whether it says of what type a value must be."""
+    return bool(mistake["type"].endswith(("_type", "_parsing")))
+
+
+def _is_of_another_type(mistake: Any, others: list[Any], inside: bool) -> bool:
+    """Whether this only says that a value is not of a type which it may have besides its own.
+
+    Its own is the one that the `others` of its place, or those `inside` it, find mistakes in.
+    """
+    return _is_of_type(mistake) and (inside or not all(map(_is_of_type, others)))
 
 
 def _tag_sentence(mistake: Any, dotted: str) -> str:

@@ -24,10 +24,14 @@ class Wavy(Section):
     height: Length = 1.0
 
 
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
 class Grid(Section):
     nx: Annotated[int, Field(gt=0)] = 8
     ny: int = 8
     lengths: tuple[Length, ...] = ()
+    stretching: tuple[Share, Share] | Share = 0.0
 
 
 class ToyCase(Case):
@@ -84,8 +88,8 @@ def test_another_value_gives_another_digest(tmp_path: Path) -> None:
     [
         ("grid.nx=-4", "--set grid.nx: grid.nx: got -4, must be greater than 0"),
         ("grid.nx=many", "grid.nx: got 'many', must be an integer"),
-        ("grid.nzz=4", "grid.nzz is not known (allowed: nx, ny, lengths)"),
-        ("grid.nxx=4", "grid.nxx is not known; did you mean 'nx'? (allowed: nx, ny, lengths)"),
+        ("grid.nzz=4", "grid.nzz is not known (allowed: nx, ny, lengths, stretching)"),
+        ("grid.nxx=4", "grid.nxx is not known; did you mean 'nx'? (allowed: nx, ny, lengths"),
         ("gird.nx=4", "gird is not known; did you mean 'grid'?"),
         ("initial.kind=wavey", "initial.kind: got 'wavey', must be one of 'calm', 'wavy'"),
         ("initial={height: 2}", "initial.kind is required"),
@@ -106,6 +110,23 @@ def test_a_mistake_is_named_with_what_is_allowed(
     tmp_path: Path, override: str, sentence: str
 ) -> None:
     assert sentence in mistakes(tmp_path, MINIMAL, override)
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ("a", "grid.stretching: got 'a', must be a list or a number"),
+        ("{x: 1}", "grid.stretching must be a list or a number"),
+        ("-3", "grid.stretching: got -3, must be greater than or equal to 0"),
+        ("[1, -2]", "grid.stretching.1: got -2, must be greater than or equal to 0"),
+        ("[0, 0, 0]", "grid.stretching: got [0, 0, 0], must have at most 2 entries"),
+    ],
+)
+def test_a_value_that_may_be_of_two_types_gets_one_sentence(
+    tmp_path: Path, value: str, sentence: str
+) -> None:
+    text = mistakes(tmp_path, MINIMAL, f"grid.stretching={value}")
+    assert text == f"--set grid.stretching: {sentence}"
 
 
 def test_every_mistake_has_the_line_it_is_in(tmp_path: Path) -> None:
