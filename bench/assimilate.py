@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from _job import measured_in_job
 from rich.console import Console
 from rich.table import Table
 
@@ -84,19 +85,14 @@ def assimilate(
     )
 
 
-def triad(ranks: int) -> float:
-    """Bytes a second that so many ranks move together."""
-    from uzushio.launch import find_mpiexec, prepare_environment
+def triad() -> dict[str, float] | None:
+    """Bytes a second that the ranks of this job move together; rank 0 gets them."""
+    from mpi4py import MPI
 
-    prepare_environment()
-    code = "from mpi4py import MPI; from uzushio import _core; import sys; "
-    code += "rate = _core.channel.triad_rate(MPI.COMM_WORLD.handle, 2**22, 3); "
-    code += "MPI.COMM_WORLD.rank or print(rate)"
-    words = [str(find_mpiexec()), "-n", str(ranks), "--oversubscribe", "--bind-to", "none"]
-    done = subprocess.run(
-        [*words, sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
-    )
-    return float(done.stdout.split()[-1])
+    from uzushio import _core
+
+    rate = _core.channel.triad_rate(MPI.COMM_WORLD.handle, 2**22, 3)
+    return {"rate": rate} if MPI.COMM_WORLD.rank == 0 else None
 
 
 def record(metric: str, value: float, unit: str, of: str | None = None, **goal: Any) -> Record:
@@ -137,18 +133,23 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.worker:
+        if (found := triad()) is not None:
+            print(json.dumps(found))
+        return
     ways = {"plain": PLAIN, "blocked": BLOCKED}
     best: dict[str, Search] = {}
     rate = 0.0
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(options.repeats):
-            rate = max(rate, triad(options.ranks))
+            rate = max(rate, measured_in_job(options.ranks, __file__, "--worker")["rate"])
             for name, blocking in ways.items():
-                found = assimilate(
+                done = assimilate(
                     options.side, options.iterations, options.ranks, blocking, Path(folder) / name
                 )
-                best[name] = min(best.get(name, found), found, key=lambda one: one.seconds)
+                best[name] = min(best.get(name, done), done, key=lambda one: one.seconds)
     if best["plain"].m != best["blocked"].m:
         raise SystemExit(f"the estimates of m differ: {best}")
     rows = records(best, options.side, options.ranks, rate)

@@ -266,7 +266,7 @@ class ChannelSolver(Solver):
             array.data[...] = stored.read(name, array.start, array.data.shape)
         self.step_index, self.time = int(attributes["step"]), float(attributes["time"])
         self._first_step = self.step_index
-        for name, value in attributes.get("steered", {}).items():  # none in old checkpoints
+        for name, value in attributes["steered"].items():
             if name in self.parameters():
                 self.steer(name, value)
         self.core.use_wisdom(attributes["wisdom"])
