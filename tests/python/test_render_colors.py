@@ -7,14 +7,14 @@ import math
 import matplotlib as mpl
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from uzushio.raycast import Block
 from uzushio.render import Colors, SliceLayer, VolumeLayer
 from uzushio.render.casting import Scale, transfer
-from uzushio.render.limits import DECADES, NOTHING, LimitTracker, settle
+from uzushio.render.limits import DECADES, LEAST, NOTHING, LimitTracker, settle
 from uzushio.render.ranges import field_range, merged, plane_range
 
 finite = st.floats(-1e12, 1e12)
@@ -62,6 +62,9 @@ def test_limits_are_finite_apart_and_around_the_values(
 
 
 @given(lo=st.floats(-10, 1e12), hi=st.floats(-10, 1e12))
+@example(lo=0.0, hi=5e-324)
+@example(lo=0.0, hi=LEAST)
+@example(lo=LEAST * 1e-6, hi=LEAST * 0.999)
 def test_logarithmic_limits_are_positive_whatever_the_values(lo: float, hi: float) -> None:
     found = settle(Colors(scale="log"), (min(lo, hi), max(lo, hi)))
     assert 0 < found[0] < found[1] < math.inf

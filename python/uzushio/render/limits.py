@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Hashable
 
 from uzushio.render.colors import Colors
@@ -16,6 +17,8 @@ NOTHING: Range = (math.inf, -math.inf)
 NEW = 0.2
 #: A logarithmic scale that follows the values shows no more decades than these.
 DECADES = 6
+#: Values below this are none on a logarithmic scale: so many decades less is no normal double.
+LEAST = sys.float_info.min * 10.0**DECADES
 
 
 class LimitTracker:
@@ -94,7 +97,7 @@ def _positive(
     lo: float, hi: float, given_lo: float | None, given_hi: float | None
 ) -> tuple[float, float]:
     """Limits of a logarithmic scale."""
-    if hi <= 0.0:
+    if hi < LEAST:
         hi = given_lo * 10 if given_lo is not None else 1.0
     if given_lo is None:
         lo = max(lo, hi * 10.0**-DECADES)
