@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from uzushio import registry, yaml_file
 from uzushio.errors import CaseError, StagingError
 from uzushio.lengths import Length
+from uzushio.paths import UserPath
 from uzushio.yaml_document import Document
 
 __all__ = ["Case", "CaseFile", "Length", "Section", "load_case", "model_of", "read_document"]
@@ -67,17 +68,8 @@ class Checkpoint(Section):
 class Output(Section):
     """Where results go, and how often the progress is said."""
 
-    folder: Path = Field(Path("run"), description="folder of the run")
+    folder: UserPath = Field(Path("run"), description="folder of the run")
     monitor_every: Positive = Field(5.0, description="seconds between progress lines")
-
-    @field_validator("folder")
-    @classmethod
-    def _home(cls, folder: Path) -> Path:
-        """A leading ~ is the user's home folder, as in a shell."""
-        try:
-            return folder.expanduser()
-        except RuntimeError as error:
-            raise ValueError(f"has no home folder to put in for ~ ({error})") from error
 
 
 class Publish(Section):
@@ -93,10 +85,10 @@ class Publish(Section):
     fields: Annotated[list[str], Field(min_length=1)] | None = Field(
         None, description="names of the fields published; all if not given"
     )
-    python: Path | None = Field(
+    python: UserPath | None = Field(
         None, description="file with on_step(step), which engine inproc runs inside each step"
     )
-    pipeline: Path | None = Field(
+    pipeline: UserPath | None = Field(
         None, description="pipeline's file, which engine inproc works off inside the steps"
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from os.path import expanduser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -13,13 +14,14 @@ from rich.table import Table
 
 from uzushio import __version__, launch
 from uzushio.case import load_case, read_document
-from uzushio.collective import guarded
+from uzushio.collective import guarded, system_sentence
 from uzushio.compiler_flags import Installation
-from uzushio.errors import LaunchError, UzushioError
+from uzushio.errors import LaunchError, OutputError, UzushioError
 from uzushio.monitor import tell
 from uzushio.options import Options
+from uzushio.paths import expanded
 from uzushio.registry import solver_class
-from uzushio.signals import leave_at_once, stop_signals
+from uzushio.signals import interrupt_as_usual, leave_at_once, stop_signals
 from uzushio.solver import Estimate
 from uzushio.staging.plan import load_plan
 from uzushio.staging.plan_rates import assess
@@ -35,7 +37,18 @@ app = typer.Typer(
     help="Massively parallel flow simulation.",
 )
 
-CaseFile = Annotated[Path, typer.Argument(metavar="CASE.yaml", help="The case to read.")]
+
+def _path(text: str) -> Path:
+    """A path of the command line."""
+    try:
+        return expanded(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text} {error}.") from None
+
+
+CaseFile = Annotated[
+    Path, typer.Argument(metavar="CASE.yaml", parser=_path, help="The case to read.")
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option(
@@ -56,6 +69,7 @@ Ranks = Annotated[
 Restart = Annotated[
     Path | None,
     typer.Option(
+        parser=_path,
         metavar="DIR",
         help="Go on from the newest checkpoint of a run's folder, or from one checkpoint's "
         "folder. Any number of ranks will do.",
@@ -68,7 +82,8 @@ Fallback = Annotated[
     ),
 ]
 Out = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Folder of the run instead of output.folder.")
+    Path | None,
+    typer.Option(parser=_path, metavar="DIR", help="Folder of the run instead of output.folder."),
 ]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Remove the run that the folder holds.")
@@ -257,7 +272,9 @@ def _traffic_table(estimate: Estimate) -> Table:
 
 @app.command()
 def plan(
-    file: Annotated[Path, typer.Argument(metavar="PLAN.yaml", help="The plan to read.")],
+    file: Annotated[
+        Path, typer.Argument(parser=_path, metavar="PLAN.yaml", help="The plan to read.")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in SI units.")] = False,
 ) -> None:
     """Say whether staged steps reach their readers in time, and what holds them up."""
@@ -314,7 +331,9 @@ def inspect(
     contact: Annotated[
         str,
         typer.Argument(
-            metavar="CONTACT", help="A contact file, host:port, or a folder of stored steps."
+            parser=expanduser,
+            metavar="CONTACT",
+            help="A contact file, host:port, or a folder of stored steps.",
         ),
     ],
     steps: Annotated[
@@ -342,6 +361,7 @@ def relay(
         str,
         typer.Option(
             "--from",
+            parser=expanduser,
             metavar="CONTACT",
             help="Contact file of the writer or of another relay; or host:port.",
         ),
@@ -349,7 +369,10 @@ def relay(
     target: Annotated[
         Path,
         typer.Option(
-            "--to", metavar="CONTACT", help="Contact file to write, for readers or relays."
+            "--to",
+            parser=_path,
+            metavar="CONTACT",
+            help="Contact file to write, for readers or relays.",
         ),
     ],
     listen: Annotated[
@@ -391,6 +414,7 @@ def relay(
     summary: Annotated[
         Path | None,
         typer.Option(
+            parser=_path,
             metavar="FILE",
             help="Write what was passed on as JSON at the end; relay*.json for uzushio report.",
         ),
@@ -423,12 +447,16 @@ def relay(
 @app.command()
 def render(
     pipeline: Annotated[
-        Path, typer.Argument(metavar="PIPELINE.yaml", help="What is to be made of the steps.")
+        Path,
+        typer.Argument(
+            parser=_path, metavar="PIPELINE.yaml", help="What is to be made of the steps."
+        ),
     ],
     source: Annotated[
         str,
         typer.Option(
             "--from",
+            parser=expanduser,
             metavar="CONTACT|STORE",
             help="Contact file of the writer or of a relay; host:port; or a folder of stored "
             "steps, during or after the run.",
@@ -443,7 +471,8 @@ def render(
         ),
     ] = None,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder of the results: the job's alone.")
+        Path,
+        typer.Option(parser=_path, metavar="DIR", help="Folder of the results: the job's alone."),
     ] = Path("rendered"),
     overwrite: Annotated[
         bool,
@@ -491,12 +520,16 @@ def report(
     folders: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FOLDER...", help="Of a run, and of jobs that looked at it; and below them."
+            parser=_path,
+            metavar="FOLDER...",
+            help="Of a run, and of jobs that looked at it; and below them.",
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The page; FOLDER/report.html if not given."),
+        typer.Option(
+            parser=_path, metavar="FILE", help="The page; FOLDER/report.html if not given."
+        ),
     ] = None,
     title: Annotated[
         str | None, typer.Option(help="Above the page; the run's own if not given.")
@@ -540,6 +573,7 @@ def tune(
     out: Annotated[
         Path | None,
         typer.Option(
+            parser=_path,
             metavar="DIR",
             help="Folder of the tuning: tuned/CASE-RANKS if not given. A tuning of the same that "
             "was interrupted goes on there.",
@@ -570,6 +604,7 @@ def tune(
     """
     from uzushio.tuning import command
 
+    interrupt_as_usual()
     options = command.TuneOptions(
         case,
         overrides or [],
@@ -624,4 +659,9 @@ def main() -> None:
     """Run the command line."""
     for command in app.registered_commands:
         command.help = command.help or _flowing(getattr(command.callback, "__doc__", None) or "")
-    app(prog_name="uzushio")
+    try:
+        app(prog_name="uzushio")
+    except OSError as error:
+        if error.filename is not None:
+            _fail(OutputError(system_sentence(error)))
+        _fail(OutputError(f"the output cannot be written ({error.strerror})."))

@@ -15,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 TERMINAL = "UZUSHIO_TERMINAL"
 #: What ranks exit with after a stop that was asked for with SIGUSR1.
 STOPPED = 128 + signal.SIGUSR1
+
+#: numexpr refuses more, and cannot be imported then.
+_NUMEXPR_MAX_THREADS = 64
 
 _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PALS_SIZE")
 _RANKS = ("PMIX_RANK", "PMI_RANK", "PALS_RANKID")
@@ -114,11 +118,20 @@ def program_comm(world: MPI.Intracomm) -> MPI.Intracomm:
 
 
 def prepare_environment() -> None:
-    """Set what MPI and OpenMP read when they start, unless the user has set it."""
+    """Set what MPI, OpenMP and numexpr read when they start, unless the user has set it."""
+    if not os.environ.get(
+        "HOME"
+    ):  # without, Open MPI aborts, as under cron, env -i or in containers
+        home = os.path.expanduser("~")
+        os.environ["HOME"] = home if os.path.isabs(home) else tempfile.gettempdir()
     os.environ.setdefault("OMPI_MCA_osc", "^ucx")
     # Where there is no such fabric, ofi looks for one a second long at every start.
     os.environ.setdefault("OMPI_MCA_btl", "^ofi")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # OpenMP takes a number for each level of nesting ("2,1"); numexpr raises at its import then.
+    outermost = os.environ["OMP_NUM_THREADS"].split(",")[0].strip()
+    threads = int(outermost) if outermost.isdigit() else 1
+    os.environ.setdefault("NUMEXPR_NUM_THREADS", str(min(max(threads, 1), _NUMEXPR_MAX_THREADS)))
     # Threads that spin while they wait take the cores that other ranks need.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     if os.geteuid() == 0:

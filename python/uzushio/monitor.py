@@ -22,28 +22,34 @@ REFRESH = 0.5
 
 
 def tell(text: str) -> None:
-    """Print a line, if there is still somebody to read it."""
+    """Print a line to the standard output, if it is still open."""
     with _heard_or_not():
         print(text, flush=True)
 
 
+def warn(text: str) -> None:
+    """Print a warning to the standard error, if it is still open."""
+    with _heard_or_not("stderr"):
+        print(f"uzushio: warning: {text}", file=sys.stderr, flush=True)
+
+
 @contextmanager
-def _heard_or_not() -> Iterator[None]:
+def _heard_or_not(stream: str = "stdout") -> Iterator[None]:
     """Let a run go on when nobody reads its output any more (`| head`, a terminal that is closed).
 
-    The standard output then leads nowhere, so that what is printed later does no harm either.
+    The stream then leads nowhere, so that what is printed later does no harm either.
     """
     try:
         yield
     except OSError:
-        _silence()
+        _silence(stream)
 
 
-def _silence() -> None:
+def _silence(stream: str = "stdout") -> None:
     # Whatever is no real file (as under a test runner) raises a kind of OSError here.
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, getattr(sys, stream).fileno())
         os.close(nowhere)
 
 
@@ -73,9 +79,9 @@ class Voice:
             tell(text)
 
     def warn(self, text: str) -> None:
-        """Print what a user must know even with --quiet."""
+        """Print a warning to the standard error, with --quiet too."""
         if self._first:
-            tell(f"uzushio: warning: {text}")
+            warn(text)
 
 
 class Monitor:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from uzushio.errors import UzushioError
+
 
 @dataclass(frozen=True)
 class Options:
@@ -27,6 +29,15 @@ class Options:
     quiet: bool = False
     reset_statistics: bool = False
     case_file: Path | None = None
+
+    def check(self) -> None:
+        """Raise `UzushioError` if an option needs another one that is not given."""
+        given = {
+            "--reset-statistics": self.reset_statistics,
+            "--restart-fallback": self.fallback,
+        }
+        for name in (name for name, asked in given.items() if asked and self.restart is None):
+            raise UzushioError(f"{name} is for a restart: add --restart DIR, or leave it out.")
 
     def going_on(self, run: Path) -> str:
         """Say how to go on from a run's folder, to where this run is written."""

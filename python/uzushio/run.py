@@ -39,6 +39,7 @@ def run(case: Case, comm: MPI.Comm, options: Options) -> int:
         UzushioError: see `uzushio.errors`.
         SolverDivergedError: the message says which checkpoint is kept.
     """
+    options.check()
     stop = Stop()
     lock = RunLock()
     try:

@@ -23,22 +23,39 @@ def stop_signals() -> list[signal.Signals]:
     ]
 
 
-def leave_at_once() -> None:
+class _Leave:
+    """Handler that prints a sentence on rank 0 and ends the process."""
+
+    def __init__(self, sentence: str) -> None:
+        self._sentence = sentence
+
+    def __call__(self, number: int, _frame: object) -> None:
+        """End the process with 128 plus the number of the signal."""
+        ranks = (os.environ[name] for name in _RANKS if name in os.environ)
+        if next(ranks, "0") == "0":
+            with contextlib.suppress(OSError):
+                os.write(1, f"{self._sentence}\n".encode())
+        os._exit(128 + number)
+
+
+def leave_at_once(
+    sentence: str = "Stopped before the first step; nothing was written.",
+) -> None:
     """Until a run listens, end this process at a signal: with a sentence, and all ranks with it.
 
-    The process ends without a farewell to MPI, so that the launcher ends the ranks which are
-    further on already, and would wait for this one.
+    The process does not finalize MPI, so that the launcher ends the ranks which are further on
+    already, and would wait for this one.
     """
+    leave = _Leave(sentence)
     for number in stop_signals():
-        signal.signal(number, _leave)
+        signal.signal(number, leave)
 
 
-def _leave(number: int, _frame: object) -> None:
-    ranks = (os.environ[name] for name in _RANKS if name in os.environ)
-    if next(ranks, "0") == "0":
-        with contextlib.suppress(OSError):
-            os.write(1, b"Stopped before the first step; nothing was written.\n")
-    os._exit(128 + number)
+def interrupt_as_usual() -> None:
+    """Let signals raise `KeyboardInterrupt` (SIGINT) or end the process (the others)."""
+    for number in stop_signals():
+        usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, usual)
 
 
 class Stop:
@@ -55,7 +72,7 @@ class Stop:
             yield
         finally:
             for number, handler in before.items():
-                signal.signal(number, signal.SIG_DFL if handler is _leave else handler)
+                signal.signal(number, signal.SIG_DFL if isinstance(handler, _Leave) else handler)
 
     def _note(self, number: int, _frame: object) -> None:
         self.received = number

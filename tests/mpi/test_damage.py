@@ -63,6 +63,6 @@ def test_damage_ends_every_rank_with_one_message_and_the_fallback_works(
     assert "With --restart-fallback, step-00000010 is used instead" in failed.stderr
     done = uzushio(*restart, "--restart-fallback")
     assert done.returncode == 0, done.stderr
-    assert sentence in done.stdout
+    assert sentence in done.stderr
     assert "Restarted from run/checkpoints/step-00000010 (step 10)." in done.stdout
     assert (tmp_path / newest / "manifest.json").exists()

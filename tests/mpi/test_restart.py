@@ -113,7 +113,7 @@ def test_averages_of_another_flow_are_dropped(
     assert uzushio("run", case, "--set", "time.steps=7").returncode == 0
     done = uzushio("run", case, "--restart", "run", *more)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count(f"Averages of the run before are {sentence}") == 1
+    assert done.stderr.count(f"Averages of the run before are {sentence}") == 1
     with xr.open_zarr(tmp_path / "run/statistics.zarr") as statistics:
         assert statistics.attrs["samples"] == 2
 
@@ -130,7 +130,7 @@ def test_a_checkpoint_without_their_case_goes_by_the_case_beside_it(
     for folder, samples in (("run", 4), ("alone", 2)):
         done = uzushio("run", case, "--restart", folder, "--out", folder)
         assert done.returncode == 0, done.stderr
-        assert ("their case is not known" in done.stdout) == (folder == "alone")
+        assert ("their case is not known" in done.stderr) == (folder == "alone")
         with xr.open_zarr(tmp_path / folder / "statistics.zarr") as statistics:
             assert statistics.attrs["samples"] == samples
 

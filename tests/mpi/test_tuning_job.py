@@ -150,7 +150,7 @@ def test_points_that_kill_the_ranks_or_hang_cost_themselves_only(
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("uzushio: warning: a new job is started, because") == 3
+    assert done.stderr.count("uzushio: warning: a new job is started, because") == 3
     result = json.loads((tmp_path / "here/tuning.json").read_text())
     failures = {
         one["values"]["blocking.steps"]: one["failure"]

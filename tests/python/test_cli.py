@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from conftest import TESTS, Run
 
 from uzushio import __version__
@@ -46,6 +47,18 @@ def test_the_version_and_the_help_are_printed(uzushio: Run) -> None:
         "--overwrite",
     ):
         assert option in text
+
+
+@pytest.mark.parametrize("option", ["--reset-statistics", "--restart-fallback"])
+def test_options_of_a_restart_are_refused_without_one(
+    uzushio: Run, case: Path, tmp_path: Path, option: str
+) -> None:
+    done = uzushio("run", case, option)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"uzushio: error: {option} is for a restart: add --restart DIR, or leave it out.\n"
+    )
+    assert not (tmp_path / "run").exists()
 
 
 def test_quiet_prints_nothing(uzushio: Run, case: Path) -> None:

@@ -54,6 +54,7 @@ def run(case: AssimilationCase, comm: MPI.Comm, options: Options) -> int:
     Raises:
         UzushioError: see `uzushio.errors`.
     """
+    options.check()
     stop = Stop()
     lock = RunLock()
     try:

@@ -21,7 +21,7 @@ from uzushio.errors import (
     PipelineError,
     StagingError,
 )
-from uzushio.monitor import tell
+from uzushio.monitor import tell, warn
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
 from uzushio.signals import Stop
@@ -331,4 +331,4 @@ class _Job:
 
     def _warn(self, text: str) -> None:
         if self._comm.rank == 0:
-            tell(f"uzushio: warning: {text}")
+            warn(text)

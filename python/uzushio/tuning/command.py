@@ -16,7 +16,7 @@ from rich.console import Console
 from uzushio import __version__, launch, run_folder, user_cache
 from uzushio.collective import guarded, system_sentence
 from uzushio.errors import CaseError, LaunchError, OutputError
-from uzushio.monitor import tell
+from uzushio.monitor import tell, warn
 from uzushio.quantities import parse_time
 from uzushio.run_lock import FILE as LOCK
 from uzushio.run_lock import RunLock
@@ -129,7 +129,7 @@ def _tune_in(folder: Path, declared: Declared, budget: Budget, options: TuneOpti
     ranks = count(subject.ranks, "rank")
     words = ["tuning-worker", str(options.case)]
     words += [word for one in options.overrides for word in ("--set", one)]
-    with JobBench(subject.ranks, words, lambda text: tell(f"uzushio: warning: {text}")) as bench:
+    with JobBench(subject.ranks, words, warn) as bench:
         space = Space(subject, _machine(folder, bench), declared.given)
         earlier = recall(subject)
         settings = Settings(
@@ -198,7 +198,7 @@ def _finish(folder: Path, space: Space, outcome: Outcome, options: TuneOptions) 
             "unless they say --no-tuned."
         )
     elif options.keep:
-        tell("uzushio: warning: the cache folder cannot be written, so later runs will not use it.")
+        warn("the cache folder cannot be written, so later runs will not use it.")
 
 
 def _machine(folder: Path, bench: JobBench) -> Machine:
