@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
+import shutil
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,7 +36,7 @@ def snapshot(step: int, **more: np.ndarray) -> checkpoint.Snapshot:
         step=step,
         time=0.1 * step,
         state=State(boxes, {"dt": 0.1 + 0.2, "name": "渦", "n": np.int64(3)}),
-        averages={"mean": np.linspace(0.0, 1.0, 7), "k": np.array(0.3)},
+        averages={"mean": np.linspace(0.0, 1.0, 7) * step, "k": np.array(0.3)},
         notes={"samples": 3, "dims": {"mean": ["z"], "k": []}},
     )
 
@@ -92,7 +95,7 @@ def test_what_is_stored_comes_back_bit_for_bit(tmp_path: Path) -> None:
     assert stored.read("spectrum", (0, 0), (2, 2)).tobytes() == spectrum.tobytes()
     assert stored.read("zeros", (0, 0), (3, 2)).dtype == np.float32
     arrays, notes = found.averages()
-    assert arrays["mean"].tolist() == np.linspace(0.0, 1.0, 7).tolist()
+    assert arrays["mean"].tolist() == (np.linspace(0.0, 1.0, 7) * 7).tolist()
     assert arrays["k"] == 0.3
     assert notes["samples"] == 3
     with pytest.raises(CheckpointError, match="holds no array 'w'"):
@@ -176,6 +179,81 @@ def test_damage_is_named_and_the_checkpoint_before_is_offered(
     assert found.manifest.step == 10
     assert len(told) == 1
     assert "Going back to step-00000010." in told[0]
+
+
+def instead(path: str, other: str) -> Callable[[Path], None]:
+    """Put one file of a checkpoint, or of the one before, in the place of another."""
+
+    def harm(newest: Path) -> None:
+        shutil.copy(newest / other, newest / path)
+
+    return harm
+
+
+def refill(newest: Path) -> None:
+    """Another value for what is not there, in a text of the same length."""
+    file = newest / "state/u/zarr.json"
+    file.write_text(file.read_text().replace('"fill_value": 0.0', '"fill_value": 1.0'))
+
+
+@pytest.mark.parametrize(
+    ("harm", "file"),
+    [
+        (instead("state/u/c.3.0.0", "state/u/c.2.0.0"), "state/u/c.3.0.0 (plane 3 of 'u')"),
+        (instead("state/u/c.3.0.0", "state/v/c.3.0.0"), "state/u/c.3.0.0 (plane 3 of 'u')"),
+        (
+            instead("state/v/c.0.0.0", "../step-00000010/state/v/c.0.0.0"),
+            "state/v/c.0.0.0 (plane 0 of 'v')",
+        ),
+        (instead("statistics/mean/c.0", "../step-00000010/statistics/mean/c.0"), "statistics/mean"),
+        (refill, "state/u/zarr.json"),
+    ],
+)
+def test_a_whole_chunk_in_the_place_of_another_is_noticed(
+    tmp_path: Path, harm: Callable[[Path], None], file: str
+) -> None:
+    v = np.random.default_rng(1).normal(size=SHAPE)
+    write(tmp_path, 10, v=v)
+    newest = write(tmp_path, 20, v=v + 1.0)
+    harm(newest)
+    with pytest.raises(CheckpointError, match=re.escape(file)) as caught:
+        checkpoint.open_checkpoint(newest, COMM)
+    assert "is not what was written there" in str(caught.value)
+    assert checkpoint.open_checkpoint(newest, COMM, fallback=True).manifest.step == 10
+
+
+def test_chunks_that_are_shared_with_another_checkpoint_are_known_too(tmp_path: Path) -> None:
+    kept = np.arange(6.0).reshape(2, 3)
+    before = write(tmp_path, 1, kept=kept)
+    after = checkpoint.write(tmp_path, snapshot(2, kept=kept), 3, COMM, before, ["kept"])
+    checkpoint.open_checkpoint(after, COMM)
+    (after / "state/kept/c.0.0").unlink()
+    shutil.copy(after / "state/kept/c.1.0", after / "state/kept/c.0.0")
+    with pytest.raises(CheckpointError, match="plane 0 of 'kept'"):
+        checkpoint.open_checkpoint(after, COMM)
+
+
+def test_a_folder_of_another_step_is_refused(tmp_path: Path) -> None:
+    written = write(tmp_path, 10)
+    moved = written.rename(written.with_name("step-00000030"))
+    with pytest.raises(CheckpointError, match="its manifest is of step 10"):
+        checkpoint.open_checkpoint(moved, COMM)
+
+
+def test_checkpoints_of_the_first_format_are_read(tmp_path: Path) -> None:
+    """They have sizes of files, and no checksums."""
+    path = write(tmp_path, 10)
+    content = json.loads((path / "manifest.json").read_text())["content"]
+    content["files"] = {name: size for name, (size, _) in content["files"].items()}
+    crc = zlib.crc32(json.dumps(content, sort_keys=True).encode())
+    old = {"format": 1, "crc32": crc, "content": content}
+    (path / "manifest.json").write_text(json.dumps(old))
+    found = checkpoint.open_checkpoint(tmp_path, COMM)
+    u = np.random.default_rng(10).normal(size=SHAPE)
+    assert np.array_equal(found.state().read("u", (0, 0, 0), SHAPE), u)
+    flip(path / "state/u/c.0.0.0")
+    with pytest.raises(CheckpointError, match="has a wrong checksum"):
+        checkpoint.open_checkpoint(tmp_path, COMM)
 
 
 def test_without_an_older_one_the_fallback_says_so(tmp_path: Path) -> None:

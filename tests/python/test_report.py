@@ -16,10 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import wait
+from mpi4py import MPI
 from PIL import Image
 
+from uzushio import checkpoint
 from uzushio.errors import OutputError
 from uzushio.report import words, write_report
+from uzushio.solver import State
 
 VOID = {"meta", "img", "source", "br"}
 
@@ -208,9 +211,7 @@ def test_a_run_that_was_killed_has_a_page_of_what_is_there(run: Path) -> None:
         summary.unlink()
     (run / ".uzushio-run").write_text("{}")
     (run / "case.yaml").write_text("solver: channel\ntitle: Flow <over> a & b\n")
-    checkpoint = run / "checkpoints/00000100"
-    checkpoint.mkdir()
-    (checkpoint / "manifest.json").write_text('{"step": 100, "time": 2.5}')
+    checkpoint.write(run, checkpoint.Snapshot("channel", "", 100, 2.5, State({})), 1, MPI.COMM_SELF)
     page = Page(write_report([run]))
     for piece in (
         f"The run in {run} did not end: it was stopped or killed",

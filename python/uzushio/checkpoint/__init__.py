@@ -4,10 +4,12 @@
         zarr.json
         state/NAME/c.K.0.0      plane K of the array NAME: bytes, then their CRC32C
         statistics/NAME/…       running averages
-        manifest.json           step, time, attributes, the size of every file; written last
+        manifest.json           step, time, attributes, size and CRC32C of every file; written last
 
 A folder without a manifest is incomplete and is never restarted from. A chunk is a whole plane,
-so that two writers never share one, and any number of ranks can read any box.
+so that two writers never share one, and any number of ranks can read any box. The manifest has the
+checksum of each chunk under the name of its array and plane: a whole chunk of another plane, array
+or checkpoint is noticed as well as a damaged one.
 """
 
 from uzushio.checkpoint.folder import complete, newest, run_of, set_aside, step_of

@@ -1,20 +1,29 @@
-"""The manifest of a checkpoint: what it holds, and the size of each of its files."""
+"""The manifest of a checkpoint: what it holds, and size and checksum of each of its files."""
 
 from __future__ import annotations
 
 import json
 import os
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import google_crc32c
 
 from uzushio.errors import CheckpointError
 
 NAME = "manifest.json"
-FORMAT = 1
+FORMAT = 2
+#: Formats that can be read. The first one has sizes of files, and no checksums.
+READABLE = (1, 2)
+
+_CRC_BYTES = 4
+
+#: Size of a file in bytes, and its checksum as `checksum` defines it; None if it is not known.
+Entry = tuple[int, int | None]
 
 
 @dataclass(frozen=True)
@@ -29,7 +38,7 @@ class Manifest:
         attributes: those of the solver's state.
         statistics: what `TimeAverage.restore` needs beside the arrays.
         arrays: name to `[dtype, *shape]` of each array of the state.
-        files: path inside the checkpoint to its size in bytes.
+        files: path inside the checkpoint to size and checksum of the file.
     """
 
     solver: str
@@ -40,7 +49,7 @@ class Manifest:
     attributes: Mapping[str, Any]
     statistics: Mapping[str, Any]
     arrays: Mapping[str, list[Any]]
-    files: Mapping[str, int]
+    files: Mapping[str, Entry]
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Global shape of an array of the state."""
@@ -66,15 +75,16 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / NAME
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        if data["format"] != FORMAT:
+        if data["format"] not in READABLE:
             raise CheckpointError(
                 f"checkpoint {folder} has format {data['format']}, this version of Uzushio reads "
-                f"{FORMAT}; restart it with the version that wrote it."
+                f"{' and '.join(map(str, READABLE))}; restart it with the version that wrote it."
             )
         content = json.dumps(data["content"], sort_keys=True)
         if zlib.crc32(content.encode()) != data["crc32"]:
             raise ValueError("its checksum is wrong")
-        return Manifest(**data["content"])
+        manifest = Manifest(**data["content"])
+        return replace(manifest, files={k: _entry(v) for k, v in manifest.files.items()})
     except FileNotFoundError:
         raise CheckpointError(
             f"checkpoint {folder} is incomplete: it has no {NAME}, which is written last; "
@@ -84,6 +94,43 @@ def read_manifest(folder: Path) -> Manifest:
         raise CheckpointError(
             f"checkpoint {folder} is damaged: {NAME} cannot be read ({error})."
         ) from error
+
+
+def _entry(stored: Any) -> Entry:
+    """An entry of `files`; in format 1 it was a size alone."""
+    if isinstance(stored, int):
+        return stored, None
+    size, crc = stored
+    return int(size), None if crc is None else int(crc)
+
+
+def checksum(path: Path) -> int:
+    """The CRC32C of a file of a checkpoint; of a chunk the one that it ends with, of its values.
+
+    Whether a chunk's values have that checksum is found out when they are read.
+    """
+    if path.name == "zarr.json":
+        return int(google_crc32c.value(path.read_bytes()))
+    with path.open("rb") as file:
+        file.seek(-_CRC_BYTES, os.SEEK_END)
+        return int.from_bytes(file.read(), "little")
+
+
+def seal(path: Path) -> Entry:
+    """Wait until a chunk is on the disk, and return its entry."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+        size = os.fstat(handle).st_size
+        return size, int.from_bytes(os.pread(handle, _CRC_BYTES, size - _CRC_BYTES), "little")
+    finally:
+        os.close(handle)
+
+
+def seal_all(paths: Sequence[Path]) -> list[Entry]:
+    """Do the same for many: in parallel, which lets the file system commit them together."""
+    with ThreadPoolExecutor(16) as pool:
+        return list(pool.map(seal, paths))
 
 
 def sync(path: Path) -> None:

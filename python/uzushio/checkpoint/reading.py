@@ -12,7 +12,7 @@ import numpy as np
 import zarr
 
 from uzushio.checkpoint import folder as folders
-from uzushio.checkpoint.manifest import Manifest, read_manifest
+from uzushio.checkpoint.manifest import Manifest, checksum, read_manifest
 from uzushio.checkpoint.writing import chunk_name
 from uzushio.collective import collective
 from uzushio.errors import CheckpointError
@@ -93,7 +93,8 @@ def _verified(path: Path, comm: MPI.Comm) -> Checkpoint:
     with collective(comm):
         if comm.rank == 0:
             manifest = read_manifest(path)
-            _check_sizes(path, manifest)
+            _check_step(path, manifest)
+            _check_files(path, manifest)
     manifest = comm.bcast(manifest)
     assert manifest is not None
     checkpoint = Checkpoint(path, manifest)
@@ -105,9 +106,20 @@ def _verified(path: Path, comm: MPI.Comm) -> Checkpoint:
     return checkpoint
 
 
-def _check_sizes(path: Path, manifest: Manifest) -> None:
-    """Compare the files with the manifest: Zarr takes a lost chunk for one of zeros."""
-    for name, size in manifest.files.items():
+def _check_step(path: Path, manifest: Manifest) -> None:
+    """Compare the manifest with the folder's name, by which checkpoints are chosen and ordered."""
+    if folders.step_of(path) not in (None, manifest.step):
+        raise CheckpointError(
+            f"checkpoint {path} is damaged: its manifest is of step {manifest.step}."
+        )
+
+
+def _check_files(path: Path, manifest: Manifest) -> None:
+    """Compare the files with the manifest: Zarr takes a lost chunk for one of zeros.
+
+    Of planes the sizes only: their checksums are compared where they are read.
+    """
+    for name, (size, crc) in manifest.files.items():
         try:
             found = os.stat(path / name).st_size
         except OSError as error:
@@ -118,6 +130,16 @@ def _check_sizes(path: Path, manifest: Manifest) -> None:
                 f"checkpoint {path} is damaged: {name} is truncated or altered "
                 f"({found:,} bytes instead of {size:,})."
             )
+        plane = name.startswith("state/") and not name.endswith("zarr.json")
+        if not plane and crc is not None and checksum(path / name) != crc:
+            raise _not_the_written(path, name)
+
+
+def _not_the_written(path: Path, what: str) -> CheckpointError:
+    return CheckpointError(
+        f"checkpoint {path} is damaged: {what} is not what was written there, but of another "
+        "array, plane or checkpoint."
+    )
 
 
 def _check_planes(checkpoint: Checkpoint, name: str, planes: range) -> None:
@@ -129,14 +151,19 @@ def _check_planes(checkpoint: Checkpoint, name: str, planes: range) -> None:
             f"checkpoint {path} is damaged: state/{name}/zarr.json contradicts the manifest."
         )
     for plane in planes:
+        file = f"state/{name}/{chunk_name(plane, array.ndim)}"
         try:
             array[plane]
         except (ValueError, OSError, RuntimeError) as error:
-            file = f"state/{name}/{chunk_name(plane, array.ndim)}"
             raise CheckpointError(
                 f"checkpoint {path} is damaged: {file} (plane {plane} of '{name}') "
                 "has a wrong checksum."
             ) from error
+        if file not in manifest.files:
+            raise CheckpointError(f"checkpoint {path} is damaged: {file} is not in its manifest.")
+        _, crc = manifest.files[file]
+        if crc is not None and checksum(path / file) != crc:
+            raise _not_the_written(path, f"{file} (plane {plane} of '{name}')")
 
 
 def _check_averages(checkpoint: Checkpoint) -> None:

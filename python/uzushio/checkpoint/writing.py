@@ -17,7 +17,15 @@ from zarr.codecs import Crc32cCodec
 from uzushio import __version__
 from uzushio.checkpoint import folder as folders
 from uzushio.checkpoint.gather import Box, Gatherer, boxes_of
-from uzushio.checkpoint.manifest import Manifest, sync_all, write_manifest
+from uzushio.checkpoint.manifest import (
+    Entry,
+    Manifest,
+    checksum,
+    read_manifest,
+    seal_all,
+    sync_all,
+    write_manifest,
+)
 from uzushio.collective import collective
 from uzushio.errors import OutputError
 from uzushio.solver import DistributedArray, State
@@ -86,11 +94,16 @@ def write(
             with collective(comm):
                 for name, array in arrays.items():
                     gatherer.reserve(array, boxes[name])
+            mine: dict[str, Entry] = {}
             with collective(comm):
-                _write_arrays(path / "state", arrays, boxes, gatherer)
+                mine = _write_arrays(path, arrays, boxes, gatherer)
+        written = comm.gather(mine)
         with collective(comm):
-            if comm.rank == 0:
-                write_manifest(path, _manifest(path, snapshot))
+            if written is not None:
+                planes = {name: entry for one in written for name, entry in one.items()}
+                if like is not None and linked:
+                    planes |= _entries(like, linked)
+                write_manifest(path, _manifest(path, snapshot, planes))
     except Exception as error:
         if comm.rank == 0:
             folders.discard(path)
@@ -167,34 +180,47 @@ def _create_array(
 
 
 def _write_arrays(
-    state: Path,
+    path: Path,
     arrays: Mapping[str, DistributedArray],
     boxes: Mapping[str, list[Box]],
     gatherer: Gatherer,
-) -> None:
+) -> dict[str, Entry]:
     """Write this rank's planes, or send them to the rank that does, and wait for the disk.
 
     A writer that fails still takes what the others send, so that none of them waits for ever.
+
+    Returns:
+        Entries for the manifest of the planes that this rank wrote.
     """
     failure: Exception | None = None
-    written: list[Path] = []
+    written: list[str] = []
     for name, array in arrays.items():
         target: zarr.Array[Any] | None = None
         for first, planes in gatherer.planes(array, boxes[name]):
             if failure is not None:
                 continue
             try:
-                target = target or zarr.open_array(state / name, mode="r+", zarr_format=3)
+                target = target or zarr.open_array(path / "state" / name, mode="r+", zarr_format=3)
                 target[first : first + len(planes)] = planes
                 written += [
-                    state / name / chunk_name(first + plane, planes.ndim)
+                    f"state/{name}/{chunk_name(first + plane, planes.ndim)}"
                     for plane in range(len(planes))
                 ]
             except Exception as error:  # raised when all is received
                 failure = error
     if failure is not None:
         raise failure
-    sync_all(written)
+    return dict(zip(written, seal_all([path / name for name in written]), strict=True))
+
+
+def _entries(checkpoint: Path, names: Collection[str]) -> dict[str, Entry]:
+    """What the manifest of a checkpoint lists of some arrays."""
+    files = read_manifest(checkpoint).files
+    return {
+        file: entry
+        for file, entry in files.items()
+        if file.rpartition("/")[0].removeprefix("state/") in names
+    }
 
 
 def chunk_name(plane: int, dimensions: int) -> str:
@@ -202,18 +228,25 @@ def chunk_name(plane: int, dimensions: int) -> str:
     return ".".join(["c", str(plane), *["0"] * (dimensions - 1)])
 
 
-def _manifest(path: Path, snapshot: Snapshot) -> Manifest:
-    """List what was written, after checking that no plane is missing."""
+def _manifest(path: Path, snapshot: Snapshot, planes: Mapping[str, Entry]) -> Manifest:
+    """List what was written, after checking that no plane is missing.
+
+    Args:
+        path: of the checkpoint.
+        snapshot: what is in it.
+        planes: entries of all chunks of the state; the writers have waited for the disk.
+    """
+    made = [(Path(folder), names) for folder, _, names in os.walk(path)]
+    there = {str((folder / name).relative_to(path)) for folder, names in made for name in names}
     for name, array in snapshot.state.arrays.items():
         for plane in range(array.shape[0]):
-            file = path / "state" / name / chunk_name(plane, len(array.shape))
-            if not file.exists():
-                raise OutputError(f"{file} was written but is not there; check the file system.")
-    folders_made = [Path(folder) for folder, _, _ in os.walk(path)]
-    files = [file for folder in folders_made for file in folder.iterdir() if file.is_file()]
-    # The planes are on the disk already: their writers have seen to that.
-    planes = {file for file in files if file.parts[-3] == "state" and file.name != "zarr.json"}
-    sync_all([*(file for file in files if file not in planes), *folders_made])
+            file = f"state/{name}/{chunk_name(plane, len(array.shape))}"
+            if file not in there or file not in planes:
+                raise OutputError(
+                    f"{path / file} was written but is not there; check the file system."
+                )
+    others = sorted(there - planes.keys())
+    sync_all([*(path / name for name in others), *(folder for folder, _ in made)])
     return Manifest(
         solver=snapshot.solver,
         case=snapshot.case,
@@ -226,5 +259,8 @@ def _manifest(path: Path, snapshot: Snapshot) -> Manifest:
             name: [array.data.dtype.str, *array.shape]
             for name, array in snapshot.state.arrays.items()
         },
-        files={str(file.relative_to(path)): file.stat().st_size for file in files},
+        files={
+            **planes,
+            **{name: ((path / name).stat().st_size, checksum(path / name)) for name in others},
+        },
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,8 @@ import yaml
 from uzushio import run_folder
 from uzushio.checkpoint.folder import FOLDER as CHECKPOINTS
 from uzushio.checkpoint.manifest import NAME as MANIFEST
+from uzushio.checkpoint.manifest import read_manifest
+from uzushio.errors import CheckpointError
 from uzushio.report.results import IMAGES, MOVIES, Action, Run, figures_in
 
 #: What the folder of a reader job has.
@@ -42,10 +43,10 @@ def _solver(folder: Path) -> dict[str, Any]:
         pass
     for manifest in sorted((folder / CHECKPOINTS).glob(f"*/{MANIFEST}"), reverse=True):
         try:
-            found = json.loads(manifest.read_text(encoding="utf-8"))
-            return told | {"step": int(found["step"]), "time": float(found["time"])}
-        except (OSError, ValueError, LookupError, TypeError):
+            found = read_manifest(manifest.parent)
+        except CheckpointError:
             continue
+        return told | {"step": found.step, "time": found.time}
     return told
 
 
