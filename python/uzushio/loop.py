@@ -90,7 +90,7 @@ class Loop:
             return
         sample = self._solver.sample()
         if self._comm.rank == 0 and sample:
-            self._average.add(sample)
+            self._average.add(sample, self._solver.time)
 
     def _shown(self) -> bool:
         shown = self._case.publish

@@ -19,6 +19,7 @@ from uzushio.run_lock import RunLock, check_free
 from uzushio.signals import Stop
 from uzushio.solver import Solver, SolverDivergedError
 from uzushio.statistics import TimeAverage, write_statistics
+from uzushio.uncertainty import derive
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -197,7 +198,7 @@ class _Run:
         dataset: xr.Dataset | None = None
         with collective(self._comm):
             if self._comm.rank == 0 and self._average.samples:
-                dataset = self._solver.statistics(self._average.mean(), self._average.samples)
+                dataset = derive(self._solver.statistics, self._average)
                 if dataset is not None:
                     files.append(write_statistics(dataset, self._folder))
             if self._comm.rank == 0:

@@ -36,9 +36,8 @@ def channel(tmp_path: Path) -> Path:
 def state(run: Path, step: int) -> dict[str, np.ndarray]:
     root = zarr.open_group(run / f"checkpoints/step-{step:08d}", mode="r")
     arrays = {f"state/{name}": np.asarray(root[f"state/{name}"]) for name in "uvwp"}
-    statistics = {
-        f"statistics/{name}": np.asarray(root[f"statistics/{name}"]) for name in ("uu", "ww")
-    }
+    names = ("uu", "ww", "batch_means")
+    statistics = {f"statistics/{name}": np.asarray(root[f"statistics/{name}"]) for name in names}
     return arrays | statistics
 
 
