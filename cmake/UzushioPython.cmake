@@ -32,3 +32,18 @@ list(REMOVE_ITEM rpath "" ${CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES})
 set_target_properties(_core PROPERTIES INSTALL_RPATH "${rpath}")
 
 install(TARGETS _core LIBRARY DESTINATION uzushio COMPONENT python EXCLUDE_FROM_ALL)
+
+# Type stubs of the core, uzushio/_core/*.pyi: what a type checker and an editor see of it. They are
+# read off the module itself, which must run here.
+if(SKBUILD AND NOT CMAKE_CROSSCOMPILING)
+    set(stubs "${PROJECT_BINARY_DIR}/stubs")
+    add_custom_command(
+        OUTPUT "${stubs}/_core/__init__.pyi"
+        COMMAND "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/write_stubs.py"
+                "$<TARGET_FILE_DIR:_core>" "${PROJECT_SOURCE_DIR}/python" "${stubs}"
+        DEPENDS _core "${PROJECT_SOURCE_DIR}/cmake/write_stubs.py"
+        COMMENT "Writing the type stubs of uzushio._core"
+        VERBATIM)
+    add_custom_target(stubs ALL DEPENDS "${stubs}/_core/__init__.pyi")
+    install(DIRECTORY "${stubs}/_core" DESTINATION uzushio COMPONENT python EXCLUDE_FROM_ALL)
+endif()

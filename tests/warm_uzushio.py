@@ -30,7 +30,7 @@ _IMPORTED = (
     "uzushio.channel.solver",
     "uzushio.phasefield.assimilated",
     "uzushio.pipeline.render_command",
-    "uzushio.run",
+    "uzushio.case_run",
     "uzushio.tuning.command",
 )
 _LONGEST = 1 << 20  # bytes of a message

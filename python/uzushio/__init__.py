@@ -1,8 +1,80 @@
 """Uzushio: massively parallel flow simulation.
 
-`uzushio.solver` is the contract between a flow solver and the framework; `uzushio.case` holds the
-sections of a case file that all solvers share; `uzushio.run` is the run loop. The command line is
-`uzushio` or `python -m uzushio`.
+`load_case` reads a case file. `uzushio.solver` is the contract between a flow solver and the
+framework; `uzushio.case` holds the sections of a case file that all solvers share. The rooms can be
+used by themselves: `uzushio.staging`, `uzushio.render`, `uzushio.assimilation` and the others. What
+goes wrong raises a kind of `uzushio.errors.UzushioError`. The command line is `uzushio` or
+`python -m uzushio`.
+
+`docs/reference/python.md` has an example for each.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from uzushio import lazy
+
+if TYPE_CHECKING:
+    from uzushio import assimilation as assimilation
+    from uzushio import case as case
+    from uzushio import channel as channel
+    from uzushio import compositing as compositing
+    from uzushio import errors as errors
+    from uzushio import extracts as extracts
+    from uzushio import phasefield as phasefield
+    from uzushio import pipeline as pipeline
+    from uzushio import raycast as raycast
+    from uzushio import registry as registry
+    from uzushio import render as render
+    from uzushio import report as report
+    from uzushio import solver as solver
+    from uzushio import staging as staging
+    from uzushio import tuning as tuning
+    from uzushio.case import Case, load_case
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Case",
+    "__version__",
+    "assimilation",
+    "case",
+    "channel",
+    "compositing",
+    "errors",
+    "extracts",
+    "load_case",
+    "phasefield",
+    "pipeline",
+    "raycast",
+    "registry",
+    "render",
+    "report",
+    "solver",
+    "staging",
+    "tuning",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy.names(
+        __name__,
+        {"Case": "case", "load_case": "case"},
+        modules=(
+            "assimilation",
+            "case",
+            "channel",
+            "compositing",
+            "errors",
+            "extracts",
+            "phasefield",
+            "pipeline",
+            "raycast",
+            "registry",
+            "render",
+            "report",
+            "solver",
+            "staging",
+            "tuning",
+        ),
+    )

@@ -1,7 +1,7 @@
 """Case files: the sections that all solvers share, and how a file becomes a validated `Case`.
 
 A solver adds its own sections by subclassing `Case`, each a `Section`. Times and lengths are in the
-solver's units.
+solver's units; a `Length` may be given in words, as "2 pi".
 """
 
 from __future__ import annotations

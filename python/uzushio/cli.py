@@ -160,7 +160,7 @@ def _run_here(
     """Run a case on the ranks of the MPI job that this process is in, or on one."""
 
     def work(comm: MPI.Intracomm) -> int:
-        from uzushio.run import run as run_case
+        from uzushio.case_run import run as run_case
 
         return run_case(load_case(file, overrides), comm, options)
 

@@ -12,12 +12,14 @@
 
 Colours are premultiplied by opacity. `algorithms()` lists what `algorithm=` takes, besides
 ``hybrid(ALGORITHM)``, by which ranks of a node composite in shared memory first, and ``auto``.
+`DEPTH_PIXEL` is the dtype of a pixel with a depth.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from uzushio import lazy
 
 if TYPE_CHECKING:
     from uzushio.compositing.compositor import (
@@ -31,8 +33,5 @@ if TYPE_CHECKING:
 
 __all__ = ["DEPTH_PIXEL", "Compositor", "Machine", "Tile", "algorithms", "visibility_order"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("uzushio.compositing.compositor"), name)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy.names(__name__, dict.fromkeys(__all__, "compositor"))

@@ -225,7 +225,7 @@ class Compositor:
             RuntimeError: No picture is under way; or ranks, which the message names, did not come
                 within the limit, and the compositor is of no more use.
         """
-        found = self._core.finish()
+        found: Any = self._core.finish()
         self._images.pop(0)
         if found is None:
             return None

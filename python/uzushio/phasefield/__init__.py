@@ -1,27 +1,19 @@
 """The phase field: forward sweeps, discrete adjoint, tangent-linear model, second-order adjoint.
 
 `docs/theory/phasefield.md` has the equations, whose numbers docstrings name. The kernels are in
-`src/phasefield`, on top of the time-blocked sweeps of `src/stencil`.
+`src/phasefield`, on top of the time-blocked sweeps of `src/stencil`. `Boundary` is the type of the
+names of boundary conditions.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from uzushio import lazy
 
 if TYPE_CHECKING:
     from uzushio.phasefield.model import Blocking, Counters, Model, Trajectory, schemes
     from uzushio.phasefield.parameters import Boundary, Parameters
-
-_WHERE = {
-    "Blocking": "model",
-    "Boundary": "parameters",
-    "Counters": "model",
-    "Model": "model",
-    "Parameters": "parameters",
-    "Trajectory": "model",
-    "schemes": "model",
-}
 
 __all__ = [
     "Blocking",
@@ -33,8 +25,16 @@ __all__ = [
     "schemes",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy.names(
+        __name__,
+        {
+            "Blocking": "model",
+            "Boundary": "parameters",
+            "Counters": "model",
+            "Model": "model",
+            "Parameters": "parameters",
+            "Trajectory": "model",
+            "schemes": "model",
+        },
+    )

@@ -9,13 +9,15 @@
 
 What a picture shows does not depend on how the domain is cut into blocks, if each has the ghost
 layers that `ghost_layers` asks for. Blocks of several ranks make one picture by
-`uzushio.compositing`, in the order of `visibility_order`.
+`uzushio.compositing`, in the order of `visibility_order`. A `Layer` is a `Slice`, `Isosurface` or
+`Volume`.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from uzushio import lazy
 
 if TYPE_CHECKING:
     from uzushio.raycast.block import Block, cell_centres
@@ -33,27 +35,6 @@ if TYPE_CHECKING:
         Volume,
     )
     from uzushio.raycast.order import rounds, visibility_order
-
-_HOME = {
-    "Block": "block",
-    "Camera": "camera",
-    "ColorTable": "layers",
-    "Isosurface": "layers",
-    "Layer": "layers",
-    "Lighting": "layers",
-    "Result": "caster",
-    "Scene": "layers",
-    "Slice": "layers",
-    "Transfer": "layers",
-    "Volume": "layers",
-    "cast": "caster",
-    "cell_centres": "block",
-    "default_step": "ghosts",
-    "default_threads": "caster",
-    "ghost_layers": "ghosts",
-    "rounds": "order",
-    "visibility_order": "order",
-}
 
 __all__ = [
     "Block",
@@ -76,8 +57,27 @@ __all__ = [
     "visibility_order",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"uzushio.raycast.{_HOME[name]}"), name)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy.names(
+        __name__,
+        {
+            "Block": "block",
+            "Camera": "camera",
+            "ColorTable": "layers",
+            "Isosurface": "layers",
+            "Layer": "layers",
+            "Lighting": "layers",
+            "Result": "caster",
+            "Scene": "layers",
+            "Slice": "layers",
+            "Transfer": "layers",
+            "Volume": "layers",
+            "cast": "caster",
+            "cell_centres": "block",
+            "default_step": "ghosts",
+            "default_threads": "caster",
+            "ghost_layers": "ghosts",
+            "rounds": "order",
+            "visibility_order": "order",
+        },
+    )

@@ -180,9 +180,10 @@ def _transfer(transfer: Transfer) -> Any:
 
 def _scene(scene: Scene) -> Any:
     """As the core takes it."""
-    names = scene.fields
+    names, step = scene.fields, scene.step
+    assert step is not None  # a scene without has chosen one
     core = _core.raycast.Scene(
-        list(names), *scene.domain, scene.step, scene.bounding_box, scene.line_width
+        list(names), *scene.domain, step, scene.bounding_box, scene.line_width
     )
     for layer in scene.layers:
         field = names.index(layer.field)
@@ -208,7 +209,7 @@ def _scene(scene: Scene) -> Any:
             core.add_volume(
                 field,
                 _transfer(layer.medium),
-                layer.unit_distance or scene.step,
+                layer.unit_distance or step,
                 _lighting(layer.shading),
             )
     return core

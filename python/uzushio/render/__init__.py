@@ -11,12 +11,15 @@
             if picture is not None:  # at the root
                 picture.save(f"q{step.index:06d}.png")
                 movie.write(picture)
+
+`CAMERAS` has the names of cameras, and the direction that each looks in.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from uzushio import lazy
 
 if TYPE_CHECKING:
     from uzushio.render.cameras import NAMED as CAMERAS
@@ -28,23 +31,6 @@ if TYPE_CHECKING:
     from uzushio.render.picture import Picture, save_png
     from uzushio.render.renderer import Renderer
     from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View, VolumeLayer
-
-_HOMES = {
-    "CAMERAS": "cameras",
-    "Viewpoint": "cameras",
-    "Colors": "colors",
-    "ghosts": "casting",
-    "MeshRenderer": "mesh_renderer",
-    "Movie": "movie",
-    "Picture": "picture",
-    "save_png": "picture",
-    "Renderer": "renderer",
-    "IsosurfaceLayer": "view",
-    "MeshLayer": "view",
-    "SliceLayer": "view",
-    "View": "view",
-    "VolumeLayer": "view",
-}
 
 __all__ = [
     "CAMERAS",
@@ -63,9 +49,23 @@ __all__ = [
     "save_png",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"uzushio.render.{_HOMES[name]}")
-    return getattr(module, "NAMED" if name == "CAMERAS" else name)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy.names(
+        __name__,
+        {
+            "CAMERAS": "cameras:NAMED",
+            "Colors": "colors",
+            "IsosurfaceLayer": "view",
+            "MeshLayer": "view",
+            "MeshRenderer": "mesh_renderer",
+            "Movie": "movie",
+            "Picture": "picture",
+            "Renderer": "renderer",
+            "SliceLayer": "view",
+            "View": "view",
+            "Viewpoint": "cameras",
+            "VolumeLayer": "view",
+            "ghosts": "casting",
+            "save_png": "picture",
+        },
+    )

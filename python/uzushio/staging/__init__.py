@@ -24,9 +24,9 @@ several. Indices are global: of a mesh, not of a rank. Faults raise `StagingErro
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from uzushio import lazy
 from uzushio.errors import PeerGone, PeerSilent, QueueTimeout, StagingError
 
 if TYPE_CHECKING:
@@ -60,20 +60,24 @@ __all__ = [
     "open",
 ]
 
-_MODULES = {
-    "box": ("Box",),
-    "engines": ("Counters", "Source", "WriterEngine"),
-    "options": ("engine_names",),
-    "reader": ("Reader", "attach"),
-    "relay": ("Relay", "RelayOptions"),
-    "step": ("Block", "Field", "Mesh", "Step"),
-    "writer": ("Writer", "open"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import what is asked for: planning needs neither the compiled core nor MPI."""
-    for module, names in _MODULES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy.names(
+        __name__,
+        {
+            "Block": "step",
+            "Box": "box",
+            "Counters": "engines",
+            "Field": "step",
+            "Mesh": "step",
+            "Reader": "reader",
+            "Relay": "relay",
+            "RelayOptions": "relay",
+            "Source": "engines",
+            "Step": "step",
+            "Writer": "writer",
+            "WriterEngine": "engines",
+            "attach": "reader",
+            "engine_names": "options",
+            "open": "writer",
+        },
+    )

@@ -36,7 +36,7 @@ def parse_options(options: str | Mapping[str, Any], where: str) -> Any:
     """
     if isinstance(options, Mapping):
         options = yaml.safe_dump(_plain(options), sort_keys=False)
-    parsed = _core.staging.parse_options(options, where)
+    parsed: Any = _core.staging.parse_options(options, where)
     parsed.adios2 = _section(options, where) if "adios2" in options else {}
     return parsed
 
@@ -64,8 +64,9 @@ def choose_options(
     Raises:
         StagingError: as `parse_options`, or the file cannot be read.
     """
-    if isinstance(options, _core.staging.Options):
-        return options
+    ready: Any = options  # a publisher hands over what the case has had parsed
+    if isinstance(ready, _core.staging.Options):
+        return ready
     if isinstance(options, Mapping):
         return parse_options(options, "options")
     handle = None if comm is None else comm.handle
