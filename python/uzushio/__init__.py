@@ -1,6 +1,7 @@
 """Uzushio: massively parallel flow simulation.
 
-`load_case` reads a case file. `uzushio.solver` is the contract between a flow solver and the
+`load_case` reads a case, `run` runs it, and a `Simulation` is stepped by hand; `open_checkpoint`
+gives the fields of a checkpoint. `uzushio.solver` is the contract between a flow solver and the
 framework; `uzushio.case` holds the sections of a case file that all solvers share. The rooms can be
 used by themselves: `uzushio.staging`, `uzushio.render`, `uzushio.assimilation` and the others. What
 goes wrong raises a kind of `uzushio.errors.UzushioError`. The command line is `uzushio` or
@@ -32,11 +33,16 @@ if TYPE_CHECKING:
     from uzushio import staging as staging
     from uzushio import tuning as tuning
     from uzushio.case import Case, load_case
+    from uzushio.running import RunResult, open_checkpoint, run
+    from uzushio.simulation import Simulation, SimulationStep
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Case",
+    "RunResult",
+    "Simulation",
+    "SimulationStep",
     "__version__",
     "assimilation",
     "case",
@@ -45,12 +51,14 @@ __all__ = [
     "errors",
     "extracts",
     "load_case",
+    "open_checkpoint",
     "phasefield",
     "pipeline",
     "raycast",
     "registry",
     "render",
     "report",
+    "run",
     "solver",
     "staging",
     "tuning",
@@ -59,7 +67,15 @@ __all__ = [
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(
         __name__,
-        {"Case": "case", "load_case": "case"},
+        {
+            "Case": "case",
+            "RunResult": "running",
+            "Simulation": "simulation",
+            "SimulationStep": "simulation",
+            "load_case": "case",
+            "open_checkpoint": "running",
+            "run": "running",
+        },
         modules=(
             "assimilation",
             "case",

@@ -15,9 +15,10 @@ from typing import Annotated, Any, Self, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from uzushio import registry, yaml_file
+from uzushio import registry
 from uzushio.errors import CaseError, StagingError
 from uzushio.lengths import Length
+from uzushio.overrides import Overrides, apply
 from uzushio.paths import UserPath
 from uzushio.yaml_document import Document
 
@@ -166,30 +167,34 @@ def differences(
     return found
 
 
-def load_case(path: Path | str, overrides: list[str] | None = None) -> Case:
-    """Read a case file, apply overrides and validate it with the model of its solver.
+def load_case(source: Path | str | Mapping[str, Any], overrides: Overrides | None = None) -> Case:
+    """Read a case, apply overrides and validate it with the model of its solver.
 
     Args:
-        path: the YAML file.
-        overrides: "section.key=value" each, the value in YAML.
+        source: the YAML file, or a mapping of what would be in it.
+        overrides: values by key, as ``{"grid.nx": 64}``; or "section.key=value" each, the value in
+            YAML. A section that is given as a whole replaces that of the case.
 
     Raises:
         CaseError: one line for each mistake, naming the file and line, the key, the value given
             and what is allowed.
     """
-    document = read_document(path, overrides)
+    document = read_document(source, overrides)
     found = model_of(
         document, "solver", registry.known(), lambda name: registry.solver_class(name).case_model
     )
     return document.validate(found)
 
 
-def read_document(path: Path | str, overrides: list[str] | None = None) -> Document:
-    """Read a case file and apply overrides, as `load_case`; nothing is validated."""
-    document = Document.read(path)
-    for override in overrides or []:
-        key = _apply(override, document.values)
-        document.given[key] = f"--set {'.'.join(map(str, key))}"
+def read_document(
+    source: Path | str | Mapping[str, Any], overrides: Overrides | None = None
+) -> Document:
+    """Read a case and apply overrides, as `load_case`; nothing is validated."""
+    if isinstance(source, Mapping):
+        document = Document.of(source, "the case")
+    else:
+        document = Document.read(source)
+    apply(overrides or [], document)
     return document
 
 
@@ -223,25 +228,3 @@ def model_of(
         return find(name)
     except CaseError as error:
         raise CaseError(f"{where}: {error}") from error
-
-
-def _apply(override: str, values: dict[str, Any]) -> yaml_file.KeyPath:
-    """Set one "section.key=value" in `values` and return the key's path."""
-    dotted, equals, text = override.partition("=")
-    keys = dotted.strip().split(".")
-    if not equals or not all(keys):
-        raise CaseError(f"--set {override}: write it as section.key=value, e.g. time.steps=200.")
-    try:
-        value = yaml_file.parse_value(text)
-    except yaml.YAMLError as error:
-        raise CaseError(f"--set {override}: the value is not YAML ({error}).") from error
-    section = values
-    for depth, key in enumerate(keys[:-1], start=1):
-        if section.get(key) is None:
-            section[key] = {}
-        if not isinstance(section[key], dict):
-            above = ".".join(keys[:depth])
-            raise CaseError(f"--set {override}: {above} is a value and has no '{keys[depth]}'.")
-        section = section[key]
-    section[keys[-1]] = value
-    return tuple(keys)

@@ -12,15 +12,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from uzushio.errors import OtherRankError, OutputError, UzushioError
-from uzushio.solver import SolverDivergedError
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 #: Seconds in which the other ranks must fail too for a failure to count as everybody's.
 PATIENCE = 5.0
-
-_EXPECTED = (UzushioError, SolverDivergedError)
 
 
 @contextmanager
@@ -164,7 +161,7 @@ def _report(error: Exception, debug: bool) -> str:
     """The message of an expected error; the traceback of a mistake in the program."""
     if isinstance(error, OtherRankError):
         return ""
-    if debug or not isinstance(error, (*_EXPECTED, OSError)):
+    if debug or not isinstance(error, UzushioError | OSError):
         return "".join(traceback.format_exception(error)).rstrip()
     sentence = system_sentence(error) if isinstance(error, OSError) else str(error)
     return f"uzushio: error: {sentence}"

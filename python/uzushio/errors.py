@@ -11,6 +11,13 @@ class CaseError(UzushioError):
     """The case file, an override or the number of ranks is not usable."""
 
 
+class SolverDivergedError(UzushioError):
+    """The solution is no longer finite. Raised on all ranks together by `Solver.step`.
+
+    The message gives the step, the place and the likely cause.
+    """
+
+
 class CheckpointError(UzushioError):
     """A checkpoint is missing, incomplete, damaged, or of another solver."""
 

@@ -117,6 +117,19 @@ def program_comm(world: MPI.Intracomm) -> MPI.Intracomm:
     return world.Create_group(group)
 
 
+def default_comm() -> MPI.Intracomm:
+    """The ranks of the mpiexec or srun that this runs in, or this process; starts MPI (collective).
+
+    Raises:
+        LaunchError: as `check_size`.
+    """
+    prepare_environment()
+    from mpi4py import MPI
+
+    check_size(MPI.COMM_WORLD.size, MPI.Get_library_version())
+    return program_comm(MPI.COMM_WORLD)
+
+
 def prepare_environment() -> None:
     """Set what MPI, OpenMP and numexpr read when they start, unless the user has set it."""
     if not os.environ.get(

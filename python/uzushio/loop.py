@@ -23,6 +23,29 @@ if TYPE_CHECKING:
 _CLOSE = 1e-12
 
 
+def time_left(case: Case, solver: Solver) -> float:
+    """Time until the case's end; infinity if it has none."""
+    return math.inf if case.time.end is None else case.time.end - solver.time
+
+
+def is_over(case: Case, solver: Solver) -> bool:
+    """Whether the last step or the end time is reached."""
+    limits = case.time
+    if limits.steps is not None and solver.step_index >= limits.steps:
+        return True
+    return limits.end is not None and time_left(case, solver) <= _CLOSE * max(1.0, abs(limits.end))
+
+
+def sample(case: Case, solver: Solver, average: TimeAverage, comm: MPI.Comm) -> None:
+    """Take a sample of the statistics if the case wants one at this step (collective)."""
+    when = case.statistics
+    if solver.step_index % when.every or solver.time < when.start:
+        return
+    taken = solver.sample()
+    if comm.rank == 0 and taken:
+        average.add(taken, solver.time)
+
+
 class Loop:
     """Advances a solver until the case's end or a signal."""
 
@@ -54,16 +77,16 @@ class Loop:
         """
         solver = self._solver
         stopping, _, _ = self._vote()
-        while not stopping and not self._done():
-            solver.step(self._left())
-            self._sample()
+        while not stopping and not is_over(self._case, solver):
+            solver.step(time_left(self._case, solver))
+            sample(self._case, solver, self._average, self._comm)
             if self._shown() and not publish():
                 break
             stopping, show, overdue = self._vote()
-            if show or self._done():
+            if show or is_over(self._case, solver):
                 readings = solver.monitor()
                 self._monitor.show(solver.step_index, solver.time, self._fraction(), readings)
-            if not stopping and not self._done() and (overdue or self._due()):
+            if not stopping and not is_over(self._case, solver) and (overdue or self._due()):
                 save()
                 self._saved = time.monotonic()
         return signal.Signals(stopping) if stopping else None
@@ -83,15 +106,6 @@ class Loop:
         self._comm.Allreduce(self._votes, self._agreed, MPI.MAX)
         return int(self._agreed[0]), bool(self._agreed[1]), bool(self._agreed[2])
 
-    def _sample(self) -> None:
-        """Take a sample of the statistics if one is due."""
-        when = self._case.statistics
-        if self._solver.step_index % when.every or self._solver.time < when.start:
-            return
-        sample = self._solver.sample()
-        if self._comm.rank == 0 and sample:
-            self._average.add(sample, self._solver.time)
-
     def _shown(self) -> bool:
         shown = self._case.publish
         return shown is not None and self._solver.step_index % shown.every == 0
@@ -99,17 +113,6 @@ class Loop:
     def _due(self) -> bool:
         every = self._case.checkpoint.every
         return every is not None and self._solver.step_index % every == 0
-
-    def _left(self) -> float:
-        end = self._case.time.end
-        return math.inf if end is None else end - self._solver.time
-
-    def _done(self) -> bool:
-        """Whether the last step or the end time is reached."""
-        limits = self._case.time
-        if limits.steps is not None and self._solver.step_index >= limits.steps:
-            return True
-        return limits.end is not None and self._left() <= _CLOSE * max(1.0, abs(limits.end))
 
     def _fraction(self) -> float:
         """Share of the run that is done."""

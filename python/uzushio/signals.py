@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 #: SIGUSR1 is what `uzushio run --ranks` forwards, and what batch systems can be told to send.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)
@@ -63,18 +65,24 @@ class Stop:
 
     def __init__(self) -> None:
         self.received = 0
+        self._before: dict[signal.Signals, Any] = {}
 
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Note the first signal; the second one has its usual effect."""
-        before = {number: signal.signal(number, self._note) for number in stop_signals()}
+        if threading.current_thread() is not threading.main_thread():
+            yield  # only the main thread can handle signals
+            return
+        self._before = {number: signal.signal(number, self._note) for number in stop_signals()}
         try:
             yield
         finally:
-            for number, handler in before.items():
+            for number, handler in self._before.items():
                 signal.signal(number, signal.SIG_DFL if isinstance(handler, _Leave) else handler)
 
     def _note(self, number: int, _frame: object) -> None:
         self.received = number
         for one in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(one, signal.SIG_DFL)
+            before = self._before.get(one)  # in a notebook, SIGINT raises KeyboardInterrupt
+            usual = before is None or isinstance(before, _Leave)
+            signal.signal(one, signal.SIG_DFL if usual else before)

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from uzushio.errors import SolverDivergedError as SolverDivergedError
+
 if TYPE_CHECKING:
     import xarray as xr
     from mpi4py import MPI
@@ -139,13 +141,6 @@ class Estimate:
     field_arrays: float
     traffic: Mapping[str, Traffic]
     notes: tuple[str, ...] = ()
-
-
-class SolverDivergedError(RuntimeError):
-    """The solution is no longer finite. Raised on all ranks together by `Solver.step`.
-
-    The message gives the step, the place and the likely cause.
-    """
 
 
 class Solver(ABC):

@@ -48,6 +48,11 @@ class Document:
         values, lines = yaml_file.parse(yaml_file.read_text(path, kind), str(path), kind)
         return cls(str(path), values, lines)
 
+    @classmethod
+    def of(cls, values: Mapping[str, Any], name: str) -> Self:
+        """Take what would be in a file; `name` stands for it in messages."""
+        return cls(name, yaml_file.plain(values), {})
+
     def where(self, key: KeyPath) -> str:
         """The file and line, or what was given elsewhere, that holds `key`."""
         for end in range(len(key), 0, -1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,17 @@ def parse(text: str, name: str, kind: str = "case") -> tuple[dict[str, Any], dic
 def parse_value(text: str) -> Any:
     """Parse the value of `--set key=value`; raises `yaml.YAMLError`."""
     return yaml.load(text, _Loader)
+
+
+def plain(value: Any) -> Any:
+    """Copy as YAML would give it: dicts, lists for tuples and arrays, text for paths."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):  # NumPy's arrays and scalars
+        return value.tolist()
+    return str(value) if isinstance(value, Path) else value
 
 
 def _walk(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], name: str) -> None:

@@ -6,14 +6,16 @@ A model adds its own (grid, equations, truth, first guess, blocking) by subclass
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from uzushio import registry
 from uzushio.case import CaseFile, Checkpoint, Section, model_of, read_document
 from uzushio.errors import CaseError
+from uzushio.overrides import Overrides
 from uzushio.quantities import Size
 from uzushio.yaml_document import Document
 
@@ -158,18 +160,20 @@ class AssimilationCase(CaseFile):
         return self
 
 
-def load_assimilation(path: Path | str, overrides: list[str] | None = None) -> AssimilationCase:
-    """Read a case file, apply overrides and validate it with the case model of its model.
+def load_assimilation(
+    source: Path | str | Mapping[str, Any], overrides: Overrides | None = None
+) -> AssimilationCase:
+    """Read a case, apply overrides and validate it with the case model of its model.
 
     Args:
-        path: the YAML file.
-        overrides: "section.key=value" each, the value in YAML.
+        source: the YAML file, or a mapping of what would be in it.
+        overrides: values by key, or "section.key=value" each; see `uzushio.load_case`.
 
     Raises:
         CaseError: one line for each mistake, naming the file and line, the key, the value given
             and what is allowed.
     """
-    document = read_document(path, overrides)
+    document = read_document(source, overrides)
     found = model_of(
         document,
         "model",

@@ -11,6 +11,7 @@ import yaml
 
 from uzushio import _core
 from uzushio.errors import StagingError
+from uzushio.yaml_file import plain
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -35,7 +36,7 @@ def parse_options(options: str | Mapping[str, Any], where: str) -> Any:
         StagingError: names the key, the value, and what is allowed.
     """
     if isinstance(options, Mapping):
-        options = yaml.safe_dump(_plain(options), sort_keys=False)
+        options = yaml.safe_dump(plain(options), sort_keys=False)
     parsed: Any = _core.staging.parse_options(options, where)
     parsed.adios2 = _section(options, where) if "adios2" in options else {}
     return parsed
@@ -87,12 +88,3 @@ def _read(options: str | Path | None) -> tuple[str, str]:
         raise StagingError(
             f"The options cannot be read from {file} ({reason}); name a YAML file."
         ) from error
-
-
-def _plain(value: Any) -> Any:
-    """The same as YAML knows it: paths become text, mappings dicts."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return str(value) if isinstance(value, Path) else value

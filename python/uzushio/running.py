@@ -1,0 +1,152 @@
+"""Run a case from Python, as the command line does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uzushio.case import Case, load_case
+from uzushio.options import Options
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from mpi4py import MPI
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run left in its folder; see `run`.
+
+    Attributes:
+        folder: of the run.
+        case: that was run.
+        status: 0 when the case's end was reached, 128 plus the signal when the run was stopped.
+    """
+
+    folder: Path
+    case: Case
+    status: int = 0
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a signal ended the run before its end; `run(case, restart=folder)` goes on."""
+        return self.status != 0
+
+    @property
+    def checkpoints(self) -> list[Path]:
+        """The folders of the checkpoints, oldest first; `uzushio.open_checkpoint` opens one."""
+        from uzushio.checkpoint import complete
+
+        return complete(self.folder)
+
+    @property
+    def figures(self) -> list[Path]:
+        """The files of the figures, by name."""
+        from uzushio.run_folder import FIGURES
+
+        return sorted(path for path in (self.folder / FIGURES).glob("*") if path.is_file())
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What is in summary.json: steps, seconds, traffic, results; empty if there is none."""
+        from uzushio.run_folder import SUMMARY
+
+        try:
+            text = (self.folder / SUMMARY).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return {}
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    @cached_property
+    def statistics(self) -> xr.Dataset | None:
+        """The statistics, read when they are looked at; None if nothing was sampled."""
+        import xarray as xr
+
+        from uzushio.statistics import FILE
+
+        path = self.folder / FILE
+        return xr.open_zarr(path) if path.exists() else None
+
+
+def run(
+    case: Case | Path | str | Mapping[str, Any],
+    *,
+    out: Path | str | None = None,
+    restart: Path | str | None = None,
+    restart_fallback: bool = False,
+    reset_statistics: bool = False,
+    overwrite: bool = False,
+    quiet: bool = False,
+    comm: MPI.Intracomm | None = None,
+) -> RunResult:
+    """Run a case to its end, as `uzushio run` does (collective).
+
+    Messages name the options of the command line, which have the names of these arguments.
+    SIGINT (the notebook's Interrupt) finishes the step, writes a checkpoint and returns; a second
+    one raises `KeyboardInterrupt`.
+
+    Args:
+        case: as `uzushio.load_case` returns it, or what it takes.
+        out: folder of the run instead of output.folder.
+        restart: folder of a run, or of one checkpoint, to go on from.
+        restart_fallback: take the checkpoint before if that one is damaged.
+        reset_statistics: begin the averages over time anew at a restart.
+        overwrite: remove the run that the folder holds.
+        quiet: print errors and warnings only.
+        comm: the ranks; None: those of the mpiexec that this runs in, or this process.
+
+    Raises:
+        UzushioError: a kind of `uzushio.errors`, with a sentence that says what to do.
+    """
+    from uzushio.case_run import run as run_case
+    from uzushio.launch import default_comm
+
+    given = case if isinstance(case, Case) else load_case(case)
+    options = Options(
+        restart=None if restart is None else Path(restart),
+        fallback=restart_fallback,
+        out=None if out is None else Path(out),
+        overwrite=overwrite,
+        quiet=quiet,
+        reset_statistics=reset_statistics,
+        case_file=Path(case) if isinstance(case, str | Path) else None,
+    )
+    status = run_case(given, default_comm() if comm is None else comm, options)
+    return RunResult(options.out or given.output.folder, given, status)
+
+
+def open_checkpoint(path: Path | str, *names: str) -> xr.Dataset:
+    """Open the fields of a checkpoint in physical space, on this process alone.
+
+    A checkpoint holds what the solver needs to go on, which may be Fourier modes
+    (`xarray.open_zarr` shows them). This makes the solver of the run's case on this process, gives
+    it the state and returns its fields: it takes the memory of the whole run.
+
+    Args:
+        path: folder of a run, of which the newest checkpoint is taken, or of one checkpoint.
+        names: of the fields; all if none is given.
+
+    Raises:
+        CheckpointError: there is no whole checkpoint.
+        CaseError: the folder's case.yaml is not there, or not usable.
+        UzushioError: the solver has no such field.
+    """
+    from uzushio import launch, run_folder
+    from uzushio.case import read_document
+    from uzushio.checkpoint import run_of
+    from uzushio.simulation import Simulation
+
+    launch.prepare_environment()
+    from mpi4py import MPI
+
+    path = Path(path)
+    # How many ranks the run had, and what it published, does not matter here.
+    values = read_document(run_of(path) / run_folder.CASE).values
+    values = {key: one for key, one in values.items() if key not in ("decomposition", "publish")}
+    with Simulation(values, restart=path, comm=MPI.COMM_SELF) as simulation:
+        return simulation.dataset(*names)
