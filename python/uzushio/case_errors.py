@@ -23,6 +23,9 @@ _SHORTER = {
 }
 
 
+#: Mistakes of a file that are told, and characters of a wrong value.
+_MAX_MISTAKES = 100
+_MAX_TEXT = 200
 #: What a whole case's validator says of a key.
 _NAMED = re.compile(r"Value error, (?P<key>[a-z_]+(\.[a-z_]+)*): (?P<what>.*)", re.DOTALL)
 #: What pydantic says of lengths, and where it has the limit.
@@ -49,7 +52,8 @@ def explain(
         where: says in which file and line, or override, a key was given.
     """
     lines = []
-    mistakes = error.errors(include_url=False)
+    found = error.errors(include_url=False)
+    mistakes = found[:_MAX_MISTAKES]
     keys = [_key(one["loc"], values, one["type"] == "missing") for one in mistakes]
     for mistake, key in zip(mistakes, keys, strict=True):
         others = [one for one, place in zip(mistakes, keys, strict=True) if place == key]
@@ -68,7 +72,15 @@ def explain(
             if len(types) > 1:
                 mistake = mistake | {"msg": "must be " + " or ".join(dict.fromkeys(types))}
         lines.append(f"{where(key)}: {_sentence(mistake, key, allowed)}")
+    if more := len(found) - len(mistakes):
+        lines.append(f"and {more} more mistakes, of which the first {_MAX_MISTAKES} stand here")
     return list(dict.fromkeys(lines))
+
+
+def _told(given: Any) -> str:
+    """A value as a message names it: not longer than a line or two."""
+    text = repr(given)
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]} … ({len(text)} characters)"
 
 
 def _sentence(mistake: Any, key: KeyPath, allowed: list[str]) -> str:
@@ -77,7 +89,9 @@ def _sentence(mistake: Any, key: KeyPath, allowed: list[str]) -> str:
     if mistake["type"] == "missing":
         if isinstance(key[-1], int):
             section = ".".join(map(str, key[:-1]))
-            return f"{section}: got {list(mistake['input'])!r}, which lacks entry {key[-1] + 1}"
+            return (
+                f"{section}: got {_told(list(mistake['input']))}, which lacks entry {key[-1] + 1}"
+            )
         return f"{dotted} is required"
     if mistake["type"] == "extra_forbidden":
         return f"{dotted} {unknown(str(key[-1]), allowed)}"
@@ -86,7 +100,7 @@ def _sentence(mistake: Any, key: KeyPath, allowed: list[str]) -> str:
     message, given = _message(mistake), mistake["input"]
     if isinstance(given, (dict, BaseModel)):
         return f"{dotted} {message}"
-    return f"{dotted}: got {given!r}, {message}"
+    return f"{dotted}: got {_told(given)}, {message}"
 
 
 def _message(mistake: Any) -> str:
@@ -128,13 +142,13 @@ def _is_of_another_type(mistake: Any, others: list[Any], inside: bool) -> bool:
 def _tag_sentence(mistake: Any, dotted: str) -> str:
     """Say which values are allowed for the key that a section's kind is told by."""
     if not isinstance(mistake["input"], (dict, BaseModel)):
-        return f"{dotted}: got {mistake['input']!r}, must be a section of `key: value` lines"
+        return f"{dotted}: got {_told(mistake['input'])}, must be a section of `key: value` lines"
     context = mistake["ctx"]
     name = context["discriminator"].strip("'").removesuffix("()").lstrip("_")
     key = f"{dotted}.{name}"
     if mistake["type"] == "union_tag_not_found":
         return f"{key} is required"
-    return f"{key}: got {context['tag']!r}, must be one of {context['expected_tags']}"
+    return f"{key}: got {_told(context['tag'])}, must be one of {context['expected_tags']}"
 
 
 def _key(location: tuple[Any, ...], values: Any, missing: bool) -> KeyPath:

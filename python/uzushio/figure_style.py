@@ -58,6 +58,6 @@ def sheet(
 
 
 def write(figure: Figure, path: Path) -> Path:
-    """Write a figure as PNG; returns `path`."""
+    """Write a figure as PNG, PDF or SVG, as the suffix says; returns `path`."""
     figure.savefig(path, dpi=RESOLUTION, bbox_inches="tight", pad_inches=0.08)
     return path

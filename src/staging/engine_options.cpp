@@ -9,7 +9,6 @@
 #include <limits>
 #include <numeric>
 #include <set>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -75,6 +74,14 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
         distance(word, *nearest) > std::max<std::size_t>(2, nearest->size() / 3))
         return "";
     return " (did you mean '" + *nearest + "'?)";
+}
+
+/// Bytes of a file of options; the longest has a few kB.
+constexpr std::size_t max_bytes = 500'000;
+
+[[noreturn]] void fail_as_too_large(const std::string& where) {
+    throw StagingError(where + ": There are more than " + std::to_string(max_bytes / 1000) +
+                       " kB; options are a few lines of YAML.");
 }
 
 // ---- values -----------------------------------------------------------------------------------
@@ -218,6 +225,8 @@ Keys keys_of(EngineOptions& options) {
 
 EngineOptions parse_options(std::string_view yaml, const std::string& where) {
     EngineOptions options;
+    if (yaml.size() > max_bytes)
+        fail_as_too_large(where);
     try {
         const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(yaml));
         if (documents.size() > 1)
@@ -238,11 +247,13 @@ EngineOptions parse_options(std::string_view yaml, const std::string& where) {
 
 EngineOptions read_options(const std::filesystem::path& file) {
     std::ifstream stream(file, std::ios::binary);
-    std::stringstream text;
-    if (!stream || !(text << stream.rdbuf()))
+    std::string text(max_bytes + 1, '\0');
+    if (!stream || (!stream.read(text.data(), static_cast<std::streamsize>(text.size())) &&
+                    stream.gcount() == 0))
         throw StagingError("The options cannot be read from " + file.string() +
                            ": there is no such file, it is empty, or it may not be read.");
-    return parse_options(text.view(), file.string());
+    text.resize(static_cast<std::size_t>(stream.gcount()));
+    return parse_options(text, file.string());
 }
 
 } // namespace uzushio::staging

@@ -297,7 +297,7 @@ def test_what_cannot_be_is_said_before_the_first_step(
     [
         ("plot", {}, "needs exactly one of 'profile', 'spectrum' and 'series'"),
         ("probe", {"fields": ["f"]}, "needs 'points' or 'lines'"),
-        ("extract", {"fields": ["f"], "to": "f.vtk"}, "must end in .zarr or .vtkhdf"),
+        ("extract", {"fields": ["f"], "to": "f.vtk"}, "must end in .zarr, .vtkhdf or .hdf"),
         ("extract", {"fields": ["f"], "at": {"q": 1}}, "'x', 'y' or 'z'"),
         ("extract", {"fields": ["f"], "at": {"z": 1}, "within": {"z": (0, 1)}}, "keep one"),
         ("extract", {"fields": ["f"], "stride": 0}, "greater than 0"),

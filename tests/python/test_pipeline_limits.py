@@ -26,7 +26,7 @@ def flow() -> Flow:
 @pytest.mark.parametrize(
     ("actions", "file"),
     [
-        (("count: {fields: [u], file: a}", "count: {fields: [v], file: ./a}"), "a"),
+        (("count: {fields: [u], file: a.txt}", "count: {fields: [v], file: ./a.txt}"), "a"),
         (("slice: {field: u, movie: a.mp4}", "slice: {field: v, movie: a.mp4}"), "a.mp4"),
         (
             ("slice: {field: u, file: 'a{step}.png'}", "slice: {field: v, file: 'a{step}.png'}"),

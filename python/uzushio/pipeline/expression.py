@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -25,17 +26,142 @@ FUNCTIONS = {**dict.fromkeys(_OF_ONE.split(), 1), "arctan2": 2, "where": 3}
 REDUCTIONS = ("min", "max", "mean", "sum", "std")
 CONSTANTS = {"pi": math.pi}
 
+#: What numexpr raises for an expression that it cannot compute.
+_UNCOMPUTABLE = (
+    *(TypeError, ValueError, KeyError, AttributeError, NotImplementedError),
+    *(ArithmeticError, RecursionError, MemoryError),
+)
+#: Characters of an expression, and operations inside each other.
+MAX_LENGTH = 4000
+MAX_DEPTH = 100
+#: Characters of an expression in a message.
+_SHOWN = 200
+#: Largest whole number that arithmetic takes as one; beyond it numbers have a point.
+_WHOLE = 2**53
+
 _BINARY = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Mod, ast.BitAnd, ast.BitOr)
 _UNARY = (ast.UAdd, ast.USub, ast.Not, ast.Invert)
 _COMPARE = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 
 
 def _parse(text: str) -> ast.expr:
+    """Parse an expression of limited length and depth, its constants folded."""
+    if len(text) > MAX_LENGTH:
+        raise PipelineError(
+            f"'{shown(text)}' has {len(text)} characters, an expression at most {MAX_LENGTH}; make "
+            "sources of its parts"
+        )
     try:
-        return ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        found = ast.parse(text.strip(), mode="eval").body
+    except (RecursionError, MemoryError) as error:
+        raise _too_deep(text) from error
+    except (SyntaxError, ValueError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else error
-        raise PipelineError(f"'{text}' is no expression ({reason})") from error
+        raise PipelineError(f"'{shown(text)}' is no expression ({reason})") from error
+    if _deeper(found, MAX_DEPTH):
+        raise _too_deep(text)
+    return _Folded(text).visit(found)  # type: ignore[no-any-return]
+
+
+def shown(text: str) -> str:
+    """An expression as messages show it."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
+
+
+def _too_deep(text: str) -> PipelineError:
+    return PipelineError(
+        f"'{shown(text)}' has more than {MAX_DEPTH} operations inside each other; make sources of "
+        "its parts"
+    )
+
+
+def _deeper(node: ast.expr, limit: int) -> bool:
+    """Whether operations are nested more deeply; without recursion, which has a limit of its own.
+
+    The operators of a sum are nested as well: a + b + c is (a + b) + c.
+    """
+    level: list[ast.AST] = [node]
+    for _ in range(limit):
+        level = [below for one in level for below in ast.iter_child_nodes(one)]
+        if not level:
+            return False
+    return True
+
+
+class _Folded(ast.NodeTransformer):
+    """Computes operations of constants, which Python would do in whole numbers of any length."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        value: Any = node.value
+        if type(node.value) is float or (type(node.value) is int and abs(node.value) > _WHOLE):
+            return self._constant(lambda: float(value), node)
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        inside = node.operand = self.visit(node.operand)
+        if isinstance(node.op, (ast.UAdd, ast.USub)) and _is_number(inside):
+            sign = -1 if isinstance(node.op, ast.USub) else 1
+            return self._constant(lambda: sign * inside.value, node)
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        left, right = node.left, node.right = self.visit(node.left), self.visit(node.right)
+        compute = _ARITHMETIC.get(type(node.op))
+        if compute is None or not (_is_number(left) and _is_number(right)):
+            return node
+        return self._constant(lambda: compute(left.value, right.value), node)
+
+    def _constant(self, compute: Callable[[], int | float], node: ast.expr) -> ast.expr:
+        """The constant that an operation has as result; raises `PipelineError` if it has none."""
+        try:
+            value = compute()
+        except OverflowError as error:
+            text = f"'{shown(self._text)}': {_brief(node)} is beyond the largest number"
+            raise PipelineError(text) from error
+        except ZeroDivisionError as error:
+            raise PipelineError(f"'{shown(self._text)}': {_brief(node)} divides by 0") from error
+        if isinstance(value, complex) or not math.isfinite(value):
+            raise PipelineError(f"'{shown(self._text)}': {_brief(node)} is no finite number")
+        return ast.Constant(value)
+
+
+def _brief(node: ast.expr) -> str:
+    try:
+        return shown(ast.unparse(node))
+    except ValueError:  # more digits than Python writes
+        return "a constant"
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
+def _whole(value: float, exact: bool) -> int | float:
+    """A result as a whole number where it is one of whole numbers, and has all its digits."""
+    return int(value) if exact and abs(value) <= _WHOLE and value.is_integer() else value
+
+
+def _power(base: float, exponent: float) -> int | float:
+    exact = isinstance(base, int) and isinstance(exponent, int) and exponent >= 0
+    return _whole(float(base) ** float(exponent), exact)
+
+
+def _product(one: float, other: float) -> int | float:
+    exact = isinstance(one, int) and isinstance(other, int)
+    return _whole(float(one) * float(other), exact)
+
+
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], int | float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: _product,
+    ast.Div: operator.truediv,
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+}
 
 
 def _dotted(node: ast.expr) -> str | None:
@@ -56,7 +182,7 @@ class _Checked(ast.NodeTransformer):
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         found = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
-        raise PipelineError(f"'{self._text}': {found} is not arithmetic")
+        raise PipelineError(f"'{shown(self._text)}': {found} is not arithmetic")
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self._variable(node)
@@ -112,13 +238,13 @@ class _Checked(ast.NodeTransformer):
         name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
         if name in REDUCTIONS:
             raise PipelineError(
-                f"'{self._text}': {name} makes one number of a whole field, which only triggers "
-                "and time series take"
+                f"'{shown(self._text)}': {name} makes one number of a whole field, which "
+                "only triggers and time series take"
             )
         if name not in FUNCTIONS:
-            raise PipelineError(f"'{self._text}': the function '{name}' {_known(name)}")
+            raise PipelineError(f"'{shown(self._text)}': the function '{name}' {_known(name)}")
         if len(node.args) != FUNCTIONS[name] or node.keywords:
-            raise PipelineError(f"'{self._text}': {name} takes {FUNCTIONS[name]} arguments")
+            raise PipelineError(f"'{shown(self._text)}': {name} takes {FUNCTIONS[name]} arguments")
         return ast.Call(ast.Name(name, ast.Load()), [self.visit(arg) for arg in node.args], [])
 
 
@@ -161,11 +287,12 @@ class FieldExpression:
         numexpr.set_num_threads(default_threads())
         known = {variable: values[name] for name, variable in self._variables.items()}
         try:
-            found = numexpr.evaluate(
-                self._code, local_dict=known, global_dict={}, out=out, casting="unsafe"
-            )
-        except (TypeError, ValueError, NotImplementedError, AttributeError) as error:
-            raise PipelineError(f"'{self.text}' cannot be computed ({error})") from error
+            with np.errstate(all="ignore"):  # of functions of constants
+                found = numexpr.evaluate(
+                    self._code, local_dict=known, global_dict={}, out=out, casting="unsafe"
+                )
+        except _UNCOMPUTABLE as error:
+            raise PipelineError(f"'{shown(self.text)}' cannot be computed ({error})") from error
         return np.asarray(found)
 
 
@@ -195,9 +322,9 @@ class ScalarExpression:
             if name in FUNCTIONS and len(node.args) == FUNCTIONS[name] and not node.keywords:
                 return ast.Call(node.func, [self._visit(arg) for arg in node.args], [])
             if name not in FUNCTIONS and name not in REDUCTIONS:
-                raise PipelineError(f"'{self.text}': the function '{name}' {_known(name)}")
+                raise PipelineError(f"'{shown(self.text)}': the function '{name}' {_known(name)}")
             count = 1 if name in REDUCTIONS else FUNCTIONS[name]
-            raise PipelineError(f"'{self.text}': {name} takes {count} arguments")
+            raise PipelineError(f"'{shown(self.text)}': {name} takes {count} arguments")
         if isinstance(node, ast.Name):
             self.names.append(node.id)
             return ast.Name(f"n_{node.id}", ast.Load())
@@ -212,7 +339,9 @@ class ScalarExpression:
             return ast.Compare(self._visit(node.left), node.ops, sides)
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
             return ast.Constant(float(node.value))
-        raise PipelineError(f"'{self.text}': {ast.unparse(node)} is not arithmetic of numbers")
+        raise PipelineError(
+            f"'{shown(self.text)}': {ast.unparse(node)} is not arithmetic of numbers"
+        )
 
     def __call__(self, reduced: list[float], numbers: Mapping[str, float]) -> float:
         """Its value, with those of its reductions in order; comparisons are 0 or 1."""

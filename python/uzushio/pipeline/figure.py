@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from uzushio.case import Section
 from uzushio.errors import PipelineError
@@ -25,6 +25,7 @@ SHARE = 0.01
 Scale = Literal["linear", "log", "symlog"]
 Limits = tuple[float | None, float | None]
 PlotAxis = Literal["x", "y"]
+Format = Literal["png", "pdf", "svg"]
 
 
 class Comparison(Section):
@@ -77,6 +78,19 @@ class FigureSettings(Section):
         (6.4, 4.2), description="width and height in inches"
     )
     compare: list[Comparison] = Field([], description="curves of others")
+    format: list[Format] = Field(
+        ["png"], min_length=1, description="of the file: png, pdf or svg; or a list of these"
+    )
+
+    @field_validator("format", mode="before")
+    @classmethod
+    def _one_or_many(cls, given: object) -> object:
+        return [given] if isinstance(given, str) else given
+
+    @property
+    def suffixes(self) -> list[str]:
+        """Of the files, each once."""
+        return [f".{one}" for one in dict.fromkeys(self.format)]
 
 
 class Pace:
@@ -104,18 +118,19 @@ class Pace:
 
 
 class FigureFile:
-    """A PNG file that is drawn again and again.
+    """A figure that is drawn again and again, into a file of each format that is asked for.
 
     Drawing costs what it costs; so that the figures of a pipeline take no more than `SHARE` of the
     time that goes by, the picture may stay behind the numbers. `draw(now=True)` brings it up to
     date.
     """
 
-    def __init__(self, path: Path, settings: FigureSettings, pace: Pace) -> None:
+    def __init__(self, folder: Path, name: str, settings: FigureSettings, pace: Pace) -> None:
         """Know what to draw; nothing is touched yet."""
-        self.path, self.settings, self._pace = path, settings, pace
+        self.paths = [folder / f"{name}{suffix}" for suffix in settings.suffixes]
+        self.settings, self._pace = settings, pace
         self._again, self.behind, self.drawn = 0.0, False, 0
-        pace.join(path)
+        pace.join(self.paths[0])
 
     @staticmethod
     def load() -> None:
@@ -157,7 +172,7 @@ class FigureFile:
     ) -> None:
         from uzushio.figure_style import BLACK, MARKERS, sheet, style, write
 
-        settings, fresh = self.settings, self.path.with_name(f".{self.path.name}.new.png")
+        settings = self.settings
         with style():
             figure = sheet(title, *settings.size)
             axes = figure.subplots()
@@ -172,14 +187,16 @@ class FigureFile:
                 outside = len(names) > 6
                 where = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if outside else {}
                 axes.legend(**where)
-            try:
-                write(figure, fresh)
-                fresh.rename(self.path)
-            except OSError as error:
-                raise OSError(error.errno, error.strerror, str(self.path)) from error
-            finally:
-                with suppress(OSError):
-                    fresh.unlink(missing_ok=True)
+            for path in self.paths:
+                fresh = path.with_name(f".{path.stem}.new{path.suffix}")
+                try:
+                    write(figure, fresh)
+                    fresh.rename(path)
+                except OSError as error:
+                    raise OSError(error.errno, error.strerror, str(path)) from error
+                finally:
+                    with suppress(OSError):
+                        fresh.unlink(missing_ok=True)
 
     def _dress(self, axes: Axes, axis: PlotAxis) -> None:
         settings = self.settings

@@ -90,6 +90,10 @@ class Graph:
         for name in expression.names:
             if name in known:
                 self.stream.scalar(name)
+            elif isinstance(self.stream.attributes.get(name), str):
+                raise PipelineError(
+                    f"'{expression.text}': the attribute '{name}' is a text, not a number"
+                )
             elif not (self.is_number(name) or name in ("x", "y", "z")):
                 numbers = [n for n, v in self.stream.attributes.items() if not isinstance(v, str)]
                 allowed = [*known, *numbers, *NUMBERS, *CONSTANTS, "x", "y", "z"]

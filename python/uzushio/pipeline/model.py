@@ -19,6 +19,9 @@ from uzushio.registry import unknown
 from uzushio.render.view import View
 from uzushio.yaml_document import Document
 
+#: Actions of no known kind that are told at once.
+_MAX_MISTAKES = 20
+
 OnError = Literal["continue", "stop"]
 
 
@@ -29,8 +32,10 @@ def _field_name(given: str) -> str:
 
 
 def _file_name(given: str) -> str:
-    if not re.fullmatch(r"[\w.-]+", given):
-        raise ValueError("must be letters, digits, _, - and full stops")
+    if not re.fullmatch(r"\w[\w.-]*", given):
+        raise ValueError(
+            "must be letters, digits, _, - and full stops, and begin with a letter, digit or _"
+        )
     return given
 
 
@@ -106,6 +111,8 @@ def load(path: Path | str) -> Loaded:
             kinds.add(kind)
         except PipelineError as error:
             mistakes.append(f"{document.where(('actions', number))}: actions.{number}: {error}")
+            if len(mistakes) == _MAX_MISTAKES:
+                break
     if mistakes:
         raise CaseError("\n".join(mistakes))
     return Loaded(Path(path), document, document.validate(_model(sorted(kinds))))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from uzushio import _core
+from uzushio.errors import PipelineError
 from uzushio.pipeline.expression import FieldExpression
 from uzushio.pipeline.stencils import AxisStencil, derivative, interpolation
 from uzushio.pipeline.stream import Grid, Quantity
@@ -110,8 +111,12 @@ class Expression(Node):
                 shape = [1, 1, 1]
                 shape[axis] = -1
                 known[name] = self.grid.lines(box)[axis].reshape(shape)
-            else:
+            elif name in numbers:
                 known[name] = numbers[name]
+            else:
+                raise PipelineError(
+                    f"'{self._expression.text}' needs the number '{name}', which this step has not."
+                )
         out = allocate(box.count, self.quantity.dtype)
         if not any(np.ndim(value) for value in known.values()):
             out[...] = self._expression(known)

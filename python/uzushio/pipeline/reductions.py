@@ -86,6 +86,8 @@ class Reduced:
             self._parts.append((name, inner, Need(tuple(fields))))
         for name in self._expression.names:
             if not graph.is_number(name):
+                if isinstance(graph.stream.attributes.get(name), str):
+                    raise PipelineError(f"'{text}': the attribute '{name}' is a text, not a number")
                 if name in graph.stream.quantities:
                     raise PipelineError(
                         f"'{text}': '{name}' is a field; make one number of it, as max({name})"
@@ -121,6 +123,10 @@ class Reduced:
             reduced.append(whole.value(name))
         try:
             return self._expression(reduced, numbers)
+        except KeyError as error:
+            raise PipelineError(
+                f"'{self._expression.text}' needs the number {error}, which this step has not."
+            ) from error
         except (ArithmeticError, TypeError, ValueError) as error:
             raise PipelineError(
                 f"'{self._expression.text}' cannot be computed ({error})."
@@ -154,9 +160,13 @@ def _values(
             known[name] = part.fields[name][inside]
         elif name in numbers:
             known[name] = numbers[name]
-        else:
+        elif name in ("x", "y", "z"):
             axis = "zyx".index(name)
             shape = [1, 1, 1]
             shape[axis] = -1
             known[name] = part.grid.lines(box)[axis].reshape(shape)
+        else:
+            raise PipelineError(
+                f"'{expression.text}' needs the number '{name}', which this step has not."
+            )
     return expression(known)

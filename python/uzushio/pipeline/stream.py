@@ -232,7 +232,13 @@ class Stream:
         """The quantity of this name; raises `PipelineError` that names those that there are."""
         if name not in self.quantities:
             raise PipelineError(f"the field '{name}' {unknown(name, list(self.quantities))}")
-        return self.quantities[name]
+        found = self.quantities[name]
+        if found.dtype.kind not in "iuf":
+            raise PipelineError(
+                f"the field '{name}' holds values of type {found.dtype}, and pipelines take real "
+                "numbers; publish the parts of it that are"
+            )
+        return found
 
     def scalar(self, name: str) -> Quantity:
         """The same, of one component; raises `PipelineError` for a vector too."""

@@ -2,7 +2,7 @@
 
 While it is written, a movie is a fragmented MP4: each picture follows with its own index, so a run
 that is killed loses the last picture at most. `close` makes an ordinary MP4 of it, which every
-player and slide program takes, without encoding anew.
+player and slide program takes, without encoding anew. A GIF grows by whole pictures anyway.
 """
 
 from __future__ import annotations
@@ -26,9 +26,14 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from av.container import OutputContainer
+    from av.video.frame import VideoFrame
     from av.video.reformatter import VideoReformatter
     from av.video.stream import VideoStream
 
+#: Formats of movies, by the suffix of the file.
+FORMATS = (".mp4", ".gif")
+#: Pictures a second of a GIF, whose times are whole hundredths; faster ones browsers slow down.
+MAX_GIF_FPS = 50.0
 _FRAGMENTED = "frag_every_frame+empty_moov+default_base_moof"
 
 
@@ -55,16 +60,19 @@ ENCODERS = (
 )
 
 
+GIF = Encoder("gif", {}, "")
+
+
 class Movie:
     """A movie of pictures of one size.
 
     Use it on one rank, in a ``with`` statement, or `close` it. An odd width or height is padded by
-    one column or row, which H.264 asks for.
+    one column or row, which H.264 asks for. A GIF has 256 colours, chosen for each picture.
 
     Args:
-        path: Of the MP4 file; its folder is made, and a file that is there replaced.
-        fps: Pictures a second.
-        encoder: One of `ENCODERS` by name; the first that is there if None.
+        path: Of the MP4 or GIF file; its folder is made, and a file that is there replaced.
+        fps: Pictures a second, from 0.1 to 240; of a GIF to 50.
+        encoder: Of an MP4: one of `ENCODERS` by name; the first that is there if None.
         threads: Threads that encode, besides a solver that wants the processor too.
         keep: Whether a movie that is there, of a run before a restart, say, is kept as NAME.1.mp4
             or with the next number that is free.
@@ -75,7 +83,9 @@ class Movie:
         pictures: Number of pictures written.
 
     Raises:
-        OutputError: There is no such encoder, or the file cannot be made.
+        OutputError: There is no such encoder, the file cannot be made, or its suffix is another
+            one than .mp4 and .gif.
+        ValueError: No movie has so many pictures a second.
     """
 
     def __init__(
@@ -91,7 +101,16 @@ class Movie:
             raise ValueError(f"a movie has 0.1 to 240 pictures a second, not {fps:g}")
         self.path = Path(path)
         self.fps = fps
-        chosen = choose_encoder(ENCODERS, encoder)
+        suffix = self.path.suffix.lower()
+        if suffix not in FORMATS:
+            raise OutputError(
+                f"{self.path} is no name of a movie: it must end in .mp4 or .gif "
+                "(Picture.save writes .png and .jpg)."
+            )
+        self._gif = suffix == ".gif"
+        if self._gif and fps > MAX_GIF_FPS:
+            raise ValueError(f"a GIF has at most {MAX_GIF_FPS:g} pictures a second, not {fps:g}")
+        chosen = choose_encoder((GIF,) if self._gif else ENCODERS, encoder)
         self.encoder = chosen.name
         self.remark = f"{self.path.name} is {chosen.remark}." if chosen.remark else ""
         self.pictures = 0
@@ -176,10 +195,29 @@ class Movie:
             raise OutputError(
                 f"{self.path.name} may lack its last picture: {_sentence(error, self.path)}"
             ) from error
-        _make_ordinary(self.path, self._rate)
+        if not self._gif:
+            _make_ordinary(self.path, self._rate)
 
     def _begin(self, height: int, width: int) -> None:
         import av
+
+        self._shape = height, width
+        flags = {"flush_packets": "1"} | ({} if self._gif else {"movflags": _FRAGMENTED})
+        form = "gif" if self._gif else "mp4"
+        self._container = av.open(self._file, "w", format=form, options=flags)
+        stream = self._stream = cast(
+            "VideoStream",
+            self._container.add_stream(self.encoder, rate=self._rate, options=dict(self._options)),
+        )
+        if self._gif:
+            stream.width, stream.height, stream.pix_fmt = width, height, "pal8"
+            return
+        stream.width, stream.height = width + width % 2, height + height % 2
+        stream.pix_fmt = "yuv420p"
+        self._set_up(stream)
+
+    def _set_up(self, stream: VideoStream) -> None:
+        """Set what only video has: key frames, and how its numbers are colours."""
         from av.video.reformatter import (
             ColorPrimaries,
             ColorRange,
@@ -189,16 +227,6 @@ class Movie:
         )
 
         self._reformatter = VideoReformatter()
-        self._shape = height, width
-        self._container = av.open(
-            self._file, "w", format="mp4", options={"movflags": _FRAGMENTED, "flush_packets": "1"}
-        )
-        stream = cast(
-            "VideoStream",
-            self._container.add_stream(self.encoder, rate=self._rate, options=dict(self._options)),
-        )
-        stream.width, stream.height = width + width % 2, height + height % 2
-        stream.pix_fmt = "yuv420p"
         codec = stream.codec_context
         codec.gop_size = max(1, round(2 * self.fps))  # a player jumps to every other second
         codec.max_b_frames = 0
@@ -207,32 +235,35 @@ class Movie:
         codec.color_primaries = ColorPrimaries.BT709
         codec.color_trc = ColorTrc.BT709
         codec.color_range = ColorRange.MPEG
-        self._stream = stream
 
     def _append(self, pixels: NDArray[np.uint8]) -> None:
-        from av.video.frame import VideoFrame
-        from av.video.reformatter import ColorRange, Colorspace
-
         assert self._stream is not None and self._container is not None
-        assert self._reformatter is not None
-        height, width = pixels.shape[:2]
-        padding = ((0, height % 2), (0, width % 2), (0, 0))
-        if height % 2 or width % 2:
-            pixels = np.pad(pixels[..., :3], padding, mode="edge")
-        frame = VideoFrame.from_ndarray(np.ascontiguousarray(pixels[..., :3]), format="rgb24")
-        frame = self._reformatter.reformat(
-            frame,
-            format="yuv420p",
-            dst_colorspace=Colorspace.ITU709,
-            dst_color_range=ColorRange.MPEG,
-            threads=self._threads,
-        )
+        frame = _indexed(pixels) if self._gif else self._converted(pixels)
         frame.pts = self.pictures
         frame.time_base = 1 / self._rate
         self._container.mux(self._stream.encode(frame))
         self._file.flush()
         self._good = self._file.tell()
         self.pictures += 1
+
+    def _converted(self, pixels: NDArray[np.uint8]) -> VideoFrame:
+        """A picture in the colours of video."""
+        from av.video.frame import VideoFrame
+        from av.video.reformatter import ColorRange, Colorspace
+
+        assert self._reformatter is not None
+        height, width = pixels.shape[:2]
+        padding = ((0, height % 2), (0, width % 2), (0, 0))
+        if height % 2 or width % 2:
+            pixels = np.pad(pixels[..., :3], padding, mode="edge")
+        frame = VideoFrame.from_ndarray(np.ascontiguousarray(pixels[..., :3]), format="rgb24")
+        return self._reformatter.reformat(
+            frame,
+            format="yuv420p",
+            dst_colorspace=Colorspace.ITU709,
+            dst_color_range=ColorRange.MPEG,
+            threads=self._threads,
+        )
 
     def _give_up(self) -> None:
         """Leave the file with the pictures that are whole in it: the last one was not yet."""
@@ -246,6 +277,22 @@ class Movie:
             self._file.close()
         if not self.pictures:
             self.path.unlink(missing_ok=True)
+
+
+def _indexed(pixels: NDArray[np.uint8]) -> VideoFrame:
+    """A picture of 256 colours of its own, the nearest ones without dots beside each other."""
+    from av.video.frame import VideoFrame
+    from PIL import Image
+
+    found = Image.fromarray(np.ascontiguousarray(pixels[..., :3])).quantize(
+        256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE
+    )
+    palette = np.zeros((256, 4), np.uint8)
+    palette[:, 0] = 255  # opaque: the order is alpha, red, green, blue
+    colors = np.array(found.getpalette(), np.uint8).reshape(-1, 3)
+    palette[: len(colors), 1:] = colors
+    both: Any = (np.asarray(found), palette)  # PyAV's stubs know no pictures with palettes
+    return VideoFrame.from_ndarray(both, format="pal8")
 
 
 def _free_name(path: Path) -> Path:

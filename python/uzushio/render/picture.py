@@ -1,4 +1,4 @@
-"""A finished picture: its pixels, what was found while it was made, and its PNG file."""
+"""A finished picture: its pixels, what was found while it was made, and its file."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,12 @@ from numpy.typing import NDArray
 from uzushio.collective import system_sentence
 from uzushio.errors import OutputError
 
+#: Formats of pictures, by the suffix of the file.
+FORMATS = (".png", ".jpg", ".jpeg")
 #: zlib's level: 6 takes twice the time and saves a few per cent.
 COMPRESSION = 3
+#: JPEG's, from 1 to 95, with colours at full resolution: thin lines and letters stay sharp.
+QUALITY = 92
 
 
 @dataclass(frozen=True)
@@ -40,12 +45,26 @@ class Picture:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def save(self, path: str | Path) -> Path:
-        """Write it as PNG; the file appears whole, or not at all. Returns the path.
+        """Write it as PNG or JPEG, as the suffix says; the file appears whole, or not at all.
+
+        Returns:
+            The path.
 
         Raises:
-            OutputError: It cannot be written; the message says why.
+            OutputError: It cannot be written, or the suffix is another one than .png, .jpg and
+                .jpeg; the message says why.
         """
-        return save_png(self.pixels, path, {"time": repr(self.time), "step": str(self.step)})
+        suffix, about = Path(path).suffix.lower(), {"time": repr(self.time), "step": str(self.step)}
+        if suffix not in FORMATS:
+            raise OutputError(
+                f"{path} is no name of a picture: it must end in .png, .jpg or .jpeg "
+                "(uzushio.render.Movie writes .mp4 and .gif)."
+            )
+        if suffix == ".png":
+            return save_png(self.pixels, path, about)
+        comment = ", ".join(f"{key} {value}" for key, value in about.items())
+        more = {"quality": QUALITY, "subsampling": 0, "comment": f"Uzushio: {comment}".encode()}
+        return _save(self.pixels, Path(path), "JPEG", more)
 
 
 def save_png(
@@ -61,19 +80,24 @@ def save_png(
     Raises:
         OutputError: It cannot be written; the message says why.
     """
-    from PIL import Image
     from PIL.PngImagePlugin import PngInfo
 
-    path = Path(path)
     text = PngInfo()
     for key, value in ({"Software": "Uzushio"} | dict(about or {})).items():
         text.add_text(key, value)
+    return _save(pixels, Path(path), "PNG", {"compress_level": COMPRESSION, "pnginfo": text})
+
+
+def _save(pixels: NDArray[np.uint8], path: Path, form: str, more: Mapping[str, Any]) -> Path:
+    """Write an array as a file of a format of Pillow's, whole or not at all."""
+    from PIL import Image
+
     # Hidden until it is whole: whoever watches the folder sees finished pictures only.
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            Image.fromarray(pixels).save(part, "PNG", compress_level=COMPRESSION, pnginfo=text)
+            Image.fromarray(pixels).save(part, form, **more)
             part.replace(path)
         except BaseException:
             part.unlink(missing_ok=True)

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator
 from uzushio.case import Section
 from uzushio.render.cameras import NAMED, Vector, Viewpoint
 from uzushio.render.colors import Color, Colors, luminance
+from uzushio.render.placeholders import check_placeholders
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Side = Annotated[int, Field(ge=16, le=16384)]
@@ -169,13 +170,7 @@ class View(Section):
     @field_validator("title", "time_stamp")
     @classmethod
     def _format(cls, text: str) -> str:
-        try:
-            text.format(time=1.0, step=1)
-        except (LookupError, ValueError, AttributeError, TypeError):
-            raise ValueError(
-                "may hold {time} and {step} only, with a format such as {time:.2f}; "
-                "write {{ for a brace"
-            ) from None
+        check_placeholders(text, {"time": 1.0, "step": 1}, "{time:.2f}")
         return text
 
     @property

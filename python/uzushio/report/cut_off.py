@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from uzushio import run_folder
+from uzushio import run_folder, yaml_file
 from uzushio.checkpoint.folder import FOLDER as CHECKPOINTS
 from uzushio.checkpoint.manifest import NAME as MANIFEST
 from uzushio.checkpoint.manifest import read_manifest
@@ -37,7 +37,7 @@ def _solver(folder: Path) -> dict[str, Any]:
     """What the case and the newest checkpoint tell."""
     told: dict[str, Any] = {"solver": "", "title": "", "step": None, "time": None}
     try:
-        case = yaml.safe_load((folder / run_folder.CASE).read_text(encoding="utf-8"))
+        case = yaml_file.parse_value((folder / run_folder.CASE).read_text(encoding="utf-8"))
         told |= {"solver": str(case["solver"]), "title": str(case.get("title", ""))}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, yaml.YAMLError):
         pass

@@ -127,6 +127,8 @@ def movie(files: Files, path: Path, caption: str) -> str:
     """A player, with a link for browsers that cannot show it."""
     source = files.address(path)
     kind = mimetypes.guess_type(path.name)[0] or "video/mp4"
+    if kind.startswith("image/"):  # a GIF plays by itself
+        return picture(files, path, caption, "movie")
     link = f'<a href="{files.link(path)}">{escape(path.name)}</a>'
     return (
         f'<figure class="movie"><video controls loop muted playsinline preload="metadata">'

@@ -188,7 +188,8 @@ def _seen(run: Run, files: e.Files) -> str:
         if action.is_picture:
             shown.append(_views(action, files, bool(action.movies)))
         else:
-            plots += [e.picture(files, path, path.stem, "plot") for path in action.images]
+            once = {path.stem: path for path in action.images}  # in several formats, perhaps
+            plots += [e.picture(files, path, path.stem, "plot") for path in once.values()]
     title = str(run.summary.get("title") or "What was seen")
     return e.section(title, *shown) + e.section(
         "Plots", f'<div class="grid">{"".join(plots)}</div>' if plots else ""

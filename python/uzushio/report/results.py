@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 IMAGES = (".png", ".jpg", ".jpeg", ".svg", ".webp")
-MOVIES = (".mp4", ".webm", ".mkv", ".avi")
+MOVIES = (".mp4", ".webm", ".mkv", ".avi", ".gif")
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from uzushio import _core
+from uzushio import _core, yaml_file
 from uzushio.errors import StagingError
 from uzushio.yaml_file import plain
 
@@ -45,7 +45,7 @@ def parse_options(options: str | Mapping[str, Any], where: str) -> Any:
 def _section(options: str, where: str) -> Any:
     """What the key `adios2` holds."""
     try:
-        return (yaml.safe_load(options) or {}).get("adios2") or {}
+        return (yaml_file.parse_value(options) or {}).get("adios2") or {}
     except yaml.YAMLError as error:
         text = " ".join(str(error).split())
         raise StagingError(f"{where} cannot be read for its section adios2: {text}.") from error

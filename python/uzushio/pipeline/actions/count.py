@@ -14,6 +14,7 @@ from uzushio.case import Section
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.context import Context
 from uzushio.pipeline.need import Need
+from uzushio.pipeline.result_files import ResultFile
 from uzushio.pipeline.stream import Stream
 
 
@@ -21,7 +22,7 @@ class CountSettings(Section):
     """What to count."""
 
     fields: list[str] = Field(min_length=1, description="names of the fields")
-    file: str | None = Field(
+    file: ResultFile | None = Field(
         None, description="a line of JSON for each step; the action's name with .jsonl if not given"
     )
 

@@ -18,6 +18,7 @@ from uzushio.extracts.spread import Spread
 from uzushio.extracts.zarr_series import ZarrSeries
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
+from uzushio.pipeline.result_files import suffixed
 from uzushio.pipeline.where import Selection, Where
 from uzushio.staging.box import Triple
 
@@ -58,10 +59,12 @@ class ExtractSettings(Where):
         for name in value:
             if value.count(name) > 1:
                 raise ValueError(f"{name} is named twice; name each file once")
-            if not name.endswith(_SUFFIXES):
-                raise ValueError(f"{name} must end in .zarr or .vtkhdf")
-            if Path(name).name.removesuffix(Path(name).suffix) == "":
+            if Path(name).name in _SUFFIXES:
                 raise ValueError(f"{name} has no name before its ending")
+            try:
+                suffixed(_SUFFIXES)(name)
+            except ValueError as error:
+                raise ValueError(f"{name} {error}") from None
         return value
 
     @field_validator("chunks")

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from uzushio.case import Section
 from uzushio.pipeline.actions.picture import Files, ShowsView
+from uzushio.pipeline.result_files import plain_name
 from uzushio.render.view import IsosurfaceLayer, SliceLayer, View, VolumeLayer
 
 
@@ -53,7 +54,7 @@ class OneLayer(ShowsView):
     @classmethod
     def default_name(cls, settings: Any) -> str:
         """Kind and field."""
-        return f"{settings.kind}_{settings.field}"
+        return plain_name(f"{settings.kind}_{settings.field}")
 
 
 class Slice(OneLayer):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from uzushio.case import Section
 from uzushio.pipeline.actions.picture import ShowsView
-from uzushio.pipeline.actions.reel import Fps
+from uzushio.pipeline.actions.reel import Fps, check_fps
+from uzushio.pipeline.result_files import MovieFile
 from uzushio.render.view import View
 
 
@@ -16,7 +17,9 @@ class MovieSettings(Section):
     """Which view, and where to."""
 
     view: str | View = Field(description="name of one of the views, or a section as there")
-    movie: str = Field("", alias="file", description="the view's name with .mp4 if not given")
+    movie: MovieFile = Field(
+        "", alias="file", description=".mp4 or .gif; the view's name with .mp4 if not given"
+    )
     fps: Fps = Field(12.0, description="pictures a second")
 
     @model_validator(mode="before")
@@ -27,6 +30,11 @@ class MovieSettings(Section):
             view = given.get("view")
             given = given | {"file": f"{view if isinstance(view, str) else 'movie'}.mp4"}
         return given
+
+    @model_validator(mode="after")
+    def _movie_can_be(self) -> Self:
+        check_fps(self.movie, self.fps)
+        return self
 
 
 class Movie(ShowsView):

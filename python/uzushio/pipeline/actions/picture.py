@@ -1,19 +1,20 @@
-"""Action `picture`: a view as a PNG for each step, and as a movie too."""
+"""Action `picture`: a view as a PNG or JPEG file for each step, and as a movie too."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from uzushio.case import Section
 from uzushio.errors import PipelineError
 from uzushio.pipeline.action import Action
-from uzushio.pipeline.actions.reel import Fps, Reel
+from uzushio.pipeline.actions.reel import Fps, Reel, check_fps
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.drawing import Drawing
 from uzushio.pipeline.need import Need
+from uzushio.pipeline.result_files import MovieFile, PicturePattern
 from uzushio.pipeline.stream import Stream
 from uzushio.registry import unknown
 from uzushio.render.view import View
@@ -22,25 +23,20 @@ from uzushio.render.view import View
 class Files(Section):
     """Which files pictures go to."""
 
-    file: str | None = Field(
+    file: PicturePattern | None = Field(
         "pictures/{name}_{step:08d}.png",
-        description="of each picture, in the folder of results; may hold {name}, {step} and "
-        "{time}; null for none",
+        description="of each picture, .png or .jpg, in the folder of results; may hold {name}, "
+        "{step} and {time}; null for none",
     )
-    movie: str | None = Field(None, description="file of a movie of these pictures")
+    movie: MovieFile | None = Field(
+        None, description="file of a movie of these pictures, .mp4 or .gif"
+    )
     fps: Fps = Field(12.0, description="pictures a second of the movie")
 
-    @field_validator("file")
-    @classmethod
-    def _format(cls, file: str | None) -> str | None:
-        try:
-            if file is not None:
-                file.format(name="name", step=1, time=1.0)
-        except (LookupError, ValueError, AttributeError, TypeError):
-            raise ValueError(
-                "may hold {name}, {step} and {time} only, with a format such as {step:06d}"
-            ) from None
-        return file
+    @model_validator(mode="after")
+    def _movie_can_be(self) -> Self:
+        check_fps(self.movie, self.fps)
+        return self
 
 
 class PictureSettings(Files):

@@ -48,14 +48,14 @@ class PlotSettings(FigureSettings):
 
 
 class Plot(Action[PlotSettings]):
-    """NAME.png, and NAME.csv with the numbers in it and before."""
+    """NAME.png (or .pdf, .svg), and NAME.csv with the numbers in it and before."""
 
     settings_model: ClassVar[type[Section]] = PlotSettings
     _curves: list[tuple[np.ndarray, np.ndarray, str]]
 
     def files(self) -> Sequence[str]:
         """The figure and its table."""
-        return [f"{self.name}.png", f"{self.name}.csv"]
+        return [f"{self.name}{suffix}" for suffix in (*self.settings.suffixes, ".csv")]
 
     def prepare(self, stream: Stream) -> Sequence[Need]:
         """Check names, places, and the files to compare with."""
@@ -64,7 +64,7 @@ class Plot(Action[PlotSettings]):
         self._curves = [one.curve(self.setup.base) for one in self.settings.compare]
         folder = self.setup.folder
         self._table = Table(folder / f"{self.name}.csv", self._subject.columns)
-        self._drawing = FigureFile(folder / f"{self.name}.png", self.settings, Pace.of(self.setup))
+        self._drawing = FigureFile(folder, self.name, self.settings, Pace.of(self.setup))
         self._steps, self._time = 0, 0.0
         if self.setup.comm.rank == 0:
             FigureFile.load()
@@ -97,7 +97,7 @@ class Plot(Action[PlotSettings]):
     def summary(self) -> Mapping[str, Any]:
         """The files."""
         return {
-            "files": [self._drawing.path.name, self._table.path.name],
+            "files": [*(path.name for path in self._drawing.paths), self._table.path.name],
             "steps": self._steps,
             "drawn": self._drawing.drawn,
         }

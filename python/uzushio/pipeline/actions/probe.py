@@ -88,7 +88,8 @@ class Probe(Action[ProbeSettings]):
             *([""] if self.settings.named else []),
             *(f"-{line}" for line in self.settings.lines),
         ]
-        return [f"{self.name}{name}.{kind}" for name in names for kind in ("png", "csv")]
+        suffixes = (*self.settings.suffixes, ".csv")
+        return [f"{self.name}{name}{suffix}" for name in names for suffix in suffixes]
 
     def prepare(self, stream: Stream) -> Sequence[Need]:
         """Find all places."""
@@ -111,7 +112,7 @@ class Probe(Action[ProbeSettings]):
         }
         pace = Pace.of(self.setup)
         self._drawings = {
-            name: FigureFile(folder / f"{self.name}{'-' if name else ''}{name}.png", settings, pace)
+            name: FigureFile(folder, f"{self.name}{'-' if name else ''}{name}", settings, pace)
             for name in [*([""] if settings.named else []), *settings.lines]
         }
         self._steps, self._time = 0, 0.0
@@ -174,5 +175,6 @@ class Probe(Action[ProbeSettings]):
         """The files."""
         tables = [*([self._points] if self._points else []), *self._lines.values()]
         files = [*(one.path.name for one in tables)]
-        files += [one.path.name for one in self._drawings.values() if one.drawn]
+        drawn = [one for one in self._drawings.values() if one.drawn]
+        files += [path.name for one in drawn for path in one.paths]
         return {"files": files, "steps": self._steps}

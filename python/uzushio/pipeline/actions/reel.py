@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from uzushio.pipeline.context import Setup
+from uzushio.render.movie import MAX_GIF_FPS
 
 if TYPE_CHECKING:
     from uzushio.render.movie import Movie
     from uzushio.render.picture import Picture
 
 Fps = Annotated[float, Field(ge=0.1, le=240.0)]
+
+
+def check_fps(file: str | None, fps: float) -> None:
+    """Raise `ValueError` if a movie in this file cannot have so many pictures a second."""
+    if file is not None and file.lower().endswith(".gif") and fps > MAX_GIF_FPS:
+        raise ValueError(f"a GIF has at most {MAX_GIF_FPS:g} pictures a second, not {fps:g}")
 
 
 class Reel:

@@ -1,0 +1,78 @@
+"""Names of files that a pipeline writes: below its folder, of a format that can be written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from uzushio.render.movie import FORMATS as MOVIES
+from uzushio.render.picture import FORMATS as PICTURES
+from uzushio.render.placeholders import check_placeholders
+
+_OTHERS = re.compile(r"[^\w.+-]+")
+#: Files of the folder that are the pipeline's own, whatever its actions are called.
+RESERVED = ("summary.json", "report.html")
+
+
+def result_file(given: str) -> str:
+    """Check the name of a file of results.
+
+    Raises:
+        ValueError: the name leaves the folder of results, names no file, or is the folder's own.
+    """
+    path = PurePosixPath(given)
+    if path.is_absolute() or given.startswith("~") or ".." in path.parts:
+        raise ValueError(
+            "must lie in the folder of results: a relative path without '..' "
+            "(--out names another folder)"
+        )
+    if not path.name or given.endswith("/") or not given.isprintable():
+        raise ValueError("must be the name of a file")
+    if any(part.startswith(".") for part in path.parts):
+        raise ValueError("must not begin with a full stop, nor may one of its folders")
+    if str(path) in RESERVED:
+        raise ValueError(f"must not be {given}, which the pipeline writes itself")
+    return given
+
+
+def suffixed(suffixes: tuple[str, ...], others: str = "") -> Callable[[str], str]:
+    """Make a validator of names of files with one of these suffixes.
+
+    Args:
+        suffixes: that are allowed.
+        others: what writes other formats, for the message.
+    """
+
+    def check(given: str) -> str:
+        result_file(given)
+        if PurePosixPath(given).suffix.lower() not in suffixes:
+            *most, last = suffixes
+            raise ValueError(f"must end in {', '.join(most)} or {last}{others}")
+        return given
+
+    return check
+
+
+def _pattern(given: str) -> str:
+    """Check a name with placeholders."""
+    values: dict[str, str | int | float] = {"name": "0", "step": 0, "time": 0.0}
+    _picture(check_placeholders(given, values, "{step:06d}"))
+    return given
+
+
+_picture = suffixed(PICTURES, "; 'movie' takes .mp4 and .gif")
+#: A file of pictures, one for each step: may hold {name}, {step} and {time}.
+PicturePattern = Annotated[str, AfterValidator(_pattern)]
+MovieFile = Annotated[
+    str, AfterValidator(suffixed(MOVIES, "; 'file' of a picture takes .png and .jpg"))
+]
+ResultFile = Annotated[str, AfterValidator(result_file)]
+
+
+def plain_name(name: str) -> str:
+    """Make a name of a field, of a stream of any code, one that is good for a file."""
+    return _OTHERS.sub("_", name).lstrip(".") or "_"

@@ -1,0 +1,129 @@
+"""Files of a pipeline: in its folder, and of the format that their names say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from made_stream import Made
+from PIL import Image
+from pipeline_case import Flow, Lines, stretched
+
+from uzushio.errors import CaseError, OutputError, PipelineError
+from uzushio.pipeline.model import load
+from uzushio.render import Movie, Picture
+
+LINES: Lines = (stretched(9, -1.0, 1.0), stretched(8), stretched(11))
+
+
+def refused(folder: Path, action: str) -> str:
+    file = folder / "pipeline.yaml"
+    file.write_text(f"views:\n  v: {{layers: [{{kind: slice, field: u}}]}}\nactions:\n- {action}\n")
+    with pytest.raises(CaseError) as raised:
+        load(file)
+    assert f"{file}:4: actions.0" in str(raised.value)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["../precious", "/tmp/precious", "a/../../precious", "~/precious", ".hidden/precious"]
+)
+@pytest.mark.parametrize(
+    "action",
+    [
+        "{{picture: {{view: v, file: '{}.png'}}}}",
+        "{{picture: {{view: v, movie: '{}.mp4'}}}}",
+        "{{movie: {{view: v, file: '{}.mp4'}}}}",
+        "{{slice: {{field: u, file: '{}.jpg'}}}}",
+        "{{count: {{fields: [u], file: '{}.jsonl'}}}}",
+        "{{extract: {{fields: [u], to: '{}.zarr'}}}}",
+    ],
+)
+def test_no_action_writes_outside_the_folder_of_results(
+    tmp_path: Path, action: str, name: str
+) -> None:
+    told = refused(tmp_path, action.format(name))
+    assert "folder of results" in told or "begin with a full stop" in told
+
+
+@pytest.mark.parametrize(
+    ("action", "sentence"),
+    [
+        ("{picture: {view: v, file: x.gif}}", "must end in .png, .jpg or .jpeg; 'movie' takes"),
+        ("{picture: {view: v, file: x}}", "must end in .png, .jpg or .jpeg"),
+        ("{picture: {view: v, movie: x.png}}", "must end in .mp4 or .gif"),
+        ("{movie: {view: v, file: x.mkv}}", "must end in .mp4 or .gif"),
+        ("{movie: {view: v, file: x.gif, fps: 60}}", "a GIF has at most 50 pictures a second"),
+        ("{extract: {fields: [u], to: x.nc}}", "must end in .zarr, .vtkhdf or .hdf"),
+        ("{count: {fields: [u], file: summary.json}}", "which the pipeline writes itself"),
+        ("{picture: {view: v, file: '{step:999999999d}.png'}}", "with a format such as"),
+        ("{picture: {view: v, file: '{step.real}.png'}}", "with a format such as"),
+        ("{picture: {view: {layers: [], title: '{time:99999999.1f}'}}}", "with a format such as"),
+        ("{picture: v, name: ..}", "begin with a letter, digit or _"),
+        ("{plot: {series: {fields: [u]}, format: eps}}", "must be 'png', 'pdf' or 'svg'"),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused_with_what_is_allowed(
+    tmp_path: Path, action: str, sentence: str
+) -> None:
+    assert sentence in refused(tmp_path, action)
+
+
+def test_pictures_and_movies_are_of_the_format_that_their_names_say(tmp_path: Path) -> None:
+    fields = {"a/../u": ("m", lambda x, y, z, n: n + x * y)}
+    Flow({"m": LINES}, fields).inside(
+        """\
+actions:
+- {slice: {field: a/../u, view: {size: [161, 121]}}}
+- slice: {field: a/../u, view: {size: [161, 121]}, file: "x{step}.JPG", movie: m/x.gif, fps: 10}
+  name: other
+""",
+        tmp_path,
+        3,
+    )
+    made = sorted(str(one.relative_to(tmp_path / "out")) for one in tmp_path.rglob("out/**/*.*"))
+    plain = [f"pictures/slice_a_.._u_{step:08d}.png" for step in range(3)]
+    assert made == ["m/x.gif", *plain, *(f"x{step}.JPG" for step in range(3))]
+    with Image.open(tmp_path / "out/x2.JPG") as found:
+        assert (found.format, found.size) == ("JPEG", (161, 121))
+        assert b"step 2" in found.info["comment"]
+        jpeg = np.asarray(found).astype(int)
+    with Image.open(tmp_path / "out" / plain[2]) as found:
+        assert found.format == "PNG"
+        assert np.abs(np.asarray(found) - jpeg).mean() < 1.0
+    with Image.open(tmp_path / "out/m/x.gif") as found:
+        assert (found.format, found.n_frames, found.size) == ("GIF", 3, (161, 121))
+        assert (found.info["duration"], found.info["loop"]) == (100, 0)
+        found.seek(2)
+        last = np.asarray(found.convert("RGB")).astype(int)
+    assert np.abs(last - jpeg).mean() < 2.0
+
+
+def test_a_figure_is_written_in_each_format_that_is_asked_for(tmp_path: Path) -> None:
+    made = Made(LINES, {"f": lambda t, z, y, x: z + t})
+    settings: Any = {"series": {"fields": ["f"]}, "format": ["pdf", "svg", "pdf"]}
+    action = made.action("plot", tmp_path, **settings)
+    made.run(action, [(0, 0.0)])
+    assert action.files() == ["it.pdf", "it.svg", "it.csv"] == action.summary()["files"]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["it.csv", "it.pdf", "it.svg"]
+    assert (tmp_path / "it.pdf").read_bytes().startswith(b"%PDF")
+    assert "<svg" in (tmp_path / "it.svg").read_text()
+
+
+def test_python_refuses_the_same_suffixes(tmp_path: Path) -> None:
+    picture = Picture(np.zeros((4, 4, 3), np.uint8))
+    with pytest.raises(OutputError, match=r"must end in \.png, \.jpg or \.jpeg"):
+        picture.save(tmp_path / "x.gif")
+    with pytest.raises(OutputError, match=r"must end in \.mp4 or \.gif"):
+        Movie(tmp_path / "x.png")
+    with pytest.raises(ValueError, match="a GIF has at most 50 pictures a second, not 60"):
+        Movie(tmp_path / "x.gif", 60)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_values_that_are_no_real_numbers_are_refused_by_name() -> None:
+    made = Made(LINES, {"c": lambda t, z, y, x: z + 1j * x}, dtype=np.complex128)
+    with pytest.raises(PipelineError, match="the field 'c' holds values of type complex128"):
+        made.stream.scalar("c")
