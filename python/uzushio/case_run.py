@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uzushio import checkpoint, registry, run_folder
+from uzushio import checkpoint, memory, registry, run_folder
 from uzushio.case import Case, differences, load_case
 from uzushio.collective import collective
 from uzushio.errors import CaseError, CheckpointError, PipelineError
@@ -85,7 +85,10 @@ class _Run:
                 run_folder.check(
                     self._folder, options.restart, options.overwrite, options.case_file
                 )
-        self._solver: Solver = registry.solver_class(case.solver)(case, comm)
+        kind = registry.solver_class(case.solver)
+        needed = kind.estimate(case, comm.size).memory_per_rank
+        memory.require(self._comm, needed, "the run")
+        self._solver: Solver = kind(case, comm)
 
     def execute(self) -> int:
         """Restore, step to the end or to a signal, and write the results."""

@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from uzushio import __version__, launch
 from uzushio.case import load_case, read_document
+from uzushio.check import check_run
 from uzushio.collective import guarded, system_sentence
 from uzushio.compiler_flags import Installation
 from uzushio.errors import LaunchError, OutputError, UzushioError
 from uzushio.monitor import tell
 from uzushio.options import Options
 from uzushio.paths import expanded
-from uzushio.registry import solver_class
 from uzushio.signals import interrupt_as_usual, leave_at_once, stop_signals
-from uzushio.solver import Estimate
 from uzushio.staging.plan import load_plan
 from uzushio.staging.plan_rates import assess
 from uzushio.staging.plan_report import print_report, to_json
@@ -243,31 +241,9 @@ def check(
 
             check_assimilation(case, overrides, ranks)
             return
-        checked = load_case(case, overrides)
-        estimate = solver_class(checked.solver).estimate(checked, ranks)
+        check_run(case, overrides, ranks)
     except UzushioError as error:
         _fail(error)
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(f"{case} is valid: {checked.title or checked.solver}", markup=False)
-    console.print(estimate.grid, markup=False)
-    console.print(
-        f"memory per rank: {_bytes(estimate.memory_per_rank)} "
-        f"({estimate.field_arrays:.3g} arrays of the size of a field)"
-    )
-    console.print(_traffic_table(estimate))
-    for note in estimate.notes:
-        console.print(f"note: {note}", markup=False)
-
-
-def _traffic_table(estimate: Estimate) -> Table:
-    """Messages and bytes of the busiest rank in one step."""
-    table = Table(title="communication per step (busiest rank)", title_justify="left")
-    table.add_column("kind")
-    table.add_column("messages", justify="right")
-    table.add_column("bytes", justify="right")
-    for kind, traffic in estimate.traffic.items():
-        table.add_row(kind, f"{traffic.messages:,}", _bytes(traffic.bytes))
-    return table
 
 
 @app.command()
@@ -634,15 +610,6 @@ def tuning_worker(case: CaseFile, overrides: Overrides = None) -> None:
     from uzushio.tuning.command import work_on_ranks
 
     raise SystemExit(work_on_ranks(case, overrides or []))
-
-
-def _bytes(number: float) -> str:
-    """A number of bytes with a unit that suits it."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if number < 1024:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1024
-    return f"{number:.1f} TiB"
 
 
 def _fail(error: UzushioError) -> NoReturn:

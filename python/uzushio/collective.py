@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from uzushio.errors import OtherRankError, OutputError, UzushioError
+from uzushio.errors import MemoryShortageError, OtherRankError, OutputError, UzushioError
+from uzushio.memory import ADVICE
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -59,13 +60,19 @@ def together_or_end(comm: MPI.Comm, what: str, patience: float = PATIENCE) -> It
         if comm.size > 1 and not all_arrive(comm, patience):
             print(
                 f"uzushio: error: the job ends, because rank {comm.rank} failed in {what}, and "
-                f"others may wait for it there: {type(error).__name__}: {error}",
+                f"others may wait for it there: {_description(error)}",
                 file=sys.stderr,
                 flush=True,
             )
             comm.Abort(1)
             os._exit(1)
         raise
+
+
+def _description(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return memory_sentence(error)
+    return f"{type(error).__name__}: {error}"
 
 
 def raise_everywhere(comm: MPI.Comm, first: int, failure: Exception | None) -> None:
@@ -99,6 +106,8 @@ def _as_expected(failure: Exception) -> tuple[type[UzushioError], str]:
         return type(failure), str(failure)
     if isinstance(failure, OSError):
         return OutputError, system_sentence(failure)
+    if isinstance(failure, MemoryError):
+        return MemoryShortageError, memory_sentence(failure)
     return OtherRankError, str(failure)
 
 
@@ -113,6 +122,12 @@ def system_sentence(error: OSError) -> str:
     }.get(error.errno or 0, "check the path and the file system")
     where = f"{error.filename}: " if error.filename else ""
     return f"{where}{error.strerror or error}; {advice}."
+
+
+def memory_sentence(error: MemoryError) -> str:
+    """Say that no memory was left, how much was asked for if that is known, and what helps."""
+    asked = str(error) if str(error) not in ("", "std::bad_alloc") else "an allocation failed"
+    return f"out of memory: {asked.rstrip('.')}. {ADVICE}"
 
 
 def guarded(comm: MPI.Comm, work: Callable[[], int], debug: bool = False) -> int:
@@ -161,7 +176,13 @@ def _report(error: Exception, debug: bool) -> str:
     """The message of an expected error; the traceback of a mistake in the program."""
     if isinstance(error, OtherRankError):
         return ""
-    if debug or not isinstance(error, UzushioError | OSError):
+    if debug or not isinstance(error, UzushioError | OSError | MemoryError):
         return "".join(traceback.format_exception(error)).rstrip()
-    sentence = system_sentence(error) if isinstance(error, OSError) else str(error)
-    return f"uzushio: error: {sentence}"
+    return f"uzushio: error: {sentence(error)}"
+
+
+def sentence(error: Exception) -> str:
+    """Return the message of an expected error, for a user."""
+    if isinstance(error, OSError):
+        return system_sentence(error)
+    return memory_sentence(error) if isinstance(error, MemoryError) else str(error)

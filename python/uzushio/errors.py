@@ -26,6 +26,10 @@ class OutputError(UzushioError):
     """The output folder cannot be used or written: it holds another run, or the disk is full."""
 
 
+class MemoryShortageError(UzushioError):
+    """The ranks need more memory than a node, its control group or `ulimit -v` leaves them."""
+
+
 class LaunchError(UzushioError):
     """The MPI job cannot be started as asked."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uzushio import run_folder
+from uzushio import memory, run_folder
 from uzushio.agreement import Agreement
 from uzushio.case import Case, Publish
 from uzushio.collective import collective
@@ -101,6 +102,9 @@ class Publisher:
         if not options.folder.name:  # a run that goes on leaves the steps before as they are
             part = f"-{self._solver.step_index:08d}" if self._solver.step_index else ""
             options.folder = place / f"{name}{part}.zarr"
+        kept = 1 if options.engine in ("inproc", "file") else options.depth
+        step = sum(8 * math.prod(layout.extent) for layout in self._fields.values())
+        memory.require(self._comm, kept * step, "the queue of published steps")
         self._result = {"stream": name, "engine": options.engine, "failed": None}
         self._writer = writer = staging.open(name, self._comm, options)
         if self._function is not None:
@@ -156,15 +160,15 @@ class Publisher:
         for name, value in solver.attributes().items():
             writer.attribute(name, value)
         writer.begin_step(solver.step_index, solver.time)
-        memory: dict[str, np.ndarray] = {}
+        buffers: dict[str, np.ndarray] = {}
         with collective(self._comm):
             for name, layout in self._fields.items():
-                memory[name] = (
+                buffers[name] = (
                     writer.buffer(name, self._blocks[layout.mesh])
                     if min(layout.extent) > 0
                     else np.empty(layout.extent)
                 )
-        for name, out in memory.items():
+        for name, out in buffers.items():
             solver.write_field(name, out)
         writer.end_step()
 

@@ -73,3 +73,16 @@ def show_rate(rate: float) -> str:
 def show_time(seconds: float) -> str:
     """Write seconds with four figures."""
     return f"{seconds:.4g} s"
+
+
+def show_duration(seconds: float) -> str:
+    """Write a duration as hours, minutes, seconds, milliseconds or microseconds."""
+    if seconds >= 3600.0:
+        hours, rest = divmod(round(seconds), 3600)
+        return f"{hours:,} h {rest // 60} min"
+    if seconds >= 60.0:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest} s"
+    if seconds >= 1.0 or seconds == 0.0:
+        return f"{seconds:.3g} s"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"

@@ -134,6 +134,9 @@ class Estimate:
         field_arrays: that memory in arrays of the size of one scalar field of the rank.
         traffic: kind of communication ("all-to-all", "halo", …) to its `Traffic` in one step.
         notes: further lines worth a user's attention, for example a coarse resolution.
+        checkpoint_bytes: size of one checkpoint; 0 if not known.
+        field_bytes: sizes of the fields that can be published, by name; empty if not known.
+        step_length: length of a step in time; None if not known before the run.
     """
 
     grid: str
@@ -141,6 +144,9 @@ class Estimate:
     field_arrays: float
     traffic: Mapping[str, Traffic]
     notes: tuple[str, ...] = ()
+    checkpoint_bytes: int = 0
+    field_bytes: Mapping[str, int] = field(default_factory=dict)
+    step_length: float | None = None
 
 
 class Solver(ABC):
@@ -153,6 +159,15 @@ class Solver(ABC):
     @abstractmethod
     def estimate(cls, case: Case, ranks: int) -> Estimate:
         """Say what `case` on `ranks` ranks will need; raises `CaseError` if they do not fit."""
+
+    @classmethod
+    def seconds_per_step(cls, case: Case, ranks: int) -> float | None:
+        """Estimate the computing time of a step of the busiest rank, in seconds, on this machine.
+
+        Communication is left out. A solver may measure a small grid for it, in about a second; None
+        if the solver does not estimate it.
+        """
+        return None
 
     @abstractmethod
     def __init__(self, case: Case, comm: MPI.Comm) -> None:

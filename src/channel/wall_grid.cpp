@@ -39,6 +39,8 @@ void check(const Parameters& p) {
     const std::int64_t local = share(modes.kx, p.py) * modes.columns_y();
     const std::int64_t doubles =
         2 * std::max((share(p.nz(), p.pz) + 1) * local, 9 * share(modes.my, p.py) * modes.kx);
+    if (local > std::numeric_limits<int>::max())
+        fail("a rank would hold more than 2^31 modes of a plane; use more ranks");
     if ((p.py > 1 || p.pz > 1) && doubles > std::numeric_limits<int>::max())
         fail("a rank would hold more than the 2^31 values of a field that MPI can count; "
              "use more ranks");

@@ -165,11 +165,11 @@ def test_check_says_the_memory_that_the_run_then_holds(
     assert done.returncode == 0, done.stderr
     assert "memory per rank" in done.stdout
     assert "pipeline z" in done.stdout
-    said = float(re.search(r"memory per rank: ([\d.]+) KiB", done.stdout)[1])  # type: ignore[index]
+    said = float(re.search(r"memory per rank: ([\d.]+) kB", done.stdout)[1])  # type: ignore[index]
     assert uzushio("run", channel, "--ranks", 2, "--set", "time.steps=2").returncode == 0
     text = (tmp_path / "run/summary.json").read_text()
     held = int(re.search(r'"bytes_per_rank": (\d+)', text)[1])  # type: ignore[index]
-    assert said == pytest.approx(held / 1024, rel=0.01)
+    assert said == pytest.approx(held / 1000, rel=0.01)
 
 
 MEASURE = """\

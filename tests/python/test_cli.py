@@ -18,9 +18,9 @@ def test_check_says_what_a_case_needs(uzushio: Run, case: Path, tmp_path: Path) 
     assert "is valid: a decaying wave" in done.stdout
     assert "8 x 12 x 10 points on 2 x 2 ranks" in done.stdout
     # 6 x 5 x 8 values of 8 bytes, twice.
-    assert "memory per rank: 3.8 KiB (2 arrays of the size of a field)" in done.stdout
+    assert "memory per rank: 3.84 kB (2 arrays of the size of a field)" in done.stdout
     row = next(line for line in done.stdout.splitlines() if "halo" in line)
-    assert row.replace("│", " ").split() == ["halo", "4", "1.4", "KiB"]
+    assert row.replace("│", " ").split() == ["halo", "4", "1.408", "kB"]
     assert "note: the box is periodic" in done.stdout
     assert not (tmp_path / "run").exists()
 

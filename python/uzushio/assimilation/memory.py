@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from uzushio.errors import CaseError
+from uzushio.memory import node_memory
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -30,7 +31,7 @@ def states_that_fit(model: Model, comm: MPI.Comm, budget: float | None) -> int:
 
     if budget is None:
         node = comm.Split_type(MPI.COMM_TYPE_SHARED)
-        budget = SHARE * _free() / node.size
+        budget = SHARE * min(node.allgather(node_memory().bytes)) / node.size
         node.Free()
     each = max(model.trajectory(1).bytes, model.checkpoints(1).bytes)
     fitting: int = comm.allreduce(int(budget // each), MPI.MIN)
@@ -41,10 +42,3 @@ def states_that_fit(model: Model, comm: MPI.Comm, budget: float | None) -> int:
             f"at least one; got {int(budget):,}. Give it more, or use more ranks."
         )
     return fitting
-
-
-def _free() -> float:
-    """Bytes that this machine can still give."""
-    with open("/proc/meminfo", encoding="ascii") as file:
-        lines = dict(line.split(":", 1) for line in file)
-    return float(lines["MemAvailable"].split()[0]) * 1024.0

@@ -41,6 +41,13 @@ def arrays(case: ChannelCase, held: int, ranks: int) -> float:
     return held * ranks / (8.0 * case.grid.nx * case.grid.ny * case.grid.nz)
 
 
+def kept_modes(case: ChannelCase) -> tuple[int, int]:
+    """Number of Fourier modes kept along x and y: 0 … kx - 1, and -(ky - 1) … ky - 1."""
+    third = case.numerics.dealiasing == "2/3"
+    kx, ky = ((n - 1) // 3 + 1 if third else n // 2 for n in (case.grid.nx, case.grid.ny))
+    return kx, ky
+
+
 def decompose(case: ChannelCase, ranks: int) -> tuple[int, int]:
     """Choose Py × Pz for a number of ranks, unless the case gives it.
 
@@ -52,8 +59,7 @@ def decompose(case: ChannelCase, ranks: int) -> tuple[int, int]:
         CaseError: if the ranks given in the case, or any, do not fit the grid.
     """
     given = case.decomposition
-    kept = (case.grid.nx - 1) // 3 + 1 if case.numerics.dealiasing == "2/3" else case.grid.nx // 2
-    widest = min(kept, case.grid.ny)
+    widest = min(kept_modes(case)[0], case.grid.ny)
     if given.py is not None and given.pz is not None:
         if given.py * given.pz != ranks:
             raise CaseError(

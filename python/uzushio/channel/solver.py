@@ -10,10 +10,17 @@ import numpy as np
 
 from uzushio import fft_plans
 from uzushio.case import Case
-from uzushio.channel import initial
+from uzushio.channel import initial, timing
 from uzushio.channel import statistics as averages
 from uzushio.channel.case import STABLE_CFL, ChannelCase
-from uzushio.channel.decomposition import MOST_ARRAYS, arrays, core, core_parameters, decompose
+from uzushio.channel.decomposition import (
+    MOST_ARRAYS,
+    arrays,
+    core,
+    core_parameters,
+    decompose,
+    kept_modes,
+)
 from uzushio.errors import CaseError
 from uzushio.solver import (
     DistributedArray,
@@ -49,12 +56,16 @@ class ChannelSolver(Solver):
         case = cast(ChannelCase, case)
         py, pz = decompose(case, ranks)
         grid = case.grid
-        needs = core.estimate(core_parameters(case, py, pz))
+        try:
+            needs = core.estimate(core_parameters(case, py, pz))
+        except ValueError as error:
+            raise CaseError(f"grid: {error}.") from None
         faces = grid.wall_faces()
         plus = case.flow.expected_u_tau / case.flow.viscosity
         heights = np.diff(faces)
         held = arrays(case, needs.bytes, ranks)
         crowded = [f"more than {MOST_ARRAYS:.0f} arrays: a rank has few planes or rows"]
+        kept_x, kept_y = kept_modes(case)
         return Estimate(
             grid=f"{grid.nx} x {grid.ny} x {grid.nz} points in {grid.lx:.4g} x {grid.ly:.4g} x 2, "
             f"on {py} x {pz} ranks in y and z",
@@ -71,7 +82,15 @@ class ChannelSolver(Solver):
                 f"dz+ = {heights.min() * plus:.2f} to {heights.max() * plus:.1f}",
                 *(crowded if held > MOST_ARRAYS else []),
             ),
+            checkpoint_bytes=16 * len(COMPONENTS) * grid.nz * (2 * kept_y - 1) * kept_x,
+            field_bytes=dict.fromkeys(COMPONENTS, 8 * grid.nx * grid.ny * grid.nz),
+            step_length=timing.step_length(case),
         )
+
+    @classmethod
+    def seconds_per_step(cls, case: Case, ranks: int) -> float:
+        """Measure a small box and scale its time to the busiest rank's part."""
+        return timing.seconds_per_step(cast(ChannelCase, case), ranks)
 
     def __init__(self, case: Case, comm: MPI.Comm) -> None:
         """Allocate, plan and set the initial field (collective)."""

@@ -56,18 +56,12 @@ def number(given: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as hours, minutes, seconds, milliseconds or microseconds."""
+    """Seconds as `show_duration` writes them."""
     if not math.isfinite(seconds):
         return number(seconds)
-    if seconds >= 3600.0:
-        hours, rest = divmod(round(seconds), 3600)
-        return f"{hours} h {rest // 60} min"
-    if seconds >= 60.0:
-        minutes, rest = divmod(round(seconds), 60)
-        return f"{minutes} min {rest} s"
-    if seconds >= 1.0 or seconds == 0.0:
-        return f"{seconds:.3g} s"
-    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"
+    from uzushio.quantities import show_duration
+
+    return show_duration(seconds)
 
 
 def size(given: float) -> str:

@@ -1,0 +1,155 @@
+"""What is free on a node is read as the kernel writes it, and commands that need more refuse."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import TESTS, Run
+
+from uzushio.memory import node_memory, process_memory
+
+GIB = 2**30
+CHANNEL = TESTS.parent / "examples/cases/channel.yaml"
+
+
+def node(root: Path, groups: str, files: dict[str, str]) -> Path:
+    """A node with 8 GiB free, the control groups of a process, and their files."""
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/meminfo").write_text(
+        f"MemTotal: {16 * 2**20} kB\nMemFree: {2**20} kB\nMemAvailable: {8 * 2**20} kB\n"
+    )
+    (root / "proc/self/cgroup").write_text(groups)
+    for name, text in files.items():
+        file = root / "sys/fs/cgroup" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return root
+
+
+def test_without_a_control_group_the_kernels_estimate_counts(tmp_path: Path) -> None:
+    free = node_memory(node(tmp_path, "0::/\n", {}))
+    assert (free.bytes, free.limit) == (8 * GIB, "free memory")
+
+
+def test_the_innermost_limit_of_version_2_counts_without_the_file_cache(tmp_path: Path) -> None:
+    free = node_memory(
+        node(
+            tmp_path,
+            "0::/job/step\n",
+            {
+                "job/memory.max": f"{6 * GIB}\n",
+                "job/memory.current": f"{5 * GIB}\n",
+                "job/memory.stat": f"anon {2 * GIB}\ninactive_file {3 * GIB}\n",
+                "job/step/memory.max": "max\n",
+                "job/step/memory.current": f"{5 * GIB}\n",
+                "job/step/memory.stat": "anon 0\n",
+            },
+        )
+    )
+    assert (free.bytes, free.limit) == (4 * GIB, "control group")
+
+
+def test_a_limit_of_version_1_counts_also_where_the_path_is_the_hosts(tmp_path: Path) -> None:
+    free = node_memory(
+        node(
+            tmp_path,
+            "4:memory:/docker/0123\n1:cpu:/\n0::/\n",
+            {
+                "memory/memory.limit_in_bytes": f"{3 * GIB}",
+                "memory/memory.usage_in_bytes": f"{GIB}",
+                "memory/memory.stat": "total_inactive_file 0\n",
+            },
+        )
+    )
+    assert (free.bytes, free.limit) == (2 * GIB, "control group")
+
+
+def test_a_limit_on_the_address_space_leaves_what_is_not_mapped() -> None:
+    code = (
+        "import resource; from uzushio.memory import process_memory;"
+        f"resource.setrlimit(resource.RLIMIT_AS, ({4 * GIB}, {4 * GIB}));"
+        "print(process_memory().bytes)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 2 * GIB < float(done.stdout) < 4 * GIB
+    assert process_memory() is None or resource.getrlimit(resource.RLIMIT_AS)[0] > 0
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_run_larger_than_the_node_is_refused_with_both_sizes(
+    uzushio: Run, tmp_path: Path, ranks: int
+) -> None:
+    size = ["grid.nx=8192", "grid.ny=8192", "grid.nz=60", "numerics.dealiasing=none"]
+    changes = [word for change in size for word in ("--set", change)]
+    done = uzushio("run", CHANNEL, *changes, "--ranks", ranks, "--out", tmp_path / "run")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    count = "1 rank" if ranks == 1 else "2 ranks"
+    assert re.search(
+        rf"the run needs 3[\d.]+ GB of memory on \S+ \({count}\), and [\d.]+ \wB are free",
+        done.stderr,
+    ), done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+LIMITED = """
+import resource
+from mpi4py import MPI
+from uzushio import memory
+from uzushio.errors import MemoryShortageError
+
+comm = MPI.COMM_WORLD
+memory.require(comm, 1e6, "the first")
+if comm.rank == 1:
+    used = memory._table(memory._ROOT / "proc/self/status")["VmSize"] * 1024
+    resource.setrlimit(resource.RLIMIT_AS, (int(used + 100e6),) * 2)
+try:
+    memory.require(comm, 200e6, "the second")
+except MemoryShortageError as error:
+    print(error, flush=True)
+"""
+
+
+def test_a_limit_of_one_rank_is_told_to_all(mpi_run: Run) -> None:
+    done = mpi_run(2, ["-c", LIMITED])
+    sentence = "the second needs 200 MB of memory on rank 1, and "
+    assert done.stdout.count(sentence) == 2, done.stdout + done.stderr
+    assert done.stdout.count("are free for it (ulimit -v)") == 2
+
+
+def test_an_allocation_that_fails_is_one_sentence(uzushio: Run, case: Path) -> None:
+    done = uzushio("run", case, "--set", "fault.kind=memory", "--set", "fault.step=3", "--ranks", 2)
+    assert done.returncode == 1
+    assert done.stderr.count("uzushio: error: out of memory: no memory for a test.") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_a_grid_with_more_modes_than_can_be_counted_is_refused(uzushio: Run) -> None:
+    changes = [word for n in "xyz" for word in ("--set", f"grid.n{n}=1048576")]
+    done = uzushio("check", CHANNEL, *changes)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "more than 2^31 modes of a plane; use more ranks" in done.stderr
+
+
+def test_check_says_time_and_disk_as_the_run_takes_them(uzushio: Run, tmp_path: Path) -> None:
+    size = ["grid.nx=32", "grid.ny=32", "grid.nz=32", "time.steps=20", "statistics.every=100"]
+    changes = [word for change in size for word in ("--set", change)]
+    said = uzushio("check", CHANNEL, *changes).stdout
+    steps = re.search(r"time: .* 20 steps of ([\d.]+) (m?s) a step", said)
+    disk = re.search(r"3 checkpoints of ([\d.]+) (k|M)B", said)
+    assert steps and disk, said
+    done = uzushio("run", CHANNEL, *changes, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "run/summary.json").read_text())["results"]
+    took = sum(results["seconds_per_step"].values())
+    # Other work on the machine may slow down one of the two measurements.
+    predicted = float(steps[1]) * {"s": 1.0, "ms": 1e-3}[steps[2]]
+    assert took / 8 < predicted < 8 * took
+    (checkpoint,) = (tmp_path / "run/checkpoints").iterdir()
+    stored = sum(file.stat().st_size for file in checkpoint.rglob("*") if file.is_file())
+    assert stored == pytest.approx(float(disk[1]) * {"k": 1e3, "M": 1e6}[disk[2]], rel=0.3)
