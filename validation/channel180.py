@@ -28,7 +28,7 @@ from uzushio.case import load_case
 from uzushio.channel import figures, reference
 from uzushio.channel import statistics as averages
 from uzushio.channel.case import ChannelCase
-from uzushio.channel.figures.plots import half
+from uzushio.channel.figures.averages import half
 from uzushio.checkpoint.manifest import Manifest, read_manifest
 from uzushio.statistics import TimeAverage
 

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -71,6 +71,9 @@ class Output(Section):
 
     folder: UserPath = Field(Path("run"), description="folder of the run")
     monitor_every: Positive = Field(5.0, description="seconds between progress lines")
+    figures: list[Literal["png", "pdf", "svg"]] = Field(
+        ["png", "pdf", "svg"], min_length=1, description="formats of each figure"
+    )
 
 
 class Publish(Section):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +20,13 @@ SKY, AMBER, GREY, BLACK = "#56B4E9", "#E69F00", "#808080", "#222222"
 #: A marker for each reference in a figure.
 MARKERS = ("o", "x")
 
+#: Endings of the files that `write_all` makes.
+FORMATS = ("png", "pdf", "svg")
+#: A name and what is lowered behind it: Re_tau and u_τ, but not q_criterion.
+_LOWERED = re.compile(r"\b(Re|[A-Za-zνω])_(tau|[a-zτ])(?![A-Za-z0-9])")
+_GREEK = {"tau": "\\tau", "τ": "\\tau"}
+#: Letters of a caption that go into an inch.
+_LETTERS_PER_INCH = 17.0
 RESOLUTION = 150  #: dots per inch
 
 _STYLE: Any = {
@@ -37,6 +47,7 @@ _STYLE: Any = {
     "mathtext.fontset": "dejavusans",
     "axes.prop_cycle": cycler(color=[BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY, BLACK, GREY]),
     "axes.formatter.useoffset": False,
+    "svg.fonttype": "path",  # an SVG looks the same where the font is missing
 }
 
 
@@ -53,11 +64,41 @@ def sheet(
 ) -> Figure:
     """Make an empty figure of so many inches with a title."""
     figure = Figure(figsize=(width, height), layout=layout)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11.0)
+    figure.suptitle(symbols(title), x=0.01, ha="left", fontsize=11.0)
     return figure
+
+
+def symbols(text: str) -> str:
+    """Set letters that are lowered in text: Re_tau, u_τ, U_b."""
+    return _LOWERED.sub(lambda found: f"${found[1]}_{{{_GREEK.get(found[2], found[2])}}}$", text)
+
+
+def caption(figure: Figure, *lines: str) -> None:
+    """Write lines of small type below a figure: what was averaged, how its bands were found."""
+    width = int(_LETTERS_PER_INCH * figure.get_figwidth())
+    text = "\n".join(textwrap.fill(line, width) for line in lines if line)
+    figure.supxlabel(text, x=0.01, ha="left", fontsize=8.0, color="#555555")
 
 
 def write(figure: Figure, path: Path) -> Path:
     """Write a figure as PNG, PDF or SVG, as the suffix says; returns `path`."""
     figure.savefig(path, dpi=RESOLUTION, bbox_inches="tight", pad_inches=0.08)
     return path
+
+
+def write_all(figure: Figure, path: Path, formats: Iterable[str] = FORMATS) -> list[Path]:
+    """Write a figure as PNG for screens, and as PDF and SVG for papers.
+
+    Args:
+        figure: to write.
+        path: without the ending.
+        formats: endings of the files.
+
+    Returns:
+        The files written.
+    """
+    files = []
+    for kind in formats:
+        files.append(write(figure, path.with_suffix(f".{kind}")))
+        figure.set_layout_engine("none")  # it is laid out now, and need not be again
+    return files

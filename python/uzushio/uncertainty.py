@@ -8,7 +8,7 @@ halves of a channel, the height of a peak.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -104,30 +104,33 @@ def replicates(statistics: xr.Dataset) -> Iterator[xr.Dataset]:
 
 
 def half_width(
-    statistics: xr.Dataset, function: Callable[[xr.Dataset], np.ndarray | float]
+    without: Iterable[xr.Dataset], function: Callable[[xr.Dataset], np.ndarray | float]
 ) -> np.ndarray | None:
     """Return the half width of the 95 % confidence interval of a function of statistics.
 
     Args:
-        statistics: what `derive` returned, also when read from its file.
+        without: `replicates` of the statistics.
         function: of a dataset with the variables and attributes of the statistics.
 
     Returns:
-        The shape of what the function returns; None if the statistics hold no replicates.
+        The shape of what the function returns; None if there are no replicates.
     """
-    values = [np.asarray(function(one)) for one in replicates(statistics)]
+    values = [np.asarray(function(one)) for one in without]
     if not values:
         return None
     return quantile(len(values) - 1) * standard_error(np.stack(values))
 
 
-def explanation(statistics: xr.Dataset, names: tuple[str, ...], unit: str = "") -> str:
+def explanation(
+    statistics: xr.Dataset, names: Iterable[str], scale: float = 1.0, unit: str = ""
+) -> str:
     """Say how the intervals of some averages were found, and whether the batches are long enough.
 
     Args:
         statistics: what `derive` returned.
         names: of averages; the longest of their correlation times is told.
-        unit: of times.
+        scale: factor from the solver's unit of time to `unit`.
+        unit: of times, with a space before it.
     """
     told = statistics.attrs
     if not told.get("groups"):
@@ -138,7 +141,7 @@ def explanation(statistics: xr.Dataset, names: tuple[str, ...], unit: str = "") 
     if not known:
         return f"{text} of {told['group_samples']} samples."
     slowest = max(known, key=lambda name: known[name])
-    length, time = float(told["group_time"]), known[slowest]
+    length, time = scale * float(told["group_time"]), scale * known[slowest]
     text = f"{text} of {length:.3g}{unit}; correlation time of {slowest}: {time:.2g}{unit}"
     if length < MIN_CORRELATION_TIMES * time:
         return f"{text}. The batches are too short for it, and the interval is too narrow."

@@ -22,7 +22,7 @@ flow: {reynolds_tau: 100}
 time: {steps: 12, cfl: 0.4}
 statistics: {start: 0.0, every: 3, spectra_at: [0.1, 1.0]}
 checkpoint: {every: 5, keep: 2}
-output: {folder: run}
+output: {folder: run, figures: [png]}
 """
 
 

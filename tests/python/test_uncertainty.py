@@ -14,7 +14,7 @@ from uzushio.batch_means import GROUPS, MAX_BATCHES, BatchMeans, quantile
 from uzushio.errors import CheckpointError
 from uzushio.solver import Sample
 from uzushio.statistics import TimeAverage, write_statistics
-from uzushio.uncertainty import derive, explanation, half_width
+from uzushio.uncertainty import derive, explanation, half_width, replicates
 
 PROCESSES = 600
 
@@ -76,7 +76,7 @@ def test_batches_that_are_shorter_than_the_correlation_are_told() -> None:
 def test_few_samples_give_no_interval() -> None:
     statistics = derived(averaged(autoregressive(0.0, 7)))
     assert list(statistics.data_vars) == ["u"]
-    assert half_width(statistics, lambda one: one.u.values) is None
+    assert half_width(replicates(statistics), lambda one: one.u.values) is None
     assert "too few samples" in explanation(statistics, ("u",))
 
 
@@ -99,10 +99,10 @@ def test_batches_are_means_of_successive_samples_in_bounded_memory(samples: int)
 def test_an_interval_of_anything_that_is_derived_is_found() -> None:
     """The error of a square is, to first order, that of the mean times its derivative."""
     statistics = derived(averaged(5.0 + autoregressive(0.5, 2000)))
-    square = half_width(statistics, lambda one: one.u.values**2)
+    square = half_width(replicates(statistics), lambda one: one.u.values**2)
     assert square is not None
     np.testing.assert_allclose(square, 2 * statistics.u * statistics.u_ci95, rtol=0.05)
-    halved = half_width(statistics, lambda one: one.attrs["half"])
+    halved = half_width(replicates(statistics), lambda one: one.attrs["half"])
     assert float(halved) == pytest.approx(0.5 * float(statistics.u_ci95[0]), rel=1e-9)
     assert statistics.attrs["half_ci95"] == pytest.approx(float(halved), rel=1e-12)
 
@@ -117,7 +117,7 @@ def test_fluctuations_that_two_halves_have_in_common_are_seen() -> None:
 
     error = np.abs(statistics.u.values[:200] - statistics.u.values[200:]) / 2
     assert not error.any()
-    width = half_width(statistics, half)
+    width = half_width(replicates(statistics), half)
     assert width is not None
     assert float(np.mean(np.abs(half(statistics)) < width)) == pytest.approx(0.95, abs=0.05)
 
@@ -185,7 +185,7 @@ def test_intervals_are_in_the_file_and_can_be_found_from_it(tmp_path: Path) -> N
     path = write_statistics(statistics, tmp_path)
     with xr.open_zarr(path) as found:
         assert found.u_ci95.values.tolist() == statistics.u_ci95.values.tolist()
-        width = half_width(found.load(), lambda one: one.u.values)
+        width = half_width(replicates(found.load()), lambda one: one.u.values)
         np.testing.assert_allclose(width, found.u_ci95, rtol=1e-12)
         assert explanation(found, ("u",)) == explanation(statistics, ("u",))
 

@@ -23,6 +23,24 @@ BUDGET = (
 
 
 @dataclass(frozen=True)
+class Spectrum:
+    """One-dimensional energy spectra at one height.
+
+    Attributes:
+        axis: "x" or "y", along which the wave numbers are.
+        z: distance from the wall in wall units.
+        k: wave numbers times the half width, from 0 on, at equal distances, shape (n,).
+        energy: by component "u", "v", "w": energy in each wave number k and -k over the friction
+            velocity squared, shape (n,); its sum is the variance.
+    """
+
+    axis: str
+    z: float
+    k: np.ndarray
+    energy: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
 class Profiles:
     """Profiles from the wall to the centre of a channel, in wall units.
 
@@ -41,6 +59,7 @@ class Profiles:
         minus_uw: minus the Reynolds shear stress, shape (n,).
         budget: terms of `BUDGET`, shape (n,) each; empty if not published.
         wall_vorticity: r.m.s. of streamwise and spanwise vorticity at the wall, if published.
+        spectra: that come with the package, along x and along y.
     """
 
     name: str
@@ -57,11 +76,24 @@ class Profiles:
     minus_uw: np.ndarray
     budget: Mapping[str, np.ndarray]
     wall_vorticity: tuple[float, float] | None
+    spectra: tuple[Spectrum, ...] = ()
 
     @property
     def friction_coefficient(self) -> float:
         """Wall shear over the dynamic pressure of the bulk velocity."""
         return 2.0 / self.bulk_velocity**2
+
+    def spectrum(self, axis: str, z: float, within: float = 0.15) -> Spectrum | None:
+        """Find the spectrum along an axis whose height is nearest to `z`, in wall units.
+
+        Args:
+            axis: "x" or "y".
+            z: height in wall units.
+            within: largest relative distance of heights; None is returned beyond it.
+        """
+        found = [one for one in self.spectra if one.axis == axis]
+        best = min(found, key=lambda one: abs(one.z - z), default=None)
+        return best if best is not None and abs(best.z - z) <= within * z else None
 
 
 @cache
@@ -73,9 +105,7 @@ def load(name: str) -> Profiles:
     """
     if name not in NAMES:
         raise KeyError(f"no reference is called '{name}'; there are {', '.join(NAMES)}")
-    lines = files(__package__).joinpath(f"{name}.csv").read_text(encoding="utf-8").splitlines()
-    notes = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# "))
-    columns, *rows = (line.split(",") for line in lines if not line.startswith("#"))
+    notes, columns, rows = _table(f"{name}.csv")
     data = dict(zip(columns, np.array(rows, float).T, strict=True))
     budget = {term: data.pop(term) for term in BUDGET if term in data}
     vorticity = [float(notes[key]) for key in notes if key.startswith("wall_vorticity")]
@@ -88,8 +118,31 @@ def load(name: str) -> Profiles:
         centre_velocity=float(notes["centre_velocity"].split()[0]),
         budget=budget,
         wall_vorticity=(vorticity[0], vorticity[1]) if vorticity else None,
+        spectra=_spectra(f"{name}_spectra.csv"),
         **data,
     )
+
+
+def _table(file: str) -> tuple[dict[str, str], list[str], list[list[str]]]:
+    """Read notes, names of columns and rows of a file beside this module."""
+    lines = files(__package__).joinpath(file).read_text(encoding="utf-8").splitlines()
+    notes = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# "))
+    columns, *rows = (line.split(",") for line in lines if not line.startswith("#"))
+    return notes, columns, rows
+
+
+def _spectra(file: str) -> tuple[Spectrum, ...]:
+    """Read spectra, if there is such a file: rows of axis, height, wave number, u, v, w."""
+    if not files(__package__).joinpath(file).is_file():
+        return ()
+    _, columns, rows = _table(file)
+    places = dict.fromkeys((row[0], float(row[1])) for row in rows)
+    found = []
+    for axis, z in places:
+        own = [row[2:] for row in rows if (row[0], float(row[1])) == (axis, z)]
+        data = dict(zip(columns[2:], np.array(own, float).T, strict=True))
+        found.append(Spectrum(axis, z, data.pop("k"), data))
+    return tuple(found)
 
 
 def nearest(re_tau: float, *, budget: bool = False, within: float = 0.1) -> Profiles | None:

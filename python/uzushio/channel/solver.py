@@ -347,6 +347,7 @@ class ChannelSolver(Solver):
             y=np.arange(grid.ny) * grid.ly / grid.ny,
             z=self.centres,
             cross_section=cross,
+            cross_section_x=0.0,
             wall_parallel=wall,
             mean=mean,
             wall_parallel_z=float(self.centres[near_wall]),
@@ -354,7 +355,12 @@ class ChannelSolver(Solver):
             viscosity=self.case.flow.viscosity,
         )
         return figures.draw(
-            folder, title=self.case.title, time=self.time, slices=slices, statistics=statistics
+            folder,
+            title=self.case.title,
+            time=self.time,
+            slices=slices,
+            statistics=statistics,
+            formats=self.case.output.figures,
         )
 
     def _rows_of_plane(self, field: np.ndarray, k: int) -> np.ndarray | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uzushio.channel import reference
 from uzushio.channel.figures import pictures, plots
+from uzushio.channel.figures.averages import Averages
 from uzushio.channel.figures.pictures import Slices
-from uzushio.figure_style import style, write
+from uzushio.channel.figures.spectra import spectra
+from uzushio.figure_style import FORMATS, style, write_all
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -17,9 +20,15 @@ __all__ = ["Slices", "draw", "draw_statistics"]
 
 
 def draw(
-    folder: Path, *, title: str, time: float, slices: Slices, statistics: xr.Dataset | None
+    folder: Path,
+    *,
+    title: str,
+    time: float,
+    slices: Slices,
+    statistics: xr.Dataset | None,
+    formats: Sequence[str] = FORMATS,
 ) -> list[Path]:
-    """Draw the flow of this instant and, if there are any, its statistics as PNG files.
+    """Draw the flow of this instant and, if there are any, its statistics: PNG, PDF and SVG.
 
     Published profiles stand beside them where there are some for about the same friction Reynolds
     number.
@@ -30,23 +39,24 @@ def draw(
         time: time of the slices, in h over the case's unit of velocity.
         slices: the flow at that time.
         statistics: what `uzushio.channel.statistics.dataset` returns.
+        formats: endings of the files of each figure.
 
     Returns:
         The files written.
     """
-    head = f"{title or 'Channel flow'}, t = {time:.4g}"
+    head = title or "Channel flow"
+    instant = f"{head}, $t$ = {time * slices.u_tau:.4g} $h/u_\\tau$"
     with style():
         files = [
-            write(pictures.cross_section(slices, head), folder / "cross_section.png"),
-            write(pictures.near_wall(slices, head), folder / "near_wall.png"),
+            *write_all(pictures.cross_section(slices, instant), folder / "cross_section", formats),
+            *write_all(pictures.near_wall(slices, instant), folder / "near_wall", formats),
         ]
         if statistics is not None:
             near = _beside(float(statistics.attrs["re_tau"]))
-            return files + draw_statistics(folder, statistics, near, title=title)
-        instant = plots.Mean.of_slices(slices)
-        near = _beside(instant.re_tau)
-        figure = plots.mean_profile(instant, near, f"{head} (plane means)")
-        return [*files, write(figure, folder / "mean_profile.png")]
+            return files + draw_statistics(folder, statistics, near, title=title, formats=formats)
+        mean = plots.Mean.of_slices(slices)
+        figure = plots.mean_profile(mean, _beside(mean.re_tau), instant)
+        return [*files, *write_all(figure, folder / "mean_profile", formats)]
 
 
 def draw_statistics(
@@ -55,30 +65,38 @@ def draw_statistics(
     references: list[reference.Profiles],
     *,
     title: str,
+    formats: Sequence[str] = FORMATS,
 ) -> list[Path]:
-    """Draw profiles, energy budget, spectra and vorticity as PNG files in `folder`.
+    """Draw profiles, energy budget, spectra and vorticity as PNG, PDF and SVG files in `folder`.
 
-    The halves of the channel are averaged.
+    The halves of the channel are averaged. Captions say what was averaged and for how long, and
+    bands are 95 % confidence intervals, where the statistics hold what these take.
 
     Args:
         folder: an existing folder.
-        statistics: what `uzushio.channel.statistics.dataset` returns.
-        references: profiles to draw beside them.
+        statistics: what `uzushio.channel.statistics.dataset` returns, or what a run wrote.
+        references: profiles and spectra to draw beside them.
         title: name of the case.
+        formats: endings of the files of each figure.
 
     Returns:
         The files written.
     """
-    head = f"{title or 'Channel flow'}, mean of {statistics.attrs['samples']} samples"
+    head = title or "Channel flow"
+    averages = Averages.of(statistics)
     with style():
         figures = {
-            "mean_profile": plots.mean_profile(plots.Mean.of(statistics), references, head),
-            "rms": plots.stresses(statistics, references, head),
-            "budget": plots.budget(statistics, references, head),
-            "spectra": plots.spectra(statistics, head),
-            "vorticity": plots.vorticity(statistics, references, head),
+            "mean_profile": plots.mean_profile(plots.Mean.of(averages), references, head),
+            "rms": plots.stresses(averages, references, head),
+            "budget": plots.budget(averages, references, head),
+            "spectra": spectra(averages, references, head),
+            "vorticity": plots.vorticity(averages, references, head),
         }
-        return [write(figure, folder / f"{name}.png") for name, figure in figures.items()]
+        return [
+            file
+            for name, figure in figures.items()
+            for file in write_all(figure, folder / name, formats)
+        ]
 
 
 def _beside(re_tau: float) -> list[reference.Profiles]:

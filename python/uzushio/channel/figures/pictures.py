@@ -9,10 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from uzushio.figure_style import sheet
+from uzushio.figure_style import caption, sheet
 
-#: Fluctuations in units of u_tau at the ends of the colour map; smaller if the flow is calm.
-STRONGEST = 3.0
+_ENDS = "The colours of fluctuations reach to the strongest in the picture."
 NOISE = 1e-6  #: fluctuations below are rounding errors, not worth colours of their own
 
 
@@ -25,6 +24,7 @@ class Slices:
         y: spanwise ones, shape (ny,).
         z: wall-normal ones, shape (nz,), between the walls at 0 and 2.
         cross_section: velocity in a plane of constant x, shape (nz, ny).
+        cross_section_x: position of that plane.
         wall_parallel: velocity in a plane near the lower wall, shape (ny, nx).
         mean: mean over planes, shape (nz,).
         wall_parallel_z: height of that plane.
@@ -36,6 +36,7 @@ class Slices:
     y: np.ndarray
     z: np.ndarray
     cross_section: np.ndarray
+    cross_section_x: float
     wall_parallel: np.ndarray
     mean: np.ndarray
     wall_parallel_z: float
@@ -53,17 +54,19 @@ def cross_section(slices: Slices, title: str) -> Figure:
     velocity = _even_heights(slices.z, slices.cross_section / slices.u_tau, 2.0)
     image = _image(whole, _close(velocity), (0, length, 0, 2), "viridis", (None, None))
     figure.colorbar(image, cax=_beside(whole), label="$u\\,/\\,u_\\tau$")
-    whole.set(title="Streamwise velocity", ylabel="$z/h$", yticks=(0, 0.5, 1, 1.5, 2))
+    place = f"at $x/h$ = {slices.cross_section_x:.3g}"
+    whole.set(title=f"Streamwise velocity {place}", ylabel="$z/h$", yticks=(0, 0.5, 1, 1.5, 2))
 
     fluctuation = (slices.cross_section - slices.mean[:, np.newaxis]) / slices.u_tau
     lower = _even_heights(slices.z, fluctuation, 1.0)
     _fluctuation(figure, half, _close(lower), (0, length, 0, 1))
     half.set(
-        title="Fluctuation from the plane mean, lower half",
+        title=f"Fluctuation from the plane mean {place}, lower half",
         xlabel="$y/h$",
         ylabel="$z/h$",
         yticks=(0, 0.5, 1),
     )
+    caption(figure, f"Seen against the flow, which comes out of the picture. {_ENDS}")
     return figure
 
 
@@ -77,10 +80,12 @@ def near_wall(slices: Slices, title: str) -> Figure:
     _fluctuation(figure, axes, _close(_close(plane).T).T, (0, length, 0, breadth))
     plus = slices.wall_parallel_z * slices.u_tau / slices.viscosity
     axes.set(
-        title=f"Fluctuation of the streamwise velocity at $z^+ = {plus:.1f}$",
+        title=f"Fluctuation of the streamwise velocity at $z^+ = {plus:.1f}$, "
+        f"$z/h = {slices.wall_parallel_z:.3g}$",
         xlabel="$x/h$",
         ylabel="$y/h$",
     )
+    caption(figure, f"Seen from above; the flow goes to the right. {_ENDS}")
     return figure
 
 
@@ -88,14 +93,19 @@ def _fluctuation(
     figure: Figure, axes: Axes, values: np.ndarray, extent: tuple[float, float, float, float]
 ) -> None:
     """Draw u'/u_tau with a colour map that is white at zero, and say what its ends are."""
-    peak = float(np.abs(values).max())
-    calm = NOISE < peak < 0.3 * STRONGEST
-    end = float(f"{peak:.1g}") if calm else STRONGEST
+    end = _round_up(float(np.abs(values).max()))
     image = _image(axes, values, extent, "RdBu_r", (-end, end))
-    extend = "both" if peak > end else "neither"
-    bar = figure.colorbar(image, cax=_beside(axes), extend=extend)
+    bar = figure.colorbar(image, cax=_beside(axes))
     bar.set_ticks([-end, 0.0, end], labels=[f"−{end:g}", "0", f"+{end:g}"])
     bar.set_label("$u'/\\,u_\\tau$")
+
+
+def _round_up(peak: float) -> float:
+    """Return the next number of two figures, the second 0 or 5; 1 if there is but noise."""
+    if peak <= NOISE:
+        return 1.0
+    unit = 10.0 ** np.floor(np.log10(peak)) / 2.0
+    return float(f"{np.ceil(peak / unit * (1.0 - 1e-9)) * unit:.2g}")
 
 
 def _image(
