@@ -1,7 +1,7 @@
 # Each target does its own set-up first (tools/setup), which costs nothing when it is done already.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check format bench validate adios2 lock clean
+.PHONY: help build demo test check docs format bench validate adios2 lock clean
 
 ENV := . tools/env.sh &&
 RANKS ?= 2
@@ -26,6 +26,10 @@ check: build  ## formatting, lint and types, as the pre-commit hooks do
 	$(ENV) ruff format --check .
 	$(ENV) clang-format --dry-run -Werror $(CXX_FILES)
 	$(ENV) mypy
+
+docs: build  ## write the reference pages that are made from the code
+	@mkdir -p docs/reference
+	$(ENV) python -c 'from uzushio.case_reference import reference; print(reference(), end="")' >docs/reference/case.md
 
 format: build  ## let the formatters decide
 	$(ENV) ruff check --fix-only -q .

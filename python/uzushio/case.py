@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -28,6 +28,11 @@ Positive = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(gt=0)]
 
 
+def unit(name: str) -> dict[str, Any]:
+    """Return what names the unit of a `Field` in the reference: `json_schema_extra` of it."""
+    return {"unit": name}
+
+
 class Section(BaseModel):
     """A section of a case file: unknown keys, NaN and infinity are errors; immutable."""
 
@@ -38,9 +43,11 @@ class Time(Section):
     """How far and how fast: stops at whichever of `steps` and `end` comes first."""
 
     steps: Count | None = Field(None, description="number of the last step, counted from 0")
-    end: Positive | None = Field(None, description="time at which to stop")
+    end: Positive | None = Field(
+        None, description="time at which to stop", json_schema_extra=unit("time")
+    )
     cfl: Positive | None = Field(None, description="CFL number that sets each time step")
-    dt: Positive | None = Field(None, description="fixed time step")
+    dt: Positive | None = Field(None, description="fixed time step", json_schema_extra=unit("time"))
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:
@@ -54,15 +61,19 @@ class Time(Section):
 class Statistics(Section):
     """When time averages are sampled."""
 
-    start: float = Field(0.0, description="time from which samples are taken")
-    every: Count = Field(10, description="steps between samples")
+    start: float = Field(
+        0.0, description="time from which samples are taken", json_schema_extra=unit("time")
+    )
+    every: Count = Field(10, description="number of steps between samples")
 
 
 class Checkpoint(Section):
     """When checkpoints are written, besides the one at the end of a run."""
 
-    every: Count | None = Field(500, description="steps between checkpoints; null for none")
-    minutes: Positive | None = Field(None, description="wall-clock minutes between checkpoints")
+    every: Count | None = Field(500, description="number of steps between checkpoints; null: none")
+    minutes: Positive | None = Field(
+        None, description="wall-clock time between checkpoints", json_schema_extra=unit("min")
+    )
     keep: Count = Field(2, description="number of checkpoints kept")
 
 
@@ -70,7 +81,9 @@ class Output(Section):
     """Where results go, and how often the progress is said."""
 
     folder: UserPath = Field(Path("run"), description="folder of the run")
-    monitor_every: Positive = Field(5.0, description="seconds between progress lines")
+    monitor_every: Positive = Field(
+        5.0, description="time between progress lines", json_schema_extra=unit("s")
+    )
     figures: list[Literal["png", "pdf", "svg"]] = Field(
         ["png", "pdf", "svg"], min_length=1, description="formats of each figure"
     )
@@ -84,16 +97,16 @@ class Publish(Section):
 
     model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
 
-    name: str | None = Field(None, description="of the stream; the solver's name if not given")
-    every: Count = Field(1, description="steps between those published")
+    name: str | None = Field(None, description="name of the stream; null: the solver's name")
+    every: Count = Field(1, description="number of steps between published ones")
     fields: Annotated[list[str], Field(min_length=1)] | None = Field(
-        None, description="names of the fields published; all if not given"
+        None, description="names of the published fields; null: all"
     )
     python: UserPath | None = Field(
-        None, description="file with on_step(step), which engine inproc runs inside each step"
+        None, description="file with a function on_step(step) that engine inproc calls in each step"
     )
     pipeline: UserPath | None = Field(
-        None, description="pipeline's file, which engine inproc works off inside the steps"
+        None, description="pipeline file that engine inproc runs in each step"
     )
 
     def options(self) -> Any:
@@ -123,7 +136,10 @@ class Publish(Section):
 class CaseFile(Section):
     """What every case file holds, whatever is done with it."""
 
-    title: str = ""
+    #: Values of a small case that can be computed as it is, for `uzushio init`.
+    example: ClassVar[Mapping[str, Any]] = {}
+
+    title: str = Field("", description="title of the run, for figures and reports")
     output: Output = Output()
 
     def digest(self) -> str:
@@ -141,7 +157,7 @@ CaseKind = TypeVar("CaseKind", bound=CaseFile)
 class Case(CaseFile):
     """What the case file of a run holds; a solver's case adds its own sections."""
 
-    solver: str
+    solver: str = Field(description="name of the solver")
     time: Time
     statistics: Statistics = Statistics()
     checkpoint: Checkpoint = Checkpoint()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from os.path import expanduser
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Massively parallel flow simulation.",
@@ -242,6 +242,55 @@ def check(
             check_assimilation(case, overrides, ranks)
             return
         check_run(case, overrides, ranks)
+    except UzushioError as error:
+        _fail(error)
+
+
+CaseName = Annotated[
+    str, typer.Argument(metavar="NAME", help="A solver or model: channel, phasefield, …")
+]
+
+
+@app.command()
+def init(
+    name: CaseName,
+    file: Annotated[
+        Path, typer.Argument(metavar="CASE.yaml", help="The file to write; - prints it.")
+    ] = Path("case.yaml"),
+) -> None:
+    """Write a commented case of a solver or model, to begin with.
+
+    It can be computed as it is. Every other key is there as a comment, with its default.
+    """
+    from uzushio.case_template import template
+
+    try:
+        text = template(name)
+        if str(file) == "-":
+            print(text, end="")
+            return
+        with file.open("x", encoding="utf-8") as new:
+            new.write(text)
+    except FileExistsError:
+        _fail(OutputError(f"{file} exists; name another file, or remove it."))
+    except OSError as error:
+        _fail(OutputError(system_sentence(error)))
+    except UzushioError as error:
+        _fail(error)
+    print(f"Wrote {file}. Next: uzushio check {file}")
+
+
+@app.command()
+def schema(name: CaseName) -> None:
+    """Print the JSON schema of the cases of a solver or model, for editors.
+
+    An editor with a YAML language server completes and checks a case that begins with
+    # yaml-language-server: $schema=FILE
+    """
+    from uzushio.case_schema import json_schema
+
+    try:
+        print(json.dumps(json_schema(name), indent=2, ensure_ascii=False))
     except UzushioError as error:
         _fail(error)
 

@@ -50,4 +50,8 @@ def parse_length(value: object) -> object:
 
 
 #: A positive length for the sections of a solver's case.
-Length = Annotated[float, BeforeValidator(parse_length), Field(gt=0.0, allow_inf_nan=False)]
+Length = Annotated[
+    float,
+    BeforeValidator(parse_length, json_schema_input_type=Annotated[float, Field(gt=0.0)] | str),
+    Field(gt=0.0, allow_inf_nan=False),
+]

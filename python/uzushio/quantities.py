@@ -48,12 +48,25 @@ parse_size = _parser(_SIZES, "30 GB")
 parse_rate = _parser(_RATES, "12.5 GB/s")
 parse_time = _parser(_TIMES, "10 s")
 
+_POSITIVE_OR_TEXT = Annotated[float, Field(gt=0.0)] | str
 #: A positive number of bytes.
-Size = Annotated[float, BeforeValidator(parse_size), Field(gt=0.0, allow_inf_nan=False)]
+Size = Annotated[
+    float,
+    BeforeValidator(parse_size, json_schema_input_type=_POSITIVE_OR_TEXT),
+    Field(gt=0.0, allow_inf_nan=False),
+]
 #: A positive number of bytes per second.
-Rate = Annotated[float, BeforeValidator(parse_rate), Field(gt=0.0, allow_inf_nan=False)]
+Rate = Annotated[
+    float,
+    BeforeValidator(parse_rate, json_schema_input_type=_POSITIVE_OR_TEXT),
+    Field(gt=0.0, allow_inf_nan=False),
+]
 #: A positive number of seconds.
-Seconds = Annotated[float, BeforeValidator(parse_time), Field(gt=0.0, allow_inf_nan=False)]
+Seconds = Annotated[
+    float,
+    BeforeValidator(parse_time, json_schema_input_type=_POSITIVE_OR_TEXT),
+    Field(gt=0.0, allow_inf_nan=False),
+]
 
 
 def show_size(size: float) -> str:

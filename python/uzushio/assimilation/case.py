@@ -134,7 +134,7 @@ class AssimilationCheckpoint(Checkpoint):
 class AssimilationCase(CaseFile):
     """What every case of an assimilation holds; a model's case adds its own sections."""
 
-    model: str
+    model: str = Field(description="name of the model")
     time: Window
     observations: Observed = Observed()
     controls: dict[str, ControlSection] = Field(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from uzushio.case import Case, Length, Section, Statistics
+from uzushio.case import Case, Length, Section, Statistics, unit
 
 #: Largest CFL number for which three-substep Runge–Kutta is stable for the shortest wave.
 STABLE_CFL = float(np.sqrt(3.0) / np.pi)
@@ -23,13 +24,15 @@ class Grid(Section):
     nx: EvenCount = Field(description="points in x, streamwise")
     ny: EvenCount = Field(description="points in y, spanwise")
     nz: Annotated[int, Field(ge=2, le=2**20)] = Field(description="cells in z, wall-normal")
-    lx: Length = Field(description="streamwise length over h")
-    ly: Length = Field(description="spanwise length over h")
+    lx: Length = Field(description="streamwise length", json_schema_extra=unit("h"))
+    ly: Length = Field(description="spanwise length", json_schema_extra=unit("h"))
     stretching: Annotated[float, Field(ge=0.0, le=5.0)] = Field(
-        1.6, description="of the tanh grid in z; 0 is uniform, larger clusters at the walls"
+        1.6, description="stretching of the tanh grid in z; 0: uniform, larger: finer at the walls"
     )
     faces: list[float] | None = Field(
-        None, description="nz + 1 positions of the cell faces in z instead of the tanh grid"
+        None,
+        description="nz + 1 positions of the cell faces in z instead of the tanh grid",
+        json_schema_extra=unit("h"),
     )
 
     @model_validator(mode="after")
@@ -118,24 +121,30 @@ class Initial(Section):
         description="laminar; perturbed: laminar with random waves; turbulent: a mean profile with "
         "large waves that become turbulence within about two h/u_tau",
     )
-    amplitude: Positive = Field(1.0, description="of the waves, times their usual size")
-    seed: Annotated[int, Field(ge=0)] = Field(0, description="of the random phases")
+    amplitude: Positive = Field(1.0, description="factor on the size of the waves")
+    seed: Annotated[int, Field(ge=0)] = Field(0, description="seed of the random phases")
 
 
 class Numerics(Section):
     """Choices that change the cost or the error, not the equations."""
 
-    dealiasing: Literal["3/2", "2/3", "none"] = Field("3/2", description="rule for products")
+    dealiasing: Literal["3/2", "2/3", "none"] = Field(
+        "3/2", description="dealiasing rule for products"
+    )
     scheme: Literal["pipelined", "transpose"] = Field(
-        "pipelined", description="of the solves along z between ranks"
+        "pipelined", description="parallel scheme of the tridiagonal solves along z"
     )
 
 
 class Decomposition(Section):
     """Ranks along y and z; both or none, then it is chosen."""
 
-    py: Annotated[int, Field(ge=1)] | None = Field(None, description="ranks that share a plane")
-    pz: Annotated[int, Field(ge=1)] | None = Field(None, description="ranks between the walls")
+    py: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="number of ranks that share a plane; null: chosen"
+    )
+    pz: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="number of ranks between the walls; null: chosen"
+    )
 
     @model_validator(mode="after")
     def _both(self) -> Self:
@@ -148,12 +157,30 @@ class ChannelStatistics(Statistics):
     """When averages are sampled, and where spectra are taken."""
 
     spectra_at: list[Annotated[float, Field(gt=0.0, lt=2.0)]] = Field(
-        [0.03, 0.1, 0.5, 1.0], min_length=1, description="heights z/h of the spectra"
+        [0.03, 0.1, 0.5, 1.0],
+        min_length=1,
+        description="heights z of the spectra",
+        json_schema_extra=unit("h"),
     )
 
 
 class ChannelCase(Case):
-    """A channel flow."""
+    """Direct numerical simulation of the flow between two walls.
+
+    Lengths are in half widths h, velocities in the unit that the Reynolds number names, times in h
+    over this velocity.
+    """
+
+    example: ClassVar[Mapping[str, Any]] = {
+        "title": "Turbulent channel flow, Re_tau = 180",
+        "grid": {"nx": 64, "ny": 64, "nz": 72, "lx": "2 pi", "ly": "pi", "stretching": 1.6},
+        "flow": {"reynolds_tau": 180},
+        "initial": {"field": "turbulent"},
+        "time": {"steps": 6000, "cfl": 0.5},
+        "statistics": {"start": 4.0, "every": 10, "spectra_at": [0.03, 0.1, 0.5, 1.0]},
+        "checkpoint": {"every": 1000, "keep": 2},
+        "output": {"folder": "runs/channel"},
+    }
 
     grid: Grid
     flow: Flow

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -93,7 +94,23 @@ class BlockingSection(Section):
 
 
 class PhaseFieldCase(AssimilationCase):
-    """An assimilation with the phase field."""
+    """Estimation of the initial state and of m of a phase field from observations (4D-Var)."""
+
+    example: ClassVar[Mapping[str, Any]] = {
+        "title": "Phase field, twin experiment",
+        "grid": {"nx": 1600, "ny": 1600, "spacing": 1.0, "boundary": "zero_flux"},
+        "phase": {"tau": 1.0, "epsilon": 1.0},
+        "time": {"steps": 128, "dt": 0.1},
+        "truth": {"m": 1.0, "side": 0.5},
+        "first_guess": {"m": -1.0, "side": 0.45},
+        "observations": {"first": 1, "last": 127, "sigma": 0.1, "seed": 0},
+        "controls": {
+            "phi": {"sigma": 1.0, "bounds": [-0.5, 1.5]},
+            "m": {"sigma": 2.0, "bounds": [-2.0, 2.0]},
+        },
+        "optimiser": {"iterations": 300},
+        "output": {"folder": "runs/phasefield"},
+    }
 
     grid: Grid
     phase: Phase = Phase()
