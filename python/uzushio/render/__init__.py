@@ -1,6 +1,10 @@
-"""Pictures of fields that lie on many ranks.
+"""Pictures of fields: of arrays in one process, or of what lies on many ranks.
 
-::
+Arrays of NumPy or xarray, without MPI; a notebook shows the picture::
+
+    draw({"u": u}, SliceLayer(field="u", normal="y"), coordinates=(z, y, x)).save("u.png")
+
+On many ranks::
 
     view = View(
         layers=[IsosurfaceLayer(field="q", values=20, color=Colors(field="u"))], camera="isometric"
@@ -22,6 +26,7 @@ from typing import TYPE_CHECKING
 from uzushio import lazy
 
 if TYPE_CHECKING:
+    from uzushio.render.arrays import draw
     from uzushio.render.cameras import NAMED as CAMERAS
     from uzushio.render.cameras import Viewpoint
     from uzushio.render.casting import ghosts
@@ -45,6 +50,7 @@ __all__ = [
     "View",
     "Viewpoint",
     "VolumeLayer",
+    "draw",
     "ghosts",
     "save_png",
 ]
@@ -65,6 +71,7 @@ if not TYPE_CHECKING:
             "View": "view",
             "Viewpoint": "cameras",
             "VolumeLayer": "view",
+            "draw": "arrays",
             "ghosts": "casting",
             "save_png": "picture",
         },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ class Picture:
         seconds: Wall-clock time at the root for each part of the work.
     """
 
-    pixels: NDArray[np.uint8]
+    pixels: NDArray[np.uint8] = field(repr=False)
     step: int = 0
     time: float = 0.0
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -54,7 +55,7 @@ class Picture:
             OutputError: It cannot be written, or the suffix is another one than .png, .jpg and
                 .jpeg; the message says why.
         """
-        suffix, about = Path(path).suffix.lower(), {"time": repr(self.time), "step": str(self.step)}
+        suffix, about = Path(path).suffix.lower(), self._about()
         if suffix not in FORMATS:
             raise OutputError(
                 f"{path} is no name of a picture: it must end in .png, .jpg or .jpeg "
@@ -65,6 +66,17 @@ class Picture:
         comment = ", ".join(f"{key} {value}" for key, value in about.items())
         more = {"quality": QUALITY, "subsampling": 0, "comment": f"Uzushio: {comment}".encode()}
         return _save(self.pixels, Path(path), "JPEG", more)
+
+    def _about(self) -> dict[str, str]:
+        return {"time": repr(self.time), "step": str(self.step)}
+
+    def _repr_png_(self) -> bytes:
+        """The PNG file, which notebooks show."""
+        from PIL import Image
+
+        file = BytesIO()
+        Image.fromarray(self.pixels).save(file, "PNG", **_as_png(self._about()))
+        return file.getvalue()
 
 
 def save_png(
@@ -80,12 +92,17 @@ def save_png(
     Raises:
         OutputError: It cannot be written; the message says why.
     """
+    return _save(pixels, Path(path), "PNG", _as_png(about or {}))
+
+
+def _as_png(about: Mapping[str, str]) -> dict[str, Any]:
+    """What Pillow is told of a PNG file with such text in it."""
     from PIL.PngImagePlugin import PngInfo
 
     text = PngInfo()
-    for key, value in ({"Software": "Uzushio"} | dict(about or {})).items():
+    for key, value in ({"Software": "Uzushio"} | dict(about)).items():
         text.add_text(key, value)
-    return _save(pixels, Path(path), "PNG", {"compress_level": COMPRESSION, "pnginfo": text})
+    return {"compress_level": COMPRESSION, "pnginfo": text}
 
 
 def _save(pixels: NDArray[np.uint8], path: Path, form: str, more: Mapping[str, Any]) -> Path:

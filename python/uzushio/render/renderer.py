@@ -35,7 +35,7 @@ Coordinates = Sequence[ArrayLike]
 
 
 @dataclasses.dataclass
-class _Frame:
+class ImageInFlight:
     """A picture under way."""
 
     caption: Caption
@@ -107,8 +107,8 @@ class Renderer:
         self._work = 1.0  # of this rank for the picture before, seconds of one thread
         self._tracker = LimitTracker()
         self._annotator = Annotator(width, height)
-        self._flight: deque[_Frame] = deque()  # one entry for each image in the compositor
-        self._pictures: deque[_Frame] = deque()
+        self._flight: deque[ImageInFlight] = deque()  # one entry for each image in the compositor
+        self._pictures: deque[ImageInFlight] = deque()
         self._boxes: list[Any] | None = None  # of this rank, as the others know them
         self._known: list[list[Any]] = []  # of all ranks
 
@@ -178,7 +178,7 @@ class Renderer:
         The blocks are not looked at any more when it returns.
         """
         caption = Caption(view, bounds_of(domain), time, step, units or {}, labels or {})
-        frame = _Frame(caption, 0)
+        frame = ImageInFlight(caption, 0)
         with frame.seconds.stage("prepare"):
             with together(self._comm):
                 check(view, blocks)
@@ -204,7 +204,7 @@ class Renderer:
         done = None
         with together(self._comm):
             if self._comm.rank == self.root:
-                done = self._written(frame)
+                done = written(frame, self._annotator, self._samples)
         return done
 
     def _plan(self, camera: Camera, domain: Coordinates) -> list[list[tuple[int, list[int]]]]:
@@ -243,7 +243,7 @@ class Renderer:
         scene: Scene,
         blocks: Sequence[Block],
         parts: list[tuple[int, list[int]]],
-        frame: _Frame,
+        frame: ImageInFlight,
     ) -> None:
         """Draw one round and hand it over."""
         if len(self._flight) == self._frames:
@@ -317,25 +317,32 @@ class Renderer:
                 assert isinstance(image, np.ndarray)
                 frame.image = image.copy() if frame.image is None else over(frame.image, image)
 
-    def _written(self, frame: _Frame) -> Picture:
-        """The root's picture of what was composited."""
-        caption = frame.caption
-        caption.nan = frame.nan_count > 0
-        for n, scale in caption.scales.items():  # what the ray caster saw of a volume in passing
-            if isinstance(caption.view.layers[n], VolumeLayer) and n in frame.ranges:
-                caption.scales[n] = dataclasses.replace(scale, values=frame.ranges[n])
-        with frame.seconds.stage("annotate"):
-            image = None if frame.image is None else averaged(frame.image, self._samples)
-            pixels = self._annotator.finished(image, caption)
-        return Picture(
-            pixels,
-            caption.step,
-            caption.time,
-            caption.limits(),
-            frame.nan_count,
-            tuple(_notes(frame)),
-            frame.seconds,
-        )
+
+def written(frame: ImageInFlight, annotator: Annotator, samples: int) -> Picture:
+    """Return the picture of what was drawn, at the root.
+
+    Args:
+        frame: with its image, or None where nothing was drawn.
+        annotator: of pictures of this size.
+        samples: along each side of a pixel of the image.
+    """
+    caption = frame.caption
+    caption.nan = frame.nan_count > 0
+    for n, scale in caption.scales.items():  # what the ray caster saw of a volume in passing
+        if isinstance(caption.view.layers[n], VolumeLayer) and n in frame.ranges:
+            caption.scales[n] = dataclasses.replace(scale, values=frame.ranges[n])
+    with frame.seconds.stage("annotate"):
+        image = None if frame.image is None else averaged(frame.image, samples)
+        pixels = annotator.finished(image, caption)
+    return Picture(
+        pixels,
+        caption.step,
+        caption.time,
+        caption.limits(),
+        frame.nan_count,
+        tuple(_notes(frame)),
+        frame.seconds,
+    )
 
 
 def _hull(boxes: Sequence[Any]) -> Any:
@@ -389,7 +396,7 @@ def over(front: NDArray[Any], behind: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(np.minimum(result, 255), np.uint8)
 
 
-def _notes(frame: _Frame) -> Iterator[str]:
+def _notes(frame: ImageInFlight) -> Iterator[str]:
     """Sentences on what somebody may miss in the picture."""
     for n, layer in enumerate(frame.caption.view.layers):
         if isinstance(layer, SliceLayer) and frame.caption.scales[n].values == NOTHING:

@@ -16,9 +16,15 @@ if TYPE_CHECKING:
 @contextmanager
 def together(comm: MPI.Comm) -> Iterator[None]:
     """A block without communication that fails on all ranks, in one sentence, if it does on one."""
-    with collective(comm):
-        try:
-            yield
-        except ValueError as error:
-            text = str(error).rstrip(".")
-            raise RenderError(f"{text[:1].upper()}{text[1:]}.") from error
+    with collective(comm), in_a_sentence():
+        yield
+
+
+@contextmanager
+def in_a_sentence() -> Iterator[None]:
+    """A block whose `ValueError` becomes a `RenderError`, of one sentence."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error).rstrip(".")
+        raise RenderError(f"{text[:1].upper()}{text[1:]}.") from error

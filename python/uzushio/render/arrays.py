@@ -1,0 +1,214 @@
+"""A picture of arrays in the memory of one process; no MPI is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from uzushio.errors import RenderError
+from uzushio.raycast import Block, cast
+from uzushio.render import casting
+from uzushio.render.annotate import Annotator, Caption
+from uzushio.render.colors import Colors
+from uzushio.render.limits import LimitTracker
+from uzushio.render.picture import Picture
+from uzushio.render.renderer import ImageInFlight, bounds_of, check, written
+from uzushio.render.together import in_a_sentence
+from uzushio.render.view import Layer, SliceLayer, View
+from uzushio.yaml_document import Document
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+#: What a bare array is called in a view.
+NAME = "field"
+
+ViewLike: TypeAlias = "View | Layer | Sequence[Layer] | Mapping[str, Any] | None"
+FieldsLike: TypeAlias = "ArrayLike | xr.DataArray | xr.Dataset | Mapping[str, Any]"
+
+
+def draw(
+    fields: FieldsLike,
+    view: ViewLike = None,
+    *,
+    coordinates: Sequence[ArrayLike] | None = None,
+    size: tuple[int, int] | None = None,
+    time: float | None = None,
+    step: int = 0,
+    units: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    threads: int = 0,
+) -> Picture:
+    """Draw arrays that this process has, without MPI; the last line of a cell shows the picture.
+
+    Args:
+        fields: arrays (z, y, x) by name, a dataset of xarray, or one array, which the view calls
+            by its name in xarray, or "field". Real numbers, at the points of the coordinates.
+        view: what is shown: a `View`, a layer or several, or a mapping as in a pipeline's file.
+            None: slices through the middle of the first field.
+        coordinates: of the points along z, y and x, increasing; those of xarray's arrays if not
+            given, or else 0, 1, 2, ….
+        size: columns and rows of pixels, instead of the view's.
+        time: of the step, for the title and the time stamp; xarray's coordinate `time` if there is
+            one.
+        step: number of the step.
+        units: of fields by name, instead of the attribute `units` of xarray's arrays.
+        labels: what legends call fields, by name.
+        threads: to draw with; `uzushio.raycast.default_threads` if 0.
+
+    Raises:
+        CaseError: a mapping is no view; a line for each mistake.
+        RenderError: a field is missing, is not three-dimensional, or lies at other points.
+    """
+    data = _Data.of(fields, coordinates, time, units)
+    shown = _view(view, data, size)
+    blocks = [data.block(shown.fields())]
+    caption = Caption(
+        shown, bounds_of(data.domain), data.time or 0.0, step, data.units, labels or {}
+    )
+    frame, annotator = ImageInFlight(caption, 0), Annotator(*shown.size)
+    with in_a_sentence():
+        with frame.seconds.stage("prepare"):
+            check(shown, blocks)
+            ranges = casting.local_ranges(shown, blocks, caption.bounds)
+            caption.scales = casting.scales(shown, ranges, LimitTracker())
+            caption.camera = annotator.camera(caption)
+            scene = casting.scene(shown, caption.scales, data.domain, caption.bounds)
+        with frame.seconds.stage("cast"):
+            width, height = (shown.samples * side for side in shown.size)
+            result = cast(scene, caption.camera, width, height, blocks, threads=threads)
+        frame.image, frame.nan_count = result.image, result.nan_count
+        frame.hits = dict(enumerate(result.hits))
+        frame.ranges = {n: found for n, found in enumerate(result.ranges) if found is not None}
+        return written(frame, annotator, shown.samples)
+
+
+@dataclass
+class _Data:
+    """What `draw` was given.
+
+    Attributes:
+        given: arrays by name, as they came.
+        lines: coordinates that were given, or None.
+        units: of fields.
+        time: of them, if it is known.
+        domain: coordinates along z, y, x of the first array that was looked at.
+    """
+
+    given: Mapping[str, Any]
+    lines: tuple[NDArray[np.float64], ...] | None
+    units: dict[str, str]
+    time: float | None
+    domain: tuple[NDArray[np.float64], ...] = ()
+
+    @staticmethod
+    def of(
+        fields: FieldsLike,
+        coordinates: Sequence[ArrayLike] | None,
+        time: float | None,
+        units: Mapping[str, str] | None,
+    ) -> _Data:
+        """Sort out what was given; no array is read yet but the first."""
+        given: Any = fields
+        if hasattr(given, "data_vars"):  # a dataset
+            given = {str(name): array for name, array in given.data_vars.items()}
+        elif not isinstance(given, Mapping):
+            given = {str(getattr(given, "name", None) or NAME): given}
+        if not given:
+            raise RenderError("There is nothing to draw: give at least one array.")
+        lines = None
+        if coordinates is not None:
+            lines = tuple(np.asarray(line, dtype=np.float64) for line in coordinates)
+            if len(lines) != 3:
+                raise RenderError(f"Coordinates are three arrays, z, y and x, not {len(lines)}.")
+        data = _Data(given, lines, {}, time)
+        for name, array in given.items():
+            unit = getattr(array, "attrs", {}).get("units", "")
+            data.units[name] = "" if unit == "1" else str(unit)
+            moment = getattr(array, "coords", {}).get("time")
+            if data.time is None and moment is not None and moment.ndim == 0:
+                data.time = float(moment) if moment.dtype.kind in "fi" else None
+        data.units |= dict(units or {})
+        return data
+
+    def block(self, names: Sequence[str]) -> Block:
+        """One block of all cells, with these fields; raises `RenderError`."""
+        arrays: dict[str, NDArray[Any]] = {}
+        for name in names:
+            if name not in self.given:
+                there = ", ".join(self.given)
+                raise RenderError(f"The picture needs the field {name}, and there is only {there}.")
+            arrays[name], lines = self._array(name)
+            if not self.domain:
+                self.domain = lines
+            elif any(not np.array_equal(a, b) for a, b in zip(lines, self.domain, strict=True)):
+                raise RenderError(
+                    f"The fields {next(iter(arrays))} and {name} lie at different points; "
+                    f"interpolate one to the points of the other first, or draw them one by one."
+                )
+        with in_a_sentence():
+            cells = tuple(len(line) - 1 for line in self.domain)
+            return Block(self.domain, (0, 0, 0), ((0, 0, 0), cells), arrays)
+
+    def _array(self, name: str) -> tuple[NDArray[Any], tuple[NDArray[np.float64], ...]]:
+        """Values as the ray caster takes them, and the coordinates of their points."""
+        given = self.given[name]
+        dims = tuple(getattr(given, "dims", ()))
+        if dims and set(dims) == {"z", "y", "x"}:
+            given = given.transpose("z", "y", "x")
+            dims = ("z", "y", "x")
+        values = np.asarray(given)
+        if values.ndim != 3:
+            axes = ", ".join(map(str, dims)) or f"{values.ndim} of them"
+            raise RenderError(
+                f"The field {name} has the dimensions {axes}: a picture takes z, y and x; choose "
+                "a moment, as by .isel(time=-1)."
+            )
+        if values.dtype.kind not in "fiub":
+            raise RenderError(f"The field {name} is of {values.dtype}: draw real numbers.")
+        if values.dtype not in (np.float32, np.float64) or not values.dtype.isnative:
+            values = values.astype(np.float64)
+        if min(values.shape) < 2:
+            raise RenderError(
+                f"The field {name} has the shape {values.shape}: a picture takes two points or "
+                "more along z, y and x."
+            )
+        if self.lines is not None:
+            return values, self.lines
+        known = getattr(given, "coords", {})
+        found = (
+            np.asarray(known[dim], dtype=np.float64) if dim in known else np.arange(float(count))
+            for dim, count in zip(dims or "zyx", values.shape, strict=True)
+        )
+        return values, tuple(found)
+
+
+def _view(view: ViewLike, data: _Data, size: tuple[int, int] | None) -> View:
+    """The view in one of its forms."""
+    if isinstance(view, View):
+        found = view
+    elif isinstance(view, Mapping):
+        found = Document.of(view, "the view").validate(View)
+    else:
+        layers = _middle(data) if view is None else view
+        found = View(layers=tuple(layers) if isinstance(layers, Sequence) else (layers,))
+    changes: dict[str, Any] = {} if size is None else {"size": size}
+    if data.time is None and "time_stamp" not in found.model_fields_set:
+        changes["time_stamp"] = ""
+    if not changes:
+        return found
+    return Document.of(found.model_dump() | changes, "the view").validate(View)
+
+
+def _middle(data: _Data) -> tuple[SliceLayer, ...]:
+    """Slices through the middle of the first field, in the colours of all its values."""
+    name = next(iter(data.given))
+    values, _ = data._array(name)
+    finite = values[np.isfinite(values)]
+    limits = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    colors = Colors(limits=limits if limits[0] < limits[1] else (None, None))
+    return tuple(SliceLayer(field=name, normal=normal, color=colors) for normal in ("x", "y", "z"))

@@ -1,0 +1,129 @@
+"""Pictures of arrays in one process: without MPI, and the same as those of many ranks."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from PIL import Image
+
+from uzushio.errors import CaseError, RenderError
+from uzushio.raycast import Block
+from uzushio.render import (
+    Colors,
+    IsosurfaceLayer,
+    Renderer,
+    SliceLayer,
+    View,
+    VolumeLayer,
+    draw,
+)
+
+LINES = np.linspace(-1.0, 1.0, 17), np.linspace(0.0, 1.0, 13), np.linspace(0.0, 2.0, 21)
+Z, Y, X = np.meshgrid(*LINES, indexing="ij")
+U = np.sin(np.pi * X) * np.cos(Y) + Z
+SIZE = (240, 180)
+
+
+def labelled(**more: Any) -> xr.DataArray:
+    coordinates = dict(zip("zyx", LINES, strict=True))
+    about = {"units": "m/s", "long_name": "velocity"}
+    return xr.DataArray(U, coordinates | more, ["z", "y", "x"], "u", about)
+
+
+def test_a_picture_of_arrays_is_that_of_the_renderer_of_many_ranks() -> None:
+    from mpi4py import MPI
+
+    view = View(
+        layers=(
+            IsosurfaceLayer(field="u", values=(0.3,), color=Colors(field="v")),
+            SliceLayer(field="u", normal="y"),
+            VolumeLayer(field="v"),
+        ),
+        size=SIZE,
+        samples=2,
+    )
+    fields = {"u": U, "v": X * Y}
+    mine = draw(fields, view, coordinates=LINES, time=0.5, step=3)
+    block = Block(LINES, (0, 0, 0), ((0, 0, 0), (16, 12, 20)), fields)
+    with Renderer(MPI.COMM_SELF, *SIZE, samples=2) as renderer:
+        theirs = renderer.picture(view, [block], LINES, time=0.5, step=3)
+    assert theirs is not None
+    np.testing.assert_array_equal(mine.pixels, theirs.pixels)
+    assert (mine.limits, mine.notes, mine.step, mine.time) == (theirs.limits, theirs.notes, 3, 0.5)
+
+
+def test_a_notebook_shows_the_picture_and_the_file_is_the_same(tmp_path: Path) -> None:
+    picture = draw(labelled(time=0.25), size=SIZE)
+    shown = Image.open(io.BytesIO(picture._repr_png_()))
+    assert shown.size == SIZE and shown.format == "PNG"
+    saved = Image.open(picture.save(tmp_path / "u.png"))
+    np.testing.assert_array_equal(np.asarray(shown), np.asarray(saved))
+    assert shown.info["time"] == "0.25"
+    assert picture.limits == {"u": (U.min(), U.max())}
+    assert len(repr(picture)) < 500  # no pixels
+
+
+def test_all_forms_of_the_same_fields_and_view_make_the_same_picture() -> None:
+    layer = SliceLayer(field="u", normal="y")
+    wanted = draw({"u": U}, layer, coordinates=LINES, size=SIZE, units={"u": "m/s"}).pixels
+    assert wanted.shape == (180, 240, 3) and len(np.unique(wanted)) > 50
+    array = labelled()
+    mapping = {"layers": [{"kind": "slice", "field": "u", "normal": "y"}]}
+    forms: list[tuple[Any, Any]] = [
+        (array, [layer]),
+        (array.to_dataset(), View(layers=(layer,))),
+        ({"u": array.transpose("x", "z", "y")}, mapping),
+        (array.expand_dims(time=[1.0, 2.0]).isel(time=0, drop=True), layer),
+    ]
+    for fields, view in forms:
+        np.testing.assert_array_equal(draw(fields, view, size=SIZE).pixels, wanted)
+    bare = draw(np.round(U).astype(np.int16), SliceLayer(field="field"), size=SIZE)
+    assert set(bare.limits) == {"field"}
+
+
+def test_no_mpi_is_started() -> None:
+    program = (
+        "import sys, numpy as np\nfrom uzushio.render import draw\n"
+        "picture = draw(np.random.default_rng(1).random((4, 5, 6)), size=(64, 48))\n"
+        "print(picture.pixels.shape, 'mpi4py.MPI' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.split("\n")[0] == "(48, 64, 3) False", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("fields", "more", "message"),
+    [
+        ({"u": U}, {"view": SliceLayer(field="v")}, "needs the field v, and there is only u"),
+        ({}, {}, "nothing to draw"),
+        ({"u": U[0]}, {}, "has the dimensions 2 of them: a picture takes z, y and x"),
+        (labelled().expand_dims(time=[1.0]), {}, r"dimensions time, z, y, x: .*isel\(time=-1\)"),
+        ({"u": U + 1j}, {}, "complex128: draw real numbers"),
+        ({"u": U[:1]}, {}, "two points or more"),
+        ({"u": U}, {"coordinates": (LINES[0], LINES[1])}, "three arrays, z, y and x, not 2"),
+        ({"u": U}, {"coordinates": (LINES[0], LINES[1], LINES[1])}, "shape"),
+        ({"u": U}, {"coordinates": (LINES[0][::-1], *LINES[1:])}, "must rise"),
+        (
+            {"u": labelled(), "w": labelled(z=LINES[0] + 0.1)},
+            {"view": [SliceLayer(field="u"), SliceLayer(field="w")]},
+            "u and w lie at different points",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_sentence(fields: Any, more: Any, message: str) -> None:
+    with pytest.raises(RenderError, match=message):
+        draw(fields, size=SIZE, **more)
+
+
+def test_a_wrong_view_is_named() -> None:
+    with pytest.raises(CaseError, match=r"the view: layers"):
+        draw({"u": U}, {"layers": [{"kind": "slice", "feld": "u"}]})
+    with pytest.raises(CaseError, match=r"the view: size"):
+        draw({"u": U}, size=(1, 1))
