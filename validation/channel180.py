@@ -2,6 +2,7 @@
 
     make validate                         run or go on, then compare
     make validate ARGS=--analyse-only     compare with the newest checkpoint, also while it runs
+    make validate ARGS=--redraw           draw the profiles again from the table on the page
 
 It takes hours on two cores. Ctrl-C stops it after a checkpoint; the next call goes on from there.
 The comparison is written to docs/validation/.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -25,12 +27,14 @@ from mpi4py import MPI
 
 from uzushio import __version__, checkpoint
 from uzushio.case import load_case
-from uzushio.channel import figures, reference
-from uzushio.channel import statistics as averages
+from uzushio.channel import figures, reference, statistics
 from uzushio.channel.case import ChannelCase
-from uzushio.channel.figures.averages import half
+from uzushio.channel.figures import plots
+from uzushio.channel.figures.averages import Averages, half
 from uzushio.checkpoint.manifest import Manifest, read_manifest
+from uzushio.figure_style import style, write
 from uzushio.statistics import TimeAverage
+from uzushio.uncertainty import derive, explanation
 
 ROOT = Path(__file__).resolve().parent.parent
 CASE = Path(__file__).with_suffix(".yaml")
@@ -51,18 +55,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--ranks", type=int, default=2, help="MPI ranks of the run (2)")
     parser.add_argument("--analyse-only", action="store_true", help="compare what is there")
+    parser.add_argument(
+        "--redraw", action="store_true", help="draw the profiles again, from their table alone"
+    )
     parser.add_argument("--pages", type=Path, default=PAGES, help="where the comparison goes")
     parser.add_argument("--folder", type=Path, help="folder of the run (that of the case)")
     arguments = parser.parse_args()
     case, pages = cast(ChannelCase, load_case(CASE)), arguments.pages
     run = (arguments.folder or ROOT / case.output.folder).absolute()
+    if arguments.redraw:
+        redraw(case, pages)
+        return 0
     if not arguments.analyse_only and (status := advance(case, run, arguments.ranks)):
         return status
     result = Result.of(run)
     case = result.case
     pages.mkdir(parents=True, exist_ok=True)
     references = [reference.load(name) for name in reference.NAMES]
-    drawn = figures.draw_statistics(pages, result.statistics, references, title=case.title)
+    drawn = figures.draw_statistics(
+        pages, result.statistics, references, title=case.title, formats=["png"]
+    )
     pictures = [file.rename(pages / f"{NAME}_{file.name}") for file in drawn]
     write_profiles(result, pages / f"{NAME}_profiles.csv")
     text = "\n".join(page(result, references, pictures)) + "\n"
@@ -91,7 +103,7 @@ class Result:
 
     case: ChannelCase
     manifest: Manifest
-    statistics: xr.Dataset
+    averages: Averages
     summary: dict[str, Any]
 
     @classmethod
@@ -106,10 +118,21 @@ class Result:
                 f"{found.path} holds no statistics yet: they start at t = "
                 f"{case.statistics.start:g}, it is of t = {found.manifest.time:.3g}."
             )
-        dataset = averages.dataset(case, average.mean(), average.samples)
+        dataset = derive(lambda mean, count: statistics.dataset(case, mean, count), average)
+        assert dataset is not None
         summary = run / "summary.json"
         told = json.loads(summary.read_text(encoding="utf-8")) if summary.exists() else {}
-        return cls(case, found.manifest, dataset, told)
+        return cls(case, found.manifest, Averages.of(dataset), told)
+
+    @property
+    def statistics(self) -> xr.Dataset:
+        """Averages over time and what is derived from them."""
+        return self.averages.whole
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether the checkpoint holds batch means."""
+        return bool(self.averages.without)
 
     @property
     def averaged(self) -> float:
@@ -127,17 +150,26 @@ class Result:
         return float(self.statistics.attrs["re_tau"])
 
     def profile(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Height, mean over the halves and its uncertainty of one of `PROFILES`, in wall units.
+        """Height, mean over the halves and an error of one of `PROFILES`, in wall units.
 
-        The halves are two estimates of the same profile. If they are independent, the standard
-        error of their mean is half of their difference.
+        The error is the half width of the 95 % interval by batch means. Where the checkpoint holds
+        none, it is half of the difference of the halves, which does not see fluctuations that both
+        have in common: a lower bound of the standard error.
         """
         power, parity = PROFILES[name]
-        z, values = half(self.statistics, name, power, parity)
-        _, error = half(self.statistics, name, power, -parity)
+        z, values, error = self.averages.profile(name, power, parity)
+        if error is None:
+            error = np.abs(half(self.statistics, name, power, -parity)[1])
         if z[0] > 0.0:  # all of them vanish at the wall
             z, values, error = (np.concatenate([[0.0], a]) for a in (z, values, error))
-        return z, values, np.abs(error)
+        return z, values, error
+
+    def spread(self, name: str, height: float) -> str:
+        """The 95 % interval of a profile at a height, as text; nothing if it is not known."""
+        if not self.has_intervals:
+            return ""
+        z, _, error = self.profile(name)
+        return f" ± {np.interp(height, z, error):.2g}"
 
     def at(self, name: str, heights: np.ndarray) -> np.ndarray:
         """A profile at other heights; NaN beyond the last."""
@@ -145,7 +177,7 @@ class Result:
         return reference.interpolate(heights, z, values)
 
     def noise(self, name: str) -> float:
-        """Root mean square of a profile's uncertainty between z+ = `FIRST` and the centre."""
+        """Root mean square of a profile's error between z+ = `FIRST` and the centre."""
         z, _, error = self.profile(name)
         return float(np.sqrt(np.mean(error[z >= FIRST] ** 2)))
 
@@ -201,12 +233,8 @@ def page(
     yield "\n## Bulk figures\n"
     yield from table(["", "here", *(one.label for one in references)], bulk(result, references))
     yield "\n## How far it has converged\n"
-    yield from table(["", "wall units"], convergence(result))
-    yield (
-        "\nThe uncertainty of a profile is taken as half of the difference between the lower and "
-        "the upper half of the channel, root mean square over the height: the standard error of "
-        "their mean if the two are independent.\n"
-    )
+    yield from table(["", "wall units"], convergence(result, references))
+    yield f"\n{uncertainty(result)}\n"
     yield "## Figures\n"
     for picture in pictures:
         yield f"![{picture.stem.removeprefix(NAME + '_').replace('_', ' ')}]({picture.name})\n"
@@ -259,18 +287,18 @@ def against_goals(result: Result, references: Iterable[reference.Profiles]) -> I
         yield [
             f"mean velocity, worst point (z+ = {z:.3g})",
             one.label,
-            f"{here:.3f}",
+            f"{here:.3f}{result.spread('u', z)}",
             f"{here / (1 + deviation):.3f}",
             *verdict(deviation, MEAN_GOAL),
         ]
     for c in "uvw":
-        here, _ = peak(*result.profile(f"{c}_rms")[:2])
+        here, height = peak(*result.profile(f"{c}_rms")[:2])
         for one in references:
             published, _ = peak(one.z, getattr(one, f"{c}_rms"))
             yield [
                 f"peak of {c} r.m.s.",
                 one.label,
-                f"{here:.4f}",
+                f"{here:.4f}{result.spread(f'{c}_rms', height)}",
                 f"{published:.4f}",
                 *verdict(here / published - 1.0, RMS_GOAL),
             ]
@@ -335,15 +363,47 @@ def bulk(result: Result, references: list[reference.Profiles]) -> Iterator[list[
     ]
 
 
-def convergence(result: Result) -> Iterator[list[str]]:
-    """What would vanish if the average were endless."""
+def uncertainty(result: Result) -> str:
+    """What the errors of the profiles are, and what they are not."""
+    if result.has_intervals:
+        how = explanation(result.statistics, ["u", "uu", "vv", "ww"], result.u_tau, " h/u_tau")
+        return (
+            "Errors are half widths of intervals, root mean square over the height. They hold what "
+            f"both halves of the channel have in common, and the error of u_tau. {how}"
+        )
+    return (
+        "Half of the difference between the lower and the upper half of the channel, root mean "
+        "square over the height, does not see fluctuations that both halves have in common, such "
+        "as those of the flow rate. It is a lower bound of the standard error, and no confidence "
+        "interval: compare it with the distance of the published profiles from each other. The "
+        "run's checkpoints are of a version that kept no batch means, so that an interval cannot "
+        "be given for it; a run of the present version has one."
+    )
+
+
+def published_distance(references: list[reference.Profiles], name: str) -> float:
+    """Largest distance between two references' profiles at equal z+, in wall units."""
+    z = np.linspace(FIRST, min(one.z[-1] for one in references), 1000)
+    curves = [reference.interpolate(z, one.z, getattr(one, name)) for one in references]
+    return float(np.ptp(curves, axis=0).max())
+
+
+def convergence(result: Result, references: list[reference.Profiles]) -> Iterator[list[str]]:
+    """What would vanish if the average were endless, beside what the published ones differ by."""
     nu = result.case.flow.viscosity
     nominal = 1.0 / nu
     if result.case.flow.reynolds_tau:
         yield ["measured over nominal Re_tau", f"{result.re_tau / nominal:.5f}"]
+        if result.has_intervals:
+            width = result.averages.half_width(lambda one: float(one.attrs["re_tau"]) / nominal)
+            yield ["95 % half width of that", f"{float(width or 0.0):.5f}"]
     yield ["total shear stress, largest distance from 1 − z/h", f"{stress_error(result):.4f}"]
+    kind = "95 % half width" if result.has_intervals else "half difference of the halves"
     for name in PROFILES:
-        yield [f"uncertainty of {name}", f"{result.noise(name):.4f}"]
+        yield [f"{kind}, {name}", f"{result.noise(name):.4f}"]
+    for name in ("u", "u_rms", "v_rms", "w_rms"):
+        distance = published_distance(references, name)
+        yield [f"largest distance of the published profiles, {name}", f"{distance:.3f}"]
     _, residual = half(result.statistics, "budget_residual", 4)
     _, production = half(result.statistics, "production", 4)
     yield [
@@ -370,18 +430,63 @@ def write_profiles(result: Result, path: Path) -> None:
     for name in PROFILES:
         at, values, error = result.profile(name)
         columns[name] = np.interp(z, at, values)
-        columns[f"{name}_uncertainty"] = np.interp(z, at, error)
+        columns[f"{name}_{'ci95' if result.has_intervals else 'half_difference'}"] = np.interp(
+            z, at, error
+        )
     nu = result.case.flow.viscosity
     for name in BUDGET:
         values = half(result.statistics, name, 4)[1] * nu
         columns[name] = np.concatenate([[np.nan], -values if name == "dissipation" else values])
     rows = np.array(list(columns.values())).T
     head = (
-        f"# {result.case.title}; Re_tau = {result.re_tau:.2f}; wall units; z wall-normal, v "
+        f"# {result.case.title}; Re_tau = {result.re_tau:.2f}; "
+        f"{result.statistics.attrs['samples']} samples from t = "
+        f"{result.manifest.time * result.u_tau - result.averaged:.4g} to "
+        f"{result.manifest.time * result.u_tau:.4g} h/u_tau; wall units; z wall-normal, v "
         "spanwise; halves averaged\n" + ",".join(columns) + "\n"
     )
     lines = (",".join(f"{value:.6g}" for value in row) for row in rows)
     path.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+def redraw(case: ChannelCase, pages: Path) -> None:
+    """Draw the mean, the r.m.s. and the budget again, from the table of a run that is gone."""
+    text = (pages / f"{NAME}_profiles.csv").read_text(encoding="utf-8").splitlines()
+    told = re.search(r"Re_tau = (\S+); (\d+) samples from t = (\S+) to (\S+) h/u_tau", text[0])
+    assert told is not None, text[0]
+    rows = np.array([line.split(",") for line in text[2:]], float)
+    data = dict(zip(text[1].split(","), rows.T, strict=True))
+    re_tau, begin, end = (float(told[number]) for number in (1, 3, 4))
+    u_tau = re_tau * case.flow.viscosity
+    lower = data["z_over_h"]
+    z = np.append(lower, 2.0 - lower[::-1])
+    inner = z[1:-1]  # the budget is not in the table's row of the wall
+
+    def mirrored(name: str, factor: float, sign: float = 1.0) -> tuple[str, np.ndarray]:
+        values = factor * data[name][np.isfinite(data[name])]
+        axis = "z" if len(values) == len(lower) else "inner"
+        return axis, np.append(values, sign * values[::-1])
+
+    found = {
+        name: mirrored(name, u_tau**power, parity) for name, (power, parity) in PROFILES.items()
+    }
+    energy = u_tau**4 / case.flow.viscosity
+    for name in BUDGET:
+        found[name] = mirrored(name, -energy if name == "dissipation" else energy)
+    attributes: dict[str, Any] = {
+        "u_tau": u_tau,
+        "re_tau": re_tau,
+        "viscosity": case.flow.viscosity,
+    }
+    times = [begin / u_tau, end / u_tau]
+    attributes |= {"samples": int(told[2]), "averaged_times": times}
+    averages = Averages.of(xr.Dataset(found, {"z": z, "inner": inner}, attributes))
+    references = [reference.load(name) for name in reference.NAMES]
+    with style():
+        mean = plots.Mean.of(averages)
+        write(plots.mean_profile(mean, references, case.title), pages / f"{NAME}_mean_profile.png")
+        write(plots.stresses(averages, references, case.title), pages / f"{NAME}_rms.png")
+        write(plots.budget(averages, references, case.title), pages / f"{NAME}_budget.png")
 
 
 def percent(value: float) -> str:

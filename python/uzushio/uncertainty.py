@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from uzushio.batch_means import MIN_CORRELATION_TIMES, quantile, standard_error
+from uzushio.batch_means import MIN_BATCHES, MIN_CORRELATION_TIMES, quantile, standard_error
 from uzushio.solver import Sample
 from uzushio.statistics import TimeAverage
 
@@ -134,7 +134,8 @@ def explanation(
     """
     told = statistics.attrs
     if not told.get("groups"):
-        return "No confidence interval: too few samples for batch means."
+        few = told.get("samples", 0) < MIN_BATCHES
+        return f"No confidence interval: {'too few samples' if few else 'no batch means kept'}."
     text = f"95 % confidence by {told['groups']} batch means"
     times = told.get("correlation_times", {})
     known = {name: times[name] for name in names if name in times}
