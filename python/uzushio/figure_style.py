@@ -25,6 +25,8 @@ FORMATS = ("png", "pdf", "svg")
 #: A name and what is lowered behind it: Re_tau and u_τ, but not q_criterion.
 _LOWERED = re.compile(r"\b(Re|[A-Za-zνω])_(tau|[a-zτ])(?![A-Za-z0-9])")
 _GREEK = {"tau": "\\tau", "τ": "\\tau"}
+#: Key of the description in a file's metadata; that of PNG is read by reports.
+_DESCRIPTION = {".png": "Description", ".svg": "Description", ".pdf": "Subject"}
 #: Letters of a caption that go into an inch.
 _LETTERS_PER_INCH = 17.0
 RESOLUTION = 150  #: dots per inch
@@ -61,10 +63,15 @@ def sheet(
     width: float,
     height: float,
     layout: Literal["constrained", "compressed"] = "constrained",
+    description: str = "",
 ) -> Figure:
-    """Make an empty figure of so many inches with a title."""
+    """Make an empty figure of so many inches with a title.
+
+    The description in words goes into the files, where reports and screen readers find it.
+    """
     figure = Figure(figsize=(width, height), layout=layout)
     figure.suptitle(symbols(title), x=0.01, ha="left", fontsize=11.0)
+    figure.set_label(description)
     return figure
 
 
@@ -82,7 +89,8 @@ def caption(figure: Figure, *lines: str) -> None:
 
 def write(figure: Figure, path: Path) -> Path:
     """Write a figure as PNG, PDF or SVG, as the suffix says; returns `path`."""
-    figure.savefig(path, dpi=RESOLUTION, bbox_inches="tight", pad_inches=0.08)
+    metadata = {_DESCRIPTION[path.suffix]: figure.get_label()} if figure.get_label() else None
+    figure.savefig(path, dpi=RESOLUTION, bbox_inches="tight", pad_inches=0.08, metadata=metadata)
     return path
 
 

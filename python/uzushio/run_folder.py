@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from uzushio import __version__
+from uzushio import __version__, machine
 from uzushio.case import CaseFile
 from uzushio.checkpoint.folder import FOLDER as CHECKPOINTS
 from uzushio.checkpoint.folder import run_of, set_aside
@@ -156,6 +156,7 @@ def summary_head(
         "version": __version__,
         "case": case.digest(),
         "ranks": ranks,
+        "machine": machine.describe(),
         "step": step,
         "restarted_from": str(restored) if restored else None,
         "seconds": seconds,

@@ -15,16 +15,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from conftest import wait
 from mpi4py import MPI
 from PIL import Image
 
 from uzushio import checkpoint
 from uzushio.errors import OutputError
+from uzushio.figure_style import sheet, style, write_all
 from uzushio.report import words, write_report
 from uzushio.solver import State
 
-VOID = {"meta", "img", "source", "br"}
+VOID = {"meta", "img", "source", "br", "input"}
 
 
 class Page(HTMLParser):
@@ -178,6 +180,34 @@ def test_figures_are_words_and_what_failed_stands_above_all(run: Path) -> None:
     told = page.text.index("wall failed at 2 of 10 steps: No <space> left.")
     assert told < page.text.index("Eddies")
     assert "<over>" not in (run / "report.html").read_text()
+
+
+def test_the_case_the_grid_the_machine_and_the_version_are_told(run: Path) -> None:
+    case = {"solver": "channel", "grid": {"nx": 64, "faces": [0.0, 0.5, 1.0, 1.5, 2.0]}}
+    (run / "case.yaml").write_text(yaml.safe_dump(case))
+    summary = json.loads((run / "summary.json").read_text())
+    summary |= {"version": "9.8.7", "machine": {"processor": "A <fast> one", "cores": 3}}
+    (run / "summary.json").write_text(json.dumps(summary))
+    text = Page(write_report([run])).text
+    for told in ("9.8.7", "A <fast> one", "nx", "64", "5 values", "solver: channel"):
+        assert told in text, told
+
+
+def test_a_figure_is_shown_once_with_its_description_and_can_be_enlarged(run: Path) -> None:
+    with style():
+        figure = sheet("Title", 3.0, 2.0, description="The <mean> flow in words")
+        write_all(figure, run / "figures/flow")
+    page = Page(write_report([run]))
+    images = [attrs for name, attrs in page.elements if name == "img"]
+    shown = [one for one in images if one["alt"] == "The <mean> flow in words"]
+    assert len(shown) == 1
+    assert str(shown[0]["src"]).startswith("data:image/png")
+    links = [attrs["href"] for name, attrs in page.elements if name == "a"]
+    assert {"figures/flow.pdf", "figures/flow.svg"} <= set(links)
+    # Each image has a switch of its own that the keyboard reaches; no script.
+    switches = [attrs for name, attrs in page.elements if name == "input"]
+    assert len(switches) == len(images)
+    assert not [name for name, _ in page.elements if name == "script"]
 
 
 def test_large_files_are_linked_beside_the_page_and_the_page_may_lie_elsewhere(run: Path) -> None:

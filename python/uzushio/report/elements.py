@@ -115,11 +115,26 @@ def bars(shares: Mapping[str, float], unit: str = "s") -> str:
     return f'<ul class="bars">{"".join(rows)}</ul>' if rows else ""
 
 
-def picture(files: Files, path: Path, caption: str, kind: str = "") -> str:
-    """An image with a caption."""
+def picture(
+    files: Files, path: Path, caption: str, kind: str = "", others: Iterable[Path] = ()
+) -> str:
+    """An image that a click or the space bar enlarges, with a caption.
+
+    Args:
+        files: of the page.
+        path: of the image.
+        caption: below it.
+        kind: class of the figure.
+        others: the same in other formats, which are linked.
+    """
+    links = "".join(
+        f' · <a href="{files.link(one)}">{escape(one.suffix[1:].upper())}</a>' for one in others
+    )
     return (
-        f'<figure class="{kind}"><img src="{files.address(path)}" alt="{escape(caption)}" '
-        f'loading="lazy"><figcaption>{escape(caption)}</figcaption></figure>'
+        f'<figure class="{kind}"><label class="zoom"><input type="checkbox" '
+        f'aria-label="enlarge {escape(caption)}"><img src="{files.address(path)}" '
+        f'alt="{escape(caption)}" loading="lazy"></label>'
+        f"<figcaption>{escape(caption)}{links}</figcaption></figure>"
     )
 
 
@@ -159,6 +174,11 @@ def size_of(path: Path) -> int:
 def folded(title: str, content: str) -> str:
     """Something that is opened by who wants to see it."""
     return f"<details><summary>{escape(title)}</summary>{content}</details>" if content else ""
+
+
+def text(content: str) -> str:
+    """Text of a file, as it is."""
+    return f'<pre class="scroll">{escape(content)}</pre>' if content else ""
 
 
 def warning(text: str) -> str:

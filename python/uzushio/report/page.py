@@ -11,13 +11,15 @@ from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from uzushio import __version__, run_folder
 from uzushio.collective import system_sentence
 from uzushio.errors import OutputError
 from uzushio.report import elements as e
 from uzushio.report import words
 from uzushio.report.collect import collect
-from uzushio.report.results import Action, Collected, Run
+from uzushio.report.results import Action, Collected, Run, description, other_formats
 
 #: Pictures of a view that are shown.
 _STRIP = 4
@@ -91,6 +93,7 @@ def _page(found: Collected, files: e.Files, title: str) -> str:
         *(_seen(run, files) for run in found.pipelines),
         *(_figures(run, files) for run in found.solvers),
         *(_solver(run, len(found.solvers) > 1) for run in found.solvers),
+        *(_case(run) for run in found.solvers),
         *(_staging(run) for run in found.solvers),
         *(_timings(run) for run in found.pipelines),
         *(e.section(f"Relay: {path.stem}", e.facts(told)) for path, told in found.relays),
@@ -221,7 +224,8 @@ def _step(path: Path) -> str:
 
 def _figures(run: Run, files: e.Files) -> str:
     shown = "".join(
-        e.picture(files, path, path.stem.replace("_", " "), "plot") for path in run.figures
+        e.picture(files, path, description(path), "plot", other_formats(path))
+        for path in run.figures
     )
     return e.section("Figures of the solver", f'<div class="grid">{shown}</div>' if shown else "")
 
@@ -235,6 +239,33 @@ def _solver(run: Run, several: bool) -> str:
         _nested(words.name(key), key, one) for key, one in told.items() if isinstance(one, Mapping)
     ]
     return e.section(title, e.facts(plain), *nested)
+
+
+def _case(run: Run) -> str:
+    """The grid, the machine, the version and the whole case."""
+    try:
+        text = (run.folder / run_folder.CASE).read_text(encoding="utf-8")
+        case = yaml.safe_load(text)
+    except (OSError, ValueError, yaml.YAMLError):
+        text, case = "", None
+    grid = case.get("grid") if isinstance(case, dict) else None
+    machine, version = run.summary.get("machine"), run.summary.get("version")
+    return e.section(
+        "Case and machine",
+        e.facts({"Uzushio": version}) if version else "",
+        f"<h3>Grid</h3>{e.facts(_short(grid))}" if isinstance(grid, Mapping) else "",
+        f"<h3>Machine</h3>{e.facts(machine)}" if isinstance(machine, Mapping) else "",
+        e.folded("Case file", e.text(text)),
+    )
+
+
+def _short(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what is not given, and count what is a long list."""
+    return {
+        name: f"{len(one)} values" if isinstance(one, list) and len(one) > 4 else one
+        for name, one in told.items()
+        if one is not None
+    }
 
 
 def _nested(title: str, key: str, told: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,5 +74,26 @@ class Collected:
 
 
 def figures_in(folder: Path) -> list[Path]:
-    """A solver's figures."""
-    return sorted(one for one in (folder / "figures").glob("*") if one.suffix in IMAGES)
+    """A solver's figures, each once: the first of its formats in the order of `IMAGES`."""
+    found: dict[str, Path] = {}
+    images = [one for one in (folder / "figures").glob("*") if one.suffix in IMAGES]
+    for path in sorted(images, key=lambda one: IMAGES.index(one.suffix)):
+        found.setdefault(path.stem, path)
+    return [found[stem] for stem in sorted(found)]
+
+
+def other_formats(figure: Path) -> list[Path]:
+    """The files of the same figure for papers."""
+    formats = (figure.with_suffix(suffix) for suffix in (".pdf", ".svg"))
+    return [one for one in formats if one != figure and one.is_file()]
+
+
+def description(figure: Path) -> str:
+    """What a figure shows, in words: its own description, or its name."""
+    from PIL import Image
+
+    words = ""
+    if figure.suffix == ".png":
+        with suppress(OSError, SyntaxError), Image.open(figure) as image:
+            words = str(image.info.get("Description", ""))
+    return words or figure.stem.replace("_", " ")

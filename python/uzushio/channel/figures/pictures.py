@@ -48,7 +48,9 @@ def cross_section(slices: Slices, title: str) -> Figure:
     """Draw the plane across the flow: velocity from wall to wall, fluctuation in the lower half."""
     length = _period(slices.y)
     width = min(5.6, 2.0 * length)
-    figure = sheet(title, width + 1.9, 3.0 * width / length + 1.7, "compressed")
+    words = "Streamwise velocity on a cross-section, and its fluctuation in the lower half"
+    size = (width + 1.9, 3.0 * width / length + 1.7)
+    figure = sheet(title, *size, "compressed", words)
     whole, half = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
 
     velocity = _even_heights(slices.z, slices.cross_section / slices.u_tau, 2.0)
@@ -74,7 +76,8 @@ def near_wall(slices: Slices, title: str) -> Figure:
     """Draw the fluctuation in the plane near the wall, seen from above."""
     length, breadth = _period(slices.x), _period(slices.y)
     width = min(8.0, 5.0 * length / breadth)
-    figure = sheet(title, width + 1.8, width * breadth / length + 1.3, "compressed")
+    words = "Fluctuation of the streamwise velocity in a plane near the lower wall, from above"
+    figure = sheet(title, width + 1.8, width * breadth / length + 1.3, "compressed", words)
     plane = (slices.wall_parallel - slices.wall_parallel.mean()) / slices.u_tau
     axes = figure.subplots()
     _fluctuation(figure, axes, _close(_close(plane).T).T, (0, length, 0, breadth))

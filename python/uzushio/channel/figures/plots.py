@@ -82,7 +82,8 @@ class Mean:
 
 def mean_profile(mean: Mean, references: Sequence[Profiles], title: str) -> Figure:
     """Plot the mean velocity over the logarithm of the height, with the laws of the wall."""
-    figure = sheet(title, 6.4, 4.6)
+    words = "Mean streamwise velocity over the distance from the wall, in wall units"
+    figure = sheet(title, 6.4, 4.6, description=words)
     axes = figure.subplots()
     z, u, width = mean.profile
     wall = np.geomspace(0.1, 14.0, 50)
@@ -116,7 +117,8 @@ def _from_wall(at: np.ndarray, z: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def stresses(averages: Averages, references: Sequence[Profiles], title: str) -> Figure:
     """Plot the r.m.s. of the three components and the Reynolds shear stress."""
-    figure = sheet(title, 6.4, 4.8)
+    words = "R.m.s. velocity fluctuations and Reynolds shear stress over the distance from the wall"
+    figure = sheet(title, 6.4, 4.8, description=words)
     axes = figure.subplots()
     for name, colour in COMPONENTS.items():
         label = f"${name}'^+_\\mathrm{{rms}}$"
@@ -137,7 +139,10 @@ def stresses(averages: Averages, references: Sequence[Profiles], title: str) -> 
 
 def budget(averages: Averages, references: Sequence[Profiles], title: str) -> Figure:
     """Plot the terms of the budget of turbulent kinetic energy near the wall."""
-    figure = sheet(title, 7.0, 5.0)
+    words = (
+        "Budget of the turbulent kinetic energy near the wall: production, dissipation, transport"
+    )
+    figure = sheet(title, 7.0, 5.0, description=words)
     axes = figure.subplots()
     with_budget = [one for one in references if one.budget]
     for name, colour in BUDGET.items():
@@ -161,7 +166,8 @@ def budget(averages: Averages, references: Sequence[Profiles], title: str) -> Fi
 
 def vorticity(averages: Averages, references: Sequence[Profiles], title: str) -> Figure:
     """Plot the r.m.s. of the vorticity; references give its value at the wall."""
-    figure = sheet(title, 6.4, 4.8)
+    words = "R.m.s. vorticity over the distance from the wall"
+    figure = sheet(title, 6.4, 4.8, description=words)
     axes = figure.subplots()
     for name, colour in zip("xyz", COMPONENTS.values(), strict=True):
         profile = averages.profile(f"vorticity_{name}_rms", 2, factor=averages.viscosity)

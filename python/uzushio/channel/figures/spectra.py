@@ -34,7 +34,10 @@ def spectra(averages: Averages, references: Sequence[Profiles], title: str) -> F
     """
     count = averages.whole.sizes["height"]
     chosen = np.unique(np.round(np.linspace(0, count - 1, MAX_HEIGHTS)).astype(int))
-    figure = sheet(title, 9.0, 1.2 + 2.4 * len(chosen))
+    words = (
+        "One-dimensional energy spectra over streamwise (left) and spanwise wave numbers (right)"
+    )
+    figure = sheet(title, 9.0, 1.2 + 2.4 * len(chosen), description=words)
     grid = figure.subplots(len(chosen), 2, sharey="row", sharex="col", squeeze=False)
     source = next((one for one in references if one.spectra), None)
     used = False
