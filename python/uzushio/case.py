@@ -42,12 +42,14 @@ class Section(BaseModel):
 class Time(Section):
     """How far and how fast: stops at whichever of `steps` and `end` comes first."""
 
-    steps: Count | None = Field(None, description="number of the last step, counted from 0")
+    steps: Count | None = Field(default=None, description="number of the last step, counted from 0")
     end: Positive | None = Field(
-        None, description="time at which to stop", json_schema_extra=unit("time")
+        default=None, description="time at which to stop", json_schema_extra=unit("time")
     )
-    cfl: Positive | None = Field(None, description="CFL number that sets each time step")
-    dt: Positive | None = Field(None, description="fixed time step", json_schema_extra=unit("time"))
+    cfl: Positive | None = Field(default=None, description="CFL number that sets each time step")
+    dt: Positive | None = Field(
+        default=None, description="fixed time step", json_schema_extra=unit("time")
+    )
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:
@@ -62,30 +64,34 @@ class Statistics(Section):
     """When time averages are sampled."""
 
     start: float = Field(
-        0.0, description="time from which samples are taken", json_schema_extra=unit("time")
+        default=0.0, description="time from which samples are taken", json_schema_extra=unit("time")
     )
-    every: Count = Field(10, description="number of steps between samples")
+    every: Count = Field(default=10, description="number of steps between samples")
 
 
 class Checkpoint(Section):
     """When checkpoints are written, besides the one at the end of a run."""
 
-    every: Count | None = Field(500, description="number of steps between checkpoints; null: none")
-    minutes: Positive | None = Field(
-        None, description="wall-clock time between checkpoints", json_schema_extra=unit("min")
+    every: Count | None = Field(
+        default=500, description="number of steps between checkpoints; null: none"
     )
-    keep: Count = Field(2, description="number of checkpoints kept")
+    minutes: Positive | None = Field(
+        default=None,
+        description="wall-clock time between checkpoints",
+        json_schema_extra=unit("min"),
+    )
+    keep: Count = Field(default=2, description="number of checkpoints kept")
 
 
 class Output(Section):
     """Where results go, and how often the progress is said."""
 
-    folder: UserPath = Field(Path("run"), description="folder of the run")
+    folder: UserPath = Field(default=Path("run"), description="folder of the run")
     monitor_every: Positive = Field(
-        5.0, description="time between progress lines", json_schema_extra=unit("s")
+        default=5.0, description="time between progress lines", json_schema_extra=unit("s")
     )
     figures: list[Literal["png", "pdf", "svg"]] = Field(
-        ["png", "pdf", "svg"], min_length=1, description="formats of each figure"
+        default=["png", "pdf", "svg"], min_length=1, description="formats of each figure"
     )
 
 
@@ -97,16 +103,19 @@ class Publish(Section):
 
     model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
 
-    name: str | None = Field(None, description="name of the stream; null: the solver's name")
-    every: Count = Field(1, description="number of steps between published ones")
+    name: str | None = Field(
+        default=None, description="name of the stream; null: the solver's name"
+    )
+    every: Count = Field(default=1, description="number of steps between published ones")
     fields: Annotated[list[str], Field(min_length=1)] | None = Field(
-        None, description="names of the published fields; null: all"
+        default=None, description="names of the published fields; null: all"
     )
     python: UserPath | None = Field(
-        None, description="file with a function on_step(step) that engine inproc calls in each step"
+        default=None,
+        description="file with a function on_step(step) that engine inproc calls in each step",
     )
     pipeline: UserPath | None = Field(
-        None, description="pipeline file that engine inproc runs in each step"
+        default=None, description="pipeline file that engine inproc runs in each step"
     )
 
     def options(self) -> Any:
@@ -139,7 +148,7 @@ class CaseFile(Section):
     #: Values of a small case that can be computed as it is, for `uzushio init`.
     example: ClassVar[Mapping[str, Any]] = {}
 
-    title: str = Field("", description="title of the run, for figures and reports")
+    title: str = Field(default="", description="title of the run, for figures and reports")
     output: Output = Output()
 
     def digest(self) -> str:

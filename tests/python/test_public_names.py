@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import pydoc
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -80,6 +81,35 @@ def test_stubs_name_what_the_compiled_module_has() -> None:
         compared += same(module, stub, module.__name__)
     assert compared > 200
     assert (INSTALLED / "py.typed").exists()
+
+
+WRONG = """\
+import uzushio
+from uzushio import _core, staging
+
+staging.opne("x")
+uzushio.run(3)
+uzushio.Simulation({}).step().tim
+staging.attach(3.0)
+_core.channel.Solver(1)
+_core.raycast.nothing
+uzushio.nothing
+"""
+
+
+def test_a_user_s_project_passes_mypy_strict_and_mistakes_are_found(tmp_path: Path) -> None:
+    shutil.copy(Path(__file__).with_name("typed_project") / "study.py", tmp_path)
+    (tmp_path / "wrong.py").write_text(WRONG)
+    # Without what another run has kept of NumPy and others, this takes 20 s.
+    cache = Path(__file__).parents[2] / "build/mypy-project"
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache)]
+    done = subprocess.run(
+        [*command, "study.py", "wrong.py"], cwd=tmp_path, capture_output=True, text=True
+    )
+    lines = done.stdout.splitlines()[:-1]
+    assert not [line for line in lines if not line.startswith("wrong.py")], done.stdout
+    found = {int(line.split(":")[1]) for line in lines}
+    assert found == set(range(4, 11)), done.stdout
 
 
 def public(module: ModuleType) -> list[str]:

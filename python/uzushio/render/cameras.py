@@ -67,27 +67,36 @@ class Rectangle(NamedTuple):
 class Viewpoint(Section):
     """A camera by name, turned and zoomed as liked; or where it is, in full."""
 
-    name: Name | None = Field(None, description="where it looks from; isometric if nothing is said")
-    position: Vector | None = Field(None, description="of the camera, in lengths of the mesh")
+    name: Name | None = Field(
+        default=None, description="where it looks from; isometric if nothing is said"
+    )
+    position: Vector | None = Field(
+        default=None, description="of the camera, in lengths of the mesh"
+    )
     focal_point: Vector | None = Field(
-        None, description="what it looks at; the centre of the domain if not given"
+        default=None, description="what it looks at; the centre of the domain if not given"
     )
     direction: Vector | None = Field(
-        None, description="from where it looks, of any length; instead of a name"
+        default=None, description="from where it looks, of any length; instead of a name"
     )
-    up: Vector | None = Field(None, description="what is up in the picture")
-    azimuth: float = Field(0.0, description="degrees to go around the upward axis, to the right")
-    elevation: float = Field(0.0, description="degrees to go up")
-    roll: float = Field(0.0, description="degrees to turn the camera against the clock")
-    zoom: Annotated[float, Field(gt=0.0)] = Field(1.0, description="1 shows the whole domain")
+    up: Vector | None = Field(default=None, description="what is up in the picture")
+    azimuth: float = Field(
+        default=0.0, description="degrees to go around the upward axis, to the right"
+    )
+    elevation: float = Field(default=0.0, description="degrees to go up")
+    roll: float = Field(default=0.0, description="degrees to turn the camera against the clock")
+    zoom: Annotated[float, Field(gt=0.0)] = Field(
+        default=1.0, description="1 shows the whole domain"
+    )
     parallel: bool | None = Field(
-        None, description="no perspective; if not given, straight views have none, as `front`"
+        default=None,
+        description="no perspective; if not given, straight views have none, as `front`",
     )
     view_angle: Annotated[float, Field(gt=0.0, lt=170.0)] = Field(
-        30.0, description="degrees from the lower edge to the upper"
+        default=30.0, description="degrees from the lower edge to the upper"
     )
     parallel_height: Annotated[float, Field(gt=0.0)] | None = Field(
-        None, description="height of the picture in lengths of the mesh, with `parallel`"
+        default=None, description="height of the picture in lengths of the mesh, with `parallel`"
     )
 
     @model_validator(mode="after")

@@ -130,30 +130,39 @@ class Colors(Section):
     symmetric about zero if the map diverges and the values have both signs.
     """
 
-    field: str | None = Field(None, description="of another field than the layer's own")
+    field: str | None = Field(default=None, description="of another field than the layer's own")
     map: str | tuple[Color, ...] = Field(
-        "viridis", description="matplotlib's name, _r for reversed; or a list of colours"
+        default="viridis", description="matplotlib's name, _r for reversed; or a list of colours"
     )
     limits: Annotated[tuple[float | None, float | None], AfterValidator(_limits)] = Field(
-        (None, None), description="values of the map's ends; null: it follows the values"
+        default=(None, None), description="values of the map's ends; null: it follows the values"
     )
     follow: Literal["widen", "step", "smooth"] = Field(
-        "widen",
+        default="widen",
         description="how limits follow: all values so far, this step's, or this step's smoothed",
     )
     symmetric: bool | None = Field(
-        None, description="limits that follow lie symmetric about zero; if not given, as above"
+        default=None,
+        description="limits that follow lie symmetric about zero; if not given, as above",
     )
-    scale: Literal["linear", "log"] = Field("linear", description="of the colours")
+    scale: Literal["linear", "log"] = Field(default="linear", description="of the colours")
     levels: Annotated[int, Field(ge=2, le=256)] | None = Field(
-        None, description="number of bands of one colour each; none if not given"
+        default=None, description="number of bands of one colour each; none if not given"
     )
-    below: Color | None = Field(None, description="colour below the limits; the first if not given")
-    above: Color | None = Field(None, description="colour above the limits; the last if not given")
-    nan: Color = Field("magenta", description="colour of values that are not finite")
-    label: str | None = Field(None, description="of the legend; the field's name if not given")
-    unit: str | None = Field(None, description="behind the label; the field's own if not given")
-    legend: bool = Field(True, description="whether there is one")
+    below: Color | None = Field(
+        default=None, description="colour below the limits; the first if not given"
+    )
+    above: Color | None = Field(
+        default=None, description="colour above the limits; the last if not given"
+    )
+    nan: Color = Field(default="magenta", description="colour of values that are not finite")
+    label: str | None = Field(
+        default=None, description="of the legend; the field's name if not given"
+    )
+    unit: str | None = Field(
+        default=None, description="behind the label; the field's own if not given"
+    )
+    legend: bool = Field(default=True, description="whether there is one")
 
     @model_validator(mode="after")
     def _drawable(self) -> Self:

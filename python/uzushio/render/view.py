@@ -24,11 +24,11 @@ class SliceLayer(Section):
 
     kind: Literal["slice"] = "slice"
     field: str = Field(description="name of the field")
-    normal: Literal["x", "y", "z"] | Vector = Field("z", description="of the plane")
+    normal: Literal["x", "y", "z"] | Vector = Field(default="z", description="of the plane")
     at: float | None = Field(
-        None, description="where the plane cuts the axis `normal`; the middle if not given"
+        default=None, description="where the plane cuts the axis `normal`; the middle if not given"
     )
-    origin: Vector | None = Field(None, description="a point of the plane, instead of `at`")
+    origin: Vector | None = Field(default=None, description="a point of the plane, instead of `at`")
     color: Colors = Field(default_factory=Colors, description="how values become colours")
     opacity: Share = 1.0
 
@@ -64,7 +64,7 @@ class IsosurfaceLayer(Section):
         BeforeValidator(lambda values: (values,) if isinstance(values, int | float) else values),
     ] = Field(description="one value, or several")
     color: Colors | Color = Field(
-        "#d8a35c", description="one colour; or colours by the value of a field"
+        default="#d8a35c", description="one colour; or colours by the value of a field"
     )
     opacity: Share = 1.0
     lighting: bool = True
@@ -77,14 +77,16 @@ class VolumeLayer(Section):
     field: str = Field(description="name of the field")
     color: Colors = Field(default_factory=Colors, description="how values become colours")
     opacity: Annotated[tuple[tuple[float, Share], ...], Field(min_length=2)] = Field(
-        ((0.0, 0.0), (1.0, 0.4)),
+        default=((0.0, 0.0), (1.0, 0.4)),
         description="(place, opacity): straight lines between; places as `places` says",
     )
     places: Literal["limits", "values"] = Field(
-        "limits", description="0 to 1 from limit to limit of the colours, or the field's values"
+        default="limits",
+        description="0 to 1 from limit to limit of the colours, or the field's values",
     )
     unit_distance: Annotated[float, Field(gt=0.0)] | None = Field(
-        None, description="length that has this opacity; a fortieth of the diagonal if not given"
+        default=None,
+        description="length that has this opacity; a fortieth of the diagonal if not given",
     )
     shading: bool = False
 
@@ -103,13 +105,19 @@ class MeshLayer(Section):
     kind: Literal["mesh"] = "mesh"
     mesh: str = Field(description="name by which the picture is handed its parts")
     color: Colors | Color = Field(
-        "#c9ced6", description="one colour; or colours by the value of a field"
+        default="#c9ced6", description="one colour; or colours by the value of a field"
     )
-    edges: bool = Field(False, description="whether the lines of the mesh are drawn")
+    edges: bool = Field(default=False, description="whether the lines of the mesh are drawn")
     lighting: bool = True
-    smooth: bool = Field(True, description="light without visible facets, where there are normals")
-    line_width: Annotated[float, Field(gt=0.0)] = Field(1.0, description="of lines, in pixels")
-    point_size: Annotated[float, Field(gt=0.0)] = Field(3.0, description="of points, in pixels")
+    smooth: bool = Field(
+        default=True, description="light without visible facets, where there are normals"
+    )
+    line_width: Annotated[float, Field(gt=0.0)] = Field(
+        default=1.0, description="of lines, in pixels"
+    )
+    point_size: Annotated[float, Field(gt=0.0)] = Field(
+        default=3.0, description="of points, in pixels"
+    )
 
     @model_validator(mode="after")
     def _field(self) -> Self:
@@ -143,29 +151,34 @@ class View(Section):
     """A picture in words. `title` may hold {time} and {step}, with a format as in {time:.2f}."""
 
     layers: tuple[Layer, ...] = Field(description="what is drawn, in any order")
-    size: tuple[Side, Side] = Field((1280, 720), description="columns and rows of pixels")
+    size: tuple[Side, Side] = Field(default=(1280, 720), description="columns and rows of pixels")
     samples: Annotated[int, Field(ge=1, le=4)] = Field(
-        1, description="along each side of a pixel: 2 smooths edges for four times the work"
+        default=1, description="along each side of a pixel: 2 smooths edges for four times the work"
     )
     camera: Annotated[Viewpoint, BeforeValidator(_viewpoint)] = Field(
         default_factory=lambda: Viewpoint(name="isometric"), description="its name, or a section"
     )
     background: Color | tuple[Color, Color] = Field(
-        "white", description="a colour, or those of the picture's top and bottom"
+        default="white", description="a colour, or those of the picture's top and bottom"
     )
-    title: str = Field("", description="written above; may hold {time} and {step}")
-    time_stamp: str = Field("t = {time:.4g}", description="written in a corner; empty for none")
-    legend: bool = Field(True, description="whether coloured layers have legends")
-    axes: bool = Field(True, description="ticks and labels along the domain's edges")
+    title: str = Field(default="", description="written above; may hold {time} and {step}")
+    time_stamp: str = Field(
+        default="t = {time:.4g}", description="written in a corner; empty for none"
+    )
+    legend: bool = Field(default=True, description="whether coloured layers have legends")
+    axes: bool = Field(default=True, description="ticks and labels along the domain's edges")
     axis_names: tuple[str, str, str] = ("x", "y", "z")
-    length_unit: str = Field("", description="of the axes")
-    outline: bool = Field(True, description="the domain's edges")
-    orientation: bool = Field(False, description="a small cross of the axes in a corner")
+    length_unit: str = Field(default="", description="of the axes")
+    outline: bool = Field(default=True, description="the domain's edges")
+    orientation: bool = Field(default=False, description="a small cross of the axes in a corner")
     text_size: Annotated[float, Field(ge=6.0)] | None = Field(
-        None, description="height of letters in pixels; it follows the picture's if not given"
+        default=None,
+        description="height of letters in pixels; it follows the picture's if not given",
     )
-    text_color: Color | None = Field(None, description="it follows the background if not given")
-    font: Path | None = Field(None, description="file of a font; DejaVu Sans if not given")
+    text_color: Color | None = Field(
+        default=None, description="it follows the background if not given"
+    )
+    font: Path | None = Field(default=None, description="file of a font; DejaVu Sans if not given")
 
     @field_validator("title", "time_stamp")
     @classmethod
