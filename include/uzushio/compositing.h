@@ -65,7 +65,7 @@ typedef struct uz_rectangle {
     int x0, x1, y0, y1;
 } uz_rectangle;
 
-/* What a rank has of a picture, until `frames` further ones have been submitted. */
+/* What a rank has of a picture, until the one `frames` after it is submitted. */
 typedef struct uz_picture {
     const void* pixels; /* one after the other; null where count is 0 */
     size_t first;       /* the first of them, in the order of uz_compositor_pixel */
@@ -75,10 +75,13 @@ typedef struct uz_picture {
 UZ_API void uz_compositor_defaults(uz_compositor_options* options);
 UZ_API uz_status uz_compositor_create(MPI_Comm comm, const uz_compositor_options* options,
                                       uz_compositor** compositor);
-/* The ranks that have data, front to back; at first all, by number. */
+/* The ranks that have data, front to back; at first all, by number. The same list on all ranks,
+ * also on those that are not in it; where it differs, the functions fail on all ranks, and the
+ * compositor is of no more use. */
 UZ_API uz_status uz_compositor_set_order(uz_compositor* compositor, const int* front_to_back,
                                          int count);
-/* Memory to draw the next image into: it need not be copied then. */
+/* Memory to draw the next image into: it need not be copied then. It may be written until
+ * uz_compositor_submit alone: other ranks may read it even after uz_compositor_finish. */
 UZ_API uz_status uz_compositor_canvas(uz_compositor* compositor, void** image);
 /* Begin a picture. `image` null: what is in the canvas; else it must stay as it is until
  * uz_compositor_finish has returned the picture. `bounds` null: the whole image; what is outside
@@ -91,7 +94,8 @@ UZ_API uz_status uz_compositor_finish(uz_compositor* compositor, uz_picture* pic
 UZ_API uz_status uz_compositor_progress(uz_compositor* compositor);
 /* Number in the image, row by row, of the pixel at a position of a picture's part. */
 UZ_API size_t uz_compositor_pixel(const uz_compositor* compositor, size_t position);
-/* Null is allowed, and so it becomes. */
+/* Finish the pictures under way and free the compositor (collective, unless one of its functions
+ * has failed because of other ranks). Null is allowed, and so it becomes. */
 UZ_API uz_status uz_compositor_destroy(uz_compositor** compositor);
 
 #ifdef __cplusplus

@@ -81,7 +81,15 @@ class Handle {
             throw std::logic_error("compositing: the compositor is closed");
         return *compositor_;
     }
-    void close() { compositor_.reset(); }
+    /// Collective, unless the compositor has failed. With `keep` on any rank its memory stays.
+    void close(bool keep) {
+        if (!compositor_)
+            return;
+        const bool stays = compositor_->failed() ? keep : compositor_->meet(keep);
+        if (stays)
+            return;
+        compositor_.reset();
+    }
 
   private:
     std::unique_ptr<Compositor> compositor_;
@@ -141,7 +149,7 @@ void bind_compositing(nb::module_& module) {
         .def_rw("limit", &Options::limit);
 
     nb::class_<Handle>(module, "Compositor")
-        .def("close", &Handle::close, nb::call_guard<nb::gil_scoped_release>())
+        .def("close", &Handle::close, "keep"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("__init__", &construct, "comm"_a, "options"_a)
         .def("set_order",
              [](const Handle& self, const std::vector<int>& order) {

@@ -3,6 +3,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "capi/arguments.hpp"
 #include "capi/status.hpp"
@@ -136,7 +137,13 @@ size_t uz_compositor_pixel(const uz_compositor* compositor, size_t position) {
 
 uz_status uz_compositor_destroy(uz_compositor** compositor) {
     return guarded([&] {
-        delete *given(compositor, "compositor");
-        *compositor = nullptr;
+        const std::unique_ptr<uz_compositor> owned(
+            std::exchange(*given(compositor, "compositor"), nullptr));
+        try {
+            if (owned && !owned->compositor.failed())
+                (void)owned->compositor.meet();
+        } catch (const std::logic_error& error) {
+            refuse(error.what());
+        }
     });
 }

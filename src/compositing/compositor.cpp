@@ -1,14 +1,28 @@
 #include "compositing/compositor.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <limits>
 #include <numeric>
-#include <set>
 #include <stdexcept>
 
 namespace uzushio::compositing {
 
 namespace {
+
+#if defined(SMPI_H) || defined(MPI_SMPI)
+constexpr bool simulated = true; // each look is an event of its own: waits are left to MPI
+#else
+constexpr bool simulated = false;
+#endif
+
+constexpr auto long_wait = std::chrono::milliseconds(20);
+constexpr auto short_wait = std::chrono::microseconds(100);
+// Seconds after which a waiting rank asks whether the others were given the same orders.
+constexpr double max_silence = 0.02;
 
 void require(bool sound, const std::string& what) {
     if (!sound)
@@ -43,8 +57,18 @@ void check(const Options& options, int ranks) {
 
 void require_going(bool gave_up) {
     if (gave_up)
-        throw std::logic_error("compositing: this compositor has given up a picture before, for "
-                               "which other ranks were missing");
+        throw std::logic_error(
+            "compositing: this compositor has failed before, and is of no more use");
+}
+
+std::runtime_error late(double limit, std::span<const int> ranks) {
+    std::string names;
+    for (const int rank : ranks)
+        names += (names.empty() ? " " : ", ") + std::to_string(rank);
+    const std::string whom = ranks.empty() ? "other ranks" : "rank" + names;
+    return std::runtime_error("compositing: a picture waited longer than the " +
+                              std::to_string(limit) + " s allowed for " + whom +
+                              ": did they fail, or leave out a call?");
 }
 
 /// The options, if all ranks have the same and they make sense.
@@ -66,26 +90,37 @@ const Options& agreed(MPI_Comm comm, const Options& options) {
 Compositor::Compositor(MPI_Comm comm, const Options& options)
     : options_(agreed(comm, options)),
       comm_(std::make_unique<parallel::Communicator>(parallel::Communicator::duplicate(comm))),
-      shop_(shape(options), comm_->get(), options.frames),
-      method_(parse_method(options.algorithm)) {
+      shop_(shape(options), comm_->get(), options.frames), method_(parse_method(options.algorithm)),
+      check_(comm_->get()) {
     if (method_.name == "hybrid" || method_.name == "auto")
         node_ = std::make_unique<NodeStage>(comm_->get(), shop_.shape, options.frames,
-                                            options.ranks_per_node, options.limit);
+                                            options.ranks_per_node);
     planner_ = std::make_unique<Planner>(shop_.shape, comm_->rank(), options.root, options.gather,
                                          options.fan_in, node_.get());
     std::vector<int> all(static_cast<std::size_t>(comm_->size()));
     std::iota(all.begin(), all.end(), 0);
     set_order(all);
     for (int i = 0; i < options.frames; ++i)
-        slots_.push_back({std::make_unique<Frame>(shop_, i), nullptr, {}, false, false});
+        slots_.push_back({std::make_unique<Frame>(shop_, i), nullptr, {}, 0, false, false});
     queue_.reserve(slots_.size());
+    waiting_.reserve(4 * all.size());
 }
 
 Compositor::~Compositor() {
-    if (!gave_up_)
+    try {
+        if (!abandoned_ && !gave_up_ && !met_) {
+            gave_up_ = std::uncaught_exceptions() > exceptions_;
+            if (!gave_up_)
+                (void)meet();
+        }
+    } catch (const std::exception&) {
+        gave_up_ = true;
+    }
+    if (gave_up_)
+        abandon();
+    if (shop_.requests.empty())
         return;
     // Messages may still come, and be read.
-    abandon();
     for (auto& slot : slots_) {
         (void)slot.frame.release();
         (void)new parallel::AlignedArray<std::byte>(std::move(slot.canvas));
@@ -93,9 +128,50 @@ Compositor::~Compositor() {
 }
 
 void Compositor::abandon() {
+    abandoned_ = true;
     if (node_)
         node_->abandon();
     (void)comm_.release();
+}
+
+bool Compositor::meet(bool keep) {
+    require_going(gave_up_);
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized != 0)
+        return keep;
+    while (!queue_.empty())
+        (void)finish();
+    // The greatest of both are of one number if this is the same on all ranks.
+    const std::uint64_t hash = check_.hash() + number_;
+    auto votes = std::make_unique<std::array<std::uint64_t, 3>>();
+    *votes = {keep ? 1U : 0U, hash, ~hash};
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Iallreduce(MPI_IN_PLACE, votes->data(), static_cast<int>(votes->size()), MPI_UINT64_T,
+                   MPI_MAX, comm_->get(), &request);
+    const auto ended = [&] {
+        int done = 0;
+        if (simulated) // a test is an event of its own
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        return done != 0;
+    };
+    try {
+        wait_until(number_, ended, [] { return std::span<const int>(); }, [] { sched_yield(); });
+    } catch (...) {
+        (void)votes.release(); // MPI may still write to it
+        throw;
+    }
+    const auto [kept, most, least] = *votes;
+    if (most != ~least) {
+        gave_up_ = true;
+        throw std::invalid_argument(
+            "compositing: the visibility orders of the pictures so far are not the same on all "
+            "ranks, as they must be. Give set_order the same list on all ranks for each picture, "
+            "also on those that are not in it");
+    }
+    met_ = true;
+    return kept != 0;
 }
 
 void Compositor::set_order(std::span<const int> front_to_back) {
@@ -110,6 +186,8 @@ void Compositor::set_order(std::span<const int> front_to_back) {
                 "the visibility order names rank " + std::to_string(rank) + " twice");
     }
     order_.assign(front_to_back.begin(), front_to_back.end());
+    order_hash_ = OrderCheck::hash_of(order_);
+    in_order_ = std::ranges::find(order_, comm_->rank()) != order_.end();
     chosen_ = method_.name == "auto" ? planner_->choose(order_, machine()) : method_;
     plan_ = std::make_shared<Plan>(planner_->plan(chosen_, order_));
 }
@@ -129,18 +207,14 @@ int Compositor::next_slot() const {
     if (queue_.size() == slots_.size())
         throw std::logic_error("compositing: " + std::to_string(slots_.size()) +
                                " pictures are under way already: finish one first");
-    return number_ % static_cast<int>(slots_.size());
+    return static_cast<int>(number_ % slots_.size());
 }
 
 std::span<std::byte> Compositor::canvas() {
     const int index = next_slot();
     if (node_) {
-        try {
-            return node_->canvas(index);
-        } catch (const std::runtime_error&) {
-            gave_up_ = true;
-            throw;
-        }
+        wait_until_free(index);
+        return node_->canvas(index);
     }
     auto& canvas = slots_[static_cast<std::size_t>(index)].canvas;
     if (canvas.size() == 0)
@@ -149,16 +223,18 @@ std::span<std::byte> Compositor::canvas() {
     return canvas;
 }
 
-void Compositor::submit_canvas(std::optional<Rectangle> bounds) { submit_bytes(canvas(), bounds); }
+void Compositor::submit_canvas(std::optional<Rectangle> bounds) {
+    submit_bytes(in_order_ ? canvas() : std::span<std::byte>(), bounds);
+}
 
 void Compositor::submit_bytes(std::span<const std::byte> image, std::optional<Rectangle> bounds) {
     const int index = next_slot();
-    if (node_)
-        (void)canvas();
+    if (plan_->segment)
+        wait_until_free(index);
     const Shape& all = shop_.shape;
     Rectangle part = bounds.value_or(all.whole());
     part = {overlap(part.x, {0, all.width}), overlap(part.y, {0, all.height})};
-    if (std::ranges::find(order_, comm_->rank()) == order_.end())
+    if (!in_order_)
         part = {};
     const auto bytes = static_cast<std::size_t>(all.pixels()) * all.bytes();
     if (!part.empty() && image.size() != bytes)
@@ -170,17 +246,32 @@ void Compositor::submit_bytes(std::span<const std::byte> image, std::optional<Re
         slot.plan = plan_;
         slot.frame->prepare(plan_->schedule);
     }
+    slot.number = number_++;
+    met_ = false;
+    check([&] { check_.submitted(slot.number, order_hash_); });
     queue_.push_back(index);
-    slot.frame->post(number_++);
+    slot.frame->post(shop_.tags.picture(slot.number, check_.hash()));
     slot.here = false;
     slot.on_node = plan_->segment != nullptr;
     const Picture picture{image.data(), Width::narrow, part};
-    if (slot.on_node)
-        node_->submit(index, static_cast<std::uint32_t>(number_), plan_->segment, picture,
-                      plan_->width);
-    else
+    if (slot.on_node) {
+        node_->submit(index, slot.number, check_.hash(), plan_->segment, picture, plan_->width);
+        if (const int other = node_->conflict(index); other >= 0)
+            check([&] { check_.disagree(slot.number, other); });
+    } else {
         slot.frame->start(picture);
+    }
     progress();
+}
+
+/// Do what throws if orders differ; the compositor is of no more use then.
+template <class Work> void Compositor::check(Work&& work) {
+    try {
+        work();
+    } catch (const std::invalid_argument&) {
+        gave_up_ = true;
+        throw;
+    }
 }
 
 bool Compositor::done(const Slot& slot) const { return !slot.on_node && slot.frame->done(); }
@@ -208,19 +299,63 @@ void Compositor::move_nodes() {
 }
 
 void Compositor::progress() {
+    require_going(gave_up_);
+    check([&] { check_.look(); });
     move_messages(false);
     move_nodes();
 }
 
+/// Wait until `done()`, by steps that move what can be moved; `ranks()`: the ranks that are waited
+/// for, of picture `number`.
+template <class Done, class Ranks, class Step>
+void Compositor::wait_until(std::uint64_t number, Done&& done, Ranks&& ranks, Step&& step) {
+    if (done())
+        return;
+    const double limit = options_.limit;
+    const auto clock = [&] { return simulated && limit == 0 ? 0.0 : MPI_Wtime(); };
+    const double start = clock();
+    const double ask_after = limit > 0 ? std::min(max_silence, limit / 4) : max_silence;
+    bool asked = false;
+    do {
+        check([&] { check_.look(); });
+        const double waited = clock() - start;
+        if (!asked && waited > ask_after) {
+            check_.ask(number, ranks());
+            asked = true;
+        }
+        if (limit > 0 && waited > limit) {
+            gave_up_ = true;
+            throw late(limit, ranks());
+        }
+        step();
+    } while (!done());
+}
+
 void Compositor::wait_for(int index) {
     if (!slots_[static_cast<std::size_t>(index)].on_node) {
-        (void)move_messages(options_.limit == 0);
+        (void)move_messages(simulated && options_.limit == 0);
         return;
     }
     // Messages of other pictures must not wait for this node.
     const bool alone = shop_.requests.empty();
-    node_->wait(index, std::chrono::microseconds(alone ? 100000 : 100));
-    progress();
+    node_->wait(index, alone ? long_wait : short_wait);
+    move_messages(false);
+    move_nodes();
+}
+
+void Compositor::wait_until_free(int index) {
+    wait_until(
+        node_->number(index), [&] { return node_->is_free(index); },
+        [&] {
+            waiting_.clear();
+            node_->add_missing(index, waiting_);
+            return std::span<const int>(waiting_);
+        },
+        [&] {
+            node_->wait_until_free(index, shop_.requests.empty() ? long_wait : short_wait);
+            move_messages(false);
+            move_nodes();
+        });
 }
 
 Result Compositor::finish() {
@@ -230,12 +365,9 @@ Result Compositor::finish() {
     const int index = queue_.front();
     const auto& slot = slots_[static_cast<std::size_t>(index)];
     progress();
-    const double start = MPI_Wtime();
-    while (!done(slot)) {
-        if (options_.limit > 0 && MPI_Wtime() - start > options_.limit)
-            give_up(index);
-        wait_for(index);
-    }
+    wait_until(
+        slot.number, [&] { return done(slot); }, [&] { return waiting_for(index); },
+        [&] { wait_for(index); });
     queue_.erase(queue_.begin());
     messages_ = slot.frame->messages();
     if (slot.here)
@@ -245,24 +377,22 @@ Result Compositor::finish() {
     return {slot.frame->region(), slot.frame->result()};
 }
 
-void Compositor::give_up(int index) {
-    gave_up_ = true;
+/// The ranks that the picture in a slot waits for.
+std::span<const int> Compositor::waiting_for(int index) {
     const auto& slot = slots_[static_cast<std::size_t>(index)];
-    std::set<int> ranks;
+    waiting_.clear();
+    if (slot.on_node)
+        node_->add_missing(index, waiting_);
     shop_.requests.each_open([&](const Requests::Purpose& purpose) {
         if (purpose.frame == index)
-            ranks.insert(purpose.stage < 0 ? purpose.message
-                                           : slot.frame->sender(purpose.stage, purpose.message));
+            waiting_.push_back(purpose.stage < 0
+                                   ? purpose.message
+                                   : slot.frame->sender(purpose.stage, purpose.message));
     });
-    std::string names;
-    for (const int rank : ranks)
-        names += (names.empty() ? " " : ", ") + std::to_string(rank);
-    const std::string whom = slot.on_node    ? "other ranks of this node"
-                             : ranks.empty() ? "other ranks"
-                                             : "rank" + names;
-    throw std::runtime_error("compositing: a picture waited longer than the " +
-                             std::to_string(options_.limit) + " s allowed for " + whom +
-                             ": did they fail, or leave out a call or a rank of the order?");
+    std::ranges::sort(waiting_);
+    const auto again = std::ranges::unique(waiting_);
+    waiting_.erase(again.begin(), again.end());
+    return waiting_;
 }
 
 std::size_t Compositor::bytes() const {

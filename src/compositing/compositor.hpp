@@ -2,6 +2,8 @@
 
 #include <mpi.h>
 
+#include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,13 +12,14 @@
 #include "compositing/frame.hpp"
 #include "compositing/method.hpp"
 #include "compositing/options.hpp"
+#include "compositing/order_check.hpp"
 #include "compositing/planner.hpp"
 #include "parallel/communicator.hpp"
 
 namespace uzushio::compositing {
 
-/// What a rank has of a finished picture. The memory is the compositor's, until `frames` further
-/// pictures have been submitted.
+/// What a rank has of a finished picture. The memory is the compositor's, until the picture
+/// `frames` after it is submitted.
 struct Result {
     /// Positions of the picture that are here: all at the root, a tile elsewhere, or none.
     Range region;
@@ -33,7 +36,10 @@ struct Result {
 ///
 /// All calls are collective, in the same order on all ranks, except `progress`. No thread is
 /// started: messages move while a rank is in one of the calls. Ranks that are not in the visibility
-/// order take no part in a picture and pass through its calls at once.
+/// order take no part in a picture and pass through its calls at once, unless they are the root.
+///
+/// The visibility orders must be the same on all ranks. Where they are not, any of the calls throws
+/// `std::invalid_argument`, on all ranks, and the compositor is of no more use.
 class Compositor {
   public:
     /// Throws `std::invalid_argument`, on all ranks, if `options` make no sense on any of them or
@@ -41,16 +47,20 @@ class Compositor {
     Compositor(MPI_Comm comm, const Options& options);
     Compositor(const Compositor&) = delete;
     Compositor& operator=(const Compositor&) = delete;
-    /// Collective, unless abandoned.
+    /// Collective, unless abandoned or an exception is under way: calls `meet`, and waits for
+    /// nobody if that fails.
     ~Compositor();
 
+    /// Finish the pictures under way and wait until all ranks have done so (collective); tell
+    /// whether any of them gave `keep`. Throws `std::runtime_error` after `Options::limit`.
+    bool meet(bool keep = false);
     /// Let the destructor wait for nobody: for an owner who cannot say when it runs, as a language
     /// with a garbage collector. What ranks share then stays until the process ends.
     void abandon();
 
     /// The ranks that have data, front to back, for the pictures from the next on: the same list on
-    /// all ranks. At first all ranks, by number. Pictures under way are finished by their own
-    /// order.
+    /// all ranks, also on those that are not in it. At first all ranks, by number. Pictures under
+    /// way are finished by their own order.
     void set_order(std::span<const int> front_to_back);
 
     /// Begin to composite a picture of which this rank has `image`, `width` × `height` pixels, row
@@ -65,8 +75,9 @@ class Compositor {
 
     /// Memory to draw the image of the next picture into, `width` × `height` pixels, until
     /// `submit_canvas`: what is drawn here need not be copied. Its content is undefined at first.
-    /// May wait until other ranks of the node have read what was in it. Throws `std::logic_error`
-    /// if `frames` pictures are under way.
+    /// Other ranks of the node may read it even after `finish`, so it may be written between this
+    /// call and `submit_canvas` only; this call waits until they have read the image before.
+    /// Throws `std::logic_error` if `frames` pictures are under way.
     [[nodiscard]] std::span<std::byte> canvas();
     template <class Pixel> [[nodiscard]] std::span<Pixel> canvas_of() {
         const auto bytes = canvas();
@@ -96,6 +107,8 @@ class Compositor {
     [[nodiscard]] double predict(const Method& method);
     /// The order of the pixels in tiles.
     [[nodiscard]] const Interlace& interlace() const { return shop_.shape.order; }
+    /// Whether a call has thrown because of other ranks: the compositor is of no more use.
+    [[nodiscard]] bool failed() const { return gave_up_; }
     [[nodiscard]] int under_way() const { return static_cast<int>(queue_.size()); }
     /// Memory that this rank's frames hold.
     [[nodiscard]] std::size_t bytes() const;
@@ -107,8 +120,9 @@ class Compositor {
         std::unique_ptr<Frame> frame;
         std::shared_ptr<const Plan> plan;
         parallel::AlignedArray<std::byte> canvas;
-        bool on_node = false; ///< under way within the node
-        bool here = false;    ///< and the picture is here now
+        std::uint64_t number = 0; ///< of its last picture
+        bool on_node = false;     ///< under way within the node
+        bool here = false;        ///< and the picture is here now
     };
 
     [[nodiscard]] int next_slot() const;
@@ -116,7 +130,11 @@ class Compositor {
     bool move_messages(bool wait);
     void move_nodes();
     void wait_for(int slot);
-    [[noreturn]] void give_up(int slot);
+    void wait_until_free(int slot);
+    template <class Done, class Ranks, class Step>
+    void wait_until(std::uint64_t number, Done&& done, Ranks&& ranks, Step&& step);
+    std::span<const int> waiting_for(int slot);
+    template <class Work> void check(Work&& work);
 
     Options options_;
     std::unique_ptr<parallel::Communicator> comm_;
@@ -126,12 +144,19 @@ class Compositor {
     std::unique_ptr<NodeStage> node_; ///< if the algorithm is a hybrid, or may be
     std::unique_ptr<Planner> planner_;
     Method chosen_;
+    OrderCheck check_;
     std::vector<int> order_;
+    std::uint64_t order_hash_ = 0;
+    bool in_order_ = true;
     std::shared_ptr<const Plan> plan_;
     std::vector<Slot> slots_;
-    std::vector<int> queue_; ///< slots under way, the oldest first
-    int number_ = 0;
+    std::vector<int> waiting_; ///< ranks that a call waits for
+    std::vector<int> queue_;   ///< slots under way, the oldest first
+    std::uint64_t number_ = 0; ///< of the next picture
     bool gave_up_ = false;
+    bool met_ = false;
+    bool abandoned_ = false;
+    int exceptions_ = std::uncaught_exceptions(); ///< under way when the compositor was made
     std::size_t messages_ = 0;
 };
 

@@ -8,7 +8,6 @@ namespace uzushio::compositing {
 namespace {
 
 constexpr std::size_t line = 64;
-constexpr int tags = 16384; // MPI promises 32767
 
 std::size_t padded(std::size_t bytes) { return (bytes + line - 1) / line * line; }
 
@@ -96,9 +95,9 @@ void Frame::prepare(const Schedule& schedule) {
     shop_.merger.reserve(most_layers);
 }
 
-void Frame::post(int number) {
+void Frame::post(int tag) {
     assert(done());
-    tag_ = number % tags;
+    tag_ = tag;
     stage_ = 0;
     started_ = false;
     messages_ = 0;

@@ -7,6 +7,7 @@
 #include "compositing/merge.hpp"
 #include "compositing/requests.hpp"
 #include "compositing/schedule.hpp"
+#include "compositing/tags.hpp"
 #include "parallel/aligned_array.hpp"
 
 namespace uzushio::compositing {
@@ -14,12 +15,13 @@ namespace uzushio::compositing {
 /// What all frames of one compositor work with, one at a time.
 struct Workshop {
     Workshop(const Shape& of, MPI_Comm communicator, int pictures)
-        : shape(of), comm(communicator), frames(pictures), encoder(of.pixels()), runs(of.pixels()),
-          merger(16) {}
+        : shape(of), comm(communicator), frames(pictures), tags(communicator, pictures),
+          encoder(of.pixels()), runs(of.pixels()), merger(16) {}
 
     Shape shape;
     MPI_Comm comm;
     int frames; ///< that may be under way
+    Tags tags;
     Requests requests;
     Encoder encoder;
     RunList runs;
@@ -35,8 +37,8 @@ class Frame {
     /// Make room for what `schedule` needs; it must outlive its use. Only when no picture is under
     /// way in here.
     void prepare(const Schedule& schedule);
-    /// Begin picture `number`: receive its messages from now on.
-    void post(int number);
+    /// Begin a picture: receive its messages, of this tag, from now on.
+    void post(int tag);
     /// This rank's image is there. Its memory is read, by others too, until `done`.
     void start(const Picture& picture);
     /// A message of this frame has come in.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "compositing/tags.hpp"
 #include "parallel/aligned_array.hpp"
 
 namespace uzushio::compositing {
@@ -10,7 +11,6 @@ namespace uzushio::compositing {
 namespace {
 
 constexpr int repeats = 5;
-constexpr int tag = 1;
 constexpr int most_pixels = 1 << 18; // of an image that is blended
 constexpr std::size_t message_bytes = 1 << 18;
 constexpr std::size_t layers = 4;
@@ -53,9 +53,9 @@ Machine measure(MPI_Comm comm, const Shape& shape) {
                              [&] {
                                  for (int i = 0; i < rounds; ++i)
                                      MPI_Sendrecv(from.data(), static_cast<int>(length), MPI_BYTE,
-                                                  (rank + 1) % size, tag, to.data(),
+                                                  (rank + 1) % size, Tags::measure, to.data(),
                                                   static_cast<int>(length), MPI_BYTE,
-                                                  (rank + size - 1) % size, tag, comm,
+                                                  (rank + size - 1) % size, Tags::measure, comm,
                                                   MPI_STATUS_IGNORE);
                              })) /
                rounds;

@@ -21,7 +21,6 @@ namespace {
 constexpr std::size_t line = 64;
 constexpr std::size_t page = 4096;
 constexpr int chunk = 1024; // pixels whose activity is noted together
-constexpr auto long_wait = std::chrono::milliseconds(100);
 // For each processor so many of the ranks that come last stay to work: the last two may well share
 // one, and the other would be idle.
 constexpr int candidates = 4;
@@ -29,8 +28,8 @@ constexpr auto soon = std::chrono::microseconds(100);
 
 std::size_t padded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-/// How many for picture `number`, which older pictures' counts do not disturb; as many as there
-/// can never be if it is an older picture itself.
+/// Count one more tile of picture `number` and return how many there were; more than there can be
+/// if the counter is at a later picture. The count begins again with each picture.
 std::uint32_t count_up(std::atomic<std::uint64_t>& counter, std::uint32_t number) {
     std::uint64_t now = counter.load(std::memory_order_relaxed);
     for (;;) {
@@ -87,7 +86,6 @@ void map_pages([[maybe_unused]] std::byte* first, [[maybe_unused]] std::size_t b
 } // namespace
 
 struct NodeStage::Control {
-    alignas(line) std::atomic<std::uint64_t> arrived;
     alignas(line) std::atomic<std::uint64_t> next;
     alignas(line) std::atomic<std::uint64_t> finished;
     alignas(line) Signal all_here;
@@ -101,23 +99,32 @@ struct NodeStage::Header {
 };
 
 struct NodeStage::Slot {
-    std::shared_ptr<const Segment> segment;
-    std::uint32_t number = 0;
+    std::shared_ptr<const Segment> segment; ///< null: no picture yet
+    std::uint64_t picture = 0;
+    std::uint32_t number = 0;  ///< one more, its last bits: signals and counters begin at 0
+    std::uint64_t arrival = 0; ///< the word that each participant leaves
     Width to = Width::narrow;
     int leader = 0;           ///< its number on the node
-    std::vector<int> locals;  ///< members' numbers on the node
+    std::vector<int> locals;  ///< participants' numbers on the node: members, then other leaders
+    int conflict = -1;        ///< a participant with another hash of orders
     std::vector<bool> mapped; ///< images, by number on the node, then results
     bool leads = false;
     bool helps = false;  ///< one of those who came last
     bool helped = false; ///< and has done so
+
+    [[nodiscard]] int rank(std::size_t participant) const {
+        return participant < segment->members.size() ? segment->members[participant]
+                                                     : segment->leader;
+    }
 };
 
-NodeStage::NodeStage(MPI_Comm comm, const Shape& shape, int frames, int ranks_per_node,
-                     double limit)
+NodeStage::NodeStage(MPI_Comm comm, const Shape& shape, int frames, int ranks_per_node)
     : shape_(shape), node_(make_node(comm, ranks_per_node)), workers_(processors(*node_)),
-      limit_(limit),
+      control_bytes_(padded(sizeof(Control) + static_cast<std::size_t>(node_->size()) *
+                                                  sizeof(std::atomic<std::uint64_t>),
+                            page)),
       header_bytes_(
-          padded(sizeof(Control), page) +
+          control_bytes_ +
           padded(sizeof(Header) + static_cast<std::size_t>(shape.pixels()) / chunk + 1, page)),
       image_bytes_(padded(static_cast<std::size_t>(shape.pixels()) * shape.bytes(), page)),
       slot_bytes_(
@@ -139,6 +146,8 @@ NodeStage::NodeStage(MPI_Comm comm, const Shape& shape, int frames, int ranks_pe
     }
     for (int slot = 0; slot < frames; ++slot) {
         new (&control(node_->rank(), slot)) Control{};
+        for (int rank = 0; rank < node_->size(); ++rank)
+            new (arrivals(node_->rank(), slot) + rank) std::atomic<std::uint64_t>{};
         new (&header(node_->rank(), slot)) Header{};
     }
     runs_.reserve(static_cast<std::size_t>(node_->size()));
@@ -166,8 +175,12 @@ std::byte* NodeStage::at(int rank, int slot) const {
 NodeStage::Control& NodeStage::control(int rank, int slot) const {
     return *reinterpret_cast<Control*>(at(rank, slot));
 }
+/// One word for each rank of the node.
+std::atomic<std::uint64_t>* NodeStage::arrivals(int rank, int slot) const {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(at(rank, slot) + sizeof(Control));
+}
 NodeStage::Header& NodeStage::header(int rank, int slot) const {
-    return *reinterpret_cast<Header*>(at(rank, slot) + padded(sizeof(Control), page));
+    return *reinterpret_cast<Header*>(at(rank, slot) + control_bytes_);
 }
 std::uint8_t* NodeStage::chunks(int rank, int slot) const {
     return reinterpret_cast<std::uint8_t*>(&header(rank, slot) + 1);
@@ -193,26 +206,25 @@ std::vector<Segment> NodeStage::segments(std::span<const int> order, int root) c
     return all;
 }
 
+bool NodeStage::is_free(int slot) const {
+    const auto& last = slots_[static_cast<std::size_t>(slot)];
+    return !last.segment || control(last.leader, slot).done.reached(last.number);
+}
+
+void NodeStage::wait_until_free(int slot, std::chrono::microseconds limit) {
+    const auto& last = slots_[static_cast<std::size_t>(slot)];
+    help(slot);
+    control(last.leader, slot).done.wait(last.number, limit, node_->get());
+}
+
 std::span<std::byte> NodeStage::canvas(int slot) {
-    const auto& before = slots_[static_cast<std::size_t>(slot)];
-    if (before.segment) { // others may still read
-        const double start = MPI_Wtime();
-        while (!control(before.leader, slot).done.wait(before.number, long_wait, node_->get())) {
-            help(slot);
-            if (limit_ > 0 && MPI_Wtime() - start > limit_)
-                throw std::runtime_error(
-                    "compositing: the memory of an image waited longer than the " +
-                    std::to_string(limit_) +
-                    " s allowed for other ranks of this node, who read it: did they fail, or leave "
-                    "out a call?");
-        }
-    }
+    assert(is_free(slot));
     return {image(node_->rank(), slot), static_cast<std::size_t>(shape_.pixels()) * shape_.bytes()};
 }
 
-void NodeStage::submit(int slot, std::uint32_t number, std::shared_ptr<const Segment> segment,
-                       const Picture& picture, Width to) {
-    (void)canvas(slot);
+void NodeStage::submit(int slot, std::uint64_t number, std::uint64_t orders,
+                       std::shared_ptr<const Segment> segment, const Picture& picture, Width to) {
+    assert(is_free(slot));
     auto& now = slots_[static_cast<std::size_t>(slot)];
     const auto local = [&](int rank) { return local_of_[static_cast<std::size_t>(rank)]; };
     now.locals.clear();
@@ -220,17 +232,36 @@ void NodeStage::submit(int slot, std::uint32_t number, std::shared_ptr<const Seg
         now.locals.push_back(local(rank));
     now.leader = local(segment->leader);
     now.leads = now.leader == node_->rank();
-    now.number = number;
+    if (std::ranges::find(now.locals, now.leader) == now.locals.end())
+        now.locals.push_back(now.leader);
+    now.picture = number;
+    now.number = static_cast<std::uint32_t>(number + 1);
+    now.arrival = std::uint64_t{now.number} << 32 | (orders & 0xffffffffU);
+    now.conflict = -1;
     now.to = to;
     now.segment = std::move(segment);
     now.helps = now.helped = false;
     meet(slot);
-    if (std::ranges::find(now.locals, node_->rank()) == now.locals.end())
-        return; // a root without an image of its own
-    leave(slot, picture);
-    now.helps = arrive(slot);
+    const auto images = std::span(now.locals).first(now.segment->members.size());
+    if (std::ranges::find(images, node_->rank()) != images.end())
+        leave(slot, picture);
+    arrive(slot);
     (void)progress(slot);
 }
+
+std::uint64_t NodeStage::number(int slot) const {
+    return slots_[static_cast<std::size_t>(slot)].picture;
+}
+
+void NodeStage::add_missing(int slot, std::vector<int>& ranks) const {
+    const auto& now = slots_[static_cast<std::size_t>(slot)];
+    const auto* const words = arrivals(now.leader, slot);
+    for (std::size_t i = 0; i < now.locals.size(); ++i)
+        if (words[now.locals[i]].load() != now.arrival)
+            ranks.push_back(now.rank(i));
+}
+
+int NodeStage::conflict(int slot) const { return slots_[static_cast<std::size_t>(slot)].conflict; }
 
 /// Any rank may be one of those who come last, and a first look at 16 images of 4 MiB is as long as
 /// compositing them ten times.
@@ -242,8 +273,8 @@ void NodeStage::meet(int slot) {
             map_pages(first, bytes);
         mapped = true;
     };
-    for (const int rank : now.locals)
-        map(rank, image(rank, slot), image_bytes_);
+    for (std::size_t m = 0; m < now.segment->members.size(); ++m)
+        map(now.locals[m], image(now.locals[m], slot), image_bytes_);
     map(node_->size() + now.leader, result(now.leader, slot),
         slot_bytes_ - header_bytes_ - image_bytes_);
 }
@@ -273,14 +304,24 @@ void NodeStage::leave(int slot, const Picture& picture) {
     }
 }
 
-bool NodeStage::arrive(int slot) {
-    const auto& now = slots_[static_cast<std::size_t>(slot)];
-    auto& control_of_all = control(now.leader, slot);
-    const int before = static_cast<int>(count_up(control_of_all.arrived, now.number));
-    const int members = static_cast<int>(now.locals.size());
-    if (before + 1 == members)
-        control_of_all.all_here.raise(now.number);
-    return members - before <= candidates * workers_;
+/// Each participant leaves its word, then reads those of all: in the one order of these stores and
+/// loads (sequential consistency) the last one to leave its word finds all of them. More than one
+/// rank may find all, even a rank that is late and finds them when the picture is done.
+void NodeStage::arrive(int slot) {
+    auto& now = slots_[static_cast<std::size_t>(slot)];
+    auto* const words = arrivals(now.leader, slot);
+    words[node_->rank()].store(now.arrival);
+    std::size_t arrived = 0;
+    for (std::size_t i = 0; i < now.locals.size(); ++i) {
+        const auto word = words[now.locals[i]].load();
+        if (word == now.arrival)
+            ++arrived;
+        else if (word >> 32 == now.number)
+            now.conflict = now.rank(i);
+    }
+    if (arrived == now.locals.size())
+        control(now.leader, slot).all_here.raise(now.number);
+    now.helps = now.locals.size() - arrived < static_cast<std::size_t>(candidates * workers_);
 }
 
 void NodeStage::note(int rank, int slot, Range interval, RunList& runs) const {
@@ -315,7 +356,7 @@ void NodeStage::blend_tile(const Slot& slot, int index, int tile) {
     const Range interval{tile * size, std::min((tile + 1) * size, shape_.pixels())};
     parts_.clear();
     cursors_.clear();
-    for (std::size_t m = 0; m < slot.locals.size(); ++m) {
+    for (std::size_t m = 0; m < slot.segment->members.size(); ++m) {
         note(slot.locals[m], index, interval, runs_[m]);
         parts_.push_back({interval, Part::Kind::in_place, Width::narrow,
                           image(slot.locals[m], index), runs_[m].get()});

@@ -14,6 +14,15 @@
 
 namespace uzushio::compositing {
 
+bool Signal::set(std::uint32_t number) {
+    auto now = value_.load(std::memory_order_relaxed);
+    while (static_cast<std::int32_t>(now - number) < 0)
+        if (value_.compare_exchange_weak(now, number, std::memory_order_acq_rel,
+                                         std::memory_order_relaxed))
+            return true;
+    return false;
+}
+
 bool Signal::look(std::uint32_t number, std::chrono::microseconds time) const {
     const auto end = std::chrono::steady_clock::now() + time;
     while (!reached(number)) {
@@ -35,8 +44,8 @@ long futex(void* word, int operation, std::uint32_t value, const timespec* limit
 } // namespace
 
 void Signal::raise(std::uint32_t number) {
-    value_.store(number, std::memory_order_release);
-    futex(&value_, FUTEX_WAKE, INT_MAX, nullptr);
+    if (set(number))
+        futex(&value_, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
 bool Signal::wait(std::uint32_t number, std::chrono::microseconds limit, MPI_Comm /*comm*/) {
@@ -52,7 +61,7 @@ bool Signal::wait(std::uint32_t number, std::chrono::microseconds limit, MPI_Com
 
 #else
 
-void Signal::raise(std::uint32_t number) { value_.store(number, std::memory_order_release); }
+void Signal::raise(std::uint32_t number) { (void)set(number); }
 
 bool Signal::wait(std::uint32_t number, std::chrono::microseconds limit, MPI_Comm comm) {
     const double end = MPI_Wtime() + 1e-6 * static_cast<double>(limit.count());

@@ -16,7 +16,7 @@ class Signal {
     [[nodiscard]] bool reached(std::uint32_t number) const {
         return static_cast<std::int32_t>(value_.load(std::memory_order_acquire) - number) >= 0;
     }
-    /// Set the number and wake all who wait.
+    /// Set the number, unless a greater one is there, and wake all waiting processes.
     void raise(std::uint32_t number);
     /// Look at it again and again for so long, letting others run; tell whether the number is
     /// reached. For what comes sooner than a sleeping rank wakes up.
@@ -25,6 +25,8 @@ class Signal {
     bool wait(std::uint32_t number, std::chrono::microseconds limit, MPI_Comm comm);
 
   private:
+    bool set(std::uint32_t number);
+
     std::atomic<std::uint32_t> value_;
     static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 };

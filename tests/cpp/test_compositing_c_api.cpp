@@ -8,6 +8,7 @@
 
 #include "compositing/compositor.hpp"
 #include "support/pictures.hpp"
+#include "support/sequences.hpp"
 #include "uzushio/compositing.h"
 
 namespace uzushio::compositing {
@@ -77,6 +78,91 @@ TEST_F(CompositingInC, TilesSayWhichPixelsTheyHold) {
                                      uz_compositor_pixel(compositor, tile.first + i), 0),
                   0.6);
     ASSERT_EQ(uz_compositor_destroy(&compositor), UZ_OK);
+}
+
+/// Composite pictures in a row and count those at the root that are wrong, each looked at when the
+/// picture that takes its memory is about to be submitted.
+template <class Pixel> int wrong_pictures(const uz_compositor_options& options, int pictures) {
+    int rank = 0, ranks = 1, wrong = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    uz_compositor* compositor = nullptr;
+    EXPECT_EQ(uz_compositor_create(MPI_COMM_WORLD, &options, &compositor), UZ_OK);
+    std::vector<uz_picture> results(static_cast<std::size_t>(options.frames));
+    const auto look = [&](int k) {
+        const auto& result = results[static_cast<std::size_t>(k % options.frames)];
+        EXPECT_EQ(result.count, rank == options.root ? std::size_t{width * height} : 0U);
+        const auto row = test::row_of<Pixel>(k, test::order_of(k, ranks), width, options.far_depth);
+        const std::span pixels(static_cast<const Pixel*>(result.pixels), result.count);
+        bool right = true;
+        for (std::size_t i = 0; i < pixels.size(); ++i)
+            right = right && pixels[i] == row[i % width];
+        wrong += right ? 0 : 1;
+    };
+    for (int k = 0; k < pictures; ++k) {
+        if (k >= options.frames)
+            look(k - options.frames);
+        const auto order = test::order_of(k, ranks);
+        EXPECT_EQ(uz_compositor_set_order(compositor, order.data(), static_cast<int>(order.size())),
+                  UZ_OK);
+        void* canvas = nullptr;
+        EXPECT_EQ(uz_compositor_canvas(compositor, &canvas), UZ_OK);
+        test::draw(std::span(static_cast<Pixel*>(canvas), std::size_t{width * height}), width, k,
+                   rank, options.far_depth);
+        EXPECT_EQ(uz_compositor_submit(compositor, nullptr, nullptr), UZ_OK);
+        EXPECT_EQ(uz_compositor_finish(compositor,
+                                       &results[static_cast<std::size_t>(k % options.frames)]),
+                  UZ_OK)
+            << uz_error_message();
+    }
+    for (int k = pictures - options.frames; k < pictures; ++k)
+        look(k);
+    EXPECT_EQ(uz_compositor_destroy(&compositor), UZ_OK);
+    return wrong;
+}
+
+TEST_F(CompositingInC, PicturesInARowAreRightInOrdersThatChange) {
+    for (const char* algorithm : {"auto", "binary_swap", "direct_send", "hybrid(binary_tree)"})
+        for (const int root : {0, ranks_ - 1}) {
+            options_.algorithm = algorithm;
+            options_.root = root;
+            options_.frames = 1 + root;
+            options_.format = UZ_RGBA8;
+            EXPECT_EQ(wrong_pictures<Rgba8>(options_, 200), 0) << algorithm;
+            options_.format = UZ_RGBA_FLOAT;
+            EXPECT_EQ(wrong_pictures<RgbaFloat>(options_, 200), 0) << algorithm;
+            options_.format = UZ_RGBA8_DEPTH;
+            EXPECT_EQ(wrong_pictures<Rgba8Depth>(options_, 200), 0) << algorithm;
+        }
+}
+
+TEST_F(CompositingInC, OrdersThatDifferAreAnErrorOnAllRanks) {
+    if (ranks_ == 1)
+        GTEST_SKIP() << "one rank has one order";
+    for (const char* algorithm : {"auto", "binary_swap", "sequential"}) {
+        options_.algorithm = algorithm;
+        uz_compositor* compositor = nullptr;
+        ASSERT_EQ(uz_compositor_create(MPI_COMM_WORLD, &options_, &compositor), UZ_OK);
+        const int order[] = {0, 1, 2};
+        ASSERT_EQ(uz_compositor_set_order(compositor, order, rank_ == 1 ? 2 : 3), UZ_OK);
+        uz_status status = UZ_OK;
+        for (int k = 0; k < 50 && status == UZ_OK; ++k) {
+            uz_picture picture{};
+            status = uz_compositor_submit(compositor,
+                                          images_[static_cast<std::size_t>(rank_)].data(), nullptr);
+            if (status == UZ_OK)
+                status = uz_compositor_finish(compositor, &picture);
+        }
+        if (status == UZ_OK) // it may be found only when all ranks meet
+            status = uz_compositor_destroy(&compositor);
+        EXPECT_EQ(status, UZ_ERROR_ARGUMENT) << algorithm;
+        EXPECT_NE(std::string(uz_error_message()).find("are not the same on all ranks"),
+                  std::string::npos)
+            << uz_error_message();
+        EXPECT_EQ(uz_compositor_destroy(&compositor), UZ_OK);
+        EXPECT_EQ(compositor, nullptr);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
 }
 
 TEST_F(CompositingInC, MistakesAreToldInASentenceAndNothingIsThrown) {

@@ -16,6 +16,7 @@ import pytest
 from conftest import Run, wait
 
 JOB = Path(__file__).with_name("compositing_job.py")
+ORDERS = Path(__file__).with_name("compositing_orders_job.py")
 KILLED = Path(__file__).with_name("compositing_kill_job.py")
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "compositing"
 BINARIES = Path(sys.executable).parent
@@ -24,6 +25,13 @@ BINARIES = Path(sys.executable).parent
 @pytest.mark.parametrize("ranks", [2, 5])
 def test_pictures_of_numpy_arrays_are_those_that_numpy_makes(mpi_run: Run, ranks: int) -> None:
     done = mpi_run(ranks, JOB, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "every picture is as it should be" in done.stdout
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_pictures_in_a_row_are_right_in_orders_that_change(mpi_run: Run, ranks: int) -> None:
+    done = mpi_run(ranks, ORDERS, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "every picture is as it should be" in done.stdout
 

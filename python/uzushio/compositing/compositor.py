@@ -93,7 +93,8 @@ class Compositor:
     """Composites the images of all ranks of a communicator.
 
     All methods are collective, in the same order on all ranks, except `progress`. A rank that is
-    not in the visibility order takes no part in a picture and passes through at once.
+    not in the visibility order takes no part in a picture and passes through at once, unless it is
+    the root.
 
     Use it in a ``with`` statement, or `close` it: memory that ranks share can only be given back
     by all of them together, and stays until the end of the process otherwise.
@@ -148,7 +149,6 @@ class Compositor:
         options.limit = limit
         self._dtype, self._channels = _PIXELS[format]
         self._shape = (height, width, *self._channels)
-        self._comm = comm
         self._images: list[Any] = []  # of pictures under way: they are read until `finish`
         self._lent: list[weakref.ref[Any]] = []
         self._core = _core.compositing.Compositor(comm.handle, options)
@@ -163,19 +163,26 @@ class Compositor:
             self.close()
 
     def close(self) -> None:
-        """Give back memory and communicator (collective).
+        """Finish the pictures under way and release memory and communicator (collective).
 
         While any rank still holds an array that `canvas` or `finish` returned, memory stays until
         the end of the process, and the array good: copy what has to outlive the compositor.
+
+        Raises:
+            ValueError: Ranks were given different visibility orders.
+            RuntimeError: Ranks did not come within the limit.
         """
-        in_use = any(array() is not None for array in self._lent)
-        if not self._comm.allreduce(in_use):
-            self._core.close()
+        self._core.close(any(array() is not None for array in self._lent))
 
     def set_order(self, front_to_back: Sequence[int]) -> None:
         """Name the ranks that have data, front to back, for the pictures from the next on.
 
-        The list is the same on all ranks. At first it is all ranks by number.
+        At first it is all ranks by number. The list must be the same on all ranks, also on those
+        that are not in it. Where it is not, `submit`, `finish`, `canvas`, `progress` or `close`
+        raises `ValueError` on all ranks, and the compositor is of no more use.
+
+        Raises:
+            ValueError: The list names a rank twice, or one that there is not.
         """
         self._core.set_order(list(front_to_back))
 
@@ -183,7 +190,8 @@ class Compositor:
         """Return memory to draw the next image into, of undefined content at first.
 
         Shape (height, width, 4), or (height, width) with depth. What is drawn here need not be
-        copied; it is read until `finish` has returned the picture.
+        copied. Write to it before `submit` only, and call `canvas` again for the next image: other
+        ranks may read it even after `finish`, and this call waits until they have.
         """
         return self._view(self._core.canvas(), self._shape)
 
@@ -197,7 +205,8 @@ class Compositor:
                 background and are not looked at.
 
         Raises:
-            ValueError: The image has another shape, type or layout.
+            ValueError: The image has another shape, type or layout; or ranks were given different
+                visibility orders.
             RuntimeError: `frames` pictures are under way.
         """
         if image is None:
@@ -218,10 +227,12 @@ class Compositor:
 
         Returns:
             The picture at the root, shaped as `canvas`; a tile where nothing is gathered; None for
-            a rank that has nothing of it. The memory is the compositor's, until `frames` further
-            pictures have been submitted.
+            a rank that has nothing of it. The memory is the compositor's, until the picture
+            `frames` after it is submitted.
 
         Raises:
+            ValueError: Ranks were given different visibility orders; the compositor is of no more
+                use.
             RuntimeError: No picture is under way; or ranks, which the message names, did not come
                 within the limit, and the compositor is of no more use.
         """

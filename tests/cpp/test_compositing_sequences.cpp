@@ -1,0 +1,218 @@
+// Hundreds of pictures in a row, without a barrier between them, in visibility orders that change;
+// orders that differ between ranks.
+// ranks: 1 3 9
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "compositing/compositor.hpp"
+#include "support/sequences.hpp"
+
+namespace uzushio::compositing {
+namespace {
+
+constexpr int width = 64, height = 48; // three tiles
+constexpr float far = 100;
+
+int rank() {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
+int ranks() {
+    int size = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+}
+
+/// Now and then a rank is late, each at another time.
+void dawdle(int k) {
+    if ((7 * k + 5 * rank()) % 41 == 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(300));
+}
+
+Options options_of(const std::string& text) {
+    Options options;
+    options.width = width;
+    options.height = height;
+    options.far = far;
+    options.limit = 60;
+    const auto nodes = text.find(" on nodes of ");
+    options.algorithm = text.substr(0, nodes);
+    if (nodes != std::string::npos)
+        options.ranks_per_node = text.back() - '0';
+    return options;
+}
+
+template <class Pixel> constexpr Format format_of() {
+    return std::is_same_v<Pixel, Rgba8>       ? Format::rgba8
+           : std::is_same_v<Pixel, RgbaFloat> ? Format::rgba_float
+                                              : Format::rgba8_depth;
+}
+
+/// Number of pixels that are wrong in what this rank has of picture `k`.
+template <class Pixel> int wrong(const Compositor& compositor, const Result& result, int k) {
+    const auto row = test::row_of<Pixel>(k, test::order_of(k, ranks()), width, far);
+    const auto pixels = result.as<Pixel>();
+    const bool whole = result.region.size() == width * height; // in its own order
+    int count = 0;
+    for (int p = 0; p < result.region.size(); ++p) {
+        const int index = whole ? p : compositor.interlace().index(result.region.begin + p);
+        count += pixels[static_cast<std::size_t>(p)] == row[static_cast<std::size_t>(index % width)]
+                     ? 0
+                     : 1;
+    }
+    return count;
+}
+
+class Sequences : public testing::TestWithParam<const char*> {
+  protected:
+    /// Composite pictures with up to `lag` + 1 of them under way, and look at each of them as late
+    /// as its memory may be read: when the next picture takes its place.
+    template <class Pixel> static void composite(Options options, int lag, int pictures) {
+        options.format = format_of<Pixel>();
+        Compositor compositor(MPI_COMM_WORLD, options);
+        std::vector<std::vector<Pixel>> images(
+            static_cast<std::size_t>(options.frames),
+            std::vector<Pixel>(static_cast<std::size_t>(width * height)));
+        struct Kept {
+            int k;
+            Result result;
+        };
+        std::deque<Kept> kept;
+        int finished = 0, bad = 0;
+        const auto look = [&] {
+            bad += wrong<Pixel>(compositor, kept.front().result, kept.front().k) == 0 ? 0 : 1;
+            kept.pop_front();
+        };
+        for (int k = 0; k < pictures; ++k) {
+            dawdle(k);
+            if (static_cast<int>(kept.size()) + compositor.under_way() == options.frames)
+                look();
+            compositor.set_order(test::order_of(k, ranks()));
+            if (k % 2 == 0) {
+                test::draw(compositor.canvas_of<Pixel>(), width, k, rank(), far);
+                compositor.submit_canvas();
+            } else {
+                auto& image = images[static_cast<std::size_t>(k % options.frames)];
+                test::draw(std::span<Pixel>(image), width, k, rank(), far);
+                compositor.submit(std::span<const Pixel>(image));
+            }
+            while (compositor.under_way() > lag) {
+                kept.push_back({finished, compositor.finish()});
+                ++finished;
+            }
+        }
+        while (compositor.under_way() > 0) {
+            kept.push_back({finished, compositor.finish()});
+            ++finished;
+        }
+        while (!kept.empty())
+            look();
+        EXPECT_EQ(bad, 0) << "pictures of " << pictures << ", " << options.frames << " frames, lag "
+                          << lag << ", root " << options.root
+                          << (options.gather ? ", gathered" : ", tiles");
+    }
+};
+
+TEST_P(Sequences, AreRightWhicheverRanksAreInTheOrder) {
+    auto options = options_of(GetParam());
+    composite<Rgba8>(options, 1, 400);
+    options.frames = 1;
+    options.root = ranks() - 1;
+    composite<RgbaFloat>(options, 0, 200);
+    options.frames = 3;
+    composite<Rgba8Depth>(options, 0, 200);
+    options.gather = false;
+    options.interlace = 16;
+    composite<Rgba8>(options, 2, 200);
+}
+
+TEST_P(Sequences, MayEndWhilePicturesAreUnderWay) {
+    const auto options = options_of(GetParam());
+    const std::vector<Rgba8> image(static_cast<std::size_t>(width * height), {1, 2, 3, 255});
+    for (int i = 0; i < 3; ++i) {
+        Compositor compositor(MPI_COMM_WORLD, options);
+        compositor.submit(std::span<const Rgba8>(image));
+        compositor.submit(std::span<const Rgba8>(image));
+    }
+}
+
+/// The order of one rank, and of all others.
+struct Difference {
+    const char* name;
+    int rank;
+    std::vector<int> order, others;
+};
+
+std::vector<Difference> differences() {
+    const int last = ranks() - 1;
+    std::vector<int> all(static_cast<std::size_t>(ranks())), turned;
+    std::iota(all.begin(), all.end(), 0);
+    turned.assign(all.rbegin(), all.rend());
+    auto but_last = all, but_first = all;
+    but_last.pop_back();
+    but_first.erase(but_first.begin());
+    return {{"a rank that leaves itself out", last, but_last, all},
+            {"a rank that alone puts itself in", last, all, but_last},
+            {"a root that leaves itself out", 0, but_first, all},
+            {"a root that leaves out another", 0, but_last, all},
+            {"a root that expects another", 0, all, but_last},
+            {"another order", last, turned, all},
+            {"another order of a rank that is not in it", last, {0}, {}}};
+}
+
+TEST_P(Sequences, OfOrdersThatDifferAreAnErrorOnAllRanks) {
+    if (ranks() == 1)
+        GTEST_SKIP() << "one rank has one order";
+    bool gather = false;
+    for (const auto& [name, odd, order, others] : differences()) {
+        gather = !gather;
+        auto options = options_of(GetParam());
+        options.gather = gather;
+        Compositor compositor(MPI_COMM_WORLD, options);
+        const std::vector<Rgba8> image(static_cast<std::size_t>(width * height), {1, 2, 3, 255});
+        std::string text = "nothing was said";
+        const double start = MPI_Wtime();
+        try {
+            for (int k = 0; k < 200; ++k) {
+                if (k == 5)
+                    compositor.set_order(rank() == odd ? order : others);
+                compositor.submit(std::span<const Rgba8>(image));
+                (void)compositor.finish();
+            }
+            (void)compositor.meet();
+        } catch (const std::invalid_argument& error) {
+            text = error.what();
+        }
+        EXPECT_NE(text.find("are not the same on all ranks, as they must be"), std::string::npos)
+            << text << ": " << name << (gather ? ", gathered" : ", tiles");
+        EXPECT_LT(MPI_Wtime() - start, 10) << name;
+        EXPECT_TRUE(compositor.failed());
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, Sequences,
+                         testing::Values("sequential", "direct_send", "parallel_pipeline",
+                                         "binary_tree", "binary_swap", "radix_k(3)",
+                                         "multi_step(3, binary_swap, binary_tree)",
+                                         "hybrid(binary_swap)", "hybrid(direct_send) on nodes of 2",
+                                         "hybrid(binary_tree) on nodes of 3", "auto",
+                                         "auto on nodes of 4"),
+                         [](const auto& parameter) {
+                             std::string name = parameter.param;
+                             std::erase_if(name, [](char c) {
+                                 return std::isalnum(static_cast<unsigned char>(c)) == 0;
+                             });
+                             return name;
+                         });
+
+} // namespace
+} // namespace uzushio::compositing

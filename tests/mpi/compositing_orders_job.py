@@ -1,0 +1,130 @@
+"""Composite hundreds of pictures in a row in orders that change, and in orders that differ.
+
+python compositing_orders_job.py [PICTURES]
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from uzushio.compositing import DEPTH_PIXEL, Compositor, algorithms
+
+HEIGHT, WIDTH = 40, 64
+PICTURES = int(sys.argv[1]) if len(sys.argv) > 1 else 120
+comm = MPI.COMM_WORLD
+COLUMNS = np.arange(WIDTH)
+
+
+def order_of(k: int) -> list[int]:
+    """The order of picture k: rank 0 is in it or not, a rank is out for long, nobody is in it."""
+    ranks = list(range(comm.size))
+    match k // 15 % 4:
+        case 0:
+            return ranks[1:]
+        case 1:
+            return ranks if k % 3 == 0 else ranks[:-1]
+        case 2:
+            return [] if k % 7 == 0 else [k % comm.size]
+        case _:
+            rng = np.random.default_rng(k)
+            return [int(r) for r in rng.permutation(comm.size)[: rng.integers(comm.size + 1)]]
+
+
+def row(k: int, rank: int, format: str) -> np.ndarray:
+    """A row of a rank's image, of which all rows are alike: each pixel is opaque or background."""
+    opaque = (5 * COLUMNS + 3 * rank + k) % 8 < 3
+    colour = np.array([1 + k % 255, 1 + k // 255, 1 + rank, 255]) * opaque[:, None]
+    if format == "rgba8_depth":
+        pixels = np.zeros(WIDTH, DEPTH_PIXEL)
+        pixels["rgba"] = colour
+        pixels["depth"] = np.where(opaque, (5 * rank + k) % 3, np.inf)
+        return pixels
+    if format == "rgba8":
+        return colour.astype(np.uint8)
+    colour[:, 3] //= 255
+    return colour.astype(np.float32)
+
+
+def expected(k: int, format: str) -> np.ndarray:
+    """The row that all rows of picture k are."""
+    depths = format == "rgba8_depth"
+    found = row(k, -1, format)
+    found["rgba" if depths else slice(None)] = 0
+    if depths:
+        found["depth"] = np.inf
+    for rank in reversed(order_of(k)):
+        mine = row(k, rank, format)
+        if depths:  # the one in front where both are as near
+            front = (mine["rgba"][:, 3] > 0) & (mine["depth"] <= found["depth"])
+        else:
+            front = mine[:, 3] > 0
+        found[front] = mine[front]
+    return found
+
+
+def sequence(algorithm: str, format: Any, root: int, frames: int) -> None:
+    """Look at each picture as late as its memory may be read."""
+    with Compositor(
+        comm, WIDTH, HEIGHT, format=format, algorithm=algorithm, root=root, frames=frames, limit=60
+    ) as compositor:
+        kept: deque[tuple[int, Any]] = deque()
+
+        def look() -> None:
+            k, picture = kept.popleft()
+            if comm.rank == root:
+                assert (picture == expected(k, format)).all(), (algorithm, format, frames, k)
+            else:
+                assert picture is None
+
+        for k in range(PICTURES):
+            if len(kept) == frames:
+                look()
+            compositor.set_order(order_of(k))
+            mine = row(k, comm.rank, format)
+            if k % 2:
+                compositor.submit(np.repeat(mine[None], HEIGHT, axis=0))
+            else:
+                compositor.canvas()[:] = mine
+                compositor.submit()
+            if (11 * k + 5 * comm.rank) % 37 == 0:
+                time.sleep(2e-4)
+            kept.append((k, compositor.finish()))
+        while kept:
+            look()
+        kept.clear()
+
+
+def differing(algorithm: str) -> None:
+    """The last rank leaves itself out of the order, of which the others know nothing."""
+    compositor = Compositor(comm, WIDTH, HEIGHT, algorithm=algorithm, limit=60)
+    image = np.full((HEIGHT, WIDTH, 4), 255, np.uint8)
+    start = time.monotonic()
+    try:
+        for k in range(30):
+            last = comm.rank == comm.size - 1
+            compositor.set_order(range(comm.size - 1 if last and k >= 10 else comm.size))
+            compositor.submit(image)
+            compositor.finish()
+        compositor.close()
+    except ValueError as error:
+        assert "are not the same on all ranks, as they must be" in str(error), error
+    else:
+        raise AssertionError(f"nothing was said: {algorithm}")
+    assert time.monotonic() - start < 20, algorithm
+    compositor.close()  # of a compositor that has failed: nobody is waited for
+    comm.Barrier()
+
+
+for algorithm in [*algorithms(), "hybrid(binary_swap)", "auto"]:
+    for number, format in enumerate(["rgba8", "rgba_float", "rgba8_depth"]):
+        sequence(algorithm, format, root=comm.size - 1 if number == 1 else 0, frames=1 + number)
+    if comm.size > 1:
+        differing(algorithm)
+if comm.rank == 0:
+    print("every picture is as it should be")
