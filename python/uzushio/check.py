@@ -14,6 +14,7 @@ from uzushio.case import Case, load_case
 from uzushio.quantities import show_duration, show_size
 from uzushio.registry import solver_class
 from uzushio.solver import Estimate
+from uzushio.tables import print_table
 
 
 def check_run(path: Path, overrides: list[str] | None, ranks: int) -> None:
@@ -29,7 +30,7 @@ def check_run(path: Path, overrides: list[str] | None, ranks: int) -> None:
     console.print(f"{path} is valid: {case.title or case.solver}")
     console.print(estimate.grid)
     _print_memory(estimate, ranks, console)
-    console.print(_traffic_table(estimate))
+    print_table(_traffic_table(estimate), console)
     steps = number_of_steps(case, estimate)
     launch.prepare_environment()
     _print_time(steps, kind.seconds_per_step(case, ranks), console)

@@ -14,6 +14,7 @@ from uzushio.quantities import show_size
 from uzushio.staging.box import Box
 from uzushio.staging.reader import attach
 from uzushio.staging.step import Field, Mesh, Step
+from uzushio.tables import print_table
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def _print_offer(step: Step, console: Console) -> None:
         )
         ranks.add_row(str(rank), str(len(mine)), show_size(size))
     for table in (meshes, fields, ranks):
-        console.print(table)
+        print_table(table, console)
 
 
 def _table(title: str, *columns: str) -> Table:

@@ -13,6 +13,7 @@ from rich.text import Text
 from uzushio.quantities import show_rate, show_size, show_time
 from uzushio.staging.plan import Plan
 from uzushio.staging.plan_rates import Assessment, WayRate
+from uzushio.tables import print_table
 
 
 def to_json(assessment: Assessment) -> str:
@@ -32,7 +33,9 @@ def print_report(plan: Plan, assessment: Assessment, console: Console) -> None:
         f"{show_size(plan.step.size)} every {show_time(plan.step.interval)}: "
         f"{show_rate(assessment.need)} needed"
     )
-    console.print("", _hop_table(assessment), "", sep="\n")
+    console.print()
+    print_table(_hop_table(assessment), console)
+    console.print()
     for way in assessment.ways:
         for line in _way_lines(plan, way):
             say(line)

@@ -20,6 +20,7 @@ from uzushio.monitor import tell, warn
 from uzushio.quantities import parse_time
 from uzushio.run_lock import FILE as LOCK
 from uzushio.run_lock import RunLock
+from uzushio.tables import print_table
 from uzushio.tuning import report
 from uzushio.tuning.bench import JobBench
 from uzushio.tuning.declared import Declared, declare
@@ -187,7 +188,7 @@ def _finish(folder: Path, space: Space, outcome: Outcome, options: TuneOptions) 
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 120
-    console.print(report.table(space, outcome))
+    print_table(report.table(space, outcome), console)
     for line in report.sentences(space, outcome):
         tell(line)
     tell(f"Wrote {folder / RESULT}.")
