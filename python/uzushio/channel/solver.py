@@ -192,35 +192,58 @@ class ChannelSolver(Solver):
         """
         planes, rows = self.core.planes, self._output().rows
         values = np.empty((planes[1] - planes[0], rows[1] - rows[0], self.case.grid.nx))
-        self.write_field(name, values)
+        self._output().write(self.core, name, values)
         return values
 
+    def _walls(self, mesh: str) -> tuple[int, int]:
+        """Planes on walls that this rank has besides those of the core: below and above.
+
+        Centres lie between the walls; of the faces that the core has, the last one is a wall.
+        """
+        first, end = self.core.planes
+        return int(first == 0), int(end == self.case.grid.nz and mesh == "centres")
+
     def fields(self) -> Mapping[str, FieldLayout]:
-        """Velocity and pressure on the points of the case."""
+        """Velocity and pressure on the points of the case, and on the walls."""
         grid = self.case.grid
         planes, rows = self.core.planes, self._output().rows
+        faces = grid.wall_faces()
+        centres = np.concatenate([faces[:1], self.centres, faces[-1:]])
         x = np.arange(grid.nx) * grid.lx / grid.nx
         y = np.arange(grid.ny) * grid.ly / grid.ny
         described = {
-            "u": ("streamwise velocity", "centres", self.centres),
-            "v": ("spanwise velocity", "centres", self.centres),
-            "w": ("wall-normal velocity", "faces", grid.wall_faces()[1:]),
-            "p": ("pressure over density", "centres", self.centres),
+            "u": ("streamwise velocity", "centres", centres),
+            "v": ("spanwise velocity", "centres", centres),
+            "w": ("wall-normal velocity", "faces", faces),
+            "p": ("pressure over density", "centres", centres),
         }
+        walls = {mesh: self._walls(mesh) for mesh in ("centres", "faces")}
         return {
             name: FieldLayout(
                 mesh=mesh,
                 coordinates={"z": z, "y": y, "x": x},
-                start=(planes[0], rows[0], 0),
-                extent=(planes[1] - planes[0], rows[1] - rows[0], grid.nx),
+                start=(planes[0] + 1 - walls[mesh][0], rows[0], 0),
+                extent=(
+                    planes[1] - planes[0] + sum(walls[mesh]),
+                    rows[1] - rows[0],
+                    grid.nx,
+                ),
                 description=description,
             )
             for name, (description, mesh, z) in described.items()
         }
 
     def write_field(self, name: str, out: np.ndarray) -> None:
-        """Transform u, v, w or p of this rank to `out`, (z, y, x), plane by plane (collective)."""
-        self._output().write(self.core, name, out)
+        """Transform u, v, w or p of this rank to `out`, (z, y, x), plane by plane (collective).
+
+        The velocity is 0 on the walls. The pressure there is that of the nearest centres, as in the
+        scheme, in which it has no gradient across a wall.
+        """
+        below, above = self._walls("faces" if name == "w" else "centres")
+        inside = out[below : len(out) - above]
+        self._output().write(self.core, name, inside)
+        for wall in [0] * below + [-1] * above:
+            out[wall] = inside[wall] if name == "p" else 0.0
 
     def attributes(self) -> Mapping[str, int | float | str]:
         """The flow's numbers, and the mean flow as it is now (collective)."""

@@ -115,6 +115,11 @@ class Block:
     _place: int = field(repr=False)
     _step: Step = field(repr=False, compare=False)
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the fields that it has values of: not all, where a stream has several meshes."""
+        return tuple(self.ghosts)
+
     def box(self, name: str, ghosts: bool = False) -> Box:
         """Global indices of the field's values on this block.
 

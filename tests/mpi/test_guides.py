@@ -1,0 +1,324 @@
+"""Every example of the guides, as it is printed, on a small channel.
+
+A comment stands before each block of sh, yaml or python: `<!-- run: NAME -->` for a block that the
+test of that name here runs, or `<!-- parsed: REASON -->` for commands whose words are checked by
+the command line's own parser, with the reason why they are not run. Output is a block of text.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import av
+import numpy as np
+import pytest
+import typer
+import xarray
+import yaml
+from conftest import Run, wait
+from PIL import Image
+from warm_uzushio import Warm
+
+from uzushio.cli import app
+from uzushio.staging.options import parse_options
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/how-to").glob("*.md"))]
+BLOCK = re.compile(
+    r"^(?:<!-- (?P<mark>.*?) -->\n)?```(?P<kind>\w*)\n(?P<code>.*?)^```$", re.M | re.S
+)
+#: As small as the planes that the guides name allow.
+CASE = """\
+solver: channel
+title: a small channel
+grid: {nx: 8, ny: 8, nz: 36, lx: 2 pi, ly: pi}
+flow: {reynolds_tau: 100}
+time: {steps: 100, cfl: 0.4}
+statistics: {start: 100.0}
+checkpoint: {every: null}
+output: {folder: runs/channel}
+"""
+Start = Callable[..., subprocess.Popen[str]]
+
+
+class Block(NamedTuple):
+    page: str
+    line: int
+    mark: str
+    kind: str
+    code: str
+
+    @property
+    def names(self) -> list[str]:
+        """Of the tests that run it."""
+        said = self.mark.removeprefix("run: ")
+        return re.findall(r"[a-z_]+_[a-z_]+|wave|plan", said) if said != self.mark else []
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    name = str(page.relative_to(ROOT))
+    return [
+        Block(
+            name, text.count("\n", 0, one.start()) + 1, one["mark"] or "", one["kind"], one["code"]
+        )
+        for one in BLOCK.finditer(text)
+    ]
+
+
+BLOCKS = [block for page in PAGES for block in blocks_of(page)]
+
+
+def blocks(name: str, kind: str) -> list[str]:
+    """The code of blocks of a kind that a test runs, in the order of the pages."""
+    found = [one.code for one in BLOCKS if one.kind == kind and name in one.names]
+    assert found, f"no page has a block of {kind} that is marked 'run: {name}'"
+    return found
+
+
+def words_of(code: str) -> list[list[str]]:
+    """The commands of a block."""
+    lines = (shlex.split(line, comments=True) for line in code.splitlines())
+    return [words for words in lines if words]
+
+
+def parse(words: list[str]) -> None:
+    """Check a command without running it."""
+    while words[0] == "mpiexec":
+        words = words[3:]
+    if words[0] == "make":
+        targets = [word for word in words[1:] if "=" not in word]
+        makefile = (ROOT / "Makefile").read_text()
+        assert all(re.search(rf"^{target}:", makefile, re.M) for target in targets), words
+    elif words[0] == ".":
+        assert (ROOT / words[1]).is_file()
+    else:
+        assert words[0] == "uzushio", words
+        group: Any = typer.main.get_command(app)
+        group.commands[words[1]].make_context(words[1], words[2:])
+
+
+def test_every_example_is_run_or_says_why_not() -> None:
+    count = sum(page.read_text().count("\n```") for page in PAGES)
+    assert count == 2 * len(BLOCKS), "a fence has an unusual form"
+    for block in BLOCKS:
+        where = f"{block.page}:{block.line}: {block.mark}"
+        assert block.kind in ("sh", "yaml", "python", "text"), f"{where}: of which language?"
+        if block.kind == "text":
+            continue
+        assert re.match(r"run: [a-z]|parsed: ....", block.mark), f"{where}: no mark before it"
+        if block.mark.startswith("parsed"):
+            assert block.kind == "sh", where
+            continue
+        assert block.names, where
+        for name in block.names:
+            assert f"test_{name}" in globals(), where
+
+
+@pytest.mark.parametrize(
+    "block", [b for b in BLOCKS if b.kind == "sh"], ids=lambda b: f"{b.page}:{b.line}"
+)
+def test_commands_are_such_as_the_command_line_takes(
+    block: Block, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for name in ("channel.yaml", "case.yaml"):
+        (tmp_path / name).write_text(CASE)
+    (tmp_path / "tools").symlink_to(ROOT / "tools")
+    monkeypatch.chdir(tmp_path)
+    for words in words_of(block.code):
+        parse(words)
+
+
+@pytest.fixture(scope="module")
+def stored(
+    warm: Warm, job_environment: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The stored steps of a channel."""
+    folder = tmp_path_factory.mktemp("stored")
+    (folder / "channel.yaml").write_text(CASE + "publish: {engine: file, every: 50}\n")
+    started = warm.start(["run", "channel.yaml"], folder, dict(job_environment), None)
+    status, _, errors = started.wait(100)
+    assert status == 0, errors
+    return folder / "runs/channel/published/channel.zarr"
+
+
+def rows(path: Path) -> dict[str, np.ndarray]:
+    names = path.read_text().splitlines()[0].split(",")
+    return dict(zip(names, np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2).T, strict=True))
+
+
+def newest(table: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The rows of the last step."""
+    here = table["step"] == table["step"][-1]
+    return {name: column[here] for name, column in table.items()}
+
+
+def test_pipeline_of_numbers(uzushio: Run, stored: Path, tmp_path: Path) -> None:
+    """On stored steps, and inside the solver on two ranks, which each have a wall."""
+    (text,), (own,) = blocks("pipeline_of_numbers", "yaml"), blocks("pipeline_of_numbers", "python")
+    (tmp_path / "numbers.yaml").write_text(text)
+    (tmp_path / "mine.py").write_text(own)
+    (tmp_path / "channel.yaml").write_text(CASE)
+    later = uzushio("render", "numbers.yaml", "--from", stored, "--out", "later", timeout=120)
+    inside = "publish={engine: inproc, every: 50, pipeline: numbers.yaml}"
+    within = uzushio("run", "channel.yaml", "--ranks", 2, "--set", inside, timeout=120)
+    for done, ranks in ((later, 1), (within, 2)):
+        assert done.returncode == 0, done.stderr
+        assert "failed" not in done.stderr
+        told = set(re.findall(r"^100 \d+\.\d+ (\d [uvwp]) ", done.stdout, re.M))
+        assert told == {f"{rank} {name}" for rank in range(ranks) for name in "uvwp"}
+    one, other = tmp_path / "later", tmp_path / "runs/channel/pipeline"
+    for folder in (one, other):
+        line, mean = (newest(rows(folder / f"{name}.csv")) for name in ("probe-up", "mean"))
+        ends = [0, -1]
+        np.testing.assert_array_equal(line["z"][ends], [0.0, 2.0])
+        np.testing.assert_array_equal(line["u"][ends], 0.0)
+        assert (line["u"][1:-1] > 0.0).all()
+        np.testing.assert_array_equal(mean["z"][ends], [0.0, 2.0])
+        np.testing.assert_array_equal(mean["u"][ends], 0.0)
+        for name in ("mean", "spectra", "extremes", "probe", "probe-up"):
+            assert Image.open(folder / f"{name}.png").size[0] > 300
+        with xarray.open_zarr(folder / "statistics.zarr") as found:
+            assert (found.variance_u.isel(z=ends) == 0.0).all() and found.z[-1] == 2.0
+        with xarray.open_zarr(folder / "wall.zarr") as found:
+            assert float(found.z) == pytest.approx(0.05, abs=0.02)
+        assert (folder / "wall.vtkhdf").stat().st_size > 1000
+    for name in ("mean", "spectra", "extremes", "probe", "probe-up"):
+        found, expected = (rows(folder / f"{name}.csv") for folder in (one, other))
+        for column, values in expected.items():
+            np.testing.assert_allclose(found[column], values, rtol=1e-8, atol=1e-9)
+
+
+def test_pipeline_of_pictures(uzushio: Run, stored: Path, tmp_path: Path) -> None:
+    (text,) = blocks("pipeline_of_pictures", "yaml")
+    (tmp_path / "pipeline.yaml").write_text(text)
+    done = uzushio("render", "pipeline.yaml", "--from", stored, timeout=120)
+    assert done.returncode == 0, done.stderr
+    made = {one.name for one in (tmp_path / "rendered/pictures").iterdir()}
+    assert {"vortices_00000100.png", "slice_p_00000050.png"} <= made
+    with av.open(str(tmp_path / "rendered/vortices.mp4")) as movie:
+        assert sum(1 for _ in movie.decode(video=0)) == 2
+    assert rows(tmp_path / "rendered/plot.csv")["z"][-1] == 2.0
+
+
+def test_beside_the_channel(start: Start, uzushio: Run, tmp_path: Path) -> None:
+    """What the guides print about a run that publishes, all of it at once."""
+    (section,) = blocks("beside_the_channel", "yaml")
+    case = yaml.safe_load(CASE) | yaml.safe_load(section)
+    case["time"]["steps"] = 20
+    case["publish"] |= {"wait_for_readers": 3, "wait_limit": "100 s"}
+    case["publish"] |= {"queue": {"policy": "block", "time_limit": "100 s"}}
+    (tmp_path / "channel.yaml").write_text(yaml.safe_dump(case))
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    readers = []
+    for number, code in enumerate(blocks("beside_the_channel", "python")):
+        file = tmp_path / f"reader{number}.py"
+        file.write_text(code.replace("wave.contact", "runs/channel/channel.contact"))
+        readers.append(start(sys.executable, file))
+    commands = (words_of(code) for code in blocks("beside_the_channel", "sh"))
+    (drawing, reporting), (again,) = commands  # of the front page, of numbers.md
+    readers.append(start(sys.executable, "-m", *drawing))
+    solver = wait(start(sys.executable, "-m", "uzushio", "run", "channel.yaml"), 120)
+    assert solver.returncode == 0, solver.stderr
+    done = [wait(one, 60) for one in readers]
+    assert [one.returncode for one in done] == [0, 0, 0], [one.stderr for one in done]
+    plain, whole, drawn = (one.stdout for one in done)
+    assert len(plain.splitlines()) == 2 and float(plain.split()[1]) > 0.0  # u
+    assert re.findall(r"^\d+ .*'u', 'v', 'w', 'p'", whole, re.M), whole
+    assert len(re.findall(r"^0 \d+\.\d+$", whole, re.M)) == 2  # of the block with u, not of w's
+    assert "2 steps seen" in drawn
+    assert uzushio(*reporting[1:]).returncode == 0
+    shutil.move(tmp_path / "rendered", tmp_path / "viewer")
+    assert uzushio(*again[1:]).returncode == 0
+    assert "vortices" in (tmp_path / "runs/channel/report.html").read_text()
+
+
+WAVE = """\
+import numpy as np
+from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+nz, ny, nx, dz, dy, dx, steps, dt = 20, 6, 8, 0.1, 0.1, 0.1, 3, 0.5
+z0, end = (21 * rank // comm.size for rank in (comm.rank, comm.rank + 1))
+mine = end - z0
+u = np.full((mine + 2, ny + 1, nx + 1), float(comm.rank + 1))
+"""
+
+
+@pytest.mark.parametrize("engine", ["shm", "printed"])
+def test_wave(start: Start, mpi_run: Run, tmp_path: Path, engine: str) -> None:
+    code = blocks("wave", "python")
+    (writing,) = (one for one in code if "staging.open" in one)
+    (reading,) = (one for one in code if "staging.attach" in one)
+    (printed,) = blocks("wave", "yaml")
+    options = {"engine": "shm", "queue": {"policy": "block"}}
+    if engine == "printed":
+        options = yaml.safe_load(printed)
+        assert parse_options(printed, "options").engine == "tcp"
+        reading = reading.replace("block.view(", "block.values(")  # by TCP there are copies only
+    options |= {"wait_for_readers": 1, "wait_limit": "60 s"}
+    (tmp_path / "staging.yaml").write_text(yaml.safe_dump(options))
+    (tmp_path / "wave.py").write_text(WAVE + writing)
+    (tmp_path / "read.py").write_text(reading)
+    reader = start(sys.executable, "read.py")
+    ranks = 2 if engine == "shm" else 1
+    written, read = mpi_run(ranks, "wave.py"), wait(reader, 60)
+    assert (written.returncode, read.returncode) == (0, 0), written.stderr + read.stderr
+    assert "2 1.0 ['u']" in read.stdout  # the newest step, whatever was dropped before it
+    assert {f"{rank} {rank + 1}.0" for rank in range(ranks)} <= set(read.stdout.splitlines())
+
+
+PART = """
+from vtkmodules.util.numpy_support import numpy_to_vtk
+from vtkmodules.vtkCommonDataModel import vtkImageData
+
+part = None
+if comm.rank == 0:
+    part = vtkImageData()
+    part.SetDimensions(9, 9, 9)
+    part.SetSpacing(0.2, 0.2, 0.2)
+    array = numpy_to_vtk(np.tile(np.linspace(0, 1.5, 9), 81), deep=True)
+    array.SetName("u")
+    part.GetPointData().AddArray(array)
+"""
+SAVE = """
+if picture is not None:
+    picture.save("mesh.png")
+"""
+
+
+def test_script_of_pictures(mpi_run: Run, tmp_path: Path) -> None:
+    script, more = blocks("script_of_pictures", "python")
+    # Smaller pictures: the guide's are as large as a talk wants them.
+    script = script.replace("samples=2", "size=(320, 180)")
+    more = more.replace("layers=[SliceLayer", "size=(320, 180), layers=[SliceLayer")
+    (tmp_path / "vortex.py").write_text(script + PART + more + SAVE)
+    done = mpi_run(2, tmp_path / "vortex.py", timeout=120)
+    assert done.returncode == 0, done.stderr
+    for name in ("vortex0002", "mesh"):
+        pixels = np.asarray(Image.open(tmp_path / f"{name}.png"))
+        assert pixels.shape == (180, 320, 3)
+        assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 200, name
+    with av.open(str(tmp_path / "vortex.mp4")) as movie:
+        assert sum(1 for _ in movie.decode(video=0)) == 3
+
+
+def test_plan(uzushio: Run, tmp_path: Path) -> None:
+    """The tables are what the guide prints."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (commands,), (part,) = blocks("plan", "sh"), blocks("plan", "yaml")
+    told, as_json = (uzushio(*words[1:]) for words in words_of(commands))
+    (printed,) = (one.code for one in blocks_of(ROOT / "docs/how-to/plan.md") if one.kind == "text")
+    lines = [line.rstrip() for line in told.stdout.splitlines()]
+    assert printed.rstrip() in "\n".join(lines)
+    assert '"keeps_up": true' in as_json.stdout
+    whole = yaml.safe_load((ROOT / "examples/plans/jss2.yaml").read_text())
+    assert yaml.safe_load(part)["hops"][0] in whole["hops"]
