@@ -7,6 +7,7 @@ the command line's own parser, with the reason why they are not run. Output is a
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -85,7 +86,7 @@ def blocks(name: str, kind: str) -> list[str]:
 
 def words_of(code: str) -> list[list[str]]:
     """The commands of a block."""
-    lines = (shlex.split(line, comments=True) for line in code.splitlines())
+    lines = (shlex.split(line.partition(" > ")[0], comments=True) for line in code.splitlines())
     return [words for words in lines if words]
 
 
@@ -102,6 +103,9 @@ def parse(words: list[str]) -> None:
     else:
         assert words[0] == "uzushio", words
         group: Any = typer.main.get_command(app)
+        if words[1].startswith("--"):
+            assert words[1] in [name for option in group.params for name in option.opts], words
+            return
         group.commands[words[1]].make_context(words[1], words[2:])
 
 
@@ -309,6 +313,18 @@ def test_script_of_pictures(mpi_run: Run, tmp_path: Path) -> None:
         assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 200, name
     with av.open(str(tmp_path / "vortex.mp4")) as movie:
         assert sum(1 for _ in movie.decode(video=0)) == 3
+
+
+def test_first_case(uzushio: Run, tmp_path: Path) -> None:
+    first, schemas = (words_of(code) for code in blocks("first_case", "sh"))
+    for words in first[:2]:
+        done = uzushio(*words[1:])
+        assert done.returncode == 0, done.stderr
+    assert "memory" in done.stdout
+    told = uzushio(*schemas[1][1:])
+    assert {"grid", "flow", "time"} <= json.loads(told.stdout)["properties"].keys()
+    (hint,) = blocks("first_case", "yaml")
+    assert f"> {hint.strip().partition('=')[2]}" in blocks("first_case", "sh")[1]
 
 
 def test_plan(uzushio: Run, tmp_path: Path) -> None:
