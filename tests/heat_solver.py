@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import time as clock
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -48,7 +48,18 @@ class Decomposition(Section):
 
 
 class Fault(Section):
-    kind: Literal["none", "diverge", "diverge-at-end", "raise", "kill", "memory", "set-up"] = "none"
+    kind: Literal[
+        "none",
+        "diverge",
+        "diverge-at-end",
+        "raise",
+        "kill",
+        "memory",
+        "set-up",
+        "statistics",
+        "figures",
+        "slow-figures",
+    ] = "none"
     step: int = 0
     rank: int | None = None
     pause: float = 0.0
@@ -189,14 +200,20 @@ class HeatSolver(Solver):
     def statistics(self, mean: Mapping[str, Sample], samples: int) -> xr.Dataset:
         import xarray as xr
 
+        if self.case.fault.kind == "statistics":
+            raise ValueError("no statistics for a test")
         variables = {name: (one.dims, one.values) for name, one in mean.items()}
         return xr.Dataset(variables, {"z": np.arange(self.shape[0])}, {"samples": samples})
 
-    def figures(self, folder: Path, statistics: xr.Dataset | None) -> list[Path]:
-        if self.comm.rank:
-            return []
-        (folder / "u.txt").write_text("a figure")
-        return [folder / "u.txt"]
+    def figures(self, folder: Path, statistics: xr.Dataset | None) -> Iterator[Path]:
+        fault = self.case.fault
+        if fault.kind == "figures" and fault.rank in (None, self.comm.rank):
+            raise ValueError(f"no figure on rank {self.comm.rank}")
+        names = ["u", *(f"u{n}" for n in range(100 if fault.kind == "slow-figures" else 0))]
+        for name in names if self.comm.rank == 0 else ():
+            clock.sleep(0.1 if fault.kind == "slow-figures" else 0.0)
+            (folder / f"{name}.txt").write_text("a figure")
+            yield folder / f"{name}.txt"
 
     def summary(self) -> Mapping[str, Any]:
         return {"max": self.comm.allreduce(float(self.inside.max()), MPI.MAX)}

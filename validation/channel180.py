@@ -72,9 +72,11 @@ def main() -> int:
     case = result.case
     pages.mkdir(parents=True, exist_ok=True)
     references = [reference.load(name) for name in reference.NAMES]
-    drawn = figures.draw_statistics(
-        pages, result.statistics, references, title=case.title, formats=["png"]
-    )
+    drawn = [
+        *figures.draw_statistics(
+            pages, result.statistics, references, title=case.title, formats=["png"]
+        )
+    ]
     pictures = [file.rename(pages / f"{NAME}_{file.name}") for file in drawn]
     write_profiles(result, pages / f"{NAME}_profiles.csv")
     text = "\n".join(page(result, references, pictures)) + "\n"

@@ -26,6 +26,8 @@ __all__ = ["Case", "CaseFile", "Length", "Section", "load_case", "model_of", "re
 
 Positive = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(gt=0)]
+#: Relative distance to the end time that counts as reached.
+_CLOSE = 1e-12
 
 
 def unit(name: str) -> dict[str, Any]:
@@ -59,6 +61,18 @@ class Time(Section):
             raise ValueError("needs exactly one of 'cfl' and 'dt' (set the other to null)")
         return self
 
+    def reached(self, step: int, time: float) -> bool:
+        """Whether a step at a time is the last one, or beyond it."""
+        if self.steps is not None and step >= self.steps:
+            return True
+        return self.end is not None and self.end - time <= _CLOSE * max(1.0, abs(self.end))
+
+    def passed(self, step: int, time: float) -> bool:
+        """Whether a step at a time is beyond the last one."""
+        if self.steps is not None and step > self.steps:
+            return True
+        return self.end is not None and time - self.end > _CLOSE * max(1.0, abs(self.end))
+
 
 class Statistics(Section):
     """When time averages are sampled."""
@@ -84,14 +98,15 @@ class Checkpoint(Section):
 
 
 class Output(Section):
-    """Where results go, and how often the progress is said."""
+    """Where results go, how often the progress is said, and whether figures are drawn."""
 
     folder: UserPath = Field(default=Path("run"), description="folder of the run")
     monitor_every: Positive = Field(
         default=5.0, description="time between progress lines", json_schema_extra=unit("s")
     )
-    figures: list[Literal["png", "pdf", "svg"]] = Field(
-        default=["png", "pdf", "svg"], min_length=1, description="formats of each figure"
+    figures: list[Literal["png", "pdf", "svg"]] | Literal[False] = Field(
+        default=["png", "pdf", "svg"],
+        description="formats of each figure; false: none is drawn at the end",
     )
 
 

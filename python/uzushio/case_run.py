@@ -15,14 +15,13 @@ from uzushio.loop import Loop
 from uzushio.monitor import Monitor, Voice
 from uzushio.options import Options
 from uzushio.publish import Publisher
+from uzushio.results import RunResults, import_modules
 from uzushio.run_lock import RunLock, check_free
 from uzushio.signals import Stop
 from uzushio.solver import Solver, SolverDivergedError
-from uzushio.statistics import TimeAverage, write_statistics
-from uzushio.uncertainty import derive
+from uzushio.statistics import TimeAverage
 
 if TYPE_CHECKING:
-    import xarray as xr
     from mpi4py import MPI
 
 
@@ -79,13 +78,15 @@ class _Run:
         self._restored: Path | None = None
         self._latest: Path | None = None
         self._shown: Mapping[str, Any] | None = None
+        self._figures = bool(case.output.figures) and options.figures
+        kind = registry.solver_class(case.solver)
         with collective(self._comm):
             if comm.rank == 0:
                 check_free(self._folder)
                 run_folder.check(
                     self._folder, options.restart, options.overwrite, options.case_file
                 )
-        kind = registry.solver_class(case.solver)
+                import_modules(RunResults.modules(kind, self._figures))
         needed = kind.estimate(case, comm.size).memory_per_rank
         memory.require(self._comm, needed, "the run")
         self._solver: Solver = kind(case, comm)
@@ -94,6 +95,8 @@ class _Run:
         """Restore, step to the end or to a signal, and write the results."""
         if self._options.restart is not None:
             self._restore(self._options.restart)
+            if self._has_ended(self._options.restart):
+                return 0
         self._claim()
         publisher = Publisher(self._case, self._solver, self._comm, self._folder, self._voice.warn)
         first, began = self._solver.step_index, time.monotonic()
@@ -115,14 +118,13 @@ class _Run:
         self._voice.say(publisher.report() or "")
         if publisher.stopped is not None:
             step = self._solver.step_index
-            raise PipelineError(f"{publisher.stopped} Stopped after step {step}; {self._go_on()}.")
+            raise PipelineError(f"{publisher.stopped} Stopped after step {step}; {self._go_on()}")
         if stopped:
             self._voice.say(
-                f"Stopped after step {self._solver.step_index}, as asked; {self._go_on()}."
+                f"Stopped after step {self._solver.step_index}, as asked; {self._go_on()}"
             )
             return 128 + stopped
-        self._results(first, seconds)
-        return 0
+        return self._results(first, seconds)
 
     def _restore(self, restart: Path) -> None:
         """Take the state and the averages of a checkpoint."""
@@ -140,6 +142,35 @@ class _Run:
                 self._restore_averages(found)
         self._restored = self._latest = found.path
         self._voice.say(f"Restarted from {found.path} (step {found.manifest.step}).")
+
+    def _has_ended(self, restart: Path) -> bool:
+        """Whether the run has reached its end, with its results; says so (collective).
+
+        Raises:
+            CaseError: the case ends before the checkpoint.
+        """
+        solver, limits = self._solver, self._case.time
+        if not limits.reached(solver.step_index, solver.time):
+            return False
+        later = "--set time.steps=N" if limits.steps is not None else "--set time.end=T"
+        if limits.passed(solver.step_index, solver.time):
+            raise CaseError(
+                f"the case ends before the checkpoint {self._restored}, which is of step "
+                f"{solver.step_index} and time {solver.time:.6g}: give a later end ({later}), or "
+                "restart from an earlier checkpoint."
+            )
+        there = False
+        with collective(self._comm):
+            if self._comm.rank == 0 and run_folder.continues(self._folder, restart):
+                there = run_folder.read_summary(self._folder).get("step") == solver.step_index
+        if not self._comm.bcast(there):
+            return False
+        self._voice.say(
+            f"Nothing is left to do: the run has reached its end at step {solver.step_index}. To "
+            f"go on, give a later end ({later}); to write its results again: uzushio figures "
+            f"{self._folder}"
+        )
+        return True
 
     def _restore_averages(self, found: checkpoint.Checkpoint) -> None:
         """Go on with the averages of the run before, unless they are of another flow (rank 0)."""
@@ -162,7 +193,12 @@ class _Run:
         with collective(self._comm):
             if self._comm.rank == 0:
                 aside = run_folder.occupy(
-                    self._folder, self._case, self._options, self._lock, self._solver.step_index
+                    self._folder,
+                    self._case,
+                    self._options,
+                    self._lock,
+                    self._solver.step_index,
+                    self._comm.size,
                 )
         for path in aside:
             self._voice.say(f"A later checkpoint was set aside as {path}.")
@@ -192,28 +228,23 @@ class _Run:
     def _go_on(self) -> str:
         """How to go on with a run that was stopped."""
         if self._latest is None:
-            return "no step was done"
+            return "no step was done."
         return self._options.going_on(checkpoint.run_of(self._latest))
 
-    def _results(self, first: int, seconds: float) -> None:
-        """Write statistics, figures and the summary, and name all that was written."""
-        files = [self._latest] if self._latest else []
-        dataset: xr.Dataset | None = None
-        with collective(self._comm):
-            if self._comm.rank == 0 and self._average.samples:
-                dataset = derive(self._solver.statistics, self._average)
-                if dataset is not None:
-                    files.append(write_statistics(dataset, self._folder))
-            if self._comm.rank == 0:
-                (self._folder / run_folder.FIGURES).mkdir(exist_ok=True)
-        files += self._solver.figures(self._folder / run_folder.FIGURES, dataset)
-        summary = self._summary(first, seconds)
-        with collective(self._comm):
-            if self._comm.rank == 0:
-                files.append(self._folder / run_folder.SUMMARY)
-                summary["files"] = [str(file) for file in files]
-                run_folder.write_summary(self._folder, summary)
-        self._voice.say("\n".join(["Wrote:", *(f"  {file}" for file in files)]))
+    def _results(self, first: int, seconds: float) -> int:
+        """Write statistics, figures and the summary; returns the exit status."""
+        results = RunResults(
+            self._case,
+            self._solver,
+            self._average,
+            self._comm,
+            self._folder,
+            self._latest,
+            self._voice,
+            self._stop,
+            self._figures,
+        )
+        return results.write(self._summary(first, seconds))
 
     def _summary(self, first: int, seconds: float) -> dict[str, Any]:
         steps = self._solver.step_index - first
@@ -227,10 +258,7 @@ class _Run:
         )
         return {
             **head,
-            "time": self._solver.time,
             "steps_done": steps,
             "seconds_per_step": seconds / steps if steps else None,
-            "samples": self._average.samples,
             "published": self._shown,
-            "results": self._solver.summary(),
         }

@@ -137,6 +137,8 @@ _KINDS = {"integer": "integer", "number": "number", "boolean": "boolean", "strin
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
+    if isinstance(schema.get("const"), bool):
+        return f"`{str(schema['const']).lower()}`"
     if "const" in schema or "enum" in schema:
         return "one of " + ", ".join(
             f"`{one}`" for one in schema.get("enum", [schema.get("const")])

@@ -47,6 +47,14 @@ def _path(text: str) -> Path:
 CaseFile = Annotated[
     Path, typer.Argument(metavar="CASE.yaml", parser=_path, help="The case to read.")
 ]
+RestartedCase = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="CASE.yaml",
+        parser=_path,
+        help="The case to read; not needed with --restart, which takes the case of the run.",
+    ),
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option(
@@ -86,6 +94,9 @@ Out = Annotated[
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Remove the run that the folder holds.")
 ]
+NoFigures = Annotated[
+    bool, typer.Option("--no-figures", help="Leave out the figures, as output.figures: false does.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Print tracebacks of errors.")]
 
@@ -110,7 +121,7 @@ def _options(
 
 @app.command()
 def run(
-    case: CaseFile,
+    case: RestartedCase = None,
     ranks: Ranks = None,
     overrides: Overrides = None,
     restart: Restart = None,
@@ -121,6 +132,7 @@ def run(
     ] = False,
     out: Out = None,
     overwrite: Overwrite = False,
+    no_figures: NoFigures = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -128,8 +140,11 @@ def run(
 
     Ctrl-C, SIGTERM and SIGUSR1 finish the step, write a checkpoint and stop; a second one stops at
     once. Inside your own mpiexec send SIGUSR1 to it: on the other two it kills its ranks.
+
+    To go on with a run: uzushio run --restart DIR; docs/how-to/restart.md.
     """
     leave_at_once()
+    _need_case(case, restart)
     options = Options(
         restart=restart,
         fallback=restart_fallback,
@@ -137,10 +152,18 @@ def run(
         overwrite=overwrite,
         quiet=quiet,
         reset_statistics=reset_statistics,
-        case_file=case,
+        figures=not no_figures,
+        ranks=ranks,
     )
     _start_job(ranks)
     raise SystemExit(_run_here(case, overrides or [], options, ranks, debug))
+
+
+def _need_case(case: Path | None, restart: Path | None) -> None:
+    if case is None and restart is None:
+        raise typer.BadParameter(
+            "name the case; only --restart DIR does without one.", param_hint="'CASE.yaml'"
+        )
 
 
 def _start_job(ranks: int | None) -> None:
@@ -153,14 +176,16 @@ def _start_job(ranks: int | None) -> None:
 
 
 def _run_here(
-    file: Path, overrides: list[str], options: Options, ranks: int | None, debug: bool
+    file: Path | None, overrides: list[str], options: Options, ranks: int | None, debug: bool
 ) -> int:
     """Run a case on the ranks of the MPI job that this process is in, or on one."""
 
     def work(comm: MPI.Intracomm) -> int:
         from uzushio.case_run import run as run_case
+        from uzushio.restart import source_of_case
 
-        return run_case(load_case(file, overrides), comm, options)
+        source = source_of_case(file, overrides, options, comm)
+        return run_case(load_case(source.file, source.overrides), comm, source.options)
 
     return _here(work, ranks, debug)
 
@@ -185,7 +210,7 @@ def _here(work: Callable[[MPI.Intracomm], int], ranks: int | None, debug: bool) 
 
 @app.command()
 def assimilate(
-    case: CaseFile,
+    case: RestartedCase = None,
     ranks: Ranks = None,
     overrides: Overrides = None,
     restart: Restart = None,
@@ -196,6 +221,7 @@ def assimilate(
         bool,
         typer.Option("--no-tuned", help="Leave out what `uzushio tune` found for this machine."),
     ] = False,
+    no_figures: NoFigures = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -203,27 +229,34 @@ def assimilate(
 
     Ctrl-C, SIGTERM and SIGUSR1 finish the iteration, write a checkpoint and stop; a second one
     stops at once. docs/how-to/assimilate.md says what is in the case and in the folder.
+
+    To go on with one: uzushio assimilate --restart DIR; docs/how-to/restart.md.
     """
     leave_at_once()
+    _need_case(case, restart)
     options = Options(
         restart=restart,
         fallback=restart_fallback,
         out=out,
         overwrite=overwrite,
         quiet=quiet,
-        case_file=case,
+        figures=not no_figures,
+        command="assimilate",
+        ranks=ranks,
     )
     _start_job(ranks)
 
     def work(comm: MPI.Intracomm) -> int:
         from uzushio.assimilation.case import load_assimilation
         from uzushio.assimilation.run import run as assimilate_case
+        from uzushio.restart import source_of_case
         from uzushio.tuning.use import tuned_overrides
 
-        given = overrides or []
+        source = source_of_case(case, overrides or [], options, comm)
+        file, given = source.file, source.overrides
         say = (lambda _: None) if quiet else tell
-        tuned = [] if no_tuned else tuned_overrides(case, given, comm, say)
-        return assimilate_case(load_assimilation(case, [*given, *tuned]), comm, options)
+        tuned = [] if no_tuned else tuned_overrides(file, given, comm, say)
+        return assimilate_case(load_assimilation(file, [*given, *tuned]), comm, source.options)
 
     raise SystemExit(_here(work, ranks, debug))
 
@@ -580,6 +613,36 @@ def report(
         print(write_report(folders, out, title, int(most), 4 * int(most)))
     except UzushioError as error:
         _fail(error)
+
+
+@app.command()
+def figures(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN", parser=_path, help="Folder of a run, or of one of its checkpoints."
+        ),
+    ],
+    ranks: Ranks = None,
+    restart_fallback: Fallback = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Write statistics, figures and the summary of a run again, from its newest checkpoint.
+
+    For a run that was killed, ran with --no-figures, or had no space for them. No step is done.
+    uzushio report makes a page of all of them.
+    """
+    leave_at_once("Stopped before the first figure; nothing was written.")
+    options = Options(restart=folder, fallback=restart_fallback, quiet=quiet)
+    _start_job(ranks)
+
+    def work(comm: MPI.Intracomm) -> int:
+        from uzushio.results_again import write_again
+
+        return write_again(comm, options)
+
+    raise SystemExit(_here(work, ranks, debug))
 
 
 @app.command()

@@ -140,7 +140,7 @@ def guarded(comm: MPI.Comm, work: Callable[[], int], debug: bool = False) -> int
     try:
         status = work()
     except Exception as error:
-        text = _report(error, debug)
+        text = report_of(error, debug)
         if not all_arrive(together):
             print(f"rank {comm.rank}: {text}", file=sys.stderr, flush=True)
             comm.Abort(1)
@@ -172,8 +172,11 @@ def all_arrive(comm: MPI.Comm, patience: float = PATIENCE) -> bool:
     return True
 
 
-def _report(error: Exception, debug: bool) -> str:
-    """The message of an expected error; the traceback of a mistake in the program."""
+def report_of(error: Exception, debug: bool = False) -> str:
+    """The message of an expected error; the traceback of a mistake in the program.
+
+    Nothing of an error that another rank prints.
+    """
     if isinstance(error, OtherRankError):
         return ""
     if debug or not isinstance(error, UzushioError | OSError | MemoryError):

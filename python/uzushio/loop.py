@@ -19,9 +19,6 @@ from uzushio.statistics import TimeAverage
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Relative distance to the end time that counts as reached.
-_CLOSE = 1e-12
-
 
 def time_left(case: Case, solver: Solver) -> float:
     """Time until the case's end; infinity if it has none."""
@@ -30,10 +27,7 @@ def time_left(case: Case, solver: Solver) -> float:
 
 def is_over(case: Case, solver: Solver) -> bool:
     """Whether the last step or the end time is reached."""
-    limits = case.time
-    if limits.steps is not None and solver.step_index >= limits.steps:
-        return True
-    return limits.end is not None and time_left(case, solver) <= _CLOSE * max(1.0, abs(limits.end))
+    return case.time.reached(solver.step_index, solver.time)
 
 
 def sample(case: Case, solver: Solver, average: TimeAverage, comm: MPI.Comm) -> None:

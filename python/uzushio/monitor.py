@@ -78,6 +78,12 @@ class Voice:
         if self.speaks and text:
             tell(text)
 
+    def complain(self, text: str) -> None:
+        """Print an error to the standard error, with --quiet too."""
+        if self._first:
+            with _heard_or_not("stderr"):
+                print(f"uzushio: error: {text}", file=sys.stderr, flush=True)
+
     def warn(self, text: str) -> None:
         """Print a warning to the standard error, with --quiet too."""
         if self._first:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,10 @@ class Options:
         reset_statistics: begin the averages anew at a restart.
         quiet: print nothing but errors.
         case_file: the file that the case was read from.
+        overrides: of the case, "section.key=value" each.
+        figures: draw figures at the end, if the case does not say otherwise.
+        command: of the command line that goes on with such a run.
+        ranks: that the command line was to start.
     """
 
     restart: Path | None = None
@@ -29,6 +34,10 @@ class Options:
     quiet: bool = False
     reset_statistics: bool = False
     case_file: Path | None = None
+    overrides: tuple[str, ...] = ()
+    figures: bool = True
+    command: str = "run"
+    ranks: int | None = None
 
     def check(self) -> None:
         """Raise `UzushioError` if an option needs another one that is not given."""
@@ -40,6 +49,6 @@ class Options:
             raise UzushioError(f"{name} is for a restart: add --restart DIR, or leave it out.")
 
     def going_on(self, run: Path) -> str:
-        """Say how to go on from a run's folder, to where this run is written."""
-        where = "" if self.out is None else f" --out {self.out}"
-        return f"go on with --restart {run}{where}"
+        """Say how to go on from a run's folder: with its case, in that folder."""
+        ranks = "" if self.ranks is None else f" --ranks {self.ranks}"
+        return f"go on with: uzushio {self.command}{ranks} --restart {shlex.quote(str(run))}"

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -89,19 +90,54 @@ def check(
     )
 
 
+@dataclass(frozen=True)
+class Record:
+    """What `MARK` says of the run that a folder holds.
+
+    Attributes:
+        overrides: of its case, "section.key=value" each.
+        ranks: of its job; None if not known.
+    """
+
+    overrides: Sequence[str] = ()
+    ranks: int | None = None
+
+    def other_ranks(self, ranks: int) -> bool:
+        """Whether the job was one of another number of ranks."""
+        return self.ranks not in (None, ranks)
+
+
+def read_record(folder: Path) -> Record:
+    """Read what is known of the run that a folder holds; nothing of runs of earlier versions."""
+    try:
+        told = json.loads((folder / MARK).read_text(encoding="utf-8"))
+        return Record([str(one) for one in told["set"]], int(told["ranks"]))
+    except (OSError, ValueError, LookupError, TypeError):
+        return Record()
+
+
 def claim(
     folder: Path,
     case: CaseFile,
     restart: Path | None,
     overwrite: bool = False,
     case_file: Path | None = None,
+    record: Record | None = None,
 ) -> None:
     """Make the folder this run's: remove an earlier run if asked to, and note the case.
 
     Only what a run writes is removed, and only where `MARK` is; other files in the folder stay.
 
+    Args:
+        folder: as in `check`.
+        case: of the run.
+        restart: as in `check`.
+        overwrite: as in `check`.
+        case_file: as in `check`.
+        record: what a restart of the run will want to know.
+
     Raises:
-        OutputError: as `check`, of which the arguments are.
+        OutputError: as `check`.
     """
     check(folder, restart, overwrite, case_file)
     if not continues(folder, restart) and (folder / MARK).exists():
@@ -112,12 +148,16 @@ def claim(
             else:
                 path.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
-    replace(folder / MARK, json.dumps({"uzushio": __version__}) + "\n")
+    record = record or Record()
+    told = {"uzushio": __version__, "set": list(record.overrides), "ranks": record.ranks}
+    replace(folder / MARK, json.dumps(told) + "\n")
     replace(folder / CASE, case.to_yaml())
 
 
-def occupy(folder: Path, case: CaseFile, options: Options, lock: RunLock, step: int) -> list[Path]:
-    """Lock the folder and make it this run's, which begins at `step`.
+def occupy(
+    folder: Path, case: CaseFile, options: Options, lock: RunLock, step: int, ranks: int
+) -> list[Path]:
+    """Lock the folder and make it this run's, which begins at `step` on so many ranks.
 
     Returns:
         Checkpoints of later steps, which were set aside.
@@ -128,7 +168,8 @@ def occupy(folder: Path, case: CaseFile, options: Options, lock: RunLock, step: 
     check(folder, options.restart, options.overwrite, options.case_file)
     folder.mkdir(parents=True, exist_ok=True)
     lock.take(folder)
-    claim(folder, case, options.restart, options.overwrite, options.case_file)
+    record = Record(options.overrides, ranks)
+    claim(folder, case, options.restart, options.overwrite, options.case_file, record)
     return set_aside(folder, step)
 
 
@@ -138,7 +179,7 @@ def _same(one: Path, other: Path | None) -> bool:
 
 
 def summary_head(
-    case: CaseFile, solver: str, ranks: int, step: int, restored: Path | None, seconds: float
+    case: CaseFile, solver: str, ranks: int, step: int, restored: Path | None, seconds: float | None
 ) -> dict[str, Any]:
     """What the summary of anything that was run begins with.
 
@@ -148,7 +189,7 @@ def summary_head(
         ranks: of the job.
         step: or iteration, at the end.
         restored: checkpoint that it went on from.
-        seconds: that it took.
+        seconds: that it took; None if not known.
     """
     return {
         "title": case.title,
@@ -168,6 +209,15 @@ def write_summary(folder: Path, summary: Mapping[str, Any]) -> Path:
     path = folder / SUMMARY
     replace(path, json.dumps(summary, indent=2, default=_plain) + "\n")
     return path
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Read `summary.json`; nothing if there is none that can be read."""
+    try:
+        told = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
 def replace(path: Path, text: str) -> None:

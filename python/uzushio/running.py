@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from uzushio.case import Case, load_case
 from uzushio.options import Options
+from uzushio.paths import expanded
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,7 +25,8 @@ class RunResult:
     Attributes:
         folder: of the run.
         case: that was run.
-        status: 0 when the case's end was reached, 128 plus the signal when the run was stopped.
+        status: 0 when the case's end was reached, 128 plus the signal when the run was stopped, 1
+            when its end was reached and a result could not be written.
     """
 
     folder: Path
@@ -34,7 +36,7 @@ class RunResult:
     @property
     def stopped(self) -> bool:
         """Whether a signal ended the run before its end; `run(case, restart=folder)` goes on."""
-        return self.status != 0
+        return self.status >= 128
 
     @property
     def checkpoints(self) -> list[Path]:
@@ -81,6 +83,7 @@ def run(
     restart_fallback: bool = False,
     reset_statistics: bool = False,
     overwrite: bool = False,
+    figures: bool = True,
     quiet: bool = False,
     comm: MPI.Intracomm | None = None,
 ) -> RunResult:
@@ -97,6 +100,7 @@ def run(
         restart_fallback: take the checkpoint before if that one is damaged.
         reset_statistics: begin the averages over time anew at a restart.
         overwrite: remove the run that the folder holds.
+        figures: draw figures at the end, if the case does not say otherwise.
         quiet: print errors and warnings only.
         comm: the ranks; None: those of the mpiexec that this runs in, or this process.
 
@@ -108,10 +112,11 @@ def run(
 
     given = case if isinstance(case, Case) else load_case(case)
     options = Options(
-        restart=None if restart is None else Path(restart),
+        restart=None if restart is None else expanded(restart),
         fallback=restart_fallback,
-        out=None if out is None else Path(out),
+        out=None if out is None else expanded(out),
         overwrite=overwrite,
+        figures=figures,
         quiet=quiet,
         reset_statistics=reset_statistics,
         case_file=Path(case) if isinstance(case, str | Path) else None,

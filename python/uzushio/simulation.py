@@ -217,7 +217,9 @@ class Simulation:
             with collective(self.comm):
                 if self.comm.rank == 0:
                     options = Options(restart=self._saved_in(folder))
-                    run_folder.occupy(folder, self.case, options, lock, self.step_index)
+                    run_folder.occupy(
+                        folder, self.case, options, lock, self.step_index, self.comm.size
+                    )
             taken = snapshot(self.case, self.solver, self._average)
             return checkpoint.write(folder, taken, self.case.checkpoint.keep, self.comm)
         finally:

@@ -10,7 +10,7 @@ Methods marked *collective* are called by every rank of the communicator, in the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -246,9 +246,16 @@ class Solver(ABC):
         """Derive the published statistics from time averages of `sample` (rank 0 only)."""
         return None
 
-    def figures(self, folder: Path, statistics: xr.Dataset | None) -> list[Path]:
-        """Draw the pictures and plots of the run into `folder` (collective; paths on rank 0)."""
-        return []
+    #: Modules that `statistics` and `figures` import: imported before the first step.
+    figure_modules: ClassVar[tuple[str, ...]] = ()
+
+    def figures(self, folder: Path, statistics: xr.Dataset | None) -> Iterable[Path]:
+        """Draw the pictures and plots of the run into `folder` (collective; paths on rank 0).
+
+        A generator draws one after the other. It ends early if the run is asked to stop, so that it
+        communicates before its first figure only.
+        """
+        return ()
 
     def summary(self) -> Mapping[str, Any]:
         """Plain JSON values for `summary.json`: timings, counters, final figures (collective)."""

@@ -121,7 +121,9 @@ def test_a_restart_goes_on_as_if_there_had_been_no_interruption(
         "uncertainty.iterations=0",
     )
     assert first.returncode == 0, first.stderr
-    done = uzushio("assimilate", twin, "--ranks", after, "--restart", "run")
+    # What was set for the run holds for its restart too, but for an end that it has reached.
+    more = ("--set", "uncertainty.iterations=8")
+    done = uzushio("assimilate", twin, "--ranks", after, "--restart", "run", *more)
     assert done.returncode == 0, done.stderr
     assert "Restarted from run/checkpoints/step-00000007 (iteration 7)." in done.stdout
     assert outcome(tmp_path / "run") == outcome(whole)
@@ -151,7 +153,7 @@ def test_killed_it_goes_on_at_the_last_checkpoint(
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_signal_finishes_the_iteration_and_writes_a_checkpoint(
-    start: Start, twin: Path, tmp_path: Path, ranks: int
+    start: Start, uzushio: Run, twin: Path, tmp_path: Path, ranks: int
 ) -> None:
     more = ("--set", "optimiser={iterations: 100000, method: gradient}", "--set", "grid.nx=96")
     slow = ("--set", "output.monitor_every=0.01", "--set", "checkpoint={every: null, share: 0}")
@@ -165,8 +167,15 @@ def test_a_signal_finishes_the_iteration_and_writes_a_checkpoint(
     newest = checkpoint.newest(tmp_path / "run")
     assert newest is not None
     step = checkpoint.step_of(newest)
-    assert f"Stopped after iteration {step}, as asked; go on with --restart run" in done.stdout
+    again = f"go on with: uzushio assimilate --ranks {ranks} --restart run\n"
+    assert f"Stopped after iteration {step}, as asked; {again}" in done.stdout
     assert done.stderr == "" and not (tmp_path / "run/summary.json").exists()
+    # That command has the case of the run, and what is set now comes last.
+    last = ("--set", f"optimiser.iterations={step or 0}")
+    done = uzushio("assimilate", "--ranks", ranks, "--restart", "run", *last, "--no-figures")
+    assert done.returncode == 0, done.stderr
+    told = json.loads((tmp_path / "run/summary.json").read_text())
+    assert told["iterations"] == step
 
 
 def test_a_full_disk_is_one_sentence_and_keeps_the_last_checkpoint(

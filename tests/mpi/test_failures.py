@@ -145,7 +145,8 @@ def test_a_second_job_in_the_folder_is_refused(
         assert newest(tmp_path / "run") is not None
     job.kill()  # what it leaves stops nobody
     job.communicate()
-    for more in (("--restart", "run"), ("--overwrite",)):
+    few = ("--set", "fault.pause=0", "--set", "time.steps=5000", "--set", "checkpoint.every=null")
+    for more in (("--restart", "run", *few), ("--overwrite",)):
         again = uzushio("run", case, *more)
         assert again.returncode == 0, again.stderr
 

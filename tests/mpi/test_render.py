@@ -236,7 +236,7 @@ def test_an_action_that_is_to_stop_the_run_ends_it_as_a_signal_does(
     done = uzushio("run", "channel.yaml", "--ranks", 2, "--set", inproc, timeout=120)
     assert done.returncode == 1
     assert "mine failed at step 4, and the pipeline is to stop then" in done.stderr
-    assert "Stopped after step 4; go on with --restart run." in done.stderr
+    assert "Stopped after step 4; go on with: uzushio run" in done.stderr
     assert "in run\n    assert step.index != 4" in done.stdout, "the function's traceback"
     told = summary(folder / "run/pipeline")
     assert told["actions"]["mine"]["failures"] == 1 and told["last_step"] == 4

@@ -100,6 +100,72 @@ def test_a_checkpoint_of_another_grid_is_refused_once(
     assert "Traceback" not in done.stderr
 
 
+def state_of(run: Path) -> dict[str, bytes]:
+    """All files of a run, but for the lock."""
+    files = (path for path in run.rglob("*") if path.is_file() and path.name != ".lock")
+    return {str(path): path.read_bytes() for path in files}
+
+
+def test_a_restart_takes_the_case_of_the_run_with_what_was_set(
+    uzushio: Run, case: Path, tmp_path: Path
+) -> None:
+    given = ("--set", "grid.nz=11", "--set", "decomposition={pz: 4}", "--set", "time.dt=0.04")
+    assert uzushio("run", case, "--ranks", 4, "--out", "a", *given).returncode == 0
+    shutil.rmtree(tmp_path / "a/checkpoints/step-00000012")
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    # On other ranks without their decomposition, in the folder of the run, with its case.
+    done = uzushio("run", "--restart", "a", "--ranks", 2)
+    assert done.returncode == 0, done.stderr
+    # With a case file for that folder, the same.
+    done = uzushio("run", case, "--restart", "b", "--out", "b")
+    assert done.returncode == 0, done.stderr
+    assert "As the run before: --set grid.nz=11 --set time.dt=0.04\n" in done.stdout
+    a, b = (fields(tmp_path / name, 12)["state/u"] for name in "ab")
+    np.testing.assert_allclose(a, exact((11, 12, 8), 0.04, 12), rtol=0, atol=1e-15)
+    assert np.array_equal(a, b)
+    # In another folder it is another run, of the case as it stands.
+    done = uzushio("run", case, "--restart", "a", "--set", "time.steps=20")
+    assert done.returncode == 1
+    assert "the checkpoint is of a grid (11, 12, 8)" in done.stderr
+    # What is set now comes last.
+    done = uzushio("run", "--restart", "a", "--set", "time.dt=0.05", "--set", "time.steps=13")
+    assert done.returncode == 0, done.stderr
+    decay = sum(2.0 - 2.0 * np.cos(2.0 * np.pi / n) for n in (11, 12, 8))
+    np.testing.assert_allclose(
+        fields(tmp_path / "a", 13)["state/u"], a * (1 - 0.05 * decay), rtol=0, atol=1e-15
+    )
+
+
+def test_a_run_that_has_ended_is_left_as_it_is_with_a_word(
+    uzushio: Run, case: Path, tmp_path: Path
+) -> None:
+    more = ("--set", "time.steps=7")
+    assert uzushio("run", case, *more).returncode == 0
+    before = state_of(tmp_path / "run")
+    done = uzushio("run", "--restart", "run")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Nothing is left to do: the run has reached its end at step 7." in done.stdout
+    for end in ("time.steps=6", "time={end: 0.3, dt: 0.05}"):
+        done = uzushio("run", "--restart", "run", "--set", end)
+        assert done.returncode == 1
+        assert "the case ends before the checkpoint run/checkpoints/step-00000007" in done.stderr
+    assert state_of(tmp_path / "run") == before
+    # The case file has a later end.
+    done = uzushio("run", case, "--restart", "run")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run/checkpoints/step-00000012").exists()
+
+
+def test_a_case_is_needed_to_start_a_run(uzushio: Run, case: Path, tmp_path: Path) -> None:
+    done = uzushio("run")
+    assert done.returncode == 2 and "name the case" in done.stderr
+    assert uzushio("run", case).returncode == 0
+    (tmp_path / "run/case.yaml").unlink()
+    done = uzushio("run", "--restart", "run")
+    assert done.returncode == 1
+    assert "run holds no case.yaml" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [

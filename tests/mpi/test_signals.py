@@ -45,7 +45,11 @@ def test_a_signal_finishes_the_step_and_writes_a_checkpoint(
     newest = checkpoint.newest(tmp_path / "run")
     assert newest is not None
     step = checkpoint.step_of(newest)
-    assert f"Stopped after step {step}, as asked; go on with --restart" in done.stdout
+    ranks_again = f" --ranks {ranks}" if ranks > 1 else ""
+    assert (
+        f"Stopped after step {step}, as asked; go on with: uzushio run{ranks_again} --restart run\n"
+        in done.stdout
+    )
     stored = checkpoint.open_checkpoint(newest, MPI.COMM_SELF).state()
     np.testing.assert_allclose(
         stored.read("u", (0, 0, 0), SHAPE), exact(SHAPE, 0.05, step or 0), rtol=0, atol=1e-13

@@ -96,14 +96,14 @@ def texts(figure: Figure) -> str:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("amplitude", [0.0, 0.01, 3.0])
 def test_a_run_without_statistics_shows_its_last_instant(tmp_path: Path, amplitude: float) -> None:
-    files = draw(tmp_path, title="", time=0.0, slices=slices(amplitude), statistics=None)
+    files = list(draw(tmp_path, title="", time=0.0, slices=slices(amplitude), statistics=None))
     assert names(files, tuple(STARTS)) == {"cross_section", "near_wall", "mean_profile"}
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_run_with_statistics_shows_all_profiles(tmp_path: Path, statistics: xr.Dataset) -> None:
     given = {"slices": slices(3.0), "statistics": statistics, "formats": ["png"]}
-    files = draw(tmp_path, title="Test", time=2.0, **given)
+    files = list(draw(tmp_path, title="Test", time=2.0, **given))
     profiles = {"mean_profile", "rms", "budget", "spectra", "vorticity"}
     assert names(files) == {"cross_section", "near_wall"} | profiles
 
@@ -115,7 +115,7 @@ def test_a_flow_far_from_any_reference_is_drawn_without(
     statistics.attrs |= {"re_tau": 550.0, "viscosity": U_TAU / 550.0}
     statistics["spectrum_x"][...] = 0.0
     given = {"slices": slices(3.0), "statistics": statistics, "formats": ["svg"]}
-    assert len(draw(tmp_path, title="", time=2.0, **given)) == 7
+    assert len(list(draw(tmp_path, title="", time=2.0, **given))) == 7
 
 
 def sampled(statistics: xr.Dataset, scatter: float, groups: int = 20) -> xr.Dataset:

@@ -79,7 +79,16 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
         run_folder.check(tmp_path / "f", None, overwrite=False)
 
 
-def test_who_chose_a_folder_is_told_to_name_it_again() -> None:
-    assert Options().going_on(Path("run")) == "go on with --restart run"
-    chosen = Options(out=Path("mine")).going_on(Path("mine"))
-    assert chosen == "go on with --restart mine --out mine"
+def test_the_command_that_goes_on_is_whole() -> None:
+    assert Options().going_on(Path("run")) == "go on with: uzushio run --restart run"
+    other = Options(command="assimilate", ranks=4).going_on(Path("my run"))
+    assert other == "go on with: uzushio assimilate --ranks 4 --restart 'my run'"
+
+
+def test_a_folder_knows_the_overrides_and_ranks_of_its_run(tmp_path: Path) -> None:
+    told = run_folder.Record(["time.steps=7"], 4)
+    run_folder.claim(tmp_path / "a", CASE, None, record=told)
+    assert run_folder.read_record(tmp_path / "a") == told
+    (tmp_path / "a/.uzushio-run").write_text('{"uzushio": "0.1.0"}')  # of a version before
+    assert run_folder.read_record(tmp_path / "a") == run_folder.Record()
+    assert not run_folder.Record().other_ranks(2) and told.other_ranks(2)

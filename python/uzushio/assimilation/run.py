@@ -132,7 +132,7 @@ class _Run:
         except Stopped as stopped:
             self._save_last()
             where = f"iteration {self._search.iteration}"
-            self._voice.say(f"Stopped after {where}, as asked; {self._go_on()}.")
+            self._voice.say(f"Stopped after {where}, as asked; {self._go_on()}")
             return 128 + stopped.number
         self._results(deviations)
         return 0
@@ -182,7 +182,12 @@ class _Run:
         with collective(self._comm):
             if self._comm.rank == 0:
                 aside = run_folder.occupy(
-                    self._folder, self._case, self._options, self._lock, self._search.iteration
+                    self._folder,
+                    self._case,
+                    self._options,
+                    self._lock,
+                    self._search.iteration,
+                    self._comm.size,
                 )
         for path in aside:
             self._voice.say(f"A later checkpoint was set aside as {path}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -49,6 +49,7 @@ class ChannelSolver(Solver):
     """Direct numerical simulation of turbulent or laminar flow between two walls."""
 
     case_model: ClassVar[type[Case]] = ChannelCase
+    figure_modules: ClassVar[tuple[str, ...]] = ("uzushio.channel.figures",)
 
     @classmethod
     def estimate(cls, case: Case, ranks: int) -> Estimate:
@@ -345,7 +346,7 @@ class ChannelSolver(Solver):
         """Profiles of the mean flow, stresses, energy budget and spectra."""
         return averages.dataset(self.case, mean, samples)
 
-    def figures(self, folder: Path, statistics: xr.Dataset | None) -> list[Path]:
+    def figures(self, folder: Path, statistics: xr.Dataset | None) -> Iterator[Path]:
         """Draw the cross-section, the plane near the wall and the profiles (collective)."""
         u = self.physical("u")
         u_tau = float(np.sqrt(max(self.core.wall_shear(), 0.0))) or self.case.flow.expected_u_tau
@@ -355,7 +356,7 @@ class ChannelSolver(Solver):
         pieces = self.comm.gather((start, u[:, :, 0], self._rows_of_plane(u, near_wall)))
         mean = self._mean_profile()
         if pieces is None:
-            return []
+            return
         from uzushio.channel import figures  # matplotlib: slow to import, and for one rank only
 
         grid = self.case.grid
@@ -377,13 +378,13 @@ class ChannelSolver(Solver):
             u_tau=u_tau,
             viscosity=self.case.flow.viscosity,
         )
-        return figures.draw(
+        yield from figures.draw(
             folder,
             title=self.case.title,
             time=self.time,
             slices=slices,
             statistics=statistics,
-            formats=self.case.output.figures,
+            formats=self.case.output.figures or (),
         )
 
     def _rows_of_plane(self, field: np.ndarray, k: int) -> np.ndarray | None:
@@ -399,13 +400,18 @@ class ChannelSolver(Solver):
 
     def summary(self) -> Mapping[str, Any]:
         """Final figures, and what a step of this job cost its busiest rank (collective)."""
-        steps = max(1, self.step_index - self._first_step)
-        seconds, traffic = self.core.timings(), self.core.traffic()
-        return {
+        flow = {
             "bulk_velocity": self.core.bulk_velocity(),
             "wall_shear": self.core.wall_shear(),
             "kinetic_energy": self.core.kinetic_energy(),
             "divergence": self.core.divergence(),
+        }
+        steps = self.step_index - self._first_step
+        if not steps:
+            return flow
+        seconds, traffic = self.core.timings(), self.core.traffic()
+        return {
+            **flow,
             "seconds_per_step": {
                 section: max(self.comm.allgather(spent)) / steps
                 for section, spent in seconds.items()

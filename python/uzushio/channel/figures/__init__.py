@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from uzushio.figure_style import FORMATS, style, write_all
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.figure import Figure
 
 __all__ = ["Slices", "draw", "draw_statistics"]
 
@@ -27,7 +28,7 @@ def draw(
     slices: Slices,
     statistics: xr.Dataset | None,
     formats: Sequence[str] = FORMATS,
-) -> list[Path]:
+) -> Iterator[Path]:
     """Draw the flow of this instant and, if there are any, its statistics: PNG, PDF and SVG.
 
     Published profiles stand beside them where there are some for about the same friction Reynolds
@@ -41,22 +42,23 @@ def draw(
         statistics: what `uzushio.channel.statistics.dataset` returns.
         formats: endings of the files of each figure.
 
-    Returns:
-        The files written.
+    Yields:
+        Each file when it is written.
     """
     head = title or "Channel flow"
     instant = f"{head}, $t$ = {time * slices.u_tau:.4g} $h/u_\\tau$"
     with style():
-        files = [
-            *write_all(pictures.cross_section(slices, instant), folder / "cross_section", formats),
-            *write_all(pictures.near_wall(slices, instant), folder / "near_wall", formats),
-        ]
+        yield from write_all(
+            pictures.cross_section(slices, instant), folder / "cross_section", formats
+        )
+        yield from write_all(pictures.near_wall(slices, instant), folder / "near_wall", formats)
         if statistics is not None:
             near = _beside(float(statistics.attrs["re_tau"]))
-            return files + draw_statistics(folder, statistics, near, title=title, formats=formats)
+            yield from draw_statistics(folder, statistics, near, title=title, formats=formats)
+            return
         mean = plots.Mean.of_slices(slices)
         figure = plots.mean_profile(mean, _beside(mean.re_tau), instant)
-        return [*files, *write_all(figure, folder / "mean_profile", formats)]
+        yield from write_all(figure, folder / "mean_profile", formats)
 
 
 def draw_statistics(
@@ -66,7 +68,7 @@ def draw_statistics(
     *,
     title: str,
     formats: Sequence[str] = FORMATS,
-) -> list[Path]:
+) -> Iterator[Path]:
     """Draw profiles, energy budget, spectra and vorticity as PNG, PDF and SVG files in `folder`.
 
     The halves of the channel are averaged. Captions say what was averaged and for how long, and
@@ -79,24 +81,21 @@ def draw_statistics(
         title: name of the case.
         formats: endings of the files of each figure.
 
-    Returns:
-        The files written.
+    Yields:
+        Each file when it is written.
     """
     head = title or "Channel flow"
     averages = Averages.of(statistics)
     with style():
-        figures = {
-            "mean_profile": plots.mean_profile(plots.Mean.of(averages), references, head),
-            "rms": plots.stresses(averages, references, head),
-            "budget": plots.budget(averages, references, head),
-            "spectra": spectra(averages, references, head),
-            "vorticity": plots.vorticity(averages, references, head),
+        figures: dict[str, Callable[[], Figure]] = {
+            "mean_profile": lambda: plots.mean_profile(plots.Mean.of(averages), references, head),
+            "rms": lambda: plots.stresses(averages, references, head),
+            "budget": lambda: plots.budget(averages, references, head),
+            "spectra": lambda: spectra(averages, references, head),
+            "vorticity": lambda: plots.vorticity(averages, references, head),
         }
-        return [
-            file
-            for name, figure in figures.items()
-            for file in write_all(figure, folder / name, formats)
-        ]
+        for name, figure in figures.items():
+            yield from write_all(figure(), folder / name, formats)
 
 
 def _beside(re_tau: float) -> list[reference.Profiles]:

@@ -1,0 +1,213 @@
+"""What a run writes after its last step: each result whatever becomes of the others."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uzushio import run_folder
+from uzushio.agreement import Agreement
+from uzushio.case import Case
+from uzushio.collective import maximum, report_of
+from uzushio.errors import OutputError, UzushioError
+from uzushio.monitor import Voice
+from uzushio.signals import Stop
+from uzushio.solver import Solver
+from uzushio.statistics import TimeAverage, write_statistics
+from uzushio.uncertainty import derive
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from mpi4py import MPI
+
+
+def import_modules(names: Iterable[str]) -> None:
+    """Import what results need, before the first step: an error at the end would lose them.
+
+    Raises:
+        OutputError: a module is missing or cannot be imported.
+    """
+    for name in names:
+        try:
+            import_module(name)
+        except Exception as error:
+            raise OutputError(
+                f"the module {name}, which the results of the run need, cannot be imported: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+
+class Results:
+    """Files that are written one after the other (collective).
+
+    Attributes:
+        files: that were written, in order (rank 0).
+        failed: results that could not be written, the same on all ranks.
+    """
+
+    def __init__(self, comm: MPI.Comm, voice: Voice) -> None:
+        """Take a communicator of its own, a copy of `comm`; `voice` names the files."""
+        self._comm, self._voice = comm, voice
+        self._agreement = Agreement(comm)
+        self.files: list[Path] = []
+        self.failed: list[str] = []
+
+    def wrote(self, path: Path) -> None:
+        """Name a file that was written (rank 0)."""
+        self._voice.say(f"  {path}" if self.files else f"Wrote:\n  {path}")
+        self.files.append(path)
+
+    @contextmanager
+    def part(self, what: str) -> Iterator[None]:
+        """Write one result on all ranks; an error is printed, and the other results are not lost.
+
+        Args:
+            what: the result, for messages, as "the statistics".
+        """
+        try:
+            with self._agreement.on(f"writing {what}"):
+                yield
+        except Exception as error:
+            self.failed.append(what)
+            text = report_of(error)
+            if text and (self._comm.rank == 0 or not isinstance(error, UzushioError)):
+                where = f"rank {self._comm.rank}: " if self._comm.rank else ""
+                print(
+                    f"{where}{text}\nuzushio: error: {what} could not be written, see above.",
+                    file=sys.stderr,
+                    flush=True,
+                )
+
+
+@dataclass
+class RunResults:
+    """Statistics, figures and summary of a run of a solver, as it is now.
+
+    Attributes:
+        case, solver, average: of the run.
+        comm: its ranks.
+        folder: of the run.
+        latest: newest checkpoint.
+        voice: for rank 0.
+        stop: a signal ends the drawing.
+        figures: whether figures are drawn.
+    """
+
+    case: Case
+    solver: Solver
+    average: TimeAverage
+    comm: MPI.Comm
+    folder: Path
+    latest: Path | None
+    voice: Voice
+    stop: Stop
+    figures: bool
+
+    @staticmethod
+    def modules(solver: type[Solver], figures: bool) -> list[str]:
+        """Modules that the results of a solver need."""
+        names = []
+        if solver.statistics is not Solver.statistics:
+            names += ["xarray", "xarray.backends.zarr"]
+        return [*names, *(solver.figure_modules if figures else ())]
+
+    def write(self, head: Mapping[str, Any]) -> int:
+        """Write all, the summary before the figures and once more with their names (collective).
+
+        Args:
+            head: entries of the summary before those of the solver.
+
+        Returns:
+            The exit status: 0; 1 if something could not be written; 128 plus the signal if one
+            ended the drawing.
+        """
+        results = Results(self.comm, self.voice)
+        if self.latest is not None and self.comm.rank == 0:
+            results.wrote(self.latest)
+        dataset = self._statistics(results)
+        summary = self._summary(results, head)
+        stopped = self._draw(results, dataset)
+        with results.part("the summary"):
+            if self.comm.rank == 0 and summary is not None:
+                summary["files"] = [str(file) for file in results.files]
+                run_folder.write_summary(self.folder, summary)
+        again = f"uzushio figures {self.folder}"
+        if stopped:
+            self.voice.say(f"Stopped while figures were drawn, as asked; draw them with: {again}")
+        if results.failed:
+            self.voice.complain(
+                f"The run is whole, its last checkpoint is {self.latest}. With the cause mended, "
+                f"{', '.join(dict.fromkeys(results.failed))} can be written with: {again}"
+            )
+            return 1
+        return 128 + stopped if stopped else 0
+
+    def _statistics(self, results: Results) -> xr.Dataset | None:
+        """Derive and write the statistics; they are returned on rank 0."""
+        dataset: xr.Dataset | None = None
+        with results.part("the statistics"):
+            if self.comm.rank == 0 and self.average.samples:
+                dataset = derive(self.solver.statistics, self.average)
+                if dataset is not None:
+                    results.wrote(write_statistics(dataset, self.folder))
+        self.voice.say(self._no_samples())
+        return dataset
+
+    def _no_samples(self) -> str:
+        """Say why there are no statistics, if there could have been."""
+        when, solver = self.case.statistics, self.solver
+        if self.average.samples or type(solver).sample is Solver.sample:
+            return ""
+        if solver.time < when.start:
+            why = f"at time {solver.time:.6g}, before statistics.start ({when.start:g})"
+        elif solver.step_index < when.every:
+            why = f"after step {solver.step_index}, before the first of statistics.every"
+            why += f" ({when.every})"
+        else:
+            return ""
+        return f"There are no statistics: the run ended {why}."
+
+    def _summary(self, results: Results, head: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Write the summary, and return it on rank 0."""
+        summary: dict[str, Any] | None = None
+        with results.part("the summary"):
+            summary = {
+                **head,
+                "time": self.solver.time,
+                "samples": self.average.samples,
+                "results": head.get("results") or self.solver.summary(),
+            }
+            if self.comm.rank == 0:
+                path = self.folder / run_folder.SUMMARY
+                summary["files"] = [str(file) for file in (*results.files, path)]
+                results.wrote(run_folder.write_summary(self.folder, summary))
+        return summary
+
+    def _draw(self, results: Results, dataset: xr.Dataset | None) -> int:
+        """Draw the figures one after the other; returns the signal that ended it, or 0."""
+        if not self.figures:
+            return 0
+        if stopped := self._stopped():
+            return stopped
+        place = self.folder / run_folder.FIGURES
+        with results.part("the folder of the figures"):
+            if self.comm.rank == 0:
+                place.mkdir(exist_ok=True)
+        if "the folder of the figures" in results.failed:
+            return 0
+        self.voice.say("Drawing figures; Ctrl-C leaves them out.")
+        with results.part("the figures"):
+            for path in self.solver.figures(place, dataset):
+                results.wrote(path)
+                if self.stop.received:
+                    break
+        return self._stopped()
+
+    def _stopped(self) -> int:
+        """The signal that any rank received (collective)."""
+        return int(self.comm.allreduce(self.stop.received, maximum()))
