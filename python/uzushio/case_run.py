@@ -136,7 +136,8 @@ class _Run:
                 f"checkpoint {found.path} is of the solver '{found.manifest.solver}', the case is "
                 f"for '{self._case.solver}'; restart it with its own case."
             )
-        self._solver.restore(found.state())
+        take = self._solver.interpolate if self._options.interpolate else self._solver.restore
+        take(found.state())
         with collective(self._comm):
             if self._comm.rank == 0:
                 self._restore_averages(found)

@@ -130,6 +130,12 @@ def run(
         bool,
         typer.Option("--reset-statistics", help="Begin the averages over time anew at a restart."),
     ] = False,
+    interpolate: Annotated[
+        bool,
+        typer.Option(
+            "--interpolate", help="Take a checkpoint of another grid in the same box at a restart."
+        ),
+    ] = False,
     out: Out = None,
     overwrite: Overwrite = False,
     no_figures: NoFigures = False,
@@ -154,6 +160,7 @@ def run(
         reset_statistics=reset_statistics,
         figures=not no_figures,
         ranks=ranks,
+        interpolate=interpolate,
     )
     _start_job(ranks)
     raise SystemExit(_run_here(case, overrides or [], options, ranks, debug))

@@ -19,6 +19,7 @@ class Options:
         out: folder of the run instead of the case's.
         overwrite: remove the run that the folder holds.
         reset_statistics: begin the averages anew at a restart.
+        interpolate: take a checkpoint of another grid at a restart.
         quiet: print nothing but errors.
         case_file: the file that the case was read from.
         overrides: of the case, "section.key=value" each.
@@ -33,6 +34,7 @@ class Options:
     overwrite: bool = False
     quiet: bool = False
     reset_statistics: bool = False
+    interpolate: bool = False
     case_file: Path | None = None
     overrides: tuple[str, ...] = ()
     figures: bool = True
@@ -43,6 +45,7 @@ class Options:
         """Raise `UzushioError` if an option needs another one that is not given."""
         given = {
             "--reset-statistics": self.reset_statistics,
+            "--interpolate": self.interpolate,
             "--restart-fallback": self.fallback,
         }
         for name in (name for name, asked in given.items() if asked and self.restart is None):

@@ -82,6 +82,7 @@ def run(
     restart: Path | str | None = None,
     restart_fallback: bool = False,
     reset_statistics: bool = False,
+    interpolate: bool = False,
     overwrite: bool = False,
     figures: bool = True,
     quiet: bool = False,
@@ -99,6 +100,7 @@ def run(
         restart: folder of a run, or of one checkpoint, to go on from.
         restart_fallback: take the checkpoint before if that one is damaged.
         reset_statistics: begin the averages over time anew at a restart.
+        interpolate: take a checkpoint of another grid in the same box at a restart.
         overwrite: remove the run that the folder holds.
         figures: draw figures at the end, if the case does not say otherwise.
         quiet: print errors and warnings only.
@@ -119,6 +121,7 @@ def run(
         figures=figures,
         quiet=quiet,
         reset_statistics=reset_statistics,
+        interpolate=interpolate,
         case_file=Path(case) if isinstance(case, str | Path) else None,
     )
     status = run_case(given, default_comm() if comm is None else comm, options)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from uzushio.errors import CaseError
 from uzushio.errors import SolverDivergedError as SolverDivergedError
 
 if TYPE_CHECKING:
@@ -217,6 +218,17 @@ class Solver(ABC):
         Raises:
             CaseError: if the checkpoint is of another grid.
         """
+
+    def interpolate(self, stored: StoredState) -> None:
+        """Take the state of a checkpoint that may be of another grid (collective).
+
+        Raises:
+            CaseError: if the solver cannot, or the checkpoint is of another domain.
+        """
+        raise CaseError(
+            "This solver does not interpolate between grids: leave out --interpolate "
+            "and restart on the grid of the checkpoint."
+        )
 
     def parameters(self) -> Mapping[str, Parameter]:
         """The steerable parameters by name."""

@@ -105,6 +105,28 @@ def test_a_restart_on_other_ranks_gives_the_same_fields(
         )
 
 
+def test_a_restart_on_another_grid_has_to_be_asked_for_and_is_the_same_on_any_ranks(
+    uzushio: Run, channel: Path, whole: Path, tmp_path: Path
+) -> None:
+    at = whole / "four/checkpoints/step-00000005"
+    finer = ("--set", "grid={nx: 24, ny: 20, nz: 26, lx: pi, ly: pi/2}", "--set", "time.steps=6")
+    finer = (*finer, "--restart", at)
+    refused = uzushio("run", channel, *finer, "--out", "refused", timeout=120)
+    assert refused.returncode == 1
+    assert "--interpolate" in refused.stderr
+    for ranks in (1, 4):
+        more = ("--ranks", ranks, "--interpolate", "--out", f"on-{ranks}")
+        done = uzushio("run", channel, *finer, *more, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert "Averages of the run before are dropped" in done.stdout + done.stderr
+    one, other = state(tmp_path / "on-1", 6), state(tmp_path / "on-4", 6)
+    for name in ("state/u", "state/v", "state/w", "state/p"):
+        scale = abs(one[name]).max()
+        np.testing.assert_allclose(other[name], one[name], rtol=0, atol=1e-11 * scale, err_msg=name)
+    with_averages = json.loads((tmp_path / "on-4/summary.json").read_text())
+    assert with_averages["results"]["divergence"] < 1e-11
+
+
 def test_a_flow_that_blows_up_says_when_where_and_why_and_keeps_the_last_checkpoint(
     uzushio: Run, channel: Path, whole: Path, tmp_path: Path
 ) -> None:

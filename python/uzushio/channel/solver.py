@@ -21,6 +21,7 @@ from uzushio.channel.decomposition import (
     decompose,
     kept_modes,
 )
+from uzushio.channel.interpolation import Interpolation
 from uzushio.errors import CaseError
 from uzushio.solver import (
     DistributedArray,
@@ -303,17 +304,49 @@ class ChannelSolver(Solver):
         if not same:
             raise CaseError(
                 "The checkpoint is of another grid: keep the sections grid and numerics.dealiasing "
-                "of the run that wrote it, or start without --restart."
+                "of the run that wrote it, or go on from it on this grid with --interpolate."
             )
         for name, array in mine.items():
             array.data[...] = stored.read(name, array.start, array.data.shape)
+        self._resume(attributes)
+        self.core.use_wisdom(attributes["wisdom"])
+        self.core.refresh()
+
+    def interpolate(self, stored: StoredState) -> None:
+        """Go on from a checkpoint of another grid in the same box (collective).
+
+        Fourier modes that both grids have are kept; along z the velocity is interpolated by cubic
+        pieces. The mean flow is scaled to its bulk velocity before, and the divergence removed.
+        """
+        attributes, grid = stored.attributes, self.case.grid
+        box = [grid.lx, grid.ly]
+        if list(attributes.get("box", [])) != box or "faces" not in attributes:
+            raise CaseError(
+                f"The checkpoint is of a box of {attributes.get('box')}, the case of one of {box} "
+                "(lx, ly): only between grids in the same box is a flow interpolated."
+            )
+        faces = grid.wall_faces()
+        interpolation = Interpolation(stored, np.array(attributes["faces"]), faces)
+        arrays, (first, end) = self._arrays(), self.core.planes
+        for name in "uvw":
+            interpolation.fill(name, arrays[name])
+        bulk = 0.0
+        if self.core.waves[0] == 0:
+            bulk = interpolation.bulk_velocity(faces[first], faces[end])
+        bulk, found = self.comm.allreduce(bulk), self.core.bulk_velocity()
+        if self.core.waves[0] == 0 and found != 0.0:
+            arrays["u"].data[:, 0, 0, 0] *= bulk / found
+        self._resume(attributes)
+        self.core.settle()
+        self.core.reset_counters()
+
+    def _resume(self, attributes: Mapping[str, Any]) -> None:
+        """Take the step, the time and what was steered from a checkpoint."""
         self.step_index, self.time = int(attributes["step"]), float(attributes["time"])
         self._first_step = self.step_index
         for name, value in attributes["steered"].items():
             if name in self.parameters():
                 self.steer(name, value)
-        self.core.use_wisdom(attributes["wisdom"])
-        self.core.refresh()
 
     def parameters(self) -> Mapping[str, Parameter]:
         """The drive of the flow and the length of a step."""
