@@ -203,7 +203,8 @@ class Solver(ABC):
         """Figures that go with the fields of this step, equal on all ranks (collective).
 
         The text `periodic`, "x y" say, names the axes along which the first point follows the last
-        one, at the distance of the others.
+        one, at the distance of the others. The texts `length_unit` and `time_unit` are the units of
+        coordinates and time, which pipelines write at the axes of pictures and plots.
         """
         return {}
 

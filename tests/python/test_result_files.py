@@ -127,3 +127,51 @@ def test_values_that_are_no_real_numbers_are_refused_by_name() -> None:
     made = Made(LINES, {"c": lambda t, z, y, x: z + 1j * x}, dtype=np.complex128)
     with pytest.raises(PipelineError, match="the field 'c' holds values of type complex128"):
         made.stream.scalar("c")
+
+
+def test_plots_and_pictures_have_the_units_of_the_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib.figure import Figure
+
+    from uzushio.render.annotate import Caption
+
+    said: list[set[str]] = []
+    shown: list[tuple[str, str]] = []
+    save, limits = Figure.savefig, Caption.limits
+
+    def look(figure: Figure, *given: Any, **more: Any) -> Any:
+        (axes,) = figure.axes
+        said.append({axes.get_xlabel(), axes.get_ylabel(), figure.get_suptitle()})
+        return save(figure, *given, **more)
+
+    def see(caption: Caption) -> Any:
+        shown.append((caption.view.length_unit, caption.view.time_stamp))
+        return limits(caption)
+
+    monkeypatch.setattr(Figure, "savefig", look)
+    monkeypatch.setattr(Caption, "limits", see)
+    line = np.linspace(0.0, 1.0, 9)
+    units = {"length_unit": "h", "time_unit": "h/u_τ", "periodic": "x"}
+    flow = Flow({"m": (line, line, line)}, {"u": ("m", lambda x, y, z, n: z)}, attributes=units)
+    flow.inside(
+        """\
+sources: {s: {expression: 2*u, unit: u_τ}}
+actions:
+- {plot: {profile: {fields: [s], along: z}}, name: profile}
+- {plot: {series: {fields: [s], reduce: max}}, name: series}
+- {plot: {spectrum: {fields: [s], along: x}}, name: spectrum}
+- {probe: {fields: [s], lines: {up: {from: [0, 0, 0], to: [0, 0, 1]}}}}
+- {slice: {field: s, view: {size: [96, 72]}}}
+- {slice: {field: s, view: {size: [96, 72], length_unit: mm, time_stamp: ''}}, name: own}
+""",
+        tmp_path,
+    )
+    unit = r"(u$_\mathregular{τ}$)"
+    profile, series, spectrum, up = said
+    assert profile == {"z (h)", f"s {unit}", "profile,  t = 0 h/u$_\\mathregular{τ}$"}
+    assert series == {"time (h/u$_\\mathregular{τ}$)", f"max(s) {unit}", "series"}
+    assert "$k_x$ (h⁻¹)" in spectrum
+    assert "power spectrum of s per unit of $k$ (u$_\\mathregular{τ}$² h)" in spectrum
+    assert {"distance (h)", f"s {unit}"} < up
+    assert set(shown) == {("h", "t = {time:.4g} h/u_τ"), ("mm", "")}

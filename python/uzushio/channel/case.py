@@ -98,6 +98,11 @@ class Flow(Section):
         return 2.0 * self.viscosity if self.reynolds_centre else 1.0
 
     @property
+    def velocity_unit(self) -> str:
+        """That of velocities: the one that the Reynolds number is made with."""
+        return "u_τ" if self.reynolds_tau else "U_b" if self.reynolds_bulk else "U_c"
+
+    @property
     def expected_u_tau(self) -> float:
         """Friction velocity of the turbulent flow, by Dean's law where it is not given."""
         if self.reynolds_bulk:

@@ -219,6 +219,7 @@ class ChannelSolver(Solver):
             "w": ("wall-normal velocity", "faces", faces),
             "p": ("pressure over density", "centres", centres),
         }
+        unit = self.case.flow.velocity_unit
         walls = {mesh: self._walls(mesh) for mesh in ("centres", "faces")}
         return {
             name: FieldLayout(
@@ -230,6 +231,7 @@ class ChannelSolver(Solver):
                     rows[1] - rows[0],
                     grid.nx,
                 ),
+                unit=f"{unit}^2" if name == "p" else unit,
                 description=description,
             )
             for name, (description, mesh, z) in described.items()
@@ -255,6 +257,8 @@ class ChannelSolver(Solver):
             **numbers,
             "viscosity": flow.viscosity,
             "periodic": "x y",
+            "length_unit": "h",
+            "time_unit": f"h/{flow.velocity_unit}",
             "lx": grid.lx,
             "ly": grid.ly,
             "dt": self.dt,

@@ -125,6 +125,16 @@ class Drawing:
         self._by_vtk = True
         return Need(tuple(names), cells=True, seam=True)
 
+    def _with_units(self, context: Context) -> View:
+        """The view with the units of the stream where it says none itself."""
+        view, stream, more = self.view, context.stream, {}
+        if "length_unit" not in view.model_fields_set:
+            more["length_unit"] = stream.length_unit
+        if "time_stamp" not in view.model_fields_set and stream.time_unit:
+            unit = stream.time_unit.replace("{", "{{").replace("}", "}}")
+            more["time_stamp"] = f"{view.time_stamp} {unit}"
+        return view.model_copy(update=more)
+
     def picture(self, context: Context) -> Picture | None:
         """The picture of a step, at rank 0; made by the first that asks (collective)."""
         if self._last is None or self._last[0] != context.index:
@@ -164,7 +174,9 @@ class Drawing:
             blocks = [_block(part) for part in context.parts(need)]
         domain = lines_of(context.stream.grid_of(need.fields[0]))
         assert domain is not None
-        return self._renderer.picture(self.view, blocks, thickened(domain), **self._about(context))
+        return self._renderer.picture(
+            self._with_units(context), blocks, thickened(domain), **self._about(context)
+        )
 
     def _meshes(self, context: Context) -> Picture | None:
         """By VTK."""
@@ -182,7 +194,9 @@ class Drawing:
         mesh = context.stream.grid_of(need.fields[0]).mesh
         try:
             parts = {mesh: [view.dataset for view in views]}
-            return self._mesh_renderer.picture(self.view, parts, **self._about(context))
+            return self._mesh_renderer.picture(
+                self._with_units(context), parts, **self._about(context)
+            )
         finally:
             parts.clear()
             for view in views:

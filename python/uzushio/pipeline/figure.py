@@ -210,6 +210,12 @@ class FigureFile:
 
 def label(name: str, unit: str) -> str:
     """A quantity with its unit, for an axis or a legend."""
-    from uzushio.render.typeface import typeset
+    from uzushio.render.typeface import mathtext
 
-    return f"{name} ({typeset(unit)})" if unit else name
+    return f"{name} ({mathtext(unit)})" if unit else name
+
+
+def to_power(unit: str, exponent: int) -> str:
+    """A unit to a power; "" if the unit is not known."""
+    single = unit.isalpha() or unit.replace("_", "", 1).isalpha()
+    return f"{unit if single else f'({unit})'}^{exponent}" if unit else ""

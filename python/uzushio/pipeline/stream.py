@@ -228,6 +228,16 @@ class Stream:
             )
         return Stream(grids, _with_components(quantities), attributes)
 
+    @property
+    def length_unit(self) -> str:
+        """That of coordinates, from the stream's attribute of this name; "" if not known."""
+        return _text(self.attributes.get("length_unit", ""))
+
+    @property
+    def time_unit(self) -> str:
+        """That of time, in the same way."""
+        return _text(self.attributes.get("time_unit", ""))
+
     def quantity(self, name: str) -> Quantity:
         """The quantity of this name; raises `PipelineError` that names those that there are."""
         if name not in self.quantities:

@@ -45,6 +45,12 @@ def typeset(text: str) -> str:
     return _POWER.sub(lambda found: next(filter(None, found.groups())).translate(_RAISED), text)
 
 
+def mathtext(text: str) -> str:
+    """Return the same for matplotlib, with lowered letters in its own notation."""
+    plain = typeset(text.replace("$", r"\$"))
+    return _LOWERED.sub(lambda found: rf"$_\mathregular{{{found[1] or found[2]}}}$", plain)
+
+
 def raised(number: int) -> str:
     """Return a whole number as an exponent."""
     return str(number).translate(_RAISED)

@@ -48,7 +48,7 @@ class OneLayer(ShowsView):
         """The layer, and what is around it."""
         own = {name: getattr(self.settings, name) for name in self.layer_model.model_fields}
         around = self.settings.view
-        given = {name: getattr(around, name) for name in Around.model_fields}
+        given = {name: getattr(around, name) for name in around.model_fields_set}
         return View.model_validate(given | {"layers": (self.layer_model.model_validate(own),)})
 
     @classmethod

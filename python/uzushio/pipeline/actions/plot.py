@@ -17,6 +17,7 @@ from uzushio.pipeline.curves.subject import Subject
 from uzushio.pipeline.figure import FigureFile, FigureSettings, Pace
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.table import Table
+from uzushio.render.typeface import mathtext
 
 if TYPE_CHECKING:
     from uzushio.pipeline.context import Context
@@ -61,6 +62,7 @@ class Plot(Action[PlotSettings]):
         """Check names, places, and the files to compare with."""
         self._subject = self.settings.subject()
         needs = self._subject.prepare(stream)
+        self._time_unit = stream.time_unit
         self._curves = [one.curve(self.setup.base) for one in self.settings.compare]
         folder = self.setup.folder
         self._table = Table(folder / f"{self.name}.csv", self._subject.columns)
@@ -84,7 +86,8 @@ class Plot(Action[PlotSettings]):
     def _draw(self, now: bool = False) -> None:
         title = self.settings.title or self.name
         if self._subject.of_one_step:
-            title = f"{title},  t = {self._time:.4g}"
+            unit = mathtext(self._time_unit)
+            title = f"{title},  t = {self._time:.4g}{f' {unit}' if unit else ''}"
         self._drawing.draw(
             title, lambda axes: self._subject.paint(axes, self._table), self._curves, now
         )

@@ -13,10 +13,11 @@ from pydantic import AfterValidator, Field, model_validator
 from uzushio.case import Section
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.curves.subject import name_axis
-from uzushio.pipeline.figure import FigureFile, FigureSettings, Pace
+from uzushio.pipeline.figure import FigureFile, FigureSettings, Pace, label
 from uzushio.pipeline.interpolation import Interpolation
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.table import Table
+from uzushio.render.typeface import mathtext
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,7 +151,8 @@ class Probe(Action[ProbeSettings]):
             if not name:
                 drawing.draw(title, self._paint_points, now=True)
                 continue
-            text = f"{title}: {name},  t = {self._time:.4g}"
+            unit = mathtext(self._stream.time_unit)
+            text = f"{title}: {name},  t = {self._time:.4g}{f' {unit}' if unit else ''}"
             drawing.draw(text, partial(self._paint_line, name), now=True)
 
     def _paint_points(self, axes: Axes) -> None:
@@ -163,13 +165,13 @@ class Probe(Action[ProbeSettings]):
                 style = "-o" if len(rows) < 3 else "-"
                 name = point if len(labels) == 1 else f"{field} at {point}"
                 axes.plot(rows[:, 1], column, style, label=name)
-        axes.set_xlabel("time")
+        axes.set_xlabel(label("time", self._stream.time_unit))
 
     def _paint_line(self, name: str, axes: Axes) -> None:
         rows = self._lines[name].last
-        for number, label in enumerate(name_axis(axes, self._stream, self.settings.fields)):
-            axes.plot(rows[:, 2], rows[:, 6 + number], label=label)
-        axes.set_xlabel("distance")
+        for number, told in enumerate(name_axis(axes, self._stream, self.settings.fields)):
+            axes.plot(rows[:, 2], rows[:, 6 + number], label=told)
+        axes.set_xlabel(label("distance", self._stream.length_unit))
 
     def summary(self) -> Mapping[str, Any]:
         """The files."""

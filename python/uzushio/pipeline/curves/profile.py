@@ -10,6 +10,7 @@ from pydantic import Field
 
 from uzushio.errors import PipelineError
 from uzushio.pipeline.curves.subject import Subject, name_axis
+from uzushio.pipeline.figure import label
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.quadrature import Measure, Reducer
 from uzushio.pipeline.where import AXES, Axis, Selection, Where, line_of
@@ -69,6 +70,6 @@ class Profile(Subject):
         rows = table.last
         for number, name in enumerate(names):
             axes.plot(rows[:, 2], rows[:, 3 + number], label=name)
-        axes.set_xlabel(self._settings.along)
+        axes.set_xlabel(label(self._settings.along, self._stream.length_unit))
         if len(names) == 1:
             axes.lines[0].set_label("this run")

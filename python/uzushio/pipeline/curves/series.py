@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from uzushio.pipeline.curves.subject import Subject, name_axis
+from uzushio.pipeline.figure import label
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.quadrature import Measure, Reducer
 from uzushio.pipeline.where import Selection, Where
@@ -82,4 +83,4 @@ class Series(Subject):
             name = names[number // len(self._all)] if len(self._all) == 1 else column
             style = "-o" if len(rows) < 3 else "-"
             axes.plot(rows[:, 1], rows[:, 2 + number], style, label=name)
-        axes.set_xlabel("time")
+        axes.set_xlabel(label("time", self._stream.time_unit))

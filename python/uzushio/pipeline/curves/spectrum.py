@@ -13,6 +13,7 @@ from uzushio.case import Section
 from uzushio.errors import PipelineError
 from uzushio.extracts.spread import Spread
 from uzushio.pipeline.curves.subject import Subject
+from uzushio.pipeline.figure import label, to_power
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.quadrature import weights
 from uzushio.pipeline.where import AXES, Axis, Selection, Where, line_of, nearest
@@ -163,10 +164,15 @@ class Spectrum(Subject):
         shown = np.where(rows[:, 3:] > 1e-14 * peak, rows[:, 3:], np.nan)
         for name, power in zip(self._labels, shown.T, strict=True):
             axes.plot(rows[:, 2], power, label=name)
-        axes.set(xscale="log", xlabel=f"$k_{self._settings.along}$")
+        length = self._stream.length_unit
+        xlabel = label(f"$k_{self._settings.along}$", to_power(length, -1))
+        axes.set(xscale="log", xlabel=xlabel)
         fields = self._settings.fields
         what = fields[0] if len(fields) == 1 else ""
-        axes.set_ylabel(f"power spectrum {f'of {what} ' if what else ''}per unit of $k$")
+        units = {self._stream.quantity(field).unit for field in fields}
+        square = to_power(units.pop(), 2) if len(units) == 1 and length else ""
+        told = f"power spectrum {f'of {what} ' if what else ''}per unit of $k$"
+        axes.set_ylabel(label(told, f"{square} {length}" if square else ""))
         if peak > 0.0:
             axes.set(yscale="log", ylim=(0.5 * float(np.nanmin(shown)), 3.0 * peak))
 

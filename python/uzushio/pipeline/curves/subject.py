@@ -52,7 +52,7 @@ def name_axis(axes: Axes, stream: Stream, fields: Sequence[str], form: str = "{}
     Returns:
         Labels of the fields for a legend: with their units, where these differ.
     """
-    # The unit of an integral depends on the unit of lengths, which nobody told.
+    # The unit of an integral depends on how many axes there are to integrate over.
     known = not form.startswith("integral")
     units = [stream.quantity(name).unit if known else "" for name in fields]
     names = [form.format(name) for name in fields]
