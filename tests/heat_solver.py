@@ -23,6 +23,7 @@ from uzushio.solver import (
     DistributedArray,
     Estimate,
     FieldLayout,
+    Offer,
     Reading,
     Sample,
     Solver,
@@ -112,6 +113,12 @@ class HeatSolver(Solver):
         self.u = np.zeros((self.extent[0] + 2, self.extent[1] + 2, self.extent[2]))
         self.inside[...] = initial(self.shape)[self._box()]
         self._fault("set-up")
+
+    @classmethod
+    def offer(cls, case: HeatCase) -> Offer:
+        shape = (case.grid.nz, case.grid.ny, case.grid.nx)
+        axes = {name: np.arange(n) * 1.0 for name, n in zip("zyx", shape, strict=True)}
+        return Offer({"u": FieldLayout("box", axes, (0, 0, 0), shape, "K")}, {})
 
     def _box(self) -> tuple[slice, ...]:
         return tuple(slice(s, s + e) for s, e in zip(self.start, self.extent, strict=True))

@@ -15,6 +15,7 @@ from uzushio.loop import Loop
 from uzushio.monitor import Monitor, Voice
 from uzushio.options import Options
 from uzushio.publish import Publisher
+from uzushio.publish_check import check_published
 from uzushio.results import RunResults, import_modules
 from uzushio.run_lock import RunLock, check_free
 from uzushio.signals import Stop
@@ -86,6 +87,7 @@ class _Run:
                 run_folder.check(
                     self._folder, options.restart, options.overwrite, options.case_file
                 )
+                check_published(case, kind)
                 import_modules(RunResults.modules(kind, self._figures))
         needed = kind.estimate(case, comm.size).memory_per_rank
         memory.require(self._comm, needed, "the run")

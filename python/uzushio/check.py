@@ -11,6 +11,7 @@ from rich.table import Table
 
 from uzushio import launch, memory
 from uzushio.case import Case, load_case
+from uzushio.publish_check import check_published
 from uzushio.quantities import show_duration, show_size
 from uzushio.registry import solver_class
 from uzushio.solver import Estimate
@@ -26,6 +27,7 @@ def check_run(path: Path, overrides: list[str] | None, ranks: int) -> None:
     case = load_case(path, overrides)
     kind = solver_class(case.solver)
     estimate = kind.estimate(case, ranks)
+    check_published(case, kind)
     console = Console(highlight=False, soft_wrap=True, markup=False)
     console.print(f"{path} is valid: {case.title or case.solver}")
     console.print(estimate.grid)

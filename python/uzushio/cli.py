@@ -147,7 +147,7 @@ def run(
     Ctrl-C, SIGTERM and SIGUSR1 finish the step, write a checkpoint and stop; a second one stops at
     once. Inside your own mpiexec send SIGUSR1 to it: on the other two it kills its ranks.
 
-    To go on with a run: uzushio run --restart DIR; docs/how-to/restart.md.
+    To go on with a run: uzushio run --restart DIR; docs/how-to/run.md.
     """
     leave_at_once()
     _need_case(case, restart)
@@ -237,7 +237,7 @@ def assimilate(
     Ctrl-C, SIGTERM and SIGUSR1 finish the iteration, write a checkpoint and stop; a second one
     stops at once. docs/how-to/assimilate.md says what is in the case and in the folder.
 
-    To go on with one: uzushio assimilate --restart DIR; docs/how-to/restart.md.
+    To go on with one: uzushio assimilate --restart DIR; docs/how-to/run.md.
     """
     leave_at_once()
     _need_case(case, restart)

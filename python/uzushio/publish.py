@@ -68,7 +68,7 @@ class Publisher:
         self._inside: InsidePipeline | None = None
         self._function: Callable[[Any], object] | None = None
         if case.publish is not None:
-            self._fields = _chosen(case.publish, solver)
+            self._fields = chosen(case.publish, solver.fields())
             self._look_inside(case.publish, folder)
             self._open(case, case.publish, folder)
 
@@ -231,9 +231,8 @@ class Publisher:
         )
 
 
-def _chosen(section: Publish, solver: Solver) -> dict[str, FieldLayout]:
+def chosen(section: Publish, known: Mapping[str, FieldLayout]) -> dict[str, FieldLayout]:
     """The fields to publish; raises `CaseError` if the solver has not all of them."""
-    known = solver.fields()
     for name in section.fields or ():
         if name not in known:
             raise CaseError(f"publish.fields: '{name}' {unknown(name, list(known))}.")

@@ -110,6 +110,19 @@ class FieldLayout:
 
 
 @dataclass(frozen=True)
+class Offer:
+    """Fields and attributes that a solver will have, known from its case.
+
+    Attributes:
+        fields: as `Solver.fields`, with the parts of a single rank.
+        attributes: as `Solver.attributes`; what is not known before the run is 0.
+    """
+
+    fields: Mapping[str, FieldLayout]
+    attributes: Mapping[str, int | float | str]
+
+
+@dataclass(frozen=True)
 class Sample:
     """One instantaneous statistic, reduced over the ranks; averaged over time by the run."""
 
@@ -160,6 +173,14 @@ class Solver(ABC):
     @abstractmethod
     def estimate(cls, case: Case, ranks: int) -> Estimate:
         """Say what `case` on `ranks` ranks will need; raises `CaseError` if they do not fit."""
+
+    @classmethod
+    def offer(cls, case: Case) -> Offer | None:
+        """Say which fields and attributes there will be, without making the solver.
+
+        With it the files of `publish` are checked before the run; None if the solver cannot say.
+        """
+        return None
 
     @classmethod
     def seconds_per_step(cls, case: Case, ranks: int) -> float | None:

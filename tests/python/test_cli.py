@@ -34,6 +34,40 @@ def test_check_refuses_a_bad_case_and_ranks_that_do_not_fit(uzushio: Run, case: 
     assert uzushio("check", case, "--ranks", 1000).returncode == 1
 
 
+@pytest.mark.parametrize(
+    ("pipeline", "complaint"),
+    [
+        ("actions: [{count: {field: u}", "pipeline.yaml"),
+        ("actions:\n- {cuont: {field: u}}\n", "pipeline.yaml:2"),
+        ("actions:\n- {statistics: {fields: [uu]}}\n", "'uu'"),
+    ],
+)
+def test_check_and_run_refuse_a_broken_pipeline_before_anything_is_removed(
+    uzushio: Run, case: Path, tmp_path: Path, pipeline: str, complaint: str
+) -> None:
+    (tmp_path / "pipeline.yaml").write_text(pipeline)
+    broken = ("--set", "publish={engine: inproc, pipeline: pipeline.yaml}")
+    checked = uzushio("check", case, *broken)
+    assert checked.returncode == 1
+    assert complaint in checked.stderr and "Traceback" not in checked.stderr
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/.uzushio-run").write_text("{}")
+    (tmp_path / "run/summary.json").write_text("{}")
+    refused = uzushio("run", case, *broken, "--overwrite")
+    assert (refused.returncode, refused.stderr) == (1, checked.stderr)
+    assert (tmp_path / "run/summary.json").exists()
+
+
+def test_check_refuses_a_field_and_a_function_that_cannot_be_used(
+    uzushio: Run, case: Path, tmp_path: Path
+) -> None:
+    done = uzushio("check", case, "--set", "publish.fields=[v]")
+    assert done.returncode == 1 and "publish.fields: 'v'" in done.stderr
+    (tmp_path / "look.py").write_text("def on_step(step:\n")
+    done = uzushio("check", case, "--set", "publish={engine: inproc, python: look.py}")
+    assert done.returncode == 1 and "publish.python: look.py cannot be loaded" in done.stderr
+
+
 def test_the_version_and_the_help_are_printed(uzushio: Run) -> None:
     assert uzushio("--version").stdout == f"uzushio {__version__}\n"
     text = uzushio("run", "--help").stdout

@@ -27,6 +27,7 @@ from uzushio.solver import (
     DistributedArray,
     Estimate,
     FieldLayout,
+    Offer,
     Parameter,
     Reading,
     Sample,
@@ -198,44 +199,20 @@ class ChannelSolver(Solver):
         return values
 
     def _walls(self, mesh: str) -> tuple[int, int]:
-        """Planes on walls that this rank has besides those of the core: below and above.
+        """Planes on walls that this rank has besides those of the core: below and above."""
+        return _walls(mesh, self.core.planes, self.case.grid.nz)
 
-        Centres lie between the walls; of the faces that the core has, the last one is a wall.
-        """
-        first, end = self.core.planes
-        return int(first == 0), int(end == self.case.grid.nz and mesh == "centres")
+    @classmethod
+    def offer(cls, case: Case) -> Offer:
+        """Fields and attributes of the case, all on one rank."""
+        case = cast(ChannelCase, case)
+        flow = dict.fromkeys(("dt", "pressure_gradient", "bulk_velocity", "wall_shear"), 0.0)
+        layouts = _layouts(case, (0, case.grid.nz), (0, case.grid.ny))
+        return Offer(layouts, {**_numbers(case), **flow})
 
     def fields(self) -> Mapping[str, FieldLayout]:
         """Velocity and pressure on the points of the case, and on the walls."""
-        grid = self.case.grid
-        planes, rows = self.core.planes, self._output().rows
-        faces = grid.wall_faces()
-        centres = np.concatenate([faces[:1], self.centres, faces[-1:]])
-        x = np.arange(grid.nx) * grid.lx / grid.nx
-        y = np.arange(grid.ny) * grid.ly / grid.ny
-        described = {
-            "u": ("streamwise velocity", "centres", centres),
-            "v": ("spanwise velocity", "centres", centres),
-            "w": ("wall-normal velocity", "faces", faces),
-            "p": ("pressure over density", "centres", centres),
-        }
-        unit = self.case.flow.velocity_unit
-        walls = {mesh: self._walls(mesh) for mesh in ("centres", "faces")}
-        return {
-            name: FieldLayout(
-                mesh=mesh,
-                coordinates={"z": z, "y": y, "x": x},
-                start=(planes[0] + 1 - walls[mesh][0], rows[0], 0),
-                extent=(
-                    planes[1] - planes[0] + sum(walls[mesh]),
-                    rows[1] - rows[0],
-                    grid.nx,
-                ),
-                unit=f"{unit}^2" if name == "p" else unit,
-                description=description,
-            )
-            for name, (description, mesh, z) in described.items()
-        }
+        return _layouts(self.case, self.core.planes, self._output().rows)
 
     def write_field(self, name: str, out: np.ndarray) -> None:
         """Transform u, v, w or p of this rank to `out`, (z, y, x), plane by plane (collective).
@@ -251,16 +228,8 @@ class ChannelSolver(Solver):
 
     def attributes(self) -> Mapping[str, int | float | str]:
         """The flow's numbers, and the mean flow as it is now (collective)."""
-        grid, flow = self.case.grid, self.case.flow
-        numbers = flow.model_dump(exclude_none=True)
         return {
-            **numbers,
-            "viscosity": flow.viscosity,
-            "periodic": "x y",
-            "length_unit": "h",
-            "time_unit": f"h/{flow.velocity_unit}",
-            "lx": grid.lx,
-            "ly": grid.ly,
+            **_numbers(self.case),
             "dt": self.dt,
             "pressure_gradient": self.core.pressure_gradient,
             "bulk_velocity": self.core.bulk_velocity(),
@@ -462,3 +431,55 @@ class ChannelSolver(Solver):
             },
             "bytes_per_rank": max(self.comm.allgather(self.core.bytes)),
         }
+
+
+def _walls(mesh: str, planes: tuple[int, int], cells: int) -> tuple[int, int]:
+    """Planes on walls besides the core's planes of a rank: below and above.
+
+    Centres lie between the walls; of the faces that the core has, the last one is a wall.
+    """
+    first, end = planes
+    return int(first == 0), int(end == cells and mesh == "centres")
+
+
+def _layouts(
+    case: ChannelCase, planes: tuple[int, int], rows: tuple[int, int]
+) -> dict[str, FieldLayout]:
+    """Velocity and pressure of a rank that has some planes and rows of cells."""
+    grid, unit = case.grid, case.flow.velocity_unit
+    faces = grid.wall_faces()
+    centres = np.concatenate([faces[:1], 0.5 * (faces[1:] + faces[:-1]), faces[-1:]])
+    x = np.arange(grid.nx) * grid.lx / grid.nx
+    y = np.arange(grid.ny) * grid.ly / grid.ny
+    described = {
+        "u": ("streamwise velocity", "centres", centres),
+        "v": ("spanwise velocity", "centres", centres),
+        "w": ("wall-normal velocity", "faces", faces),
+        "p": ("pressure over density", "centres", centres),
+    }
+    walls = {mesh: _walls(mesh, planes, grid.nz) for mesh in ("centres", "faces")}
+    return {
+        name: FieldLayout(
+            mesh=mesh,
+            coordinates={"z": z, "y": y, "x": x},
+            start=(planes[0] + 1 - walls[mesh][0], rows[0], 0),
+            extent=(planes[1] - planes[0] + sum(walls[mesh]), rows[1] - rows[0], grid.nx),
+            unit=f"{unit}^2" if name == "p" else unit,
+            description=description,
+        )
+        for name, (description, mesh, z) in described.items()
+    }
+
+
+def _numbers(case: ChannelCase) -> dict[str, int | float | str]:
+    """The flow's numbers that a case says."""
+    grid, flow = case.grid, case.flow
+    return {
+        **flow.model_dump(exclude_none=True),
+        "viscosity": flow.viscosity,
+        "periodic": "x y",
+        "length_unit": "h",
+        "time_unit": f"h/{flow.velocity_unit}",
+        "lx": grid.lx,
+        "ly": grid.ly,
+    }
