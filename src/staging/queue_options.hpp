@@ -32,8 +32,9 @@ struct QueueOptions {
     /// most once steps have grown.
     std::size_t bytes = std::numeric_limits<std::size_t>::max();
     QueuePolicy policy = QueuePolicy::latest_only;
-    /// Of `block`, for the solver to wait. A reader that keeps others from new steps for longer
-    /// than that has stalled, with `block` and `drop_newest`: what it alone waits for is given up.
+    /// Of `block`, for the solver to wait. A reader that keeps new steps out for longer than that
+    /// has stalled, with `block` and `drop_newest`. While others move, what it alone waits for is
+    /// given up for them; when all readers have stalled, new steps are refused without a wait.
     std::chrono::nanoseconds time_limit = std::chrono::seconds(10);
     OnTimeout on_timeout = OnTimeout::drop;
     /// Keep the newest step until the next one comes even if all readers are done with it, or there

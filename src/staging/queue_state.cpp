@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "staging/in_seconds.hpp"
 #include "staging/interrupt.hpp"
 #include "staging/queue_timeout.hpp"
 
@@ -195,28 +196,38 @@ bool QueueState::wait_for_room(Lock& lock, std::size_t bytes, Garbage& garbage) 
         mark_stalled(start);
         if (options_.on_timeout == OnTimeout::fail) {
             refuse();
-            throw QueueTimeout(
-                "No reader released a step within " +
-                std::to_string(std::chrono::duration<double>(options_.time_limit).count()) +
-                " seconds, and the queue is to fail then.");
+            throw QueueTimeout("No reader released a step within " +
+                               in_seconds(options_.time_limit) +
+                               ", and the queue is to fail then.");
         }
     }
-    return room(); // what only readers wait for that do not move is given up
+    return room(); // for readers that move, what only others wait for is given up
 }
 
 /// Whether there is room once all readers that move have let go of everything.
 bool QueueState::waiting_may_help(std::size_t bytes) const {
     if (options_.on_timeout == OnTimeout::fail)
         return true;
+    const auto by_stalled = [&](const std::set<std::uint64_t>& readers) {
+        return std::any_of(readers.begin(), readers.end(),
+                           [&](std::uint64_t reader) { return is_stalled(reader); });
+    };
+    const bool waiting_stays = !anyone_moves();
     std::size_t steps = reserved_;
     std::size_t kept = 0;
     for (const Entry& entry : entries_)
-        if (std::any_of(entry.held.begin(), entry.held.end(),
-                        [&](std::uint64_t reader) { return is_stalled(reader); })) {
+        if (by_stalled(entry.held) || (waiting_stays && by_stalled(entry.due))) {
             ++steps;
             kept += entry.bytes;
         }
     return steps < options_.depth && bytes <= options_.bytes - kept;
+}
+
+/// Whether a reader is attached that has not stalled.
+bool QueueState::anyone_moves() const {
+    return std::any_of(readers_.begin(), readers_.end(), [](const auto& reader) {
+        return reader.second.attached && !reader.second.stalled;
+    });
 }
 
 void QueueState::mark_stalled(Clock::time_point since) {
@@ -238,8 +249,12 @@ void QueueState::sweep(Sparing sparing, Garbage& garbage) {
     }
 }
 
-/// Drop the oldest step that nobody holds; of `stalled` ones, that nobody else waits for.
+/// Drop the oldest step that nobody holds; of `stalled` ones, that nobody else waits for. What
+/// those wait for is given up for the sake of readers that move alone: without any, the new step is
+/// the one to refuse.
 bool QueueState::give_up_oldest(Whose whose, Garbage& garbage) {
+    if (whose == Whose::stalled && !anyone_moves())
+        return false;
     const auto oldest = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
         return entry.held.empty() &&
                (whose == Whose::anyone ||

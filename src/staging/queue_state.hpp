@@ -82,6 +82,7 @@ class QueueState {
     bool waiting_may_help(std::size_t bytes) const;
     void mark_stalled(Clock::time_point since);
     bool is_stalled(std::uint64_t reader) const;
+    bool anyone_moves() const;
     void sweep(Sparing sparing, Garbage& garbage);
     bool give_up_oldest(Whose whose, Garbage& garbage);
     void miss(Entry& entry);

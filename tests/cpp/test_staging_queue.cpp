@@ -293,6 +293,32 @@ TEST(StagingQueue, BlockDropsAfterItsTimeLimitAndThenWaitsNoMoreForAReaderThatIs
     EXPECT_EQ(take_all(stopped), (std::vector<int>{52}));
 }
 
+TEST(StagingQueue, WhenAllReadersHaveStalledNewStepsAreRefusedAndTheOldOnesStay) {
+    for (const auto policy : {QueuePolicy::block, QueuePolicy::drop_newest}) {
+        auto limited = options(policy, 3);
+        limited.time_limit = 30ms;
+        Queue queue(limited);
+        QueueReader slow = queue.attach();
+        queue.publish(step(0), 1);
+        const Delivery held = slow.next(0s);
+        EXPECT_TRUE(queue.publish(step(1), 1));
+        EXPECT_TRUE(queue.publish(step(2), 1));
+        if (policy == QueuePolicy::drop_newest)
+            std::this_thread::sleep_for(40ms);
+        int refused = 0;
+        for (int i = 3; i < 30; ++i)
+            refused += queue.publish(step(i), 1) ? 0 : 1;
+        EXPECT_EQ(refused, 27) << "the return value says it of each";
+        EXPECT_EQ(queue.counters().dropped, 27u);
+        EXPECT_LT(queue.counters().seconds_waited, 0.5) << "one wait, not one a step";
+        EXPECT_TRUE(slow.release(held.sequence));
+        EXPECT_EQ(take_all(slow), (std::vector<int>{1, 2})) << "what was taken is there";
+        EXPECT_TRUE(queue.publish(step(30), 1));
+        EXPECT_EQ(take_all(slow), (std::vector<int>{30}));
+        EXPECT_EQ(slow.delivered() + slow.missed(), 31u);
+    }
+}
+
 TEST(StagingQueue, AStoppedReaderCostsTheOthersNothingOnceTheLimitHasPassed) {
     auto limited = options(QueuePolicy::block, 2);
     limited.time_limit = 50ms;

@@ -51,7 +51,7 @@ OPTION_KEYS = (
         "queue.on_timeout",
         "one of `drop`, `fail`",
         "drop",
-        "after that time: drop a step, or end the run",
+        "after that time: drop the new step, or end the run",
     ),
     _key(
         "queue.keep_newest", "boolean", "true", "keep the newest step for readers that attach later"
