@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
@@ -79,18 +81,92 @@ TEST(StagingContact, AFileOfAnotherUserIsRefused) {
     EXPECT_NE(text.find("belongs to another user"), std::string::npos) << text;
 }
 
-TEST(StagingContact, AnEarlierFileIsReplacedAndOnlyOnesOwnRemoved) {
+TEST(StagingContact, AFileThatNoLivingWriterOwnsIsReplaced) {
     const Folder folder;
     write(folder / "c", "what a writer before left behind");
-    auto first = std::make_unique<PublishedContact>(folder / "c", contact());
-    const Contact second = contact();
+    const Contact sent = contact();
     {
-        const PublishedContact published(folder / "c", second);
-        first.reset();
-        ASSERT_TRUE(read_contact(folder / "c")) << "the first removed the second's file";
-        EXPECT_EQ(read_contact(folder / "c")->secret, second.secret);
+        const PublishedContact published(folder / "c", sent);
+        EXPECT_EQ(read_contact(folder / "c")->secret, sent.secret);
     }
     EXPECT_FALSE(read_contact(folder / "c"));
+}
+
+TEST(StagingContact, ASecondWriterIsRefusedWhileTheFirstLives) {
+    const Folder folder;
+    auto first = std::make_unique<PublishedContact>(folder / "c", contact());
+    const auto secret = read_contact(folder / "c")->secret;
+    const std::string text =
+        text_of<StagingError>([&] { PublishedContact(folder / "c", contact()); });
+    EXPECT_NE(text.find("is in use: process " + std::to_string(::getpid())), std::string::npos)
+        << text;
+    EXPECT_NE(text.find("the stream \"flow\""), std::string::npos) << text;
+    EXPECT_EQ(read_contact(folder / "c")->secret, secret) << "the first one's is as it was";
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / "."), {}), 1)
+        << "the draft is still there";
+    first.reset();
+    const PublishedContact second(folder / "c", contact());
+    EXPECT_TRUE(read_contact(folder / "c"));
+}
+
+TEST(StagingContact, OfManyWritersAtOnceOneGetsTheName) {
+    const Folder folder;
+    write(folder / "c", "what a writer before left behind");
+    std::vector<pid_t> children;
+    for (int i = 0; i < 6; ++i)
+        if (const pid_t child = ::fork(); child == 0) {
+            int status = 1;
+            try {
+                const PublishedContact published(folder / "c", contact());
+                ::usleep(1'500'000); // beyond the wait of all others
+                status = 0;
+            } catch (const StagingError&) {
+            }
+            ::_exit(status);
+        } else {
+            children.push_back(child);
+        }
+    int winners = 0;
+    for (const pid_t child : children) {
+        int status = 0;
+        ASSERT_EQ(::waitpid(child, &status, 0), child);
+        winners += WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 1 : 0;
+    }
+    EXPECT_EQ(winners, 1);
+    EXPECT_FALSE(std::filesystem::exists(folder / "c"));
+}
+
+/// What `look` finds within some seconds.
+template <class Look> bool soon(const Look& look) {
+    for (int i = 0; i < 500; ++i, ::usleep(10'000))
+        if (look())
+            return true;
+    return false;
+}
+
+TEST(StagingContact, AFileThatWasRemovedIsWrittenAnewAndAnotherOneLeftAlone) {
+    const Folder folder;
+    const auto there = [&] { return std::filesystem::exists(folder / "c"); };
+    {
+        const PublishedContact published(folder / "c", contact());
+        const auto secret = read_contact(folder / "c")->secret;
+        ::testing::internal::CaptureStderr();
+        std::filesystem::remove(folder / "c");
+        const bool again = soon(there);
+        ::usleep(200'000);
+        const std::string told = ::testing::internal::GetCapturedStderr();
+        ASSERT_TRUE(again);
+        EXPECT_NE(told.find("was removed, and has been written anew"), std::string::npos) << told;
+        EXPECT_EQ(read_contact(folder / "c")->secret, secret);
+        EXPECT_EQ(mode_of(folder / "c"), 0600u);
+        EXPECT_THROW(PublishedContact(folder / "c", contact()), StagingError) << "and is owned";
+        write(folder / "new", "somebody else's");
+        std::filesystem::rename(folder / "new", folder / "c");
+        ::testing::internal::CaptureStderr();
+        ::usleep(1'300'000);
+        EXPECT_NE(::testing::internal::GetCapturedStderr().find("was replaced"), std::string::npos);
+    }
+    EXPECT_EQ(content(folder / "c"), "somebody else's");
 }
 
 TEST(StagingContact, WhatIsNoContactIsRefused) {

@@ -335,6 +335,10 @@ TEST_F(StagingFile, TellsAReaderWhoseStoreIsOverwrittenOrRemoved) {
     EXPECT_EQ(source.next(5s).arrival, Arrival::step);
     EXPECT_EQ(other.next(5s).arrival, Arrival::step);
     team_.barrier();
+    EXPECT_NE(fault([&] { (void)engine(true); }).find("another process is storing there"),
+              std::string::npos)
+        << "the first writer lives";
+    writer.reset();
     writer = engine(true);
     EXPECT_THROW((void)source.next(5s), PeerGone);
     team_.barrier();

@@ -1,5 +1,7 @@
 #include "staging/file/file_engine.hpp"
 
+#include <fcntl.h>
+
 #include <chrono>
 #include <random>
 #include <set>
@@ -9,6 +11,7 @@
 
 #include "staging/crc32c.hpp"
 #include "staging/file/names.hpp"
+#include "staging/file_lock.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/step_codec.hpp"
 
@@ -92,8 +95,12 @@ FileEngine::FileEngine(const std::string& stream, const Team& team, const Engine
     });
 }
 
-void FileEngine::make_store(bool overwrite) const {
+void FileEngine::make_store(bool overwrite) {
     if (holds_store(store_)) {
+        if (!lock(store_))
+            throw StagingError("The folder " + store_.string() +
+                               " holds steps that another process is storing there: stop that, or "
+                               "choose another folder.");
         if (!overwrite)
             throw StagingError("The folder " + store_.string() +
                                " holds stored steps already: choose another one, remove it, or let "
@@ -105,12 +112,18 @@ void FileEngine::make_store(bool overwrite) const {
     if (error)
         throw StagingError("Cannot make the folder " + store_.string() + ": " + error.message() +
                            ". Choose a folder that you may write to.");
+    (void)lock(store_);
     write_state();
     DiskWriter disk;
     disk.make_folder(store_ / steps_folder);
     disk.write_file(store_ / steps_folder / document, bytes_of(group_document()));
     disk.sync();
     FileHandle::open(store_).sync();
+}
+
+bool FileEngine::lock(const fs::path& folder) {
+    lock_.emplace(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return lock_->get() < 0 || try_lock(lock_->get());
 }
 
 void FileEngine::write_state() const {
@@ -224,6 +237,7 @@ void FileEngine::close() {
         if (team_.rank() == 0)
             write_state();
     });
+    lock_.reset();
 }
 
 } // namespace uzushio::staging::file

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "staging/descriptor.hpp"
 #include "staging/engine_options.hpp"
 #include "staging/file/disk_writer.hpp"
 #include "staging/file/documents.hpp"
@@ -24,8 +25,8 @@ namespace uzushio::staging::file {
 class FileEngine : public WriterEngine {
   public:
     /// Make the store in the folder that the options name; collective. Throws StagingError if there
-    /// is one and it must not be overwritten, or if the folder holds anything else. `team` outlives
-    /// the engine.
+    /// is one and it must not be overwritten, or another process writes it, or if the folder holds
+    /// anything else. `team` outlives the engine.
     FileEngine(const std::string& stream, const Team& team, const EngineOptions& options);
 
     std::optional<std::uint64_t> publish(LocalStep step) override;
@@ -33,7 +34,9 @@ class FileEngine : public WriterEngine {
     [[nodiscard]] QueueCounters counters() const override { return counters_; }
 
   private:
-    void make_store(bool overwrite) const;
+    void make_store(bool overwrite);
+    /// Hold the folder while this lives; false if another process does.
+    [[nodiscard]] bool lock(const std::filesystem::path& folder);
     void write_state() const;
     void write_part(LocalStep& step, const std::filesystem::path& folder);
     void finish(const std::vector<std::vector<std::byte>>& parts,
@@ -42,6 +45,7 @@ class FileEngine : public WriterEngine {
     const Team& team_;
     std::filesystem::path store_;
     StoreState state_;
+    std::optional<Descriptor> lock_; ///< on rank 0
     DiskWriter disk_;
     std::uint64_t next_ = 0;
     QueueCounters counters_;

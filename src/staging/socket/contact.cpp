@@ -84,16 +84,11 @@ std::string text_of(const Contact& contact) {
            "\n";
 }
 
-void write_all(int file, const std::string& text, const std::string& name) {
-    for (std::size_t at = 0; at < text.size();) {
-        const ssize_t put = ::write(file, text.data() + at, text.size() - at);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            throw StagingError("The contact file " + name + " cannot be written: " + reason() +
-                               ".");
-        at += static_cast<std::size_t>(put);
-    }
+/// The text of a contact that this process publishes.
+std::string own_text(Contact contact) {
+    contact.process = static_cast<std::uint64_t>(::getpid());
+    contact.host = host_name();
+    return text_of(contact);
 }
 
 } // namespace
@@ -126,40 +121,6 @@ std::optional<Contact> read_contact(const std::filesystem::path& file) {
 }
 
 PublishedContact::PublishedContact(std::filesystem::path file, Contact contact)
-    : file_(std::filesystem::absolute(file)), contact_(std::move(contact)) {
-    contact_.process = static_cast<std::uint64_t>(::getpid());
-    contact_.host = host_name();
-    const std::string name = file_.string();
-    const std::string draft = name + "." + std::to_string(contact_.process) + ".draft";
-    ::unlink(draft.c_str()); // of a process that had our number, and ended in here
-    const Descriptor out(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                                S_IRUSR | S_IWUSR));
-    if (out.get() < 0 && errno == ENOENT)
-        throw StagingError("The contact file " + name + " cannot be written: the folder " +
-                           file_.parent_path().string() +
-                           " does not exist; make it, or name another.");
-    if (out.get() < 0)
-        throw StagingError("The contact file " + name + " cannot be written: " + reason() + ".");
-    try {
-        write_all(out.get(), text_of(contact_), name);
-        if (::rename(draft.c_str(), name.c_str()) != 0)
-            throw StagingError("The contact file " + name + " cannot be written: " + reason() +
-                               ".");
-    } catch (...) {
-        ::unlink(draft.c_str());
-        throw;
-    }
-}
-
-PublishedContact::~PublishedContact() {
-    if (!process_.here())
-        return;
-    try {
-        if (const auto there = read_contact(file_); there && *there == contact_)
-            ::unlink(file_.c_str());
-    } catch (const std::exception&) {
-        // Somebody put something else there: it is not ours to remove.
-    }
-}
+    : file_(std::move(file), own_text(std::move(contact))) {}
 
 } // namespace uzushio::staging::socket

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "staging/own_process.hpp"
+#include "staging/socket/contact_file.hpp"
 #include "staging/socket/secret.hpp"
 
 namespace uzushio::staging::socket {
@@ -27,23 +27,16 @@ struct Contact {
 /// alone: it must belong to this user, with no rights for anyone else.
 [[nodiscard]] std::optional<Contact> read_contact(const std::filesystem::path& file);
 
-/// A contact file, from construction to the end. It appears whole, readable by this user alone,
-/// and replaces one that a writer before left behind.
+/// The contact file of a writer or relay; see ContactFile.
 class PublishedContact {
   public:
-    /// `process` and `host` are filled in. Throws StagingError if the file cannot be written.
+    /// `process` and `host` are filled in. Throws as ContactFile does.
     PublishedContact(std::filesystem::path file, Contact contact);
-    PublishedContact(const PublishedContact&) = delete;
-    PublishedContact& operator=(const PublishedContact&) = delete;
-    /// Removes the file, if it is still the one written here; not in a forked process.
-    ~PublishedContact();
 
-    [[nodiscard]] const std::filesystem::path& file() const { return file_; }
+    [[nodiscard]] const std::filesystem::path& file() const { return file_.file(); }
 
   private:
-    OwnProcess process_;
-    std::filesystem::path file_;
-    Contact contact_;
+    ContactFile file_;
 };
 
 } // namespace uzushio::staging::socket

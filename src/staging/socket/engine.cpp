@@ -26,8 +26,11 @@ Secret shared_secret(const Team& team) {
 
 } // namespace
 
-SocketEngine::SocketEngine(const std::string& stream, const Team& team,
-                           const EngineOptions& options, const Memory& memory) {
+SocketEngine::SocketEngine(const std::string& stream, const Team& team, const EngineOptions& given,
+                           const Memory& memory) {
+    EngineOptions options = given;
+    if (options.contact.empty())
+        options.contact = stream + ".contact";
     const Secret secret = shared_secret(team);
     std::string address;
     const slots::MakeService serve = [&](const HeldSteps& held, Queue* queue) {
@@ -41,10 +44,8 @@ SocketEngine::SocketEngine(const std::string& stream, const Team& team,
     slots_ = std::make_unique<slots::SlotEngine>(team, options, memory.make, serve);
     team.together([&] {
         if (team.rank() == 0)
-            contact_.emplace(
-                options.contact.empty() ? std::filesystem::path(stream + ".contact")
-                                        : options.contact,
-                Contact{stream, options.engine, address, secret, options.tcp.tls, 0, ""});
+            contact_.emplace(options.contact, Contact{stream, options.engine, address, secret,
+                                                      options.tcp.tls, 0, ""});
     });
 }
 

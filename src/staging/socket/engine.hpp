@@ -23,7 +23,7 @@ class SocketEngine final : public WriterEngine {
     };
 
     /// Collective. Throws StagingError on all ranks if one cannot listen, or the contact file
-    /// cannot be written.
+    /// cannot be written or is another living writer's.
     SocketEngine(const std::string& stream, const Team& team, const EngineOptions& options,
                  const Memory& memory);
 
