@@ -69,7 +69,7 @@ def measure(settings: Result, folder: Path) -> Result | None:
         solver.step()
     before = resident()
     forget_peak()
-    publisher = Publisher(case, solver, comm, folder, lambda text: None)
+    publisher = Publisher(case, solver, comm, folder, lambda text: None, lambda: False)
 
     def timed(work: Any) -> float:
         comm.Barrier()

@@ -280,15 +280,22 @@ class Bench:
                 config["options"] = {"engine": "file", "file": {"folder": folder, "sync": sync}}
                 found = measured(mpiexec(pairs, "store", config))
                 shutil.rmtree(config["folder"])
-                for kind in ("write",) if sync else ("write", "read"):
+                for kind in ("write",) if sync else ("write", "read", "unchecked"):
                     times = {
                         "bytes": found["bytes"],
                         "read": found[kind],
-                        "limit": found[f"plain {kind}"],
+                        "limit": found["plain write" if kind == "write" else "plain read"],
                     }
                     how = f"{kind} and sync" if sync else kind
+                    how = "read without checksums" if kind == "unchecked" else how
+                    plain = "read" if kind == "unchecked" else how
                     name = f"file, {how}, {pairs} rank{'s' if pairs > 1 else ''}"
-                    yield self.share(name, pairs, times, None, f"a plain file a rank, {how}")
+                    yield self.share(name, pairs, times, None, f"a plain file a rank, {plain}")
+                if not sync:
+                    part = {"bytes": found["bytes"] // 100, "read": found["part read"]}
+                    part["limit"] = found["part unchecked"]
+                    name = f"file, read of a hundredth, {pairs} rank{'s' if pairs > 1 else ''}"
+                    yield self.share(name, pairs, part, None, "the same without checksums")
 
     def blocks(self) -> Iterator[Row]:
         """Many small blocks a rank, put and read one by one, beside one block of as many bytes."""

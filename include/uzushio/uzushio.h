@@ -21,8 +21,9 @@
  * too. Indices count from 0 and are global: of a mesh, not of a rank.
  *
  * Errors. Every function returns UZ_OK (0) or what kind of error there was; uz_error_message() has
- * the sentence. Nothing is thrown and nothing is printed. After an error of a function that is not
- * collective the writer is as it was before.
+ * the sentence. Nothing is thrown. After an error of a function that is not collective the writer
+ * is as it was before. Rank 0 prints a line on the standard error in two cases alone: what a wait
+ * for readers waits for, after two seconds, and that the contact file was removed or replaced.
  *
  * Collective functions (uz_open, uz_begin_step, uz_end_step, uz_close) must be called by all ranks
  * of the communicator, and return the same status on all. The others are each rank's own.
@@ -122,7 +123,8 @@ UZ_API const char* uz_error_message(void);
  * set on success, and to NULL on failure. */
 UZ_API uz_status uz_open(const char* name, MPI_Comm comm, const char* file, uz_writer** writer);
 
-/* The same with a communicator as Fortran has it; `comm` NULL: this process alone. */
+/* The same with a communicator as Fortran has it; `comm` NULL: this process alone. Sentences of
+ * errors then have axes and indices as Fortran has them: x, y, z from 1. */
 UZ_API uz_status uz_open_fortran(const char* name, const MPI_Fint* comm, const char* file,
                                  uz_writer** writer);
 
@@ -196,7 +198,7 @@ UZ_API uz_status uz_buffer(uz_writer* writer, const char* field, uint64_t block,
 
 /* Publish the step. Collective. All arrays are the solver's again when this returns.
  * sequence: if not NULL, the step's number in the stream, counted from 0, or -1 if the queue's
- * policy dropped it, which is no error. */
+ * policy dropped it, for all readers, which is no error. */
 UZ_API uz_status uz_end_step(uz_writer* writer, int64_t* sequence);
 
 /* Give the step up instead of uz_end_step, on ranks that cannot finish it. Collective with the

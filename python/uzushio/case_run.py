@@ -100,7 +100,9 @@ class _Run:
             if self._has_ended(self._options.restart):
                 return 0
         self._claim()
-        publisher = Publisher(self._case, self._solver, self._comm, self._folder, self._voice.warn)
+        publisher = Publisher(
+            self._case, self._solver, self._comm, self._folder, self._voice.warn, self._stop.asked
+        )
         first, began = self._solver.step_index, time.monotonic()
         loop = Loop(self._case, self._solver, self._average, self._monitor, self._stop, self._comm)
         try:

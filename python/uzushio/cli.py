@@ -97,6 +97,12 @@ Overwrite = Annotated[
 NoFigures = Annotated[
     bool, typer.Option("--no-figures", help="Leave out the figures, as output.figures: false does.")
 ]
+NoVerify = Annotated[
+    bool,
+    typer.Option(
+        "--no-verify", help="Of stored steps: read them without checking their checksums."
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Print tracebacks of errors.")]
 
@@ -410,12 +416,13 @@ def inspect(
     secret: Annotated[
         str, typer.Option(envvar="UZUSHIO_SECRET", help="In hexadecimal, for host:port.")
     ] = "",
+    no_verify: NoVerify = False,
 ) -> None:
     """Say what a running or stored stream offers: meshes, fields, blocks, and what is in them."""
     from uzushio.staging.inspect import inspect as look
 
     try:
-        look(contact, Console(highlight=False), steps, limit, secret)
+        look(contact, Console(highlight=False), steps, limit, secret, False if no_verify else None)
     except UzushioError as error:
         _fail(error)
 
@@ -466,6 +473,9 @@ def relay(
     once: Annotated[
         bool, typer.Option("--once", help="End with the writer; do not wait for the next one.")
     ] = False,
+    wait: Annotated[
+        float, typer.Option(min=0.0, help="With --once: seconds to wait for the writer.")
+    ] = 60.0,
     ranks: Annotated[
         int | None,
         typer.Option(
@@ -502,7 +512,7 @@ def relay(
             raise SystemExit(0 if status - 128 in stop_signals() else status)
         size = relay_command.size_of(memory)
         options = RelayOptions(
-            source, target, secret, from_tls, listen, port, advertise, tls, size, once
+            source, target, secret, from_tls, listen, port, advertise, tls, size, once, wait
         )
         raise SystemExit(relay_command.relay(options, ranks, verbose, summary))
     except UzushioError as error:
@@ -554,6 +564,7 @@ def render(
         str, typer.Option(envvar="UZUSHIO_SECRET", help="In hexadecimal, for host:port.")
     ] = "",
     tls: Annotated[bool, typer.Option("--tls", help="For host:port: the writer uses TLS.")] = False,
+    no_verify: NoVerify = False,
     progress: Annotated[
         float, typer.Option(min=0.1, metavar="SECONDS", help="Between lines of progress.")
     ] = 5.0,
@@ -575,7 +586,18 @@ def render(
     from uzushio.pipeline import render_command
 
     options = render_command.RenderOptions(
-        pipeline, source, out, overwrite, stream, wait, limit, secret, tls, progress, quiet
+        pipeline,
+        source,
+        out,
+        overwrite,
+        stream,
+        wait,
+        limit,
+        secret,
+        tls,
+        progress,
+        quiet,
+        False if no_verify else None,
     )
     raise SystemExit(render_command.render(options, ranks, debug))
 

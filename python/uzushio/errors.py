@@ -54,6 +54,10 @@ class QueueTimeout(StagingError):  # noqa: N818
     """No reader made room in time, and the queue's options say to fail then."""
 
 
+class WaitStopped(StagingError):  # noqa: N818
+    """A wait for readers was given up, because the program is to stop; the stream may go on."""
+
+
 class RenderError(UzushioError):
     """A picture cannot be made as asked: a field is missing, or the machine cannot draw it."""
 

@@ -17,7 +17,7 @@ from uzushio import memory, run_folder
 from uzushio.agreement import Agreement
 from uzushio.case import Case, Publish
 from uzushio.collective import collective
-from uzushio.errors import CaseError, OtherRankError, StagingError
+from uzushio.errors import CaseError, OtherRankError, StagingError, WaitStopped
 from uzushio.registry import unknown
 from uzushio.solver import FieldLayout, Solver
 from uzushio.staging.box import Box
@@ -44,6 +44,7 @@ class Publisher:
         comm: MPI.Comm,
         folder: Path,
         warn: Callable[[str], None],
+        stop: Callable[[], bool],
     ) -> None:
         """Open the stream, if the case has one.
 
@@ -54,12 +55,13 @@ class Publisher:
             folder: of the run. The contact file is NAME.contact there, and stored steps are
                 published/NAME.zarr, unless the case says otherwise.
             warn: says what a user must know.
+            stop: whether the run was asked to stop: then a step waits no more for readers.
 
         Raises:
             CaseError: the case names a field that the solver has not.
             StagingError: the stream cannot be opened.
         """
-        self._solver, self._comm, self._warn = solver, comm, warn
+        self._solver, self._comm, self._warn, self._stop = solver, comm, warn, stop
         self._writer: Writer | None = None
         self._fields: dict[str, FieldLayout] = {}
         self._blocks: dict[str, int] = {}
@@ -170,7 +172,8 @@ class Publisher:
                 )
         for name, out in buffers.items():
             solver.write_field(name, out)
-        writer.end_step()
+        with suppress(WaitStopped):  # on all ranks, whose vote ends the run
+            writer.end_step(self._stop)
 
     def _fail(self, error: StagingError) -> None:
         """Go on without the stream."""
@@ -197,7 +200,8 @@ class Publisher:
         if self._inside is not None:
             self._inside.finish()
         try:
-            writer.close()
+            with suppress(WaitStopped):  # readers that move have had their steps
+                writer.close(self._stop)
         except StagingError as error:
             self._fail(error)
             return

@@ -67,6 +67,10 @@ class Stop:
         self.received = 0
         self._before: dict[signal.Signals, Any] = {}
 
+    def asked(self) -> bool:
+        """Whether a signal was received."""
+        return self.received != 0
+
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Note the first signal; the second one has its usual effect."""

@@ -61,13 +61,14 @@ void bind_staging_relay(nb::module_& module) {
             [](PythonRelay* self, const std::string& from, const std::filesystem::path& to,
                std::optional<std::uintptr_t> comm, const std::string& secret, bool from_tls,
                const std::string& listen, std::uint16_t port, const std::string& advertise,
-               bool tls, std::size_t bytes, bool once) {
+               bool tls, std::size_t bytes, bool once, double wait) {
                 const staging::relay::RelayOptions options{
-                    from, to, secret, from_tls, {listen, port, advertise, tls}, bytes, once};
+                    from,  to,   secret,           from_tls, {listen, port, advertise, tls},
+                    bytes, once, nanoseconds(wait)};
                 new (self) PythonRelay(comm, options);
             },
             "from_"_a, "to"_a, "comm"_a.none(), "secret"_a, "from_tls"_a, "listen"_a, "port"_a,
-            "advertise"_a, "tls"_a, "bytes"_a, "once"_a)
+            "advertise"_a, "tls"_a, "bytes"_a, "once"_a, "wait"_a)
         .def("run", &PythonRelay::run, "go_on"_a)
         .def("status", &PythonRelay::status);
 }

@@ -20,6 +20,7 @@
 #include "staging/engine_options.hpp"
 #include "staging/engines.hpp"
 #include "staging/queue_timeout.hpp"
+#include "staging/socket/contact_file.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/team.hpp"
 
@@ -45,6 +46,8 @@ void translate(const std::exception_ptr& pointer, void*) {
         raise("PeerSilent", error);
     } catch (const staging::QueueTimeout& error) {
         raise("QueueTimeout", error);
+    } catch (const staging::WaitStopped& error) {
+        raise("WaitStopped", error);
     } catch (const staging::StagingError& error) {
         raise("StagingError", error);
     }
@@ -225,6 +228,15 @@ void bind_staging(nb::module_& module) {
                "What `work` returns on rank 0, bytes, on all ranks of `comm`. If it raises, or a "
                "rank leaves meanwhile, all do. Long waits in it call `heed` now and then.");
     module.def("heed", &staging::throw_if_interrupted);
+    module.def(
+        "heed_stop",
+        [] {
+            const auto scope = staging::heed_stop();
+            staging::throw_if_interrupted();
+        },
+        "For waits for readers: `heed`, and raise WaitStopped if the program is to stop.");
+    nb::class_<staging::socket::ContactFile>(module, "ContactFile")
+        .def(nb::init<std::filesystem::path, std::string>(), "file"_a, "text"_a);
 
     bind_staging_model(module);
     bind_staging_writer(module);

@@ -27,6 +27,8 @@ namespace {
         throw staging::PeerGone(text);
     if (error.matches(errors.attr("PeerSilent")))
         throw staging::PeerSilent(text);
+    if (error.matches(errors.attr("WaitStopped")))
+        throw staging::WaitStopped(text);
     if (error.matches(errors.attr("StagingError")))
         throw staging::StagingError(text);
     throw staging::StagingError(error.what());

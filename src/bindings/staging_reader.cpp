@@ -37,7 +37,7 @@ const char* name_of(staging::Arrival arrival) {
 }
 
 staging::ReaderOptions options_of(const std::string& stream, double attach_limit,
-                                  double answer_limit, int connections, bool verify,
+                                  double answer_limit, int connections, std::optional<bool> verify,
                                   const std::string& secret, bool tls) {
     staging::ReaderOptions options;
     options.stream = stream;
@@ -189,8 +189,8 @@ void bind_staging_reader(nb::module_& module) {
             "__init__",
             [](PythonReader* self, const std::string& contact,
                const std::optional<std::uintptr_t>& comm, const std::string& stream,
-               double attach_limit, double answer_limit, int connections, bool verify,
-               const std::string& secret, bool tls) {
+               double attach_limit, double answer_limit, int connections,
+               const std::optional<bool>& verify, const std::string& secret, bool tls) {
                 const auto options = options_of(stream, attach_limit, answer_limit, connections,
                                                 verify, secret, tls);
                 auto reader = interruptible([&] {
@@ -199,11 +199,11 @@ void bind_staging_reader(nb::module_& module) {
                 new (self) PythonReader(std::move(reader));
             },
             "contact"_a, "comm"_a.none(), "stream"_a, "attach_limit"_a, "answer_limit"_a,
-            "connections"_a, "verify"_a, "secret"_a, "tls"_a)
+            "connections"_a, "verify"_a.none(), "secret"_a, "tls"_a)
         .def_static(
             "from_source",
             [](nb::object source, const std::optional<std::uintptr_t>& comm, double answer_limit,
-               bool verify) {
+               const std::optional<bool>& verify) {
                 auto options = options_of("", 60, answer_limit, 1, verify, "", false);
                 auto made = std::make_unique<PythonSource>(std::move(source));
                 return std::make_unique<PythonReader>(interruptible([&] {
@@ -211,7 +211,7 @@ void bind_staging_reader(nb::module_& module) {
                                                              options);
                 }));
             },
-            "source"_a, "comm"_a.none(), "answer_limit"_a, "verify"_a)
+            "source"_a, "comm"_a.none(), "answer_limit"_a, "verify"_a.none())
         .def("next", &PythonReader::next, "limit"_a)
         .def("step", &PythonReader::step)
         .def_prop_ro("sequence", &PythonReader::sequence)

@@ -76,6 +76,12 @@ void on_step(PythonWriter& writer, const nb::callable& work) {
     });
 }
 
+bool says_yes(const nb::callable& asked) {
+    bool yes = false;
+    with_python([&] { yes = nb::cast<bool>(asked()); });
+    return yes;
+}
+
 nb::dict counters(PythonWriter& writer) {
     const auto found = writer(&Writer::counters);
     nb::dict result;
@@ -187,7 +193,15 @@ void bind_staging_writer(nb::module_& module) {
                 return to_numpy(memory, scalar_type(type), self);
             },
             "field"_a, "block"_a, "ghosts"_a, "type"_a)
-        .def("end_step", [](PythonWriter& writer) { return writer(&Writer::end_step); })
+        .def(
+            "end_step",
+            [](PythonWriter& writer, const std::optional<nb::callable>& stop) {
+                return writer([&](Writer& w) {
+                    const staging::StopScope scope([&] { return stop && says_yes(*stop); });
+                    return w.end_step();
+                });
+            },
+            "stop"_a.none())
         .def(
             "cancel_step",
             [](PythonWriter& writer, const std::string& reason) {
@@ -200,7 +214,15 @@ void bind_staging_writer(nb::module_& module) {
                 writer(&Writer::abandon, reason);
             },
             "reason"_a)
-        .def("close", [](PythonWriter& writer) { writer(&Writer::close); })
+        .def(
+            "close",
+            [](PythonWriter& writer, const std::optional<nb::callable>& stop) {
+                writer([&](Writer& w) {
+                    const staging::StopScope scope([&] { return stop && says_yes(*stop); });
+                    w.close();
+                });
+            },
+            "stop"_a.none())
         .def("counters", &counters)
         .def_prop_ro("name", [](PythonWriter& writer) { return writer.writer->name(); })
         .def("on_step", &on_step, "work"_a);

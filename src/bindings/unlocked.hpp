@@ -4,10 +4,12 @@
 
 #include <mutex>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include "staging/interrupt.hpp"
+#include "staging/notice.hpp"
 
 namespace uzushio::bindings {
 
@@ -16,7 +18,7 @@ namespace uzushio::bindings {
 inline thread_local std::optional<nanobind::python_error>* raised_by_signal = nullptr;
 
 /// Call `work` without Python's lock, and let Ctrl-C end its long waits: what the signal's handler
-/// raises then goes before what `work` throws or returns.
+/// raises then goes before what `work` throws or returns. What waits tell goes to `sys.stderr`.
 template <class Work> auto interruptible(Work&& work) -> std::invoke_result_t<Work> {
     using Result = std::invoke_result_t<Work>;
     std::optional<nanobind::python_error> raised;
@@ -35,6 +37,10 @@ template <class Work> auto interruptible(Work&& work) -> std::invoke_result_t<Wo
     try {
         const nanobind::gil_scoped_release unlock;
         const staging::InterruptScope scope(asked);
+        const staging::NoticeScope telling([](const std::string& sentence) {
+            const nanobind::gil_scoped_acquire lock;
+            PySys_FormatStderr("uzushio: %s\n", sentence.c_str());
+        });
         if constexpr (std::is_void_v<Result>) {
             std::forward<Work>(work)();
             if (!raised)

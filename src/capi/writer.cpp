@@ -27,6 +27,7 @@ struct uz_writer {
     };
     staging::Writer writer;
     std::map<std::string, Values, std::less<>> fields;
+    bool fortran = false; ///< sentences are for Fortran
 };
 
 namespace {
@@ -57,7 +58,7 @@ std::unique_ptr<uz_writer> open(const char* name, MPI_Comm comm, const char* fil
     }
     const auto options = staging::choose_options(file != nullptr ? file : "", comm);
     return std::unique_ptr<uz_writer>(
-        new uz_writer{staging::Writer(std::move(stream), comm, options), {}});
+        new uz_writer{staging::Writer(std::move(stream), comm, options), {}, false});
 }
 
 uz_status opened(const char* name, MPI_Comm comm, const char* file, uz_writer** writer) {
@@ -66,9 +67,30 @@ uz_status opened(const char* name, MPI_Comm comm, const char* file, uz_writer** 
     return guarded([&] { *writer = open(name, comm, file, writer).release(); });
 }
 
+uz_status opened_by_fortran(const char* name, MPI_Comm comm, const char* file, uz_writer** writer) {
+    const uz_status status = opened(name, comm, file, writer);
+    if (status == UZ_OK)
+        (*writer)->fortran = true;
+    return status;
+}
+
+/// The writer behind a handle, which is null before uz_open and after uz_close.
+template <class Writer> Writer& opened_one(Writer* writer) {
+    if (writer == nullptr)
+        refuse("The stream is not open: open it first, and look at what that returns; it cannot be "
+               "used any more once it was closed or abandoned.");
+    return *writer;
+}
+
 /// Do something with the writer behind a handle.
 template <class Work> uz_status with(uz_writer* writer, Work&& work) noexcept {
-    return guarded([&] { work(*given(writer, "writer")); });
+    return guarded([&] {
+        uz_writer& w = opened_one(writer);
+        std::optional<staging::FortranSentences> sentences;
+        if (w.fortran)
+            sentences.emplace();
+        work(w);
+    });
 }
 
 template <class Value>
@@ -127,11 +149,11 @@ uz_status uz_open(const char* name, MPI_Comm comm, const char* file, uz_writer**
 uz_status uz_open_fortran(const char* name, const MPI_Fint* comm, const char* file,
                           uz_writer** writer) {
     if (comm == nullptr)
-        return opened(name, MPI_COMM_NULL, file, writer);
+        return opened_by_fortran(name, MPI_COMM_NULL, file, writer);
     if (writer != nullptr)
         *writer = nullptr;
     const uz_status status = guarded(require_mpi);
-    return status != UZ_OK ? status : opened(name, MPI_Comm_f2c(*comm), file, writer);
+    return status != UZ_OK ? status : opened_by_fortran(name, MPI_Comm_f2c(*comm), file, writer);
 }
 
 uz_status uz_attribute_int(uz_writer* writer, const char* name, int64_t value) {
@@ -265,7 +287,7 @@ uz_status uz_cancel_step(uz_writer* writer, const char* reason) {
 
 uz_status uz_get_counters(const uz_writer* writer, uz_counters* counters) {
     return guarded([&] {
-        const auto now = given(writer, "writer")->writer.counters();
+        const auto now = opened_one(writer).writer.counters();
         *given(counters, "counters") = {now.published,      now.delivered,  now.dropped,
                                         now.seconds_waited, now.peak_bytes, now.bytes,
                                         now.steps};

@@ -81,12 +81,24 @@ struct Box {
     return true;
 }
 
-/// "[0:4, 0:8, 2:6]", half-open ranges along z, y, x.
-[[nodiscard]] inline std::string to_string(const Box& box) {
-    std::string text = "[";
-    for (std::size_t i = 0; i < 3; ++i)
-        text += (i ? ", " : "") + std::to_string(box.start[i]) + ":" + std::to_string(box.end(i));
-    return text + "]";
-}
+/// "[0:4, 0:8, 2:6]", half-open ranges along z, y, x; under FortranSentences "(3:6, 1:8, 1:4)", of
+/// the `dimension` axes in use, counted from x.
+[[nodiscard]] std::string to_string(const Box& box, int dimension = 3);
+
+/// "4 x 8 x 2 (along z, y, x)"; under FortranSentences "2 x 8 x 4 (along x, y, z)".
+[[nodiscard]] std::string counts_text(const Extent& count, int dimension = 3);
+
+/// As long as it lives, sentences made by this thread have axes and indices as Fortran has them:
+/// x, y, z, counted from 1, with the last index and not the one behind it.
+class FortranSentences {
+  public:
+    FortranSentences();
+    FortranSentences(const FortranSentences&) = delete;
+    FortranSentences& operator=(const FortranSentences&) = delete;
+    ~FortranSentences();
+
+  private:
+    bool before_;
+};
 
 } // namespace uzushio::staging

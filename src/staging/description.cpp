@@ -14,11 +14,6 @@ void require(bool holds, const std::string& sentence) {
         throw StagingError(sentence);
 }
 
-std::string to_text(const Extent& count) {
-    return std::to_string(count[0]) + " x " + std::to_string(count[1]) + " x " +
-           std::to_string(count[2]);
-}
-
 const char* name_of(Association association) {
     return association == Association::vertex ? "vertices" : "elements";
 }
@@ -111,9 +106,10 @@ void Description::block(std::uint64_t id, std::string_view mesh, const Box& owne
     const Box all =
         of_elements ? topology.elements : vertices_of(topology.elements, topology.dimension);
     require(is_valid(owned), who + " has an impossible box.");
-    require(all.contains(owned), who + " with " + name_of(association) + " " + to_string(owned) +
-                                     " reaches out of mesh " + in_quotes(mesh) + ", which has " +
-                                     name_of(association) + " " + to_string(all) + ".");
+    require(all.contains(owned),
+            who + " with " + name_of(association) + " " + to_string(owned, topology.dimension) +
+                " reaches out of mesh " + in_quotes(mesh) + ", which has " + name_of(association) +
+                " " + to_string(all, topology.dimension) + ".");
     Block block = of_elements ? Block::with_elements(owned, topology.dimension)
                               : Block::with_vertices(owned, topology.dimension);
     block.id = id;
@@ -153,10 +149,11 @@ void Description::put(std::string_view name, std::uint64_t id, const ConstArrayV
     const ConstArrayView expected = shape(name, id, ghosts);
     const std::string what = "field " + in_quotes(name) + " of block " + std::to_string(id);
     const Field& field = known_.fields[field_of(name)];
+    const int dimension = known_.topologies[field.topology].dimension;
     require(values.count == expected.count,
-            "The values of " + what + " are " + to_text(values.count) + ", but its " +
-                name_of(field.association) + " with these ghost layers are " +
-                to_text(expected.count) + " (along z, y, x).");
+            "The values of " + what + " are " + counts_text(values.count, dimension) +
+                ", but its " + name_of(field.association) + " with these ghost layers are " +
+                counts_text(expected.count, dimension) + ".");
     require(values.components == expected.components,
             "The values of " + what + " have " + std::to_string(values.components) +
                 " components, but the field has " + std::to_string(expected.components) + ".");

@@ -6,6 +6,7 @@ namespace uzushio::staging {
 namespace {
 
 thread_local const WaitScope* innermost = nullptr;
+thread_local const StopScope* innermost_stop = nullptr;
 
 } // namespace
 
@@ -25,6 +26,20 @@ InterruptScope::InterruptScope(std::function<bool()> asked)
           if (asked())
               throw Interrupted("The wait was interrupted.");
       }) {}
+
+StopScope::StopScope(std::function<bool()> asked)
+    : asked_(std::move(asked)), outer_(std::exchange(innermost_stop, this)) {}
+
+StopScope::~StopScope() { innermost_stop = outer_; }
+
+WaitScope heed_stop(std::chrono::nanoseconds grace) {
+    const auto from = std::chrono::steady_clock::now() + grace;
+    return WaitScope([from] {
+        if (innermost_stop != nullptr && std::chrono::steady_clock::now() >= from &&
+            innermost_stop->asked_())
+            throw WaitStopped("The wait for readers was given up, because the program is to stop.");
+    });
+}
 
 void throw_if_interrupted() {
     if (innermost != nullptr)

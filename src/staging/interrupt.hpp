@@ -13,6 +13,12 @@ class Interrupted : public StagingError {
     using StagingError::StagingError;
 };
 
+/// The program is to stop, and a wait for readers ended therefore: the stream may be used further.
+class WaitStopped : public Interrupted {
+  public:
+    using Interrupted::Interrupted;
+};
+
 /// As long as it lives, long waits of this thread call `look` some times a second, and end with
 /// what it throws. Called without any of staging's locks. Those of outer scopes are called first.
 class WaitScope {
@@ -44,6 +50,28 @@ class InterruptScope {
   private:
     WaitScope scope_;
 };
+
+/// As long as it lives, this thread's waits for readers (for those that are to come, for room in
+/// the queue, and at the close) ask `asked`, and end with WaitStopped once it says yes: for
+/// programs that note a signal, and finish what they are at. Other waits go on, and so does the
+/// stream.
+class StopScope {
+  public:
+    explicit StopScope(std::function<bool()> asked);
+    StopScope(const StopScope&) = delete;
+    StopScope& operator=(const StopScope&) = delete;
+    ~StopScope();
+
+  private:
+    friend WaitScope heed_stop(std::chrono::nanoseconds grace);
+
+    std::function<bool()> asked_;
+    const StopScope* outer_;
+};
+
+/// As long as it lives, long waits of this thread ask its innermost StopScope, if any, once they
+/// have lasted for `grace`.
+[[nodiscard]] WaitScope heed_stop(std::chrono::nanoseconds grace = std::chrono::nanoseconds(0));
 
 /// Longest that a wait goes on without asking.
 constexpr std::chrono::milliseconds between_interrupts{100};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 namespace uzushio::staging {
@@ -10,7 +11,9 @@ struct ReaderOptions {
     std::chrono::nanoseconds attach_limit = std::chrono::seconds(60); ///< also for a writer to come
     std::chrono::nanoseconds answer_limit = std::chrono::seconds(60); ///< for data asked for
     int connections = 2;                                              ///< for each pair of ranks
-    bool verify = false;                                              ///< checksums of what arrives
+    /// Checksums of what arrives. Unset: of stored steps, whose bytes lie on a disk for long, and
+    /// not of streams.
+    std::optional<bool> verify;
     std::string secret; ///< of a contact given as host:port, in hexadecimal
     bool tls = false;   ///< of a contact given as host:port
 };

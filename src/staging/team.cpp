@@ -35,7 +35,7 @@ struct Head {
 };
 
 /// Kinds of errors that reach the other ranks as such.
-enum class Kind : std::uint8_t { other, gone, silent, timeout };
+enum class Kind : std::uint8_t { other, gone, silent, timeout, stopped };
 
 Kind kind_of(const std::exception& error) {
     if (dynamic_cast<const PeerGone*>(&error) != nullptr)
@@ -44,6 +44,8 @@ Kind kind_of(const std::exception& error) {
         return Kind::silent;
     if (dynamic_cast<const QueueTimeout*>(&error) != nullptr)
         return Kind::timeout;
+    if (dynamic_cast<const WaitStopped*>(&error) != nullptr)
+        return Kind::stopped;
     return Kind::other;
 }
 
@@ -74,6 +76,8 @@ std::exception_ptr unpacked(const std::string& error) {
         return std::make_exception_ptr(PeerSilent(text));
     case Kind::timeout:
         return std::make_exception_ptr(QueueTimeout(text));
+    case Kind::stopped:
+        return std::make_exception_ptr(WaitStopped(text));
     case Kind::other:
         break;
     }

@@ -54,8 +54,8 @@ class Team {
     /// What went wrong on this rank, if anything: if on any, all throw StagingError with the text
     /// of the first one. One collective where all is well.
     void agree(const std::optional<std::string>& error) const;
-    /// The same for what was thrown, null if nothing was. PeerGone, PeerSilent and QueueTimeout
-    /// stay what they are on all ranks; anything else becomes a StagingError.
+    /// The same for what was thrown, null if nothing was. PeerGone, PeerSilent, QueueTimeout and
+    /// WaitStopped stay what they are on all ranks; anything else becomes a StagingError.
     void agree(const std::exception_ptr& error) const;
     /// Do something that may throw on some ranks, so that all throw (as `agree`) or none does.
     /// Long waits in it end when another rank leaves.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -13,9 +14,12 @@
 #include <thread>
 #include <vector>
 
+#include "staging/reader.hpp"
 #include "uzushio/uzushio.h"
 
 namespace {
+
+using namespace uzushio;
 
 constexpr uz_box plate{{0, 0, 0}, {1, 4, 8}};
 constexpr std::array<double, 3> origin{0, 0, 0}, spacing{1, 1, 1};
@@ -113,7 +117,10 @@ TEST_F(CApi, AStepMayBeGivenUpAndTheNextIsPublished) {
 
 TEST_F(CApi, NullPointersAreNamed) {
     EXPECT_TELLS(uz_field(nullptr, "T", "plate", UZ_ELEMENT, UZ_FLOAT64, 1, nullptr),
-                 UZ_ERROR_ARGUMENT, "'writer' is a null pointer");
+                 UZ_ERROR_ARGUMENT, "The stream is not open");
+    EXPECT_TELLS(uz_begin_step(nullptr, 0, 0), UZ_ERROR_ARGUMENT, "open it first");
+    uz_counters counters;
+    EXPECT_TELLS(uz_get_counters(nullptr, &counters), UZ_ERROR_ARGUMENT, "The stream is not open");
     EXPECT_TELLS(uz_field(writer_, nullptr, "plate", UZ_ELEMENT, UZ_FLOAT64, 1, nullptr),
                  UZ_ERROR_ARGUMENT, "'name' is a null pointer");
     EXPECT_TELLS(uz_uniform_mesh(writer_, "m", 2, plate, nullptr, spacing.data()),
@@ -273,6 +280,51 @@ TEST(CApiOpening, OfOneProcessAloneNeedsNoOtherRank) {
     ASSERT_EQ(uz_open_fortran("s", nullptr, inproc.path(), &writer), UZ_OK) << uz_error_message();
     EXPECT_EQ(uz_begin_step(writer, 0, 0), UZ_OK);
     EXPECT_EQ(uz_end_step(writer, nullptr), UZ_OK);
+    EXPECT_EQ(uz_close(&writer), UZ_OK);
+}
+
+TEST(CApiOpening, ByFortranBoxesAreToldAsFortranHasThem) {
+    if (rank() != 0)
+        return;
+    const OptionsFile inproc("engine: inproc\n");
+    for (const bool fortran : {false, true}) {
+        uz_writer* writer = nullptr;
+        ASSERT_EQ(fortran ? uz_open_fortran("s", nullptr, inproc.path(), &writer)
+                          : uz_open("s", MPI_COMM_NULL, inproc.path(), &writer),
+                  UZ_OK);
+        ASSERT_EQ(uz_uniform_mesh(writer, "plate", 2, plate, origin.data(), spacing.data()), UZ_OK);
+        const uz_box beyond{{0, 2, 3}, {1, 4, 8}};
+        EXPECT_TELLS(uz_block(writer, 0, "plate", beyond, UZ_ELEMENT), UZ_ERROR_STAGING,
+                     fortran ? "elements (4:11, 3:6) reaches out of mesh \"plate\""
+                             : "elements [0:1, 2:6, 3:11] reaches out of mesh \"plate\"");
+        EXPECT_EQ(uz_close(&writer), UZ_OK);
+    }
+}
+
+TEST(CApiQueue, AStepThatIsDroppedHasNoNumber) {
+    if (rank() != 0)
+        return;
+    const std::string contact = testing::TempDir() + "/c_api.contact";
+    const OptionsFile shm("engine: shm\ncontact: " + contact +
+                          "\nqueue: {policy: block, depth: 1, time_limit: 20 ms}\n");
+    uz_writer* writer = nullptr;
+    ASSERT_EQ(uz_open("plate", MPI_COMM_NULL, shm.path(), &writer), UZ_OK) << uz_error_message();
+    staging::Reader reader(contact, MPI_COMM_NULL, {});
+    std::vector<std::int64_t> numbers;
+    for (int step = 0; step < 5; ++step) {
+        std::int64_t sequence = -2;
+        ASSERT_EQ(uz_begin_step(writer, step, 0), UZ_OK);
+        ASSERT_EQ(uz_end_step(writer, &sequence), UZ_OK) << uz_error_message();
+        numbers.push_back(sequence);
+    }
+    EXPECT_EQ(numbers, (std::vector<std::int64_t>{0, -1, -1, -1, -1}));
+    uz_counters counters;
+    ASSERT_EQ(uz_get_counters(writer, &counters), UZ_OK);
+    EXPECT_EQ(counters.dropped, 4u);
+    EXPECT_EQ(reader.next(std::chrono::seconds(60)), staging::Arrival::step);
+    EXPECT_EQ(reader.step().index, 0) << "what was taken stays";
+    reader.release();
+    reader.detach();
     EXPECT_EQ(uz_close(&writer), UZ_OK);
 }
 

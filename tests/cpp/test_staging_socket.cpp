@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <fstream>
 #include <future>
+#include <sstream>
 #include <thread>
 
+#include "staging/notice.hpp"
 #include "support/raw_peer.hpp"
 #include "support/socket_reader.hpp"
 
@@ -129,6 +132,20 @@ TEST(StagingSocket, AReaderThatLeavesFreesWhatItHeld) {
     EXPECT_TRUE(writer.queue().drain(long_enough));
 }
 
+std::string content_of(const std::filesystem::path& file) {
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+}
+
+/// A contact file as a process leaves it that was killed.
+void leave_behind(const std::filesystem::path& file, const std::string& text) {
+    const std::filesystem::path draft = file.string() + ".new";
+    std::ofstream(draft) << text;
+    std::filesystem::permissions(draft, std::filesystem::perms(0600));
+    std::filesystem::rename(draft, file);
+}
+
 TEST(StagingSocket, AReaderMayComeBeforeTheWriterAndAFileLeftBehindDoesNotMislead) {
     const Folder folder;
     const std::string contact = (folder / "c").string();
@@ -138,8 +155,12 @@ TEST(StagingSocket, AReaderMayComeBeforeTheWriterAndAFileLeftBehindDoesNotMislea
     });
     std::this_thread::sleep_for(100ms);
     // Of a writer that was killed: nobody listens there, and the secret is another one.
-    const socket::PublishedContact stale(
-        contact, {"flow", "tcp", "127.0.0.1:1", socket::make_secret(), false, 0, ""});
+    auto stale = std::make_unique<socket::PublishedContact>(
+        contact,
+        socket::Contact{"flow", "tcp", "127.0.0.1:1", socket::make_secret(), false, 0, ""});
+    const std::string left = content_of(contact);
+    stale.reset();
+    leave_behind(contact, left);
     std::this_thread::sleep_for(200ms);
     HandMadeWriter writer(contact, {});
     writer.publish();
@@ -157,6 +178,9 @@ TEST(StagingSocket, AContactWithTheSecretOfThePortsFormerOwnerIsOutlived) {
         CheckingReader reader((folder / "c").string(), options());
         return reader.next(long_enough) == Arrival::step && reader.holds();
     });
+    const std::string left = content_of(folder / "c");
+    stale.reset();
+    leave_behind(folder / "c", left);
     std::this_thread::sleep_for(300ms);
     const socket::PublishedContact right(
         folder / "c", {"flow", "tcp", writer.address(), writer.secret(), false, 0, ""});
@@ -179,6 +203,29 @@ TEST(StagingSocket, AnAddressWithTheSecretIsAsGoodAsTheFile) {
         EXPECT_TRUE(reader.holds());
         EXPECT_EQ(reader.source().stream(), "flow");
     }
+}
+
+TEST(StagingSocket, ARefusedConnectionIsToldAtOnceAndAMissingContactAfterTwoSeconds) {
+    const Folder folder;
+    const socket::PublishedContact dead(
+        folder / "dead", {"flow", "tcp", "127.0.0.1:1", socket::make_secret(), false, 0, ""});
+    const auto told = [&](const std::string& name, std::chrono::milliseconds limit) {
+        std::vector<std::string> sentences;
+        const NoticeScope scope([&](const std::string& one) { sentences.push_back(one); });
+        ReaderOptions reader_options = options();
+        reader_options.attach_limit = limit;
+        EXPECT_THROW(CheckingReader((folder / name).string(), reader_options), PeerGone);
+        return sentences;
+    };
+    const auto refused = told("dead", 200ms);
+    ASSERT_EQ(refused.size(), 1u) << "once";
+    EXPECT_NE(refused[0].find("Nobody listens at 127.0.0.1:1"), std::string::npos) << refused[0];
+    EXPECT_NE(refused[0].find("for up to 0.2 s"), std::string::npos) << refused[0];
+    EXPECT_TRUE(told("none", 200ms).empty());
+    const auto missing = told("none", 2200ms);
+    ASSERT_EQ(missing.size(), 1u);
+    EXPECT_NE(missing[0].find("There is no contact file"), std::string::npos) << missing[0];
+    EXPECT_NE(missing[0].find("section `publish`"), std::string::npos) << missing[0];
 }
 
 TEST(StagingSocket, AttachingSaysWhatWasTriedAndWhatIsWrong) {

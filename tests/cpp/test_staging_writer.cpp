@@ -146,10 +146,12 @@ TEST(StagingWriter, MisuseIsToldInASentenceThatSaysWhatIsWrong) {
     EXPECT_SAYS(w.put("p", 999, values), "This rank has no block 999");
     EXPECT_SAYS(w.put("p", b, nullptr), "null pointer");
     const auto* bytes = reinterpret_cast<const std::byte*>(values);
-    EXPECT_SAYS(w.put("p", b, packed_view(bytes, {4, 4, 5}, 1, 8)),
-                "are 4 x 4 x 5, but its elements with these ghost layers are 4 x 4 x 4");
+    EXPECT_SAYS(
+        w.put("p", b, packed_view(bytes, {4, 4, 5}, 1, 8)),
+        "are 4 x 4 x 5 (along z, y, x), but its elements with these ghost layers are 4 x 4 x 4");
     EXPECT_SAYS(w.put("p", b, packed_view(bytes, {4, 4, 4}, 1, 8), {{}, {0, 0, 1}}),
-                "are 4 x 4 x 4, but its elements with these ghost layers are 4 x 4 x 5");
+                "are 4 x 4 x 4 (along z, y, x), but its elements with these ghost layers are "
+                "4 x 4 x 5");
     EXPECT_SAYS(w.put("u", b, packed_view(bytes, {4, 4, 4}, 3, 8)), "but its vertices");
     EXPECT_SAYS(w.put("u", b, packed_view(bytes, {5, 5, 5}, 1, 8)), "but the field has 3");
     EXPECT_SAYS(w.put("p", b, packed_view(bytes, {4, 4, 4}, 1, 4)), "but the field is of float64");

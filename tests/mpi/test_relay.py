@@ -79,6 +79,45 @@ def test_it_ends_with_the_writer_if_told_so(start: Start, tmp_path: Path) -> Non
     assert wait(job, 30).returncode == 0
 
 
+def test_without_a_writer_it_says_so_and_ends_after_its_limit(start: Start, tmp_path: Path) -> None:
+    job = relay(start, "--once", "--wait", 3)
+    done = wait(job, 30)
+    assert done.returncode == 1
+    waits, error = done.stderr.splitlines()
+    missing = "There is no contact file near.contact."
+    assert waits == f"uzushio: The relay waits for the writer, for up to 3 s. {missing}"
+    assert error == (
+        f"uzushio: error: No writer was there within 3 s. {missing} Start the writer, or say "
+        "--wait."
+    )
+
+
+def test_a_writer_that_was_killed_is_told_at_once_and_ends_a_relay_that_is_to_end_with_it(
+    start: Start, tmp_path: Path
+) -> None:
+    script = (
+        "import os, time\n"
+        "from uzushio import staging\n"
+        "w = staging.open('flow', None, {'engine': 'tcp', 'contact': 'near.contact'})\n"
+        "time.sleep(60)\n"
+    )
+    victim = start(sys.executable, "-c", script)
+    job = relay(start, "--once")
+    while not (tmp_path / "near.contact").exists():
+        time.sleep(0.01)
+    time.sleep(0.5)
+    assert job.poll() is None
+    victim.kill()
+    victim.wait()
+    assert wait(job, 10).returncode == 0
+    assert (tmp_path / "near.contact").exists(), "what a killed writer leaves behind"
+    late = relay(start, "--once", "--wait", 1)
+    done = wait(late, 10)
+    assert done.returncode == 1
+    assert "Nobody listens at" in done.stderr.splitlines()[0]
+    assert "a writer that has probably ended" in done.stderr
+
+
 def test_a_job_of_several_ranks_passes_a_stream_on_too(start: Start, tmp_path: Path) -> None:
     job = relay(start, "--ranks", 2, "--memory", "8 MiB")
     with writer(tmp_path) as to:

@@ -109,3 +109,18 @@ def test_lines_of_later_steps_and_what_was_cut_off_are_taken_out(tmp_path: Path)
     assert table.read_text() == "step,time,u\n"
     cut_after(tmp_path / "none.csv", 3)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["count.jsonl", "t.csv"]
+
+
+def test_a_flipped_byte_in_a_stored_step_is_noticed(uzushio: Run, folder: Path) -> None:
+    (chunk,) = (folder / "steps.zarr/steps/0000000001/u").glob("*/c.*")
+    content = bytearray(chunk.read_bytes())
+    content[33] ^= 64
+    chunk.write_bytes(content)
+    render = ("render", "p.yaml", "--from", "steps.zarr", "--overwrite")
+    look = ("inspect", "steps.zarr", "--steps", 2)
+    for command in (render, look):
+        done = uzushio(*command)
+        assert done.returncode == 1, done.stdout
+        assert f"The checksum of {chunk.relative_to(folder)} is wrong" in done.stderr
+        assert "--no-verify" in done.stderr
+        assert uzushio(*command, "--no-verify").returncode == 0

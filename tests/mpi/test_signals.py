@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -18,7 +19,7 @@ from heat_solver import exact
 from mpi4py import MPI
 from warm_uzushio import Warm
 
-from uzushio import checkpoint
+from uzushio import checkpoint, staging
 
 Start = Callable[..., subprocess.Popen[str]]
 SLOW = ("--set", "time.steps=100000", "--set", "fault.pause=0.05", "--set", "checkpoint.every=null")
@@ -56,6 +57,42 @@ def test_a_signal_finishes_the_step_and_writes_a_checkpoint(
     )
     again = uzushio("run", case, "--restart", "run", "--set", f"time.steps={(step or 0) + 2}")
     assert again.returncode == 0, again.stderr
+
+
+WAITS = {
+    "for readers": ("wait_for_readers=1", "wait_limit=60", "queue.on_timeout=fail"),
+    "for room": ("queue.policy=block", "queue.depth=1", "queue.time_limit=60"),
+}
+
+
+@pytest.mark.parametrize("wait_", WAITS)
+@pytest.mark.parametrize(("ranks", "number"), [(1, signal.SIGINT), (2, signal.SIGTERM)])
+def test_a_signal_ends_a_wait_for_readers_at_once_with_a_checkpoint(
+    start: Start, case: Path, tmp_path: Path, ranks: int, number: signal.Signals, wait_: str
+) -> None:
+    case.write_text(case.read_text() + "publish: {engine: tcp}\n")
+    more = [word for one in WAITS[wait_] for word in ("--set", f"publish.{one}")]
+    words = ("run", case, *(("--ranks", ranks) if ranks > 1 else ()), *SLOW, *more)
+    job = start(sys.executable, "-m", "uzushio", *words)
+    with contextlib.ExitStack() as held:
+        if wait_ == "for room":
+            contact = tmp_path / "run/heat.contact"
+            reader = held.enter_context(staging.attach(contact, attach_limit=60.0))
+            assert reader.next(60.0) is not None  # held, as by a reader that has stopped
+        assert job.stderr is not None
+        said = job.stderr.readline()  # after two seconds
+        began = time.monotonic()
+        os.killpg(job.pid, number)
+        done = wait(job, 20)
+        assert time.monotonic() - began < 8.0, "it waited for its limit"
+    assert ("waits for 1 reader" if wait_ == "for readers" else "to release a step") in said
+    assert done.returncode == 128 + number, done.stderr
+    newest = checkpoint.newest(tmp_path / "run")
+    assert newest is not None
+    step = checkpoint.step_of(newest)
+    assert step == (1 if wait_ == "for readers" else step)
+    assert f"Stopped after step {step}, as asked; go on with --restart" in done.stdout
+    assert not (tmp_path / "run/heat.contact").exists()
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

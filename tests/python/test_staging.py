@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -407,3 +408,52 @@ def test_a_contact_that_cannot_be_is_told(tmp_path: Path) -> None:
     script.chmod(0o644)
     with pytest.raises(staging.StagingError, match="is not a contact file"):
         staging.attach(script)
+
+
+def test_a_second_writer_does_not_take_the_contact_of_one_that_lives(tmp_path: Path) -> None:
+    def script(ending: str) -> list[str]:
+        lines = [
+            "from uzushio import staging",
+            "w = staging.open('box', None, {'engine': 'shm', 'contact': 's.contact'})",
+            ending,
+        ]
+        return [sys.executable, "-c", "\n".join(lines)]
+
+    with u_writer("shm", tmp_path) as writer:
+        second = subprocess.run(
+            script("w.close()"), cwd=tmp_path, capture_output=True, text=True, timeout=60
+        )
+        assert second.returncode == 1
+        assert f"is in use: process {os.getpid()} on" in second.stderr
+        with writer.step(0, 0.0):
+            writer.put("u", numbers(4, 5, 6))
+        with staging.attach(contact("shm", tmp_path), attach_limit=20.0) as reader:
+            assert reader.next(20.0) is not None
+    # What a killed one leaves behind is in nobody's way.
+    killed = script("import os; os.kill(os.getpid(), 9)")
+    assert subprocess.run(killed, cwd=tmp_path, timeout=60, check=False).returncode == -9
+    assert (contact("shm", tmp_path)).exists()
+    with u_writer("shm", tmp_path), staging.attach(contact("shm", tmp_path)):
+        pass
+
+
+def test_end_step_says_which_steps_a_slow_reader_never_gets(tmp_path: Path) -> None:
+    queue = {"policy": "block", "depth": 3, "time_limit": 0.05}
+    with box_writer(options("shm", tmp_path, queue=queue)) as writer:
+        writer.field("u", "box")
+        writer.block(0, "box", (4, 5, 6))
+        reader = staging.attach(contact("shm", tmp_path))
+        taken = []
+        for number in range(8):
+            with writer.step(number, 0.0) as opened:
+                writer.put("u", numbers(4, 5, 6))
+            if opened.sequence is not None:
+                taken.append(number)
+        counters = writer.counters()
+        assert taken == [0, 1, 2]
+        assert (counters.published, counters.dropped) == (8, 5)
+        assert counters.seconds_waited < 1.0, "one limit, not five"
+        for number in taken:
+            step = reader.next(20.0)
+            assert step is not None and step.index == number
+        reader.detach()

@@ -54,6 +54,7 @@ class RenderOptions:
         tls: for "host:port".
         every: seconds between lines of progress.
         quiet: errors and warnings only.
+        verify: whether to check checksums, as `staging.attach`.
     """
 
     pipeline: Path
@@ -67,6 +68,7 @@ class RenderOptions:
     tls: bool = False
     every: float = 5.0
     quiet: bool = False
+    verify: bool | None = None
 
 
 def render(options: RenderOptions, ranks: int | None, debug: bool) -> int:
@@ -155,6 +157,7 @@ class _Job:
             attach_limit=options.wait,
             secret=options.secret,
             tls=options.tls,
+            verify=options.verify,
         )
         self._say(f"Attached to {options.contact}; results go to {options.out}.")
         error: StagingError | PipelineError | None = None

@@ -27,7 +27,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from uzushio import lazy
-from uzushio.errors import PeerGone, PeerSilent, QueueTimeout, StagingError
+from uzushio.errors import PeerGone, PeerSilent, QueueTimeout, StagingError, WaitStopped
 
 if TYPE_CHECKING:
     from uzushio.staging.box import Box
@@ -53,6 +53,7 @@ __all__ = [
     "Source",
     "StagingError",
     "Step",
+    "WaitStopped",
     "Writer",
     "WriterEngine",
     "attach",

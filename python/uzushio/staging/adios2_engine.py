@@ -18,6 +18,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -27,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uzushio import _core
-from uzushio.errors import PeerGone, StagingError
+from uzushio.errors import PeerGone, StagingError, WaitStopped
 from uzushio.registry import unknown
 from uzushio.staging.adios2_connections import end_connections
 from uzushio.staging.adios2_library import Stream, library
@@ -43,6 +45,10 @@ ANNOUNCE, SEQUENCE = "uzushio/announce", "uzushio/sequence"
 KINDS = {"sst": "SST", "bp5": "BP5"}
 #: Seconds that SST gets to hear that its readers' connections have ended.
 _PARTING = 3.0
+#: Longest that a wait for readers does not ask whether it is to end, seconds.
+_SLICE = 0.25
+#: Seconds after which a wait says what it waits for.
+_QUIET = 2.0
 _SUFFIXES = {"sst": ".sst", "bp5": ".bp"}
 
 
@@ -112,6 +118,7 @@ class Adios2Engine(WriterEngine):
         self._stream: Stream | None = None
         # Readers look for the contact first: what it names comes into being while they wait.
         self._files: list[Path] = []
+        self._contact: Any = None
         if rank == 0:
             text = {
                 "engine": _MARK,
@@ -119,11 +126,12 @@ class Adios2Engine(WriterEngine):
                 "kind": kind,
                 "streams": [os.path.relpath(stream, contact.parent) for stream in streams],
                 "shared": shared,
+                "process": os.getpid(),
+                "host": socket.gethostname(),
             }
-            _write_private(contact, json.dumps(text) + "\n")
+            self._write_contact(kind, contact, json.dumps(text) + "\n")
         if kind == "sst":
-            sst = mine.with_name(mine.name + ".sst")  # as SST names its own contact
-            self._files = [sst, contact] if rank == 0 else [sst]
+            self._files = [mine.with_name(mine.name + ".sst")]  # as SST names its own contact
         self._lane = Lane("uzushio-adios2") if kind == "sst" else None
         self._opening: Job | None = None
 
@@ -135,6 +143,13 @@ class Adios2Engine(WriterEngine):
         else:
             self._stream = start()
             _keep_interrupt()
+
+    def _write_contact(self, kind: str, contact: Path, text: str) -> None:
+        """Lead readers here: of files for good, of SST as long as the writer lives."""
+        if kind == "sst":
+            self._contact = _core.staging.ContactFile(contact, text)
+        else:
+            _write_private(contact, text)
 
     def _require_free(self, kind: str, mine: Path) -> None:
         if kind == "bp5" and mine.exists() and not self._options.overwrite:
@@ -158,15 +173,39 @@ class Adios2Engine(WriterEngine):
         """Whether it holds on all ranks."""
         return holds if self._comm is None else all(self._comm.allgather(holds))
 
+    def _waited(self, job: Job, limit: float, notice: str) -> bool:
+        """Wait for what waits for readers, and say whether it has come to its end.
+
+        Raises:
+            WaitStopped: the program is to stop.
+        """
+        began, told = time.monotonic(), False
+        while not job.wait(min(_SLICE, limit - (time.monotonic() - began))):
+            _core.staging.heed_stop()
+            waited = time.monotonic() - began
+            if waited >= limit:
+                return False
+            if waited >= _QUIET and not told:
+                told = True
+                if self._comm is None or self._comm.rank == 0:
+                    print(f"uzushio: {notice}", file=sys.stderr, flush=True)
+        return True
+
     def _await_readers(self) -> None:
         """The first step waits for readers, and ADIOS2 for ever: all ranks give up, or none."""
         if self._opening is None:
             return
-        came = self._opening.wait(self._options.wait_limit)
+        wanted, limit = self._options.wait_for_readers, self._options.wait_limit
+        waits = f"The first step waits for {wanted} reader{'s' if wanted > 1 else ''}"
+        stopped: StagingError | None = None
+        try:
+            came = self._waited(self._opening, limit, f"{waits} for up to {limit:g} s.")
+        except WaitStopped as error:
+            came, stopped = False, error
+        self._together(lambda: _raise(stopped))
         if not self._all(came):
             raise PeerGone(
-                f"The first step waits for {self._options.wait_for_readers} readers, and fewer "
-                f"came within {self._options.wait_limit:g} s: start them, raise wait_limit or "
+                f"{waits}, and fewer came within {limit:g} s: start them, raise wait_limit or "
                 "lower wait_for_readers."
             )
         opening, self._opening = self._opening, None
@@ -262,7 +301,7 @@ class Adios2Engine(WriterEngine):
                     end_connections(self._files[0])
                     closing.wait(_PARTING)
             self._lane.close()
-        self._stream = None
+        self._stream = self._contact = None
         for file in self._files:
             file.unlink(missing_ok=True)
 
@@ -274,6 +313,11 @@ class Adios2Engine(WriterEngine):
         return Counters(
             published=self._published, dropped=self._dropped, seconds_waited=self._seconds
         )
+
+
+def _raise(error: Exception | None) -> None:
+    if error is not None:
+        raise error
 
 
 def require_threads(comm: MPI.Comm | None) -> None:

@@ -41,7 +41,14 @@ def extremes(step: Step, name: str) -> Extremes | None:
     return Extremes(float(np.min(lows)), float(np.max(highs))) if lows else None
 
 
-def inspect(contact: str, console: Console, steps: int, limit: float, secret: str = "") -> int:
+def inspect(
+    contact: str,
+    console: Console,
+    steps: int,
+    limit: float,
+    secret: str = "",
+    verify: bool | None = None,
+) -> int:
     """Attach, print what there is, then a line for each further step.
 
     Args:
@@ -50,12 +57,15 @@ def inspect(contact: str, console: Console, steps: int, limit: float, secret: st
         steps: how many to look at; 0: until the stream ends.
         limit: seconds to wait for the writer, and for each step.
         secret: for a contact that is host:port.
+        verify: whether to check checksums, as `attach`.
 
     Returns:
         The number of steps that came.
     """
     came, began, expected = 0, time.monotonic(), -1
-    with attach(contact, attach_limit=limit, step_limit=limit, secret=secret) as reader:
+    with attach(
+        contact, attach_limit=limit, step_limit=limit, secret=secret, verify=verify
+    ) as reader:
         for step in reader:
             missed = max(0, step.sequence - expected) if came else 0
             if came == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,16 @@ if TYPE_CHECKING:
 _SLICE = 0.25
 #: Seconds between looks for a contact file.
 _LOOK = 0.02
+#: Seconds after which a wait says what it waits for.
+_QUIET = 2.0
+_ADVICE = (
+    "Start the writer, or look where it writes its contact file; a run writes one only if its case "
+    "has a section `publish`."
+)
+
+
+def _notice(text: str) -> None:
+    print(f"uzushio: {text}", file=sys.stderr, flush=True)
 
 
 def attach(
@@ -33,7 +44,7 @@ def attach(
     step_limit: float = math.inf,
     answer_limit: float = 60.0,
     connections: int = 2,
-    verify: bool = False,
+    verify: bool | None = None,
     secret: str = "",
     tls: bool = False,
 ) -> Reader:
@@ -49,7 +60,7 @@ def attach(
         step_limit: seconds that `for step in reader` waits for each step.
         answer_limit: seconds to wait for values.
         connections: for each pair of a reader's and a writer's rank.
-        verify: check the checksums of all that arrives.
+        verify: check the checksums of all that arrives; None: of stored steps, and not of streams.
         secret: in hexadecimal, for "host:port"; a contact file holds it.
         tls: for "host:port": the writer uses TLS.
 
@@ -88,12 +99,18 @@ def _is_adios2(contact: str, comm: MPI.Comm | None, limit: float) -> bool:
     path = Path(contact)
 
     def look() -> bytes:
-        deadline = time.monotonic() + limit
+        began, told = time.monotonic(), False
         while not path.exists():
-            if time.monotonic() >= deadline:
+            waited = time.monotonic() - began
+            if waited >= limit:
                 raise PeerGone(
-                    f"No writer was there within {limit:g} s: there is no {contact}. Start the "
-                    "writer, or look where it writes its contact file."
+                    f"No writer was there within {limit:g} s: there is no {contact}. {_ADVICE}"
+                )
+            if waited >= _QUIET and not told:
+                told = True
+                _notice(
+                    f"Waiting for the writer for up to {limit:g} s: there is no {contact} yet. "
+                    f"{_ADVICE}"
                 )
             _core.staging.heed()
             time.sleep(_LOOK)
@@ -124,7 +141,7 @@ class Reader:
         *,
         step_limit: float = math.inf,
         answer_limit: float = 60.0,
-        verify: bool = False,
+        verify: bool | None = None,
     ) -> Reader:
         """A reader of a source of one's own."""
         handle = None if comm is None else comm.handle
@@ -182,8 +199,14 @@ class Reader:
         Raises:
             PeerSilent: no step came within `step_limit` seconds.
         """
+        quiet = _QUIET
         while True:
-            step = self.next(self._step_limit)
+            step = self.next(min(quiet, self._step_limit))
+            if step is None and not self.ended and quiet < self._step_limit:
+                if self.comm is None or self.comm.rank == 0:
+                    _notice("Attached, and waiting for the first step.")
+                step = self.next(self._step_limit - quiet)
+            quiet = math.inf
             if step is not None:
                 yield step
             elif self.ended:

@@ -33,6 +33,7 @@ class RelayOptions:
         tls: TLS 1.3 towards readers.
         memory: bytes held at most for each rank, in buffers of the system too.
         once: end with the writer, rather than wait for the next one.
+        wait: seconds to wait for the writer, with `once`.
     """
 
     source: str
@@ -45,6 +46,7 @@ class RelayOptions:
     tls: bool = False
     memory: int = MEMORY
     once: bool = False
+    wait: float = 60.0
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,15 @@ class Relay:
             tls=options.tls,
             bytes=options.memory,
             once=options.once,
+            wait=options.wait,
         )
 
     def run(self, go_on: Callable[[], bool] = lambda: True) -> None:
-        """Serve until `go_on`, which is asked ten times a second, says no; or as configured."""
+        """Serve until `go_on`, which is asked ten times a second, says no; or as configured.
+
+        Raises:
+            PeerGone: on rank 0, with `once`, if no writer came in time.
+        """
         self._core.run(go_on)
 
     def status(self) -> RelayStatus:

@@ -190,14 +190,22 @@ class Writer(Description):
         self._handed.append(array)
         return array
 
-    def end_step(self) -> int | None:
+    def end_step(self, stop: Callable[[], bool] | None = None) -> int | None:
         """Publish the step (collective).
 
+        Args:
+            stop: asked ten times a second while the step waits for readers, for those that are to
+                come and for room in the queue: True ends the wait. For programs that note a
+                signal, as on all ranks.
+
         Returns:
-            Its sequence number, or None if the queue's policy dropped it.
+            Its sequence number, or None if the queue's policy dropped it, for all readers.
+
+        Raises:
+            WaitStopped: `stop` ended the wait; the step was not published, the next one may be.
         """
         try:
-            sequence: int | None = self._open().end_step()
+            sequence: int | None = self._open().end_step(stop)
         except StagingError as error:
             failure, self._failure = self._failure, None
             raise error from failure
@@ -223,10 +231,17 @@ class Writer(Description):
             array.flags.writeable = False
         self._handed.clear()
 
-    def close(self) -> None:
-        """Give readers what is left, then end the stream (collective)."""
+    def close(self, stop: Callable[[], bool] | None = None) -> None:
+        """Give readers what is left, then end the stream (collective).
+
+        Args:
+            stop: as of `end_step`; where it says True, readers get two seconds.
+
+        Raises:
+            WaitStopped: not all readers have had what was left; the stream is closed.
+        """
         if self._core is not None:
-            self._core.close()
+            self._core.close(stop)
             self._last = self.counters()
             self._core = None
 

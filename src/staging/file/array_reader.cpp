@@ -33,7 +33,8 @@ std::uint32_t little(std::span<const std::byte> bytes) {
 
 [[noreturn]] void damaged(const std::filesystem::path& file) {
     throw StagingError("The checksum of " + file.string() +
-                       " is wrong: the file was damaged after it was written.");
+                       " is wrong: the file was damaged after it was written. Take it from a copy; "
+                       "or have it read as it is, without a check (verify=False, --no-verify).");
 }
 
 void check_size(const FileHandle& file, std::int64_t values) {

@@ -8,8 +8,10 @@
 
 #include "staging/file/documents.hpp"
 #include "staging/file/names.hpp"
+#include "staging/in_seconds.hpp"
 #include "staging/interrupt.hpp"
 #include "staging/message_codec.hpp"
+#include "staging/notice.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/step_codec.hpp"
 
@@ -53,7 +55,11 @@ Clock::time_point after(std::chrono::nanoseconds limit) {
 
 void wait_for_store(const fs::path& store, std::chrono::nanoseconds limit) {
     const auto deadline = after(limit);
+    WaitNotice waiting;
     while (!is_there(store / document)) {
+        if (waiting.due())
+            notice("There are no stored steps in " + store.string() +
+                   " yet. Waiting for the writer for up to " + in_seconds(limit) + ".");
         std::error_code error;
         if (const auto status = fs::status(store, error);
             fs::exists(status) && !fs::is_directory(status))
@@ -82,7 +88,7 @@ bool leads_to_store(const std::string& contact) {
 }
 
 FileSource::FileSource(fs::path folder, const Team& team, const ReaderOptions& options)
-    : store_(std::move(folder)), verify_(options.verify), buffer_(buffer_bytes) {
+    : store_(std::move(folder)), verify_(options.verify.value_or(true)), buffer_(buffer_bytes) {
     team.together([&] {
         if (team.rank() != 0)
             return;

@@ -8,10 +8,12 @@
 #include <optional>
 #include <utility>
 
+#include "staging/in_seconds.hpp"
 #include "staging/interrupt.hpp"
 #include "staging/mpi/job.hpp"
 #include "staging/mpi/letter.hpp"
 #include "staging/mpi/post_office.hpp"
+#include "staging/notice.hpp"
 #include "staging/sleeping_wait.hpp"
 #include "staging/staging_error.hpp"
 
@@ -109,8 +111,13 @@ Letter seek(const std::string& stream, const std::vector<std::int32_t>& readers,
     std::optional<std::int32_t> host; // has our word
     try {
         InterruptWatch interrupts;
+        WaitNotice waiting;
         for (Pauses pauses; Clock::now() < deadline; pauses.pause()) {
             interrupts.look();
+            if (waiting.due())
+                notice("Nobody in this MPI job writes a stream '" + stream +
+                       "' yet. Waiting for the writer for up to " +
+                       in_seconds(options.attach_limit) + ".");
             knocks.knock_if_due();
             const auto letter = post.take([&](const Letter& one) {
                 return one.attempt == accept.attempt &&

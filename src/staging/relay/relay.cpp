@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
@@ -11,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "staging/in_seconds.hpp"
 #include "staging/message_codec.hpp"
+#include "staging/notice.hpp"
 #include "staging/relay/allowance.hpp"
 #include "staging/relay/ending.hpp"
 #include "staging/relay/joint.hpp"
@@ -35,6 +38,10 @@ constexpr auto writer_limit = std::chrono::milliseconds(500);
 constexpr auto dial_limit = std::chrono::seconds(10);
 constexpr auto taking_limit = std::chrono::seconds(60);
 constexpr auto farewell_limit = std::chrono::seconds(1);
+/// Between two looks for a writer that is not there yet, and for the end of one.
+constexpr auto between_looks = std::chrono::milliseconds(50);
+constexpr auto between_late_looks = std::chrono::milliseconds(250);
+constexpr auto look_limit = std::chrono::seconds(2);
 constexpr std::size_t least_bytes = std::size_t{1} << 20;
 
 ReaderOptions upstream_options(const RelayOptions& options) {
@@ -84,7 +91,8 @@ class Relay::Core {
     [[nodiscard]] asio::awaitable<void> serve_control(Peer peer, Hello theirs);
     [[nodiscard]] asio::awaitable<void> say(Peer peer, Error error);
     [[nodiscard]] Endpoints places_for(const socket::Meeting& writer) const;
-    void look_at_contact();
+    [[nodiscard]] asio::awaitable<void> look_for_writer();
+    void tell_what_is_missing();
     void serve_for(std::chrono::nanoseconds time);
     void publish_contact();
 
@@ -93,7 +101,10 @@ class Relay::Core {
     socket::Secret secret_;
     RelayStatus status_;
     bool writer_ended_ = false;
-    bool saw_contact_ = false;
+    bool saw_writer_ = false;
+    bool refused_ = false;       ///< there is a contact, and nobody listened there last
+    std::string missing_, told_; ///< why there is no writer yet
+    socket::Deadline quiet_until_{};
     std::vector<std::string> addresses_; ///< of the relay's ranks, on rank 0
     asio::io_context io_{1};             ///< outlives all connections
     Allowance allowance_;
@@ -120,7 +131,6 @@ Relay::Core::Core(RelayOptions options, const Team& team)
         if (const auto contact = upstream_->contact()) {
             status_.stream = contact->stream;
         }
-        saw_contact_ = std::filesystem::exists(options_.from, ignored);
         listener_.emplace(
             io_, options_.listen, secret_, hello(),
             [](const Hello& theirs) -> std::optional<Error> {
@@ -172,7 +182,8 @@ asio::awaitable<void> Relay::Core::serve(Peer peer, Hello theirs) {
     try {
         if (theirs.channel == Channel::control) {
             co_await serve_control(peer, theirs);
-        } else {
+        } else if (theirs.session != 0) { // else another relay sees whether we are there
+
             const Peer up = co_await upstream_->data(theirs, socket::after(dial_limit));
             (void)co_await join(io_, up, peer, allowance_, status_.passed);
         }
@@ -194,6 +205,7 @@ asio::awaitable<void> Relay::Core::serve_control(Peer peer, Hello theirs) {
     if (team_.rank() != 0)
         throw socket::Refused(ErrorCode::request, "Readers attach to rank 0 of the relay.");
     const socket::Meeting writer = co_await upstream_->control(theirs, socket::after(writer_limit));
+    saw_writer_ = true;
     if (writer.writer.stream != status_.stream) {
         status_.stream = writer.writer.stream;
         listener_->rename(status_.stream);
@@ -239,13 +251,38 @@ asio::awaitable<void> Relay::Core::say(Peer peer, Error error) {
 
 // ---- the whole --------------------------------------------------------------------------------
 
-/// A contact file that is there no more: its writer has ended, whether or not somebody read.
-void Relay::Core::look_at_contact() {
-    std::error_code ignored;
-    const bool there = std::filesystem::exists(options_.from, ignored);
-    if (saw_contact_ && !there)
-        writer_ended_ = true;
-    saw_contact_ = there;
+/// On rank 0: see the writer come and, with `once`, end; the latter while no reader would.
+asio::awaitable<void> Relay::Core::look_for_writer() {
+    asio::steady_timer pause(io_);
+    while (!saw_writer_ || (options_.once && !writer_ended_)) {
+        if (!saw_writer_ || status_.readers == 0)
+            try {
+                co_await upstream_->probe(socket::after(look_limit));
+                saw_writer_ = true;
+            } catch (const PeerGone& gone) {
+                writer_ended_ = writer_ended_ || saw_writer_;
+                std::error_code ignored;
+                refused_ = std::filesystem::exists(options_.from, ignored);
+                missing_ = gone.what();
+                if (refused_)
+                    missing_ += " The contact file " + options_.from +
+                                " is of a writer that has probably ended.";
+            } catch (const std::exception& fault) { // it is stopped, or is about to be replaced
+                missing_ = fault.what();
+            }
+        pause.expires_after(saw_writer_ ? between_late_looks : between_looks);
+        co_await pause.async_wait(asio::use_awaitable);
+    }
+}
+
+/// Once, and again when it is something else: a refused connection at once.
+void Relay::Core::tell_what_is_missing() {
+    if (saw_writer_ || missing_ == told_ || (!refused_ && socket::Clock::now() < quiet_until_))
+        return;
+    told_ = missing_;
+    notice("The relay waits for the writer" +
+           (options_.once ? ", for up to " + in_seconds(options_.wait) : std::string()) + ". " +
+           missing_);
 }
 
 void Relay::Core::serve_for(std::chrono::nanoseconds time) {
@@ -261,19 +298,31 @@ void Relay::Core::serve_for(std::chrono::nanoseconds time) {
 }
 
 void Relay::Core::run(const std::function<bool()>& go_on) {
+    const bool first = team_.rank() == 0;
+    quiet_until_ = socket::after(std::chrono::seconds(2));
+    const socket::Deadline deadline = socket::after(options_.wait);
+    if (first)
+        asio::co_spawn(io_, look_for_writer(), asio::detached);
     bool more = true;
+    bool nobody_came = false;
     while (more) {
         serve_for(tick);
         status_.held = allowance_.held();
         status_.most_held = std::max(status_.most_held, status_.held);
         more = go_on() && !ending_->announced();
-        if (options_.once && team_.rank() == 0) {
-            look_at_contact();
+        if (first)
+            tell_what_is_missing();
+        if (first && options_.once) {
             // What is on its way to readers still gets there.
             more = more && !(writer_ended_ && status_.readers == 0);
+            nobody_came = more && !saw_writer_ && socket::Clock::now() >= deadline;
+            more = more && !nobody_came;
         }
     }
     ending_->announce();
+    if (nobody_came)
+        throw PeerGone("No writer was there within " + in_seconds(options_.wait) + ". " + missing_ +
+                       " Start the writer, or say --wait.");
 }
 
 RelayStatus Relay::Core::status() const { return status_; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -23,6 +24,7 @@ struct RelayOptions {
     /// Held at most, whatever the size of steps: see Allowance.
     std::size_t bytes = std::size_t{64} << 20;
     bool once = false; ///< end with the writer, rather than wait for the next one
+    std::chrono::nanoseconds wait = std::chrono::seconds(60); ///< for the writer, with `once`
 };
 
 /// What a relay does at the moment.
@@ -58,8 +60,9 @@ class Relay {
     Relay& operator=(const Relay&) = delete;
 
     /// Serve, in this thread, until `go_on`, which is asked about ten times a second, says no; or,
-    /// if so configured, until the writer has ended. What `go_on` throws, this throws. Collective,
-    /// though every rank asks its own; when rank 0 ends, all do.
+    /// if so configured, until the writer has ended; rank 0 throws PeerGone then if none came in
+    /// time. What `go_on` throws, this throws. Collective, though every rank asks its own; when
+    /// rank 0 ends, all do. Rank 0 tells when it waits for the writer (`notice`).
     void run(const std::function<bool()>& go_on);
 
     /// From `go_on`, or when `run` has returned.

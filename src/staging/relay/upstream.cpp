@@ -119,4 +119,21 @@ asio::awaitable<std::shared_ptr<socket::Connection>> Upstream::data(Hello theirs
     co_return std::move(dialed.connection);
 }
 
+/// By a data connection that asks for nothing: nobody counts it as a reader.
+asio::awaitable<void> Upstream::probe(Deadline deadline) {
+    const auto contact = seen_ ? seen_ : this->contact();
+    if (!contact)
+        throw PeerGone("There is no contact file " + name_ + ".");
+    std::unique_ptr<socket::TlsContext> tls;
+    if (contact->tls)
+        tls = std::make_unique<socket::TlsContext>(contact->secret);
+    socket::Call call{contact->address, contact->secret, tls.get(), {}};
+    call.hello.role = Role::relay;
+    call.hello.channel = Channel::data;
+    const auto dialed = co_await socket::dial(io_, std::move(call), deadline);
+    dialed.connection->finish();
+    dialed.connection->close();
+    seen_ = contact;
+}
+
 } // namespace uzushio::staging::relay

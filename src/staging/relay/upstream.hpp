@@ -40,6 +40,10 @@ class Upstream {
     [[nodiscard]] asio::awaitable<std::shared_ptr<socket::Connection>>
     data(Hello theirs, socket::Deadline deadline);
 
+    /// See whether the writer is there, without attaching to it: the one that was there last, if
+    /// any. Throws PeerGone if nobody listens there.
+    [[nodiscard]] asio::awaitable<void> probe(socket::Deadline deadline);
+
   private:
     struct Session {
         std::uint64_t number = 0;
@@ -56,6 +60,7 @@ class Upstream {
     std::optional<socket::Contact> fixed_;
     socket::Secret key_;
     std::optional<Session> now_;
+    std::optional<socket::Contact> seen_; ///< that `probe` found
 };
 
 } // namespace uzushio::staging::relay

@@ -2,15 +2,20 @@
 
 #include <algorithm>
 #include <cassert>
-#include <sstream>
 #include <utility>
 
 #include "staging/checksum.hpp"
+#include "staging/in_seconds.hpp"
 #include "staging/message_codec.hpp"
+#include "staging/notice.hpp"
 #include "staging/staging_error.hpp"
 
 namespace uzushio::staging::slots {
 namespace {
+
+/// When the program is to stop: for readers that move to take the last steps, and for rank 0 to end
+/// a wait of all ranks in order.
+constexpr auto stop_grace = std::chrono::seconds(2);
 
 /// For a rank that has nothing in a step.
 class NoSegment final : public Segment {
@@ -120,7 +125,7 @@ std::optional<std::uint64_t> SlotEngine::publish(LocalStep step) {
     Decision decision;
     if (team_.rank() == 0)
         decision = decide(offers, error, room);
-    decision = decode<Decision>(team_.broadcast(encode(decision)));
+    decision = from_rank_0(decision);
     usual_ = std::max(std::exchange(handed_out_, 0), arrangement.bytes);
     if (decision.failed)
         fail(error);
@@ -150,6 +155,15 @@ std::optional<std::uint64_t> SlotEngine::publish(LocalStep step) {
         fail(error);
     }
     return sequence_++;
+}
+
+/// Rank 0's decision, for which it may wait for readers. Asked to stop, all ranks mostly are, and
+/// rank 0 ends the wait for all; a rank that is asked alone leaves it.
+Decision SlotEngine::from_rank_0(const Decision& decision) {
+    if (team_.rank() == 0)
+        return decode<Decision>(team_.broadcast(encode(decision)));
+    const WaitScope stopping = heed_stop(stop_grace);
+    return decode<Decision>(team_.broadcast({}));
 }
 
 /// All ranks throw, and rank 0 is told everything anew next time.
@@ -199,8 +213,9 @@ Decision SlotEngine::decide(const std::vector<std::vector<std::byte>>& offers,
         head_ = merge(heads);
         if (decision.new_table)
             announcer_.set_table(merge(parts_));
+        const WaitScope stopping = heed_stop();
         await_readers();
-        decision.accepted = room.reserve(most_bytes);
+        decision.accepted = reserve(room, most_bytes);
         decision.most_steps = queue_->most_steps();
         decision.kept = queue_->sequences();
     });
@@ -216,14 +231,38 @@ void SlotEngine::await_readers() {
     if (readers_awaited_)
         return;
     const std::size_t wanted = options_.wait_for_readers;
-    if (wanted > 0 && !queue_->wait_for_readers(wanted, options_.wait_limit)) {
-        std::ostringstream text;
-        text << "The first step waits for " << wanted << " readers, and only " << queue_->readers()
-             << " came within " << std::chrono::duration<double>(options_.wait_limit).count()
-             << " s: start them, raise wait_limit or lower wait_for_readers.";
-        throw PeerGone(text.str());
-    }
+    const auto so_far = [&] {
+        return "The first step waits for " + std::to_string(wanted) +
+               (wanted == 1 ? " reader" : " readers") + " (wait_for_readers), and " +
+               std::to_string(queue_->readers()) + " came";
+    };
+    WaitNotice waiting;
+    const WaitScope saying([&] {
+        if (waiting.due())
+            notice(so_far() + " so far; it waits for up to " + in_seconds(options_.wait_limit) +
+                   "." +
+                   (options_.contact.empty()
+                        ? ""
+                        : " Readers attach to " + options_.contact.string() + "."));
+    });
+    if (wanted > 0 && !queue_->wait_for_readers(wanted, options_.wait_limit))
+        throw PeerGone(so_far() + " within " + in_seconds(options_.wait_limit) +
+                       ": start them, raise wait_limit or lower wait_for_readers.");
     readers_awaited_ = true;
+}
+
+/// Room in the queue, as its policy says. The first wait for it that is long says so.
+bool SlotEngine::reserve(Room& room, std::size_t bytes) {
+    WaitNotice waiting;
+    const WaitScope saying([&] {
+        if (!wait_told_ && waiting.due()) {
+            wait_told_ = true;
+            notice("The solver waits for readers to release a step (queue.policy: block), for up "
+                   "to " +
+                   in_seconds(options_.queue.time_limit) + "; later waits are counted only.");
+        }
+    });
+    return room.reserve(bytes);
 }
 
 /// Bring the values into a segment, and let the service at it.
@@ -300,10 +339,20 @@ void SlotEngine::close() {
         queue_->close();
         attempt(error, [&] {
             const WaitScope watching = team_.watch();
+            const WaitScope stopping = heed_stop(stop_grace);
+            WaitNotice waiting;
+            const WaitScope saying([&] {
+                if (waiting.due())
+                    notice("The stream's end waits for readers to take the last steps, for up to " +
+                           in_seconds(options_.close_limit) + " (close_limit).");
+            });
             (void)queue_->drain(options_.close_limit);
         });
     }
-    team_.barrier(); // until then readers may ask any rank
+    {
+        const WaitScope stopping = heed_stop(2 * stop_grace);
+        team_.barrier(); // until then readers may ask any rank
+    }
     const auto left = error ? Clock::duration(0) : options_.close_limit - (Clock::now() - start);
     attempt(error, [&] {
         service_->close(std::max<std::chrono::nanoseconds>(left, std::chrono::seconds(1)));

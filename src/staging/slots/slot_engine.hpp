@@ -49,8 +49,8 @@ class SlotEngine : public WriterEngine {
     void take_back_buffers() override { handed_out_ = 0; }
 
     /// If any rank fails (no memory, tables that do not fit each other, QueueTimeout, PeerGone for
-    /// readers that were to be waited for), all throw, the step is not published, and the next one
-    /// may be tried.
+    /// readers that were to be waited for, WaitStopped), all throw, the step is not published, and
+    /// the next one may be tried.
     std::optional<std::uint64_t> publish(LocalStep step) override;
 
     void abandon() override;
@@ -76,7 +76,9 @@ class SlotEngine : public WriterEngine {
     Verdict commit(const std::vector<std::vector<std::byte>>& outcomes, std::exception_ptr& error,
                    Room& room);
     [[noreturn]] void fail(const std::exception_ptr& error);
+    [[nodiscard]] Decision from_rank_0(const Decision& decision);
     void await_readers();
+    [[nodiscard]] bool reserve(Room& room, std::size_t bytes);
 
     Team team_;
     EngineOptions options_;
@@ -103,6 +105,7 @@ class SlotEngine : public WriterEngine {
     StepInfo head_;
     Announcer announcer_;
     bool readers_awaited_ = false;
+    bool wait_told_ = false; ///< for room in the queue
 
     std::unique_ptr<Service> service_; ///< ends first
 };

@@ -8,6 +8,7 @@
 #include "staging/in_seconds.hpp"
 #include "staging/interrupt.hpp"
 #include "staging/message_codec.hpp"
+#include "staging/notice.hpp"
 #include "staging/socket/contact.hpp"
 #include "staging/socket/dial.hpp"
 #include "staging/socket/handshake.hpp"
@@ -25,6 +26,10 @@ constexpr auto pause = std::chrono::milliseconds(50);
 /// perhaps on the same port, and writes its file then.
 constexpr auto replacing_limit = std::chrono::seconds(2);
 
+constexpr auto contact_advice =
+    "Start the writer, or look where it writes its contact; a run writes one only if its case has "
+    "a section `publish`.";
+
 } // namespace
 
 asio::awaitable<Meeting> call_on(asio::io_context& io, Contact contact, Hello hello,
@@ -40,7 +45,7 @@ asio::awaitable<Meeting> call_on(asio::io_context& io, Contact contact, Hello he
     const Message message = incoming.message();
     if (const auto* error = std::get_if<Error>(&message)) {
         if (error->code == ErrorCode::gone) // a relay that waits for the writer itself
-            throw PeerGone(error->text);
+            throw NoWriterYet(error->text);
         throw Refused(error->code, error->text);
     }
     if (const auto* endpoints = std::get_if<Endpoints>(&message))
@@ -87,17 +92,27 @@ class Search {
             if (Clock::now() >= deadline_)
                 throw PeerGone("No writer was there within " + in_seconds(options_.attach_limit) +
                                ". " + found_);
+            tell();
             throw_if_interrupted();
             std::this_thread::sleep_for(pause);
         }
     }
 
   private:
+    /// What is in the way: once, and again when it is something else.
+    void tell() {
+        if (found_ == told_ || (!refused_ && Clock::now() < quiet_until_))
+            return;
+        told_ = found_;
+        notice(found_ + " Waiting for the writer for up to " + in_seconds(options_.attach_limit) +
+               ".");
+    }
+
     std::optional<Meeting> look() {
         const auto contact = fixed_ ? fixed_ : read_contact(name_);
         if (!contact) {
-            found_ = "There is no contact file " + name_ +
-                     ". Start the writer, or look where it writes its contact.";
+            refused_ = false;
+            found_ = "There is no contact file " + name_ + ". " + contact_advice;
             return {};
         }
         // Even if the time is up, one honest attempt.
@@ -108,7 +123,11 @@ class Search {
             if (refused.code() != ErrorCode::authentication)
                 throw;
             wrong_secret(*contact, refused.what());
+        } catch (const NoWriterYet& waiting) {
+            refused_ = false;
+            found_ = waiting.what();
         } catch (const PeerGone& gone) { // nobody listens, or it is just ending
+            refused_ = true;
             found_ = describe(*contact, gone.what());
         } catch (const PeerSilent& silent) {
             found_ = describe(*contact, silent.what());
@@ -144,7 +163,9 @@ class Search {
     std::optional<Contact> fixed_; ///< for host:port
     std::optional<Contact> wrong_;
     Deadline wrong_until_ = never;
-    std::string found_;
+    Deadline quiet_until_ = after(std::chrono::seconds(2));
+    bool refused_ = false; ///< nobody listened there last
+    std::string found_, told_;
 };
 
 } // namespace

@@ -13,6 +13,7 @@
 #include "staging/socket/contact.hpp"
 #include "staging/socket/secret.hpp"
 #include "staging/socket/tls.hpp"
+#include "staging/staging_error.hpp"
 
 namespace uzushio::staging::socket {
 
@@ -30,15 +31,22 @@ struct Meeting {
 [[nodiscard]] std::optional<Contact> contact_at(const std::string& address,
                                                 const ReaderOptions& options);
 
+/// A relay is there, and the writer behind it is not.
+class NoWriterYet : public PeerGone {
+  public:
+    using PeerGone::PeerGone;
+};
+
 /// Open a control connection to the writer of a contact, and hear where its ranks are. Throws
-/// StagingError; PeerGone also if it is a relay that has no writer yet.
+/// StagingError; NoWriterYet if it is a relay that has no writer yet.
 [[nodiscard]] asio::awaitable<Meeting> call_on(asio::io_context& io, Contact contact, Hello hello,
                                                Deadline deadline);
 
 /// Find the writer that a contact file or "host:port" leads to, and open the control connection to
 /// it. Waits for the file to appear and for the writer to listen, until `options.attach_limit`: a
-/// file that another run left behind leads nowhere until it is replaced. `hello` says who asks; the
-/// expected name of the stream is taken from the options. Throws StagingError.
+/// file that another run left behind leads nowhere until it is replaced. A refused connection is
+/// told at once, anything else that it waits for after two seconds (`notice`). `hello` says who
+/// asks; the expected name of the stream is taken from the options. Throws StagingError.
 [[nodiscard]] Meeting meet(asio::io_context& io, const std::string& contact,
                            const ReaderOptions& options, Hello hello);
 

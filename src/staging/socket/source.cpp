@@ -260,7 +260,7 @@ SocketSource::Core::errands(std::span<const Fetch> wanted) const {
     for (const Fetch& fetch : wanted) {
         Errand& errand = errands[fetch.rank];
         Job job{fetch.request, fetch.to};
-        job.request.checksum = options_.verify;
+        job.request.checksum = options_.verify.value_or(false);
         split(job, std::clamp(errand.bytes / (4 * options_.connections), least_job, most_job),
               errand.jobs);
     }

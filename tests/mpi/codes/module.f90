@@ -23,7 +23,7 @@ program module_test
     call w%open("module", file="nowhere.yaml", stat=stat, errmsg=message)
     call check(stat == uz_error_staging .and. index(message, "nowhere.yaml") > 0, "a file that is not there")
     call w%begin_step(1, 0d0, stat=stat, errmsg=message)
-    call check(stat == uz_error_argument .and. index(message, "null pointer") > 0, "a writer that is not open")
+    call check(stat == uz_error_argument .and. index(message, "is not open") > 0, "a writer that is not open")
 
     call w%open("module", file="staging.yaml")
     call w%open("module", file="staging.yaml", stat=stat)
@@ -52,6 +52,9 @@ program module_test
     call check(stat == uz_error_staging .and. index(message, "elsewhere") > 0, "a mesh that is not there")
     call w%block(4, "box", start=[1, 1], count=[nx, ny, nz], stat=stat)
     call check(stat == uz_error_argument, "start and count of unequal size")
+    call w%block(5, "box", start=[is, js, ks], count=[nx, nj, nk], stat=stat, errmsg=message)
+    call check(stat == uz_error_staging .and. index(message, "(3:8, 2:4, 1:2)") > 0 .and. &
+        index(message, "(1:6, 1:4, 1:3)") > 0, "a block that reaches out of its mesh")
     call w%put("wide", 1, wide, stat=stat, errmsg=message)
     call check(stat == uz_error_staging .and. index(message, "begin_step") > 0, "a put outside of a step")
 
@@ -125,6 +128,11 @@ program module_test
     call check(sequence == 0, "the first sequence number")
     call w%counters(counters)
     call check(counters%published == 1, "the number of steps")
+    ! The reader holds the first step, which is all that the queue has room for; without arguments there is one.
+    call w%begin_step(8, 0.5d0)
+    call w%put("wide", 1, wide(is:is + ni - 1, js:js + nj - 1, ks:ks + nk - 1))
+    call w%end_step(sequence)
+    call check(sequence == merge(1, -1, command_argument_count() > 0), "the number of a step that was dropped")
     call w%close()
     call w%close()
     if (command_argument_count() > 0) call w%remove_block(1) ! without stat: stops, and says why
