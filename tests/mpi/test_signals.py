@@ -91,7 +91,7 @@ def test_a_signal_ends_a_wait_for_readers_at_once_with_a_checkpoint(
     assert newest is not None
     step = checkpoint.step_of(newest)
     assert step == (1 if wait_ == "for readers" else step)
-    assert f"Stopped after step {step}, as asked; go on with --restart" in done.stdout
+    assert f"Stopped after step {step}, as asked; go on with: uzushio run " in done.stdout
     assert not (tmp_path / "run/heat.contact").exists()
 
 
