@@ -275,6 +275,7 @@ def measure(points: int, repeats: int, folder: str) -> dict[str, Any]:
         for case, both in pictures.items():
             small = Image.fromarray(both).resize((1024, 512), Image.Resampling.LANCZOS)
             small.save(Path(folder) / f"{case.replace(' ', '_')}.png", optimize=True)
+        label_pairs(pictures, Path(folder) / "raycast.png")
     return {
         case: {name: statistics.median(some) for name, some in values.items()}
         for case, values in times.items()
@@ -336,6 +337,24 @@ def records(results: dict[str, Any]) -> list[dict[str, Any]]:
         record(f"{case}, next picture", 1e3 * t["ours next"], "ms", None, None)
         record(f"{case}, mean difference", t["difference"], "of 255", None, "VTK's picture")
     return rows
+
+
+def label_pairs(pairs: dict[str, Any], path: Path) -> None:
+    """Write pairs of pictures, (rows, 2 x columns, RGB), with names of cases and sides."""
+    from matplotlib.figure import Figure
+
+    rows = -(-len(pairs) // 2)
+    figure = Figure(figsize=(9.0, 0.2 + 2.4 * rows), layout="constrained")
+    panels = figure.subfigures(rows, 2, squeeze=False).flatten()
+    for panel, (case, both) in zip(panels, pairs.items(), strict=False):
+        panel.suptitle(case, fontsize=10.0)
+        middle = both.shape[1] // 2
+        sides = (both[:, :middle], both[:, middle:])
+        for axes, side, name in zip(panel.subplots(1, 2), sides, ("Uzushio", "VTK"), strict=True):
+            axes.imshow(side)
+            axes.set_xlabel(name, fontsize=9.0)
+            axes.set(xticks=[], yticks=[])
+    figure.savefig(path, dpi=110)
 
 
 def main() -> None:
