@@ -36,22 +36,26 @@ class DistributedArray:
         start: global index of this rank's first element, one per axis.
         data: this rank's box, C-ordered indexing, possibly strided; a view, valid until the next
             step. Its shape plus `start` lies within `shape`. May be empty.
+        dims: names of the axes for those who open a checkpoint with xarray; none if not known.
     """
 
     shape: tuple[int, ...]
     start: tuple[int, ...]
     data: np.ndarray
+    dims: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class State:
     """All that a solver needs to go on: distributed arrays, and small values equal on all ranks.
 
-    `attributes` is plain JSON (numbers round-trip exactly; strings, lists, dicts).
+    `attributes` is plain JSON (numbers round-trip exactly; strings, lists, dicts). `coordinates`
+    are those of axes by name, whole, for who opens a checkpoint with xarray; no restart needs them.
     """
 
     arrays: Mapping[str, DistributedArray]
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    coordinates: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 #: Reads the box [start, start + shape) of the stored array `name`; raises `CheckpointError`.

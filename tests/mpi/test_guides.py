@@ -315,6 +315,19 @@ def test_script_of_pictures(mpi_run: Run, tmp_path: Path) -> None:
         assert sum(1 for _ in movie.decode(video=0)) == 3
 
 
+def test_cells_of_notebook(mpi_run: Run, tmp_path: Path) -> None:
+    cells = blocks("cells_of_notebook", "python")
+    shown = (
+        "\nimport PIL.Image, io\nassert PIL.Image.open(io.BytesIO({}._repr_png_())).size[0] > 600"
+    )
+    assert cells[1].splitlines()[-1].startswith("draw(") and cells[2].count("draw(") == 1
+    cells[1] = cells[1].replace("\ndraw(", "\npicture = draw(") + shown.format("picture")
+    (tmp_path / "notebook.py").write_text("\n".join(cells))
+    done = mpi_run(1, tmp_path / "notebook.py", timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "kept/case.yaml").exists()
+
+
 def test_first_case(uzushio: Run, tmp_path: Path) -> None:
     first, schemas = (words_of(code) for code in blocks("first_case", "sh"))
     for words in first[:2]:

@@ -178,3 +178,27 @@ def test_a_diverged_solution_is_an_error_of_uzushio() -> None:
         for _ in simulation:
             pass
     assert uzushio.errors.SolverDivergedError is uzushio.solver.SolverDivergedError
+
+
+def test_xarray_opens_a_checkpoint_whose_modes_are_the_fields(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    with uzushio.Simulation(CHANNEL) as simulation:
+        for _ in simulation:
+            pass
+        fields = simulation.dataset("u", "w")
+        path = simulation.save("saved")
+    state = xr.open_zarr(path, group="state")
+    assert state["u"].dims == ("z", "part", "ky", "kx") and state["w"].dims[0] == "z_faces"
+    # The sum of all modes, of which those with kx < 0 are the conjugates of the others.
+    wave = state["kx"] * fields["x"] + state["ky"] * fields["y"]
+    weight = xr.where(state["kx"] > 0, 2.0, 1.0)
+    for name, inside in (("u", slice(1, -1)), ("w", slice(1, None))):
+        re, im = (state[name].isel(part=part) for part in (0, 1))
+        found = (weight * (re * np.cos(wave) - im * np.sin(wave))).sum(("kx", "ky"))
+        wanted = fields[name].isel({state[name].dims[0]: inside})
+        xr.testing.assert_allclose(found.transpose(*wanted.dims), wanted, atol=1e-10)
+    run = uzushio.run(HEAT, out="run", quiet=True)
+    means = xr.open_zarr(run.checkpoints[-1], group="statistics")
+    assert means["square"].dims == ("z",)
+    assert not [one for one in recwarn if "consolidated" in str(one.message)]

@@ -256,13 +256,31 @@ class ChannelSolver(Solver):
                 # The same FFT plans round alike: a restart repeats the run bit for bit.
                 "wisdom": self.comm.bcast(core.wisdom()),
             },
+            self._axes(),
         )
 
     def _arrays(self) -> dict[str, DistributedArray]:
         shape = (self.case.grid.nz, 2, 2 * self.core.modes_y - 1, self.core.modes_x)
         start = (self.core.planes[0], 0, 0, self.core.waves[0])
         return {
-            name: DistributedArray(shape, start, self.core.spectral(name)) for name in COMPONENTS
+            name: DistributedArray(
+                shape,
+                start,
+                self.core.spectral(name),
+                ("z_faces" if name == "w" else "z", "part", "ky", "kx"),
+            )
+            for name in COMPONENTS
+        }
+
+    def _axes(self) -> dict[str, np.ndarray]:
+        """Coordinates of the state; wavenumbers in radians per length. The parts are re and im."""
+        grid, my = self.case.grid, self.core.modes_y
+        ky = np.concatenate([np.arange(my), np.arange(1 - my, 0)])
+        return {
+            "z": self.centres,
+            "z_faces": grid.wall_faces()[1:],
+            "ky": 2 * np.pi / grid.ly * ky,
+            "kx": 2 * np.pi / grid.lx * np.arange(self.core.modes_x),
         }
 
     def restore(self, stored: StoredState) -> None:

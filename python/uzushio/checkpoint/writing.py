@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
+import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -153,11 +154,23 @@ def _create(
     root = zarr.open_group(path, mode="a", zarr_format=3)
     state = root.create_group("state")
     for name, array in arrays.items():
-        _create_array(state, name, array.shape, (1, *array.shape[1:]), array.data.dtype)
+        _create_array(state, name, array.shape, (1, *array.shape[1:]), array.data.dtype, array.dims)
+    for name, values in snapshot.state.coordinates.items():
+        _create_array(state, name, values.shape, values.shape, values.dtype, (name,))[...] = values
     averages = root.create_group("statistics")
+    dims = snapshot.notes.get("dims", {})
     for name, values in snapshot.averages.items():
-        target = _create_array(averages, name, values.shape, values.shape, values.dtype)
+        axes = tuple(dims.get(name, ()))
+        target = _create_array(averages, name, values.shape, values.shape, values.dtype, axes)
         target[...] = values
+    _consolidate(path)
+
+
+def _consolidate(path: Path) -> None:
+    """Put the metadata of all arrays into one file, without which xarray warns."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the specification does not have this yet
+        zarr.consolidate_metadata(str(path))
 
 
 def _create_array(
@@ -166,6 +179,7 @@ def _create_array(
     shape: tuple[int, ...],
     chunks: tuple[int, ...],
     dtype: np.dtype,
+    dims: tuple[str, ...] = (),
 ) -> zarr.Array[Any]:
     return group.create_array(
         name,
@@ -174,6 +188,8 @@ def _create_array(
         dtype=dtype,
         compressors=[Crc32cCodec()],
         fill_value=0,
+        # xarray opens no array without names.
+        dimension_names=dims or tuple(f"{name}_{axis}" for axis in range(len(shape))),
         # Flat names: one folder for an array instead of three for each plane.
         chunk_key_encoding={"name": "default", "separator": "."},
     )
