@@ -176,6 +176,7 @@ def test_a_signal_finishes_the_iteration_and_writes_a_checkpoint(
     assert done.returncode == 0, done.stderr
     told = json.loads((tmp_path / "run/summary.json").read_text())
     assert told["iterations"] == step
+    assert not (tmp_path / "run/figures").exists()
 
 
 def test_a_full_disk_is_one_sentence_and_keeps_the_last_checkpoint(

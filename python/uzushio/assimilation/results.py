@@ -35,6 +35,7 @@ def write(
     history: History,
     found: Sequence[Deviation],
     comm: MPI.Comm,
+    draw: bool = True,
 ) -> list[Path]:
     """Write all but the summary (collective); the files are named on rank 0.
 
@@ -55,6 +56,8 @@ def write(
         if comm.rank == 0 and panels is not None:
             files.append(folder / run_folder.HISTORY)
             run_folder.replace(files[-1], history.table())
+            if not draw:
+                return files
             (folder / run_folder.FIGURES).mkdir(exist_ok=True)
             truth = None if problem.truth is None else problem.truth.parameters
             files += figures.draw(

@@ -372,7 +372,14 @@ class _Run:
         """Write estimate, history, figures and the summary, and name all that was written."""
         problem, estimate = self._problem, self._estimate()
         written = results.write(
-            self._folder, self._case, problem, estimate, self._history, found, self._comm
+            self._folder,
+            self._case,
+            problem,
+            estimate,
+            self._history,
+            found,
+            self._comm,
+            draw=bool(self._case.output.figures) and self._options.figures,
         )
         found_out = summarise(
             problem,
