@@ -82,12 +82,14 @@ std::shared_ptr<TransferTable> make_transfer(const Points& rows, const Rgba& nan
 
 std::unique_ptr<Scene> make_scene(const std::vector<std::string>& fields, const Coordinates& z,
                                   const Coordinates& y, const Coordinates& x, double step,
-                                  const std::optional<Rgba>& bounding_box, double line_width) {
+                                  double step_in_cells, const std::optional<Rgba>& bounding_box,
+                                  double line_width) {
     auto scene = std::make_unique<Scene>();
     scene->fields = fields;
     for (const auto* axis : {&x, &y, &z})
         scene->axes.emplace_back(std::span(axis->data(), axis->size()));
     scene->step = step;
+    scene->step_in_cells = step_in_cells;
     scene->bounding_box = bounding_box;
     scene->line_width = line_width;
     return scene;
@@ -143,7 +145,7 @@ void bind_raycast(nb::module_& module) {
             },
             "position"_a, "right"_a, "up"_a, "forward"_a, "half_height"_a, "perspective"_a);
     nb::class_<Scene>(module, "Scene")
-        .def(nb::new_(&make_scene), "fields"_a, "z"_a, "y"_a, "x"_a, "step"_a,
+        .def(nb::new_(&make_scene), "fields"_a, "z"_a, "y"_a, "x"_a, "step"_a, "step_in_cells"_a,
              "bounding_box"_a.none(), "line_width"_a)
         .def(
             "add_slice",

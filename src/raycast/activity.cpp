@@ -14,8 +14,8 @@ struct Window {
     bool beyond; ///< whether these are more than its neighbours, with which it shares points
 };
 
-std::vector<Window> windows(const Axis& axis, const Block& block, std::size_t a, int count,
-                            double step) {
+std::vector<Window> windows(const Scene& scene, const Block& block, std::size_t a, int count) {
+    const Axis& axis = scene.axes[a];
     const auto points = axis.points().subspan(block.first_point()[a], block.points()[a]);
     const auto begin = [&](int brick) {
         return points[static_cast<std::size_t>(brick) * Bricks::size];
@@ -23,8 +23,17 @@ std::vector<Window> windows(const Axis& axis, const Block& block, std::size_t a,
     const auto end = [&](int brick) {
         return points[std::min<std::size_t>((brick + 1UL) * Bricks::size, points.size() - 1)];
     };
+    // Along the axis a segment is no longer than any cell that it touches, in units of steps.
+    const auto longest = [&](int brick) {
+        double widest = axis.bin();
+        const auto last = std::min<std::size_t>((brick + 1UL) * Bricks::size, points.size() - 1);
+        for (auto i = static_cast<std::size_t>(brick) * Bricks::size; i < last; ++i)
+            widest = std::max(widest, points[i + 1] - points[i]);
+        return std::min(scene.step, 1.1 * widest * scene.step_in_cells);
+    };
     std::vector<Window> result;
     for (int i = 0; i < count; ++i) {
+        const double step = longest(i);
         int first = i, last = i;
         while (first > 0 && begin(i) - end(first - 1) < step)
             --first;
@@ -130,9 +139,10 @@ Activity find_activity(const Scene& scene, const Block& block,
         const std::size_t number = std::visit([](const auto& l) { return l.field; }, layer);
         const Bricks& values = block.bricks(field(number), threads);
         bricks.count = values.count;
+        // Iso-surfaces are found cell by cell; of a volume's segment only the ends are sampled.
         std::optional<Ranges> wide;
-        for (std::size_t a = 0; a < 3; ++a) {
-            const auto reach = windows(scene.axes[a], block, a, values.count[a], scene.step);
+        for (std::size_t a = 0; a < 3 && std::holds_alternative<Volume>(layer); ++a) {
+            const auto reach = windows(scene, block, a, values.count[a]);
             if (!values.any_bad &&
                 std::none_of(reach.begin(), reach.end(), [](const Window& w) { return w.beyond; }))
                 continue;

@@ -29,9 +29,9 @@ struct Activity {
     bool all = false; ///< whether there is none that does not
 };
 
-/// For the iso-surfaces and volumes of a scene. Two samples of a segment lie within a step of each
-/// other along each axis; where that may be farther than the next brick, a brick counts with all
-/// that lie within reach.
+/// For the iso-surfaces and volumes of a scene. Of a volume's segment only the two ends are
+/// sampled; where these may lie farther apart than the next brick, a brick counts with all within
+/// reach.
 ///
 /// `field` tells the number in the block of a field of the scene.
 Activity find_activity(const Scene& scene, const Block& block,

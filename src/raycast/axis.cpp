@@ -44,6 +44,14 @@ Axis::Axis(std::span<const double> points) : points_(points.begin(), points.end(
     inverse_.resize(count - 1);
     for (int i = 0; i + 1 < count; ++i)
         inverse_[i] = 1 / std::max(edges_[i + 1] - edges_[i], 1e-30F);
+    for (int i = 0; i + 1 < count; ++i)
+        narrowest_.push_back(std::max(edges_[i + 1] - edges_[i], 1.0F));
+    for (int width = 2; width <= cells(); width *= 2) {
+        const std::size_t before = narrowest_.size() - cells();
+        for (int i = 0; i < cells(); ++i)
+            narrowest_.push_back(std::min(
+                narrowest_[before + i], narrowest_[before + std::min(i + width / 2, cells() - 1)]));
+    }
     first_.resize(bins);
     int cell = 0;
     for (int bin = 0; bin < bins; ++bin) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -52,9 +53,33 @@ class Axis {
         return place(position, within).cell;
     }
 
+    /// How far along a cell, from 0 to 1, a position is, or its nearer end.
+    [[nodiscard]] UZUSHIO_INLINE Floats part(Floats position, Ints cell) const {
+        const Floats beyond =
+            even_ ? position - to_floats(cell)
+                  : (position - gather(edges_.data(), cell)) * gather(inverse_.data(), cell);
+        return min(max(beyond, floats(0)), floats(1));
+    }
+
     /// Positions of points.
     [[nodiscard]] UZUSHIO_INLINE Floats edge(Ints point) const {
         return even_ ? to_floats(point) : gather(edges_.data(), point);
+    }
+
+    /// Width in lookup space of the narrowest cell from `low` to `high`, or of a bin if that is
+    /// wider.
+    [[nodiscard]] UZUSHIO_INLINE Floats narrowest(Ints low, Ints high) const {
+        if (even_)
+            return floats(1);
+        // Two runs of 2^level cells, which overlap: `level` is in a float's exponent.
+        const Ints level = (bit_cast_ints(to_floats(high - low + 1)) >> 23) - 127;
+        const Ints row = level * cells();
+        return min(gather(narrowest_.data(), row + low),
+                   gather(narrowest_.data(), row + high + 1 - (ints(1) << level)));
+    }
+    /// The same, of all cells.
+    [[nodiscard]] float narrowest() const {
+        return even_ ? 1 : *std::min_element(narrowest_.begin(), narrowest_.begin() + cells());
     }
 
     [[nodiscard]] std::span<const double> points() const { return points_; }
@@ -62,6 +87,8 @@ class Axis {
     [[nodiscard]] double low() const { return points_.front(); }
     [[nodiscard]] double high() const { return points_.back(); }
     [[nodiscard]] float bins() const { return bins_; }
+    /// Width of a bin.
+    [[nodiscard]] double bin() const { return 1 / scale_; }
     /// Lookup space per coordinate.
     [[nodiscard]] double scale() const { return scale_; }
     [[nodiscard]] bool even() const { return even_; }
@@ -76,6 +103,7 @@ class Axis {
     std::vector<std::int32_t> first_; ///< cell that each bin begins in
     std::vector<float> edges_;        ///< positions of points
     std::vector<float> inverse_;      ///< one over the width of each cell
+    std::vector<float> narrowest_;    ///< of 2^level cells, row by row of rising level
 };
 
 } // namespace uzushio::raycast

@@ -2,8 +2,6 @@
 
 #include <bit>
 
-#include "raycast/crossing.hpp"
-
 namespace uzushio::raycast {
 
 namespace {
@@ -17,69 +15,52 @@ Ints lowest_of(Mask rays, Floats values) {
 
 } // namespace
 
-Burst::Burst(const Plan& plan) : plan_(plan) {
-    possible_ = plan.channels.size() == 1 && plan.clouds.size() <= 1 &&
-                (plan.clouds.empty() || !plan.clouds.front().volume->shading);
-    for (const Surface& iso : plan.isos)
-        iso_values_.push_back(
-            floats(static_cast<float>(iso.value - plan.channels[iso.channel].shift)));
-}
+Burst::Burst(const Plan& plan)
+    : plan_(plan), possible_(plan.clouds.size() == 1 && !plan.clouds.front().volume->shading) {}
 
-bool Burst::draw(Painter& painter, const Part& part, const Packet& packet, const Owned& mine,
-                 Mask alive, std::int32_t& number, std::int32_t end, Places& places,
-                 Floats& value) const {
+void Burst::draw(Painter& painter, const Part& part, const Packet& packet, const SegmentEnds& ends,
+                 const Owned& mine, Mask alive, std::int32_t number, std::int32_t end,
+                 Places& places, Floats& value) const {
     const Channel& channel = plan_.channels.front();
     const FieldView& field = *part.fields[channel.field];
     const Floats length = packet.length;
-    const auto step = static_cast<float>(plan_.scene.step);
+    const auto at = [&](std::int32_t k) { return min(floats(ends[k]), length); };
     // Rays hardly change places on their way: who is lowest once is so until the end, or else the
     // values are gathered.
-    const Floats distance = min(floats((static_cast<float>(number) + 1) * step), length);
     Sampler::Corner lowest;
     for (std::size_t a = 0; a < 3; ++a)
-        lowest[a] = lowest_of(alive, packet.position(a, distance));
-    const auto corner = [&](const Places& at) {
-        return Sampler::Corner{broadcast(at.cell[0], lowest[0]), broadcast(at.cell[1], lowest[1]),
-                               broadcast(at.cell[2], lowest[2])};
+        lowest[a] = lowest_of(alive, packet.position(a, at(number + 1)));
+    const auto corner = [&](const Places& of) {
+        return Sampler::Corner{broadcast(of.cell[0], lowest[0]), broadcast(of.cell[1], lowest[1]),
+                               broadcast(of.cell[2], lowest[2])};
     };
-    const Cloud* const cloud = plan_.clouds.empty() ? nullptr : &plan_.clouds.front();
-    const float unit = cloud == nullptr ? 0 : static_cast<float>(-1 / cloud->volume->unit_distance);
+    const Cloud& cloud = plan_.clouds.front();
+    const auto unit = static_cast<float>(-1 / cloud.volume->unit_distance);
     const bool depth = painter.depth();
     Pixels pixels = painter.pixels;
     Mask seen = no_lane();
-    Floats front = value;
-    std::int32_t k = number;
-    for (bool surface = false; k < end; ++k) {
+    Floats front = value, from = at(number);
+    for (std::int32_t k = number; k < end; ++k) {
         const Mask rays = mine.has(k) & alive & pixels.open();
-        const Floats from = min(floats(static_cast<float>(k) * step), length);
-        const Floats to = min(floats(static_cast<float>(k + 1) * step), length);
+        const Floats to = at(k + 1);
         const Places next = part.sampler.places(packet, to);
         const Mask there = mine.reaches(k + 1) & alive;
         const Floats back = part.sampler.value(field, channel.shift, next, there, corner(next));
-        for (const Floats iso : iso_values_)
-            surface = surface || any(rays & crosses(front, back, iso));
-        if (surface)
-            break;
-        if (cloud != nullptr) {
-            const Medium medium = (*cloud->volume->transfer)(front, back, channel.shift);
-            seen = seen | (rays & less(floats(0), medium.extinction));
-            const Floats remaining = select(
-                rays, pixels.left * exp2(medium.extinction * ((to - from) * unit)), pixels.left);
-            const Floats before = pixels.take(pixels.left - remaining, remaining, medium.red,
-                                              medium.green, medium.blue);
-            if (depth)
-                pixels.reach(rays, before, painter.depth_of(from));
-        }
+        const Medium medium = (*cloud.volume->transfer)(front, back, channel.shift);
+        seen = seen | (rays & less(floats(0), medium.extinction));
+        const Floats remaining =
+            select(rays, pixels.left * exp2(medium.extinction * ((to - from) * unit)), pixels.left);
+        const Floats before =
+            pixels.take(pixels.left - remaining, remaining, medium.red, medium.green, medium.blue);
+        if (depth)
+            pixels.reach(rays, before, painter.depth_of(from));
         front = back;
+        from = to;
         places = next;
     }
-    if (cloud != nullptr) {
-        painter.pixels = pixels;
-        painter.saw(cloud->layer, seen);
-    }
+    painter.pixels = pixels;
+    painter.saw(cloud.layer, seen);
     value = front;
-    number = k;
-    return k == end;
 }
 
 } // namespace uzushio::raycast

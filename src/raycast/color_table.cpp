@@ -17,6 +17,7 @@ ColorTable::ColorTable(std::span<const Rgba> rows, double low, double high, cons
     const std::size_t count = given < 2 ? 1 : (given - 1) * parts + 1;
     const auto add = [this](const Rgba& color) {
         rows_.insert(rows_.end(), color.begin(), color.end());
+        opaque_ = opaque_ && color[3] >= 1;
     };
     add(below);
     for (std::size_t i = 0; i < count; ++i) {

@@ -42,7 +42,11 @@ class ColorTable {
     /// About which to look values up, so that small differences of large numbers count.
     [[nodiscard]] double middle() const { return (low_ + high_) / 2; }
 
+    /// Whether all its colours are.
+    [[nodiscard]] bool opaque() const { return opaque_; }
+
   private:
+    bool opaque_ = true;
     std::vector<float> rows_; ///< below, the rows, above, not finite
     double low_, high_;
     float scale_, last_;

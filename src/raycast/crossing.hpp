@@ -1,18 +1,45 @@
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
+#include "raycast/cubic.hpp"
 #include "raycast/plan.hpp"
-#include "raycast/span.hpp"
 
 namespace uzushio::raycast {
 
-/// Rays on which a surface's value lies between those at the ends, which are finite.
-[[nodiscard]] UZUSHIO_INLINE Mask crosses(Floats first, Floats second, Floats value) {
-    return (less(first, value) ^ less(second, value)) & are_finite(first, second);
-}
+/// Where rays cross a surface.
+struct Crossing {
+    std::size_t surface; ///< number in the plan, slices before iso-surfaces
+    Floats distance;     ///< infinite for rays that do not
+};
 
-/// Distances at which the field has the surface's value, between ends at which it is on either
-/// side of it.
-Floats crossing(const Plan& plan, const Part& part, const Packet& packet, const Surface& surface,
-                Mask rays, const Span& span);
+/// Finds where rays cross iso-surfaces: in every cell that they pass, whatever the segments.
+class CrossingFinder {
+  public:
+    explicit CrossingFinder(const Plan& plan)
+        : plan_(plan), below_(plan.isos.size()), first_(plan.isos.size()) {}
+
+    /// Append all crossings with the iso-surfaces of a field between two distances, of each
+    /// surface in their order along the ray. Behind a crossing with an opaque surface some may be
+    /// left out.
+    ///
+    /// On which side of a surface a ray is at the two distances follows from these alone. On the
+    /// way between them it is handed on from cell to cell, so that what lies on a face between two
+    /// cells is found once.
+    void find(const Part& part, const Packet& packet, const IsoField& surfaces, Mask rays,
+              Floats begin, Floats end, std::vector<Crossing>& crossings);
+
+  private:
+    const Plan& plan_;
+    /// First crossings with an opaque surface, whose places are found together.
+    struct First {
+        Mask rays;
+        Cubic cubic;
+        Floats begin, end; ///< of the cell
+    };
+    std::vector<Mask> below_;  ///< by surface: rays that are below its value
+    std::vector<First> first_; ///< by surface
+};
 
 } // namespace uzushio::raycast

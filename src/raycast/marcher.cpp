@@ -12,15 +12,16 @@ constexpr std::int32_t patience = 32;
 } // namespace
 
 Marcher::Marcher(const Plan& plan, bool depth)
-    : plan_(plan), step_(static_cast<float>(plan.scene.step)), painter_(plan, depth), burst_(plan),
+    : plan_(plan), painter_(plan, depth), burst_(plan), ends_(plan.scene),
       plane_(plan.slices.size()), plane_segment_(plan.slices.size()), here_(plan.slices.size()),
       front_(plan.channels.size()), back_(plan.channels.size()) {}
 
 Pixels Marcher::draw(int column, int row) {
     const Packet packet(plan_.scene, plan_.camera, plan_.width, plan_.height, column, row);
     packet_ = &packet;
-    beam_.reset();
     painter_.begin(packet);
+    if (plan_.marching() && any(packet.hits))
+        ends_.cut(bounds_.emplace(packet));
     for (std::size_t i = 0; i < plane_.size(); ++i)
         plane_[i] = packet.plane(plan_.slices[i].slice->origin, plan_.slices[i].slice->normal);
     const Lines lines(plan_.edges, packet, column, row);
@@ -35,10 +36,12 @@ Pixels Marcher::draw(int column, int row) {
             line(packet.inside & ~packet.hits & part.sampler.owns(lines.position), lines.beside,
                  lines.distance - packet.enter);
         }
-        if (plan_.marching())
+        if (plan_.marching()) {
             march(part);
-        else
+            painter_.finish(part);
+        } else {
             cut(part);
+        }
         if (lines.any)
             line(packet.hits & part.sampler.owns(packet, packet.length), lines.back, packet.length);
     }
@@ -60,10 +63,10 @@ void Marcher::cut(const Part& part) {
 
 void Marcher::place_slices(const Owned& mine) {
     // A plane may be where the ray ends, and that at the end of a segment.
-    const Floats whole = floor(packet_->length * (1 / step_));
-    const Ints last = to_ints(select(less(whole * step_, packet_->length), whole, whole - 1));
+    const Ints end = ends_.holding(packet_->length);
+    const Ints last = select(less(ends_.at(end), packet_->length), end, end - 1);
     for (std::size_t i = 0; i < plane_.size(); ++i) {
-        const Ints number = min(to_ints(min(plane_[i] * (1 / step_), floats(1e9F))), last);
+        const Ints number = min(ends_.holding(plane_[i]), last);
         const Mask here = mine.any & less(plane_[i], floats(infinity)) &
                           less_equal(mine.first, number) & less_equal(number, mine.last);
         plane_segment_[i] = select(here, number, ints(never));
@@ -77,27 +80,38 @@ std::int32_t Marcher::next_slice(std::int32_t from) const {
     return least(next);
 }
 
-const std::vector<Floats>& Marcher::slices_in(std::int32_t segment) {
-    for (std::size_t i = 0; i < plane_.size(); ++i)
-        here_[i] = select(equal(plane_segment_[i], ints(segment)), plane_[i], floats(infinity));
+const std::vector<Floats>& Marcher::slices_in(std::int32_t begin, std::int32_t end) {
+    for (std::size_t i = 0; i < plane_.size(); ++i) {
+        const Mask inside =
+            less_equal(ints(begin), plane_segment_[i]) & less(plane_segment_[i], ints(end));
+        here_[i] = select(inside, plane_[i], floats(infinity));
+    }
     return here_;
 }
 
+/// Surfaces of some segments together: where there is no volume, nothing is sampled in between.
+void Marcher::march_surfaces(const Part& part, const Owned& mine, Mask& alive, std::int32_t begin,
+                             std::int32_t end, bool isos) {
+    const Mask rays = alive & less(mine.first, ints(end)) & less_equal(ints(begin), mine.last);
+    const Floats from = min(ends_.at(max(mine.first, ints(begin))), packet_->length);
+    const Floats to = min(ends_.at(min(mine.last + 1, ints(end))), packet_->length);
+    if (any(rays))
+        painter_.segment(part, rays, {from, to, nullptr, nullptr}, slices_in(begin, end), isos);
+    alive = alive & painter_.pixels.open();
+}
+
 void Marcher::march(const Part& part) {
-    const Owned mine = find_owned(part, *packet_, painter_.pixels.open(), step_);
+    const Owned mine = find_owned(part, *packet_, painter_.pixels.open(), ends_);
     if (!any(mine.any))
         return;
     place_slices(mine);
     std::optional<Scout> scout;
-    if (!part.activity.all) {
-        if (!beam_)
-            beam_.emplace(*packet_);
-        scout.emplace(part, *beam_, step_, plan_.stretch);
-    }
+    if (!part.activity.all || !plan_.isos.empty())
+        scout.emplace(plan_, part, *bounds_, ends_);
     const std::int32_t end = greatest(mine.last) + 1;
     std::int32_t k = least(mine.first);
     std::int32_t slice = next_slice(k);
-    Scout::Stretch shows{k, scout ? k : end};
+    Scout::Stretch shows{k, scout ? k : end, false};
     Mask alive = mine.any;
     Places places{};
     bool sampled = false;
@@ -113,25 +127,33 @@ void Marcher::march(const Part& part) {
         alive = alive & less_equal(ints(k), mine.last);
         if (!any(alive))
             return;
+        const bool isos = shows.surfaces && shows.begin <= k;
+        if (plan_.clouds.empty()) {
+            const std::int32_t until = shows.begin <= k ? shows.end : k + 1;
+            march_surfaces(part, mine, alive, k, until, isos);
+            k = until;
+            continue;
+        }
         if (!sampled) {
             places = part.sampler.places(*packet_, at(k));
             painter_.sample(part, places, mine.reaches(k) & alive, front_.data());
             sampled = true;
         }
-        if (burst_.possible() && slice > k &&
-            burst_.draw(painter_, part, *packet_, mine, alive, k,
-                        std::min({shows.end, slice, k + patience}), places, front_[0])) {
-            alive = alive & painter_.pixels.open();
-            continue;
+        if (burst_.possible() && slice > k && !isos) {
+            const std::int32_t until = std::min({shows.end, slice, k + patience});
+            burst_.draw(painter_, part, *packet_, ends_, mine, alive, k, until, places, front_[0]);
+            k = until;
+        } else {
+            const Places next = part.sampler.places(*packet_, at(k + 1));
+            painter_.sample(part, next, mine.reaches(k + 1) & alive, back_.data());
+            painter_.segment(part, mine.has(k) & alive,
+                             {at(k), at(k + 1), front_.data(), back_.data()}, slices_in(k, k + 1),
+                             isos);
+            std::swap(front_, back_);
+            places = next;
+            ++k;
         }
-        const Places next = part.sampler.places(*packet_, at(k + 1));
-        painter_.sample(part, next, mine.reaches(k + 1) & alive, back_.data());
-        painter_.segment(part, mine.has(k) & alive, {at(k), at(k + 1), front_.data(), back_.data()},
-                         slices_in(k));
         alive = alive & painter_.pixels.open();
-        std::swap(front_, back_);
-        places = next;
-        ++k;
     }
 }
 

@@ -11,6 +11,7 @@
 #include "raycast/painter.hpp"
 #include "raycast/plan.hpp"
 #include "raycast/scout.hpp"
+#include "raycast/segment_ends.hpp"
 
 namespace uzushio::raycast {
 
@@ -31,21 +32,24 @@ class Marcher {
 
   private:
     void march(const Part& part);
+    void march_surfaces(const Part& part, const Owned& mine, Mask& alive, std::int32_t begin,
+                        std::int32_t end, bool isos);
     void cut(const Part& part);
     void place_slices(const Owned& mine);
     std::int32_t next_slice(std::int32_t from) const;
-    const std::vector<Floats>& slices_in(std::int32_t segment);
+    /// Of some segments.
+    const std::vector<Floats>& slices_in(std::int32_t begin, std::int32_t end);
     [[nodiscard]] Floats at(std::int32_t segment) const {
-        return min(floats(static_cast<float>(segment) * step_), packet_->length);
+        return min(floats(ends_[segment]), packet_->length);
     }
 
     const Plan& plan_;
-    float step_;
     Painter painter_;
     Burst burst_;
     // Of the packet that is being drawn.
     const Packet* packet_ = nullptr;
-    std::optional<Beam> beam_;
+    std::optional<PacketBounds> bounds_;
+    SegmentEnds ends_;
     std::vector<Floats> plane_;        ///< distance to each slice
     std::vector<Ints> plane_segment_;  ///< and its segment, if it is the block's
     std::vector<Floats> here_;         ///< distance to each slice that is here

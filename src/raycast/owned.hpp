@@ -2,6 +2,7 @@
 
 #include "raycast/packet.hpp"
 #include "raycast/plan.hpp"
+#include "raycast/segment_ends.hpp"
 
 namespace uzushio::raycast {
 
@@ -21,6 +22,6 @@ struct Owned {
 };
 
 /// Of those of `rays` that meet the block.
-Owned find_owned(const Part& part, const Packet& packet, Mask rays, float step);
+Owned find_owned(const Part& part, const Packet& packet, Mask rays, const SegmentEnds& ends);
 
 } // namespace uzushio::raycast

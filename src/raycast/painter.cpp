@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "raycast/crossing.hpp"
 #include "raycast/light.hpp"
 
 namespace uzushio::raycast {
@@ -16,7 +15,7 @@ int count(Mask mask) { return std::popcount(bits_of(mask)); }
 
 Painter::Painter(const Plan& plan, bool depth)
     : plan_(plan), depth_(depth), hits_(plan.scene.layers.size()), seen_(plan.scene.layers.size()),
-      event_(plan.slices.size() + plan.isos.size()), before_(plan.channels.size()),
+      finder_(plan), ended_(plan.isos.size()), before_(plan.channels.size()),
       until_(plan.channels.size()) {}
 
 void Painter::begin(const Packet& packet) {
@@ -45,55 +44,48 @@ void Painter::line(Mask rays, const Rgba& color, Floats opacity, Floats distance
 }
 
 void Painter::segment(const Part& part, Mask rays, const Span& span,
-                      const std::vector<Floats>& slices) {
-    bool found = plan_.isos.empty() ? false : find_crossings(part, rays, span);
-    for (std::size_t i = 0; i < slices.size(); ++i) {
-        const Mask here = rays & less(slices[i], floats(infinity));
-        event_[i] = select(here, min(max(slices[i], span.begin), span.end), floats(infinity));
-        found = found || any(here);
-    }
-    if (found)
-        events(part, rays, span);
-    else
+                      const std::vector<Floats>& slices, bool isos) {
+    crossings_.clear();
+    if (isos)
+        for (const IsoField& group : plan_.iso_fields)
+            finder_.find(part, *packet_, group, rays, span.begin, span.end, crossings_);
+    add_slices(slices, rays, span);
+    if (crossings_.empty())
         media(part, rays, span);
+    else
+        events(part, rays, span);
 }
 
 void Painter::slices(const Part& part, Mask rays, const std::vector<Floats>& slices) {
-    std::copy(slices.begin(), slices.end(), event_.begin());
-    events(part, rays, {floats(0), packet_->length, nullptr, nullptr});
+    const Span whole{floats(0), packet_->length, nullptr, nullptr};
+    crossings_.clear();
+    add_slices(slices, rays, whole);
+    events(part, rays, whole);
 }
 
-bool Painter::find_crossings(const Part& part, Mask rays, const Span& span) {
-    bool found = false;
-    const std::size_t first = plan_.slices.size();
-    for (std::size_t i = 0; i < plan_.isos.size(); ++i) {
-        const Surface& iso = plan_.isos[i];
-        const auto value =
-            floats(static_cast<float>(iso.value - plan_.channels[iso.channel].shift));
-        const Mask here = rays & crosses(span.first[iso.channel], span.second[iso.channel], value);
-        event_[first + i] = floats(infinity);
-        if (any(here)) {
-            event_[first + i] =
-                select(here, crossing(plan_, part, *packet_, iso, here, span), floats(infinity));
-            found = true;
-        }
+void Painter::add_slices(const std::vector<Floats>& slices, Mask rays, const Span& span) {
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+        const Mask here = rays & less(slices[i], floats(infinity));
+        if (any(here))
+            crossings_.push_back(
+                {i, select(here, min(max(slices[i], span.begin), span.end), floats(infinity))});
     }
-    return found;
 }
 
 /// Surfaces in a segment, nearest first, and the media between them.
 void Painter::events(const Part& part, Mask rays, const Span& span) {
-    const std::size_t slices = plan_.slices.size();
     Floats at = span.begin;
     std::copy_n(span.first, before_.size(), before_.data());
     while (any(rays)) {
         Floats until = span.end;
-        Ints which = ints(-1);
-        for (std::size_t i = 0; i < event_.size(); ++i) {
+        Ints which = ints(-1), number = ints(-1);
+        for (std::size_t i = 0; i < crossings_.size(); ++i) {
+            const Floats here = crossings_[i].distance;
             const Mask nearer =
-                less(event_[i], until) | (less_equal(event_[i], until) & equal(which, ints(-1)));
-            until = select(nearer, event_[i], until);
+                less(here, until) | (less_equal(here, until) & equal(which, ints(-1)));
+            until = select(nearer, here, until);
             which = select(nearer, ints(static_cast<std::int32_t>(i)), which);
+            number = select(nearer, ints(static_cast<std::int32_t>(crossings_[i].surface)), number);
         }
         const Mask meets = rays & less_equal(ints(0), which);
         if (!plan_.clouds.empty()) {
@@ -107,13 +99,13 @@ void Painter::events(const Part& part, Mask rays, const Span& span) {
             media(part, rays, {at, until, before_.data(), until_.data()});
             std::swap(before_, until_);
         }
-        for (std::size_t i = 0; i < event_.size(); ++i) {
-            const Mask here = meets & equal(which, ints(static_cast<std::int32_t>(i)));
-            if (!any(here))
-                continue;
-            surface(part, i < slices ? plan_.slices[i] : plan_.isos[i - slices], here, until);
-            event_[i] = select(here, floats(infinity), event_[i]);
-        }
+        for (std::size_t i = 0; i < crossings_.size(); ++i)
+            crossings_[i].distance = select(equal(which, ints(static_cast<std::int32_t>(i))),
+                                            floats(infinity), crossings_[i].distance);
+        for (std::size_t i = 0; i < plan_.slices.size() + plan_.isos.size(); ++i)
+            if (const Mask here = meets & equal(number, ints(static_cast<std::int32_t>(i)));
+                any(here))
+                surface(part, i, here, until);
         at = until;
         rays = meets & pixels.open();
     }
@@ -156,7 +148,39 @@ void Painter::media(const Part& part, Mask rays, const Span& span) {
         pixels.reach(rays, before, depth_of(span.begin));
 }
 
-void Painter::surface(const Part& part, const Surface& surface, Mask rays, Floats distance) {
+void Painter::surface(const Part& part, std::size_t number, Mask rays, Floats distance) {
+    const std::size_t slices = plan_.slices.size();
+    const Surface& surface = number < slices ? plan_.slices[number] : plan_.isos[number - slices];
+    if (!surface.opaque) {
+        const Colors colors = color(part, surface, rays, distance);
+        saw(surface.layer, rays & less(floats(0), colors.opacity));
+        blend(rays, colors, distance);
+        return;
+    }
+    Ended& ended = ended_[number - slices];
+    ended.rays = ended.rays | rays;
+    ended.distance = select(rays, distance, ended.distance);
+    ended.weight = select(rays, pixels.left, ended.weight);
+    saw(surface.layer, rays);
+    const Floats before = pixels.left;
+    pixels.left = select(rays, floats(0), before);
+    if (depth_)
+        pixels.reach(rays, before, depth_of(distance));
+}
+
+void Painter::finish(const Part& part) {
+    for (std::size_t i = 0; i < ended_.size(); ++i) {
+        Ended& ended = ended_[i];
+        if (!any(ended.rays))
+            continue;
+        const Colors colors = color(part, plan_.isos[i], ended.rays, ended.distance);
+        const Floats weight = select(ended.rays, ended.weight, floats(0));
+        pixels.take(weight, pixels.left, colors.red, colors.green, colors.blue);
+        ended.rays = no_lane();
+    }
+}
+
+Colors Painter::color(const Part& part, const Surface& surface, Mask rays, Floats distance) {
     const Places at = part.sampler.places(*packet_, distance);
     const auto look_up = [&](const ColorTable& table, std::size_t field) {
         const double shift = table.middle();
@@ -164,30 +188,24 @@ void Painter::surface(const Part& part, const Surface& surface, Mask rays, Float
         bad_pixels_ += count(rays & ~is_finite(value));
         return table(value, shift);
     };
-    Colors colors;
-    float opacity = 1;
     if (surface.slice != nullptr) {
-        const Slice& slice = *surface.slice;
-        colors = look_up(*slice.colors, slice.field);
-        opacity = slice.opacity;
-    } else {
-        const Isosurface& iso = *surface.iso;
-        if (iso.colors == nullptr)
-            colors = {floats(iso.color[0]), floats(iso.color[1]), floats(iso.color[2]),
-                      floats(iso.color[3])};
-        else if (iso.color_field)
-            colors = look_up(*iso.colors, *iso.color_field);
-        else
-            colors = (*iso.colors)(floats(static_cast<float>(surface.value - iso.colors->middle())),
-                                   iso.colors->middle());
-        if (iso.lighting)
-            colors = lit(*iso.lighting, colors, part, iso.field,
-                         plan_.channels[surface.channel].shift, at);
-        opacity = iso.opacity;
+        Colors colors = look_up(*surface.slice->colors, surface.slice->field);
+        colors.opacity *= surface.slice->opacity;
+        return colors;
     }
-    colors.opacity *= opacity;
-    saw(surface.layer, rays & less(floats(0), colors.opacity));
-    blend(rays, colors, distance);
+    const Isosurface& iso = *surface.iso;
+    Colors colors{floats(iso.color[0]), floats(iso.color[1]), floats(iso.color[2]),
+                  floats(iso.color[3])};
+    if (iso.colors != nullptr)
+        colors =
+            iso.color_field
+                ? look_up(*iso.colors, *iso.color_field)
+                : (*iso.colors)(floats(static_cast<float>(surface.value - iso.colors->middle())),
+                                iso.colors->middle());
+    if (iso.lighting)
+        colors = lit(*iso.lighting, colors, part, iso.field, surface.shift, at);
+    colors.opacity *= iso.opacity;
+    return colors;
 }
 
 Colors Painter::lit(const Lighting& lighting, const Colors& colors, const Part& part,

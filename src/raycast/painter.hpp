@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "raycast/crossing.hpp"
 #include "raycast/packet.hpp"
 #include "raycast/pixels.hpp"
 #include "raycast/plan.hpp"
@@ -24,12 +25,17 @@ class Painter {
     /// An opacity of one colour at a distance.
     void line(Mask rays, const Rgba& color, Floats opacity, Floats distance);
 
-    /// Slices at these distances and surfaces that are crossed between the span's ends, nearest
+    /// Slices at these distances and iso-surfaces that are crossed between the span's ends, nearest
     /// first, with the media between them. `slices`: one for each of the plan's, infinite where a
-    /// ray does not meet it in the span.
-    void segment(const Part& part, Mask rays, const Span& span, const std::vector<Floats>& slices);
+    /// ray does not meet it in the span; `isos`: whether there may be iso-surfaces.
+    void segment(const Part& part, Mask rays, const Span& span, const std::vector<Floats>& slices,
+                 bool isos);
     /// Slices alone.
     void slices(const Part& part, Mask rays, const std::vector<Floats>& slices);
+
+    /// Colour the opaque iso-surfaces at which rays have ended: all of a part at once, because
+    /// gradients cost more than the way to the surface.
+    void finish(const Part& part);
 
     /// What has been gathered so far.
     Pixels pixels;
@@ -50,10 +56,11 @@ class Painter {
     [[nodiscard]] std::int64_t bad_pixels() const { return bad_pixels_; }
 
   private:
-    bool find_crossings(const Part& part, Mask rays, const Span& span);
+    void add_slices(const std::vector<Floats>& slices, Mask rays, const Span& span);
     void events(const Part& part, Mask rays, const Span& span);
     void media(const Part& part, Mask rays, const Span& span);
-    void surface(const Part& part, const Surface& surface, Mask rays, Floats distance);
+    void surface(const Part& part, std::size_t number, Mask rays, Floats distance);
+    Colors color(const Part& part, const Surface& surface, Mask rays, Floats distance);
     void blend(Mask rays, const Colors& colors, Floats distance);
     [[nodiscard]] Colors lit(const Lighting& lighting, const Colors& colors, const Part& part,
                              std::size_t field, double shift, const Places& at) const;
@@ -64,8 +71,14 @@ class Painter {
     std::int64_t bad_pixels_ = 0;
     // Of the packet that is being drawn.
     const Packet* packet_ = nullptr;
-    std::vector<Mask> seen_;             ///< by layer
-    std::vector<Floats> event_;          ///< distance to each surface within a segment
+    std::vector<Mask> seen_; ///< by layer
+    CrossingFinder finder_;
+    std::vector<Crossing> crossings_; ///< with surfaces within a segment
+    struct Ended {
+        Mask rays{};
+        Floats distance{}, weight{};
+    };
+    std::vector<Ended> ended_;           ///< rays at each iso-surface, which is not yet coloured
     std::vector<Floats> before_, until_; ///< values of channels about events
 };
 

@@ -7,8 +7,9 @@ namespace uzushio::raycast {
 
 namespace {
 
-/// Cells that the scout passes over together, or not, along the way: half a brick.
-constexpr double stretch_cells = 2;
+/// Cells along the way that the scout looks at together: half a brick, and a whole one where there
+/// are surfaces alone, which are then looked for in the box of these cells.
+constexpr double stretch_cells = 2, stretch_cells_of_surfaces = 4;
 
 /// Whether a plane may come as near to a box as this.
 bool meets(const Slice& slice, const Vector3& low, const Vector3& high, double distance) {
@@ -59,14 +60,7 @@ Plan::Plan(const Scene& s, const Camera& c, int w, int h, std::span<const Source
             surface.slice = slice;
             slices.push_back(surface);
         } else if (const auto* iso = std::get_if<Isosurface>(&scene.layers[i])) {
-            for (const double value : iso->values) {
-                Surface surface;
-                surface.layer = i;
-                surface.iso = iso;
-                surface.channel = channel_of(channels, iso->field, iso->values.front());
-                surface.value = value;
-                isos.push_back(surface);
-            }
+            add_isosurface(i, *iso);
         } else if (const auto* volume = std::get_if<Volume>(&scene.layers[i])) {
             clouds.push_back(
                 {i, volume, channel_of(channels, volume->field, volume->transfer->middle())});
@@ -76,7 +70,8 @@ Plan::Plan(const Scene& s, const Camera& c, int w, int h, std::span<const Source
     double cells = 0; // that a segment may be long
     for (const Axis& axis : scene.axes)
         cells = std::max(cells, scene.step * axis.cells() / (axis.high() - axis.low()));
-    stretch = static_cast<std::int32_t>(std::clamp(stretch_cells / cells, 1.0, 64.0));
+    const double wanted = clouds.empty() ? stretch_cells_of_surfaces : stretch_cells;
+    stretch = static_cast<std::int32_t>(std::clamp(wanted / cells, 1.0, 64.0));
 
     const double margin = 1 + (scene.bounding_box ? scene.line_width : 0); // pixels
     for (const auto& source : blocks) {
@@ -89,9 +84,12 @@ Plan::Plan(const Scene& s, const Camera& c, int w, int h, std::span<const Source
             low[a] = points[block.first_cell()[a]];
             high[a] = points[block.first_cell()[a] + block.cells()[a]];
         }
-        Part part{&block, Sampler(scene, block), {}, {}, Outline(camera, width, height)};
+        Part part{&block, Sampler(scene, block), {}, {}, {}, Outline(camera, width, height)};
         for (const std::size_t number : source.fields)
             part.fields.push_back(&block.field(number));
+        part.any_bad.resize(source.fields.size());
+        for (const IsoField& group : iso_fields)
+            part.any_bad[group.field] = block.bricks(source.fields[group.field], threads).any_bad;
         if (marching())
             part.activity = find_activity(
                 scene, block, [&](std::size_t field) { return source.fields[field]; }, threads);
@@ -105,6 +103,26 @@ Plan::Plan(const Scene& s, const Camera& c, int w, int h, std::span<const Source
             continue;
         screen = screen.with(seen);
         parts.push_back(std::move(part));
+    }
+}
+
+void Plan::add_isosurface(std::size_t layer, const Isosurface& iso) {
+    auto group = std::find_if(iso_fields.begin(), iso_fields.end(),
+                              [&](const IsoField& some) { return some.field == iso.field; });
+    if (group == iso_fields.end())
+        group = iso_fields.insert(group, {iso.field, iso.values.front(), {}});
+    const bool opaque =
+        iso.opacity >= 1 && (iso.colors == nullptr ? iso.color[3] >= 1 : iso.colors->opaque());
+    for (const double value : iso.values) {
+        Surface surface;
+        surface.layer = layer;
+        surface.iso = &iso;
+        surface.field = iso.field;
+        surface.shift = group->shift;
+        surface.value = value;
+        surface.opaque = opaque;
+        group->isos.push_back(isos.size());
+        isos.push_back(surface);
     }
 }
 

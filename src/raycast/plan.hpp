@@ -15,8 +15,8 @@
 
 namespace uzushio::raycast {
 
-/// A field that is sampled all along the rays, and what is taken from its values so that they keep
-/// their digits as floats.
+/// A field of volumes, which is sampled all along the rays, and what is taken from its values so
+/// that they keep their digits as floats.
 struct Channel {
     std::size_t field = 0;
     double shift = 0;
@@ -27,8 +27,17 @@ struct Surface {
     std::size_t layer = 0;
     const Slice* slice = nullptr;
     const Isosurface* iso = nullptr;
-    std::size_t channel = 0; ///< of an iso-surface
-    double value = 0;        ///< of an iso-surface
+    std::size_t field = 0; ///< of an iso-surface
+    double shift = 0;      ///< taken from its field's values so that they keep their digits
+    double value = 0;      ///< of an iso-surface
+    bool opaque = false;   ///< whether no ray goes on behind it
+};
+
+/// All iso-surfaces of one field, by number in the plan.
+struct IsoField {
+    std::size_t field = 0;
+    double shift = 0;
+    std::vector<std::size_t> isos;
 };
 
 /// A volume and the channel of its values.
@@ -43,6 +52,7 @@ struct Part {
     const Block* block;
     Sampler sampler;
     std::vector<const FieldView*> fields; ///< by number in the scene
+    std::vector<bool> any_bad;            ///< whether an iso-surface's field has such values
     Activity activity;
     Outline outline;
 };
@@ -64,13 +74,15 @@ struct Plan {
     std::vector<Channel> channels;
     std::vector<Surface> slices;
     std::vector<Surface> isos; ///< one for each value
+    std::vector<IsoField> iso_fields;
     std::vector<Cloud> clouds;
     std::vector<Part> parts; ///< front to back, without those that cannot be seen
     Screen screen;           ///< outside of which nothing is drawn
     Edges edges;
-    std::int32_t stretch = 1; ///< segments that are passed over together, or not
+    std::int32_t stretch = 1; ///< segments that are looked at together before they are drawn
 
-    [[nodiscard]] bool marching() const { return !channels.empty(); }
+    void add_isosurface(std::size_t layer, const Isosurface& iso);
+    [[nodiscard]] bool marching() const { return !clouds.empty() || !isos.empty(); }
 };
 
 } // namespace uzushio::raycast

@@ -119,9 +119,39 @@ class Sampler {
     /// The same, wherever the rays are.
     [[nodiscard]] Floats gathered(const FieldView& field, double shift, const Places& at) const;
 
+    /// Values less `shift` at the corners (x + 2 y + 4 z) of cells.
+    [[nodiscard]] UZUSHIO_INLINE std::array<Floats, 8>
+    corners(const FieldView& field, double shift, const std::array<Ints, 3>& cell) const {
+        const auto [sx, sy, sz] = strides(field);
+        const Ints base = cell[0] * sx + cell[1] * sy + cell[2] * sz;
+        std::array<Floats, 8> result;
+        for (int e = 0; e < 4; ++e) {
+            const Ints at = base + ((e & 1) * sy + (e >> 1) * sz);
+            if (field.in_rows && !field.wide) {
+                gather_pairs(static_cast<const float*>(field.data), at, result[2 * e],
+                             result[2 * e + 1]);
+                result[2 * e] -= static_cast<float>(shift);
+                result[2 * e + 1] -= static_cast<float>(shift);
+            } else {
+                result[2 * e] = one(field, shift, at);
+                result[2 * e + 1] = one(field, shift, at + sx);
+            }
+        }
+        return result;
+    }
+
     /// Of central differences at the points, interpolated; one-sided at the ends of what is stored.
     [[nodiscard]] std::array<Floats, 3> gradient(const FieldView& field, double shift,
                                                  const Places& at) const;
+
+    /// Positions of points, counted from the block's first.
+    [[nodiscard]] UZUSHIO_INLINE Floats edge(std::size_t a, Ints point) const {
+        return axes_[a].edge(point + first_[a]);
+    }
+    /// How far along a cell, counted from the block's first point, a position is, from 0 to 1.
+    [[nodiscard]] UZUSHIO_INLINE Floats part(std::size_t a, Floats position, Ints cell) const {
+        return axes_[a].part(position, cell + first_[a]);
+    }
 
     [[nodiscard]] const Block& block() const { return *block_; }
     [[nodiscard]] const Axis& axis(std::size_t a) const { return axes_[a]; }

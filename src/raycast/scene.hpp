@@ -54,7 +54,9 @@ struct Scene {
     std::vector<std::string> fields;
     std::vector<Layer> layers;
     std::vector<Axis> axes; ///< x, y, z
-    double step = 1;        ///< greatest distance of samples
+    double step = 1;        ///< greatest length of a segment of a ray
+    /// Greatest length of a segment along an axis, in widths of the narrowest cell it touches.
+    double step_in_cells = 1;
     std::optional<Rgba> bounding_box;
     double line_width = 1.5; ///< in pixels
 

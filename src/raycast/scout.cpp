@@ -2,55 +2,59 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
+
+#include "raycast/box_range.hpp"
 
 namespace uzushio::raycast {
-
-Beam::Beam(const Packet& packet) {
-    const auto range = [&](Floats values) {
-        return Range{least(select(packet.hits, values, floats(infinity))),
-                     greatest(select(packet.hits, values, floats(-infinity)))};
-    };
-    for (std::size_t a = 0; a < 3; ++a) {
-        start[a] = range(packet.start[a]);
-        along[a] = range(packet.along[a]);
-    }
-}
 
 Scout::Stretch Scout::next(std::int32_t from, std::int32_t end) {
     while (part_.activity.any && from < end) {
         if (from < first_ || from >= known_)
             look(from);
-        const unsigned ahead = shows_ >> ((from - first_) / stretch_);
+        auto number = static_cast<unsigned>((from - first_) / stretch_);
+        const unsigned ahead = shows_ >> number;
         if (ahead == 0) {
             from = known_;
             continue;
         }
-        const auto skip = std::countr_zero(ahead);
-        const std::int32_t begin =
-            skip == 0 ? from : first_ + ((from - first_) / stretch_ + skip) * stretch_;
-        const auto run = std::countr_one(ahead >> skip);
-        return {std::min(begin, end),
-                std::min(first_ + ((begin - first_) / stretch_ + run) * stretch_, end)};
+        const auto begin_of = [&](unsigned stretch) {
+            return first_ + static_cast<std::int32_t>(stretch) * stretch_;
+        };
+        if (const auto skip = static_cast<unsigned>(std::countr_zero(ahead)); skip > 0) {
+            number += skip;
+            from = begin_of(number);
+        }
+        const bool found = surfaces(number);
+        if (!found && plan_.clouds.empty()) {
+            from = begin_of(number + 1);
+            continue;
+        }
+        do
+            ++number;
+        while (!plan_.clouds.empty() && (shows_ >> number & 1U) != 0 && surfaces(number) == found);
+        return {std::min(from, end), std::min(begin_of(number), end), found};
     }
-    return {end, end};
+    return {end, end, false};
 }
 
 void Scout::look(std::int32_t from) {
     first_ = from;
     known_ = from + lanes * stretch_;
+    looked_ = surfaces_ = 0;
     const Ints begin = lane_numbers() * stretch_ + from;
-    const Floats enter = to_floats(begin) * step_, leave = to_floats(begin + stretch_) * step_;
+    const Floats enter = ends_.at(begin), leave = ends_.at(begin + stretch_);
     std::array<Ints, 3> low, high;
     for (std::size_t a = 0; a < 3; ++a) {
-        const auto& start = beam_.start[a];
-        const auto& along = beam_.along[a];
-        const Floats least =
-            fma(along.low < 0 ? leave : enter, floats(along.low), floats(start.low));
-        const Floats greatest =
-            fma(along.high < 0 ? enter : leave, floats(along.high), floats(start.high));
-        low[a] = part_.sampler.cell(a, least) >> Bricks::shift;
-        high[a] = part_.sampler.cell(a, greatest) >> Bricks::shift;
+        low[a] = part_.sampler.cell(a, bounds_.lowest(a, enter, leave));
+        high[a] = part_.sampler.cell(a, bounds_.highest(a, enter, leave));
+        store(low_[a].data(), low[a]);
+        store(high_[a].data(), high[a]);
+        low[a] = low[a] >> Bricks::shift;
+        high[a] = high[a] >> Bricks::shift;
+    }
+    if (part_.activity.all) {
+        shows_ = (1U << lanes) - 1;
+        return;
     }
     // Of bricks that are large enough, a box touches two at most along each axis.
     std::size_t level = 0;
@@ -69,6 +73,37 @@ void Scout::look(std::int32_t from) {
         touched =
             touched & select(equal(low[a], high[a]), ints(Activity::level_with[a]), ints(255));
     shows_ = bits_of(less(ints(0), touched));
+}
+
+bool Scout::surfaces(unsigned stretch) {
+    const unsigned bit = 1U << stretch;
+    if ((looked_ & bit) == 0) {
+        looked_ |= bit;
+        if (may_cross(stretch))
+            surfaces_ |= bit;
+    }
+    return (surfaces_ & bit) != 0;
+}
+
+/// Whether an iso-surface may cut a stretch's box. A large box is not looked through.
+bool Scout::may_cross(unsigned stretch) const {
+    PointBox box;
+    std::int32_t widest = 0;
+    for (std::size_t a = 0; a < 3; ++a) {
+        box.low[a] = low_[a][stretch];
+        box.high[a] = high_[a][stretch] + 1;
+        widest = std::max(widest, box.high[a] - box.low[a]);
+    }
+    return std::any_of(
+        plan_.iso_fields.begin(), plan_.iso_fields.end(), [&](const IsoField& group) {
+            if (widest >= PointBox::max_row / 2)
+                return true;
+            const auto range = range_in(*part_.fields[group.field], group.shift, box);
+            return std::any_of(group.isos.begin(), group.isos.end(), [&](std::size_t number) {
+                const auto value = static_cast<float>(plan_.isos[number].value - group.shift);
+                return range.low < value && value <= range.high;
+            });
+        });
 }
 
 } // namespace uzushio::raycast

@@ -25,6 +25,7 @@ namespace uzushio::raycast {
 
 inline constexpr int lanes = 16;
 inline constexpr float infinity = std::numeric_limits<float>::infinity();
+inline constexpr float quiet_nan = std::numeric_limits<float>::quiet_NaN();
 
 #define UZUSHIO_INLINE __attribute__((always_inline)) inline
 
@@ -177,6 +178,23 @@ UZUSHIO_INLINE Floats gather(const double* base, Ints index, double less) {
         _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1));
 }
 
+/// Up to sixteen values, NaN behind them.
+UZUSHIO_INLINE Floats load_some(const float* base, int count) {
+    return Floats(_mm512_mask_loadu_ps(_mm512_set1_ps(quiet_nan),
+                                       static_cast<__mmask16>((1U << count) - 1), base));
+}
+/// The same of doubles, less a number.
+UZUSHIO_INLINE Floats load_some(const double* base, int count, double less) {
+    const unsigned bits = (1U << count) - 1;
+    const __m512d none = _mm512_set1_pd(quiet_nan), shift = _mm512_set1_pd(less);
+    const auto eight = [&](const double* from, unsigned some) {
+        return _mm512_cvtpd_ps(
+            _mm512_sub_pd(_mm512_mask_loadu_pd(none, static_cast<__mmask8>(some), from), shift));
+    };
+    return Floats(_mm512_insertf32x8(_mm512_castps256_ps512(eight(base, bits & 255)),
+                                     eight(base + 8, bits >> 8), 1));
+}
+
 /// Bytes; four of them are read at each index.
 UZUSHIO_INLINE Ints gather_bytes(const std::uint8_t* base, Ints index) {
     return Ints(_mm512_i32gather_epi32(__m512i(index), base, 1)) & 255;
@@ -305,6 +323,18 @@ UZUSHIO_INLINE Ints gather_bytes(const std::uint8_t* base, Ints index) {
     Ints result;
     for (int i = 0; i < lanes; ++i)
         result[i] = base[index[i]];
+    return result;
+}
+UZUSHIO_INLINE Floats load_some(const float* base, int count) {
+    Floats result = floats(quiet_nan);
+    for (int i = 0; i < count; ++i)
+        result[i] = base[i];
+    return result;
+}
+UZUSHIO_INLINE Floats load_some(const double* base, int count, double less) {
+    Floats result = floats(quiet_nan);
+    for (int i = 0; i < count; ++i)
+        result[i] = static_cast<float>(base[i] - less);
     return result;
 }
 UZUSHIO_INLINE void gather_fours(const float* base, Ints index, Floats& a, Floats& b, Floats& c,

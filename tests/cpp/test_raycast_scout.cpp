@@ -80,6 +80,7 @@ struct Case {
                                                {0.9, {1, 1, 1, 0}}};
         scene.fields = {"f"};
         scene.step = uniform(random, 0.1, uniform(random, 0, 1) < 0.3 ? 12 : 1.5);
+        scene.step_in_cells = 2 * scene.step; // of the mean width of cells
         const auto kind = static_cast<int>(uniform(random, 0, 4));
         if (kind != 1) {
             Volume volume;
@@ -163,7 +164,6 @@ TEST(Scout, PassesOverMostOfAnEmptyWayAndOverNoBrickThatShowsSomething) {
     std::int64_t passed = 0, visited = 0;
     for (unsigned seed = 0; seed < 100; ++seed) {
         Case some(seed);
-        const auto step = static_cast<float>(some.scene.step);
         for (const Part& part : some.plan->parts) {
             if (part.activity.all || !part.activity.any)
                 continue;
@@ -174,22 +174,38 @@ TEST(Scout, PassesOverMostOfAnEmptyWayAndOverNoBrickThatShowsSomething) {
                 const Packet packet(some.scene, some.camera, side, side, column, row);
                 if (!any(packet.hits))
                     continue;
-                const Beam beam(packet);
-                Scout scout(part, beam, step, some.plan->stretch);
-                const auto end = static_cast<std::int32_t>(
-                    std::ceil(greatest(select(packet.hits, packet.length, floats(0))) / step));
-                /// Whether a ray has a sample at this end of a segment in a brick that shows.
+                const PacketBounds bounds(packet);
+                SegmentEnds ends(some.scene);
+                ends.cut(bounds);
+                Scout scout(*some.plan, part, bounds, ends);
+                const std::int32_t end = ends.count();
+                const bool volumes = !some.plan->clouds.empty();
+                /// Whether a ray has a sample at this end of a segment in a brick that shows, or,
+                /// without volumes, in a cell that a surface cuts.
                 const auto shows = [&](std::int32_t k) {
-                    const Floats at = min(floats(static_cast<float>(k) * step), packet.length);
+                    const Floats at = min(floats(ends[k]), packet.length);
                     const Places places = part.sampler.places(packet, at);
+                    if (!volumes) {
+                        const auto corners = part.sampler.corners(*part.fields[0], 0, places.cell);
+                        Mask cut = no_lane();
+                        for (const float value : {0.3F, 0.7F}) {
+                            Mask below = no_lane(), above = no_lane(), bad = no_lane();
+                            for (const Floats corner : corners) {
+                                bad = bad | ~is_finite(corner);
+                                below = below | less(corner, floats(value));
+                                above = above | less_equal(floats(value), corner);
+                            }
+                            cut = cut | (below & above & ~bad);
+                        }
+                        return any(packet.hits & cut & less(floats(ends[k]), packet.length));
+                    }
                     const Ints number =
                         (places.cell[0] >> Bricks::shift) +
                         bricks.count[0] * ((places.cell[1] >> Bricks::shift) +
                                            bricks.count[1] * (places.cell[2] >> Bricks::shift));
                     const Mask active =
                         equal(gather_bytes(bricks.around.data(), number) & 1, ints(1));
-                    return any(packet.hits & active &
-                               less(floats(static_cast<float>(k) * step), packet.length));
+                    return any(packet.hits & active & less(floats(ends[k]), packet.length));
                 };
                 std::int32_t k = 0;
                 while (k < end) {

@@ -27,7 +27,7 @@ compositors = {
     pixels: Compositor(comm, WIDTH, HEIGHT, format=pixels, algorithm="radix_k(4)", frames=1)
     for pixels in ("rgba_float", "rgba8")
 }
-for layers in ("slices", "volume", "all"):
+for layers in ("slices", "surfaces", "volume", "all"):
     scene = Scene(LAYERS[layers], points, bounding_box=(1, 1, 1))
     # One block a rank, and several: neighbours, which need not follow each other in the order.
     for count, cuts in [
@@ -72,7 +72,8 @@ for layers in ("slices", "volume", "all"):
                         )
                 if comm.rank == 0:
                     error = np.abs(255 * total - exact).max()
-                    limit = 1.0 if pixels == "rgba_float" else 2.0
+                    # Bytes are rounded in each image and each time that two are blended.
+                    limit = 1.0 if pixels == "rgba_float" else 2.5
                     assert error <= limit, f"{error} of 255: {layers}, {cuts}, {name}, {pixels}"
 if comm.rank == 0:
     print("the picture is the same on all numbers of ranks")

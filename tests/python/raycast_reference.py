@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from uzushio.raycast.block import Block
 from uzushio.raycast.camera import Camera
+from uzushio.raycast.ghosts import segment_limits
 from uzushio.raycast.layers import ColorTable, Isosurface, Lighting, Scene, Slice, Transfer, Volume
 
 OPAQUE_ENOUGH = 0.5
@@ -85,6 +87,12 @@ class Values:
         ]
         return self._interpolate(name, cells, weights)
 
+    def corners(self, name: str, cells: np.ndarray) -> list[np.ndarray]:
+        """Values at the corners of global cells."""
+        array = self.block.fields[name].astype(float)
+        i, j, k = (cells - np.array(self.block.start[::-1])).T
+        return [array[k + dk, j + dj, i + di] for dk in (0, 1) for dj in (0, 1) for di in (0, 1)]
+
     def _interpolate(self, name: str, cells: np.ndarray, weights: list[Any]) -> np.ndarray:
         array = self.block.fields[name]
         i, j, k = (cells - np.array(self.block.start[::-1])).T
@@ -127,6 +135,106 @@ class Values:
             w = weights[axis]
             result.append((1 - w) * parts[0] + w * parts[1])
         return np.stack(result, axis=1)
+
+
+def segment_ends(scene: Scene, rays: Rays, width: int) -> np.ndarray:
+    """Shape (rays, most segments + 1): where segments begin and the last one ends.
+
+    All rays of 4 × 4 pixels have the same. A segment is halved while it is longer than a cell that
+    one of them meets on it, for the default step.
+    """
+    step, in_cells = segment_limits(scene.domain, scene.layers, scene.step)
+    height = len(rays.length) // width
+    row, column = np.divmod(np.arange(len(rays.length)), width)
+    packet = row // 4 * ((width + 3) // 4) + column // 4
+    found = []
+    for number in range(packet.max() + 1):
+        mine = np.flatnonzero((packet == number) & (rays.length > 0))
+        begin = rays.origin[mine] + rays.enter[mine, None] * rays.direction[mine]
+
+        def fits(
+            a: float, b: float, begin: np.ndarray = begin, along: np.ndarray = rays.direction[mine]
+        ) -> bool:
+            for x, start, d in zip(scene.domain[::-1], begin.T, along.T, strict=True):
+                at = np.stack([start + a * d, start + b * d])
+                cells = np.clip(np.searchsorted(x, at, side="right") - 1, 0, len(x) - 2)
+                least = np.diff(x)[cells.min() : cells.max() + 1].min()
+                if (b - a) * np.abs(d).max() > 1.01 * in_cells * least:
+                    return False
+            return True
+
+        def cut(a: float, b: float, fits: Any = fits) -> list[float]:
+            middle = (a + b) / 2
+            return [a] if fits(a, b) else cut(a, middle) + cut(middle, b)
+
+        count = int(np.ceil(rays.length[mine].max() / step)) if len(mine) else 0
+        found.append([a for k in range(count) for a in cut(k * step, (k + 1) * step)])
+        found[-1].append(count * step)
+    assert height * width == len(packet)
+    most = max(len(ends) for ends in found)
+    table = np.array([ends + [ends[-1]] * (most - len(ends)) for ends in found])
+    return table[packet]
+
+
+def crossings(values: Values, rays: Rays, name: str, iso: float) -> np.ndarray:
+    """Shape (rays, most crossings): all of each ray with a surface, in order; then infinity.
+
+    Exact for the trilinear field: rays are cut at the faces of cells, in which it is a cubic
+    polynomial along the ray, and that at its extrema, between which it rises or falls.
+    """
+    start = rays.origin + rays.enter[:, None] * rays.direction
+    cuts = [np.zeros((len(start), 1)), rays.length[:, None]]
+    for x, at, d in zip(values.domain, start.T, rays.direction.T, strict=True):
+        safe = np.where(np.abs(d) < 1e-30, 1e-30, d)
+        cuts.append(np.clip((x - at[:, None]) / safe[:, None], 0, rays.length[:, None]))
+    faces = np.sort(np.concatenate(cuts, axis=1), axis=1)
+    begin, width = faces[:, :-1].ravel(), np.diff(faces, axis=1).ravel()
+    ray = np.repeat(np.arange(len(start)), faces.shape[1] - 1)
+    some = width > 1e-12 * np.maximum(rays.length[ray], 1e-300)
+    rank = np.arange(len(some)) % (faces.shape[1] - 1)
+    begin, width, ray, rank = begin[some], width[some], ray[some], rank[some]
+
+    def point(s: Any) -> np.ndarray:
+        return start[ray] + (begin + s * width)[:, None] * rays.direction[ray]
+
+    cells = values._stored(values.cell(point(0.5)))
+    corners = np.stack(values.corners(name, cells))
+    some = (corners.min(axis=0) < iso) & (corners.max(axis=0) >= iso)  # with a NaN neither is
+    begin, width, ray, rank, cells = begin[some], width[some], ray[some], rank[some], cells[some]
+
+    def value(s: Any) -> np.ndarray:
+        weights = [
+            (p - x[c]) / (x[c + 1] - x[c])
+            for x, p, c in zip(values.domain, point(s).T, cells.T, strict=True)
+        ]
+        return values._interpolate(name, cells, weights) - iso
+
+    # The cubic through four values, and where its derivative vanishes.
+    nodes = np.arange(4) / 3
+    known = np.stack([value(s) for s in nodes])
+    c = np.linalg.solve(np.vander(nodes, increasing=True), known)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        root = np.sqrt(np.maximum(c[2] ** 2 - 3 * c[1] * c[3], 0))
+        q = -(c[2] + np.where(c[2] < 0, -root, root))
+        extrema = np.stack([q / (3 * c[3]), c[1] / q])
+        inside = (extrema > 0) & (extrema < 1) & (c[2] ** 2 > 3 * c[1] * c[3])
+    pieces = np.sort(np.where(inside, extrema, 1.0), axis=0)
+    ends = np.concatenate([np.zeros((1, len(ray))), pieces, np.ones((1, len(ray)))])
+    found = []
+    for low, high in pairwise(ends):
+        low, high = low.copy(), high.copy()
+        at_low = value(low)
+        here = ((at_low < 0) != (value(high) < 0)) & (high > low)
+        for _ in range(40):
+            middle = (low + high) / 2
+            same = (value(middle) < 0) == (at_low < 0)
+            low, high = np.where(same, middle, low), np.where(same, high, middle)
+        found.append(np.where(here, begin + low * width, np.inf))
+    result = np.full((len(start), 3 * (faces.shape[1] - 1)), np.inf)
+    for n, distances in enumerate(found):
+        result[ray, 3 * rank + n] = distances
+    result.sort(axis=1)
+    return result[:, : max(1, int(np.isfinite(result).sum(axis=1).max()))]
 
 
 def colors_of(table: ColorTable, values: np.ndarray) -> np.ndarray:
@@ -204,7 +312,7 @@ def reference_cast(
     hits = [np.zeros(width * height, dtype=bool) for _ in scene.layers]
     for block in blocks:
         if not block.empty:
-            _Cast(scene, rays, Values(block, scene), canvas, hits).all()
+            _Cast(scene, rays, Values(block, scene), canvas, hits, width).all()
     image = canvas.color.reshape(height, width, 4)
     depth = (canvas.depth * rays.cosine).reshape(height, width)
     return image, depth, [int(h.sum()) for h in hits]
@@ -212,12 +320,24 @@ def reference_cast(
 
 class _Cast:
     def __init__(
-        self, scene: Scene, rays: Rays, values: Values, canvas: Canvas, hits: list[np.ndarray]
+        self,
+        scene: Scene,
+        rays: Rays,
+        values: Values,
+        canvas: Canvas,
+        hits: list[np.ndarray],
+        width: int,
     ) -> None:
+        self.width = width
         self.scene, self.rays, self.values = scene, rays, values
         self.canvas, self.hits = canvas, hits
-        self.step = float(scene.step or 0)
         self.marching = any(not isinstance(layer, Slice) for layer in scene.layers)
+        self.crossings = {
+            (number, iso): crossings(values, rays, layer.field, iso)
+            for number, layer in enumerate(scene.layers)
+            if isinstance(layer, Isosurface)
+            for iso in layer.values
+        }
         self.slices = []
         for number, layer in enumerate(scene.layers):
             if isinstance(layer, Slice):
@@ -240,11 +360,11 @@ class _Cast:
             index = np.flatnonzero(self.rays.length > 0)
             self.segment(index, np.zeros(len(index)), self.rays.length[index], own=True)
             return
-        count = int(np.ceil(self.rays.length.max() / self.step)) if len(self.rays.length) else 0
-        for k in range(count):
-            index = np.flatnonzero(k * self.step < self.rays.length)
-            begin = np.full(len(index), k * self.step)
-            end = np.minimum(begin + self.step, self.rays.length[index])
+        ends = segment_ends(self.scene, self.rays, self.width)
+        for k in range(ends.shape[1] - 1):
+            index = np.flatnonzero(ends[:, k] < self.rays.length)
+            begin = ends[index, k]
+            end = np.minimum(ends[index, k + 1], self.rays.length[index])
             mine = self.values.owned(self.points(index, (begin + end) / 2))
             self.segment(index[mine], begin[mine], end[mine], own=False)
 
@@ -264,15 +384,13 @@ class _Cast:
         for number, layer in enumerate(self.scene.layers):
             if isinstance(layer, Slice):
                 continue
-            a = self.values.value(layer.field, self.points(index, begin))
-            b = self.values.value(layer.field, self.points(index, end))
             if isinstance(layer, Volume):
                 volumes.append((number, layer))
                 continue
             for iso in layer.values:
-                crosses = ((a < iso) != (b < iso)) & np.isfinite(a) & np.isfinite(b)
-                t = self.root(layer.field, iso, index, begin, end, a < iso, crosses)
-                events.append((number, layer, t, iso))
+                t = self.crossings[number, iso][index]
+                t = np.where((t >= begin[:, None]) & (t < end[:, None]), t, np.inf)
+                events += [(number, layer, some, iso) for some in t.T if np.isfinite(some).any()]
         at = begin.copy()
         while True:
             times = np.stack([t for _, _, t, _ in events] + [end])
@@ -288,25 +406,6 @@ class _Cast:
                     t[now] = np.inf
             at = until
 
-    def root(
-        self,
-        name: str,
-        iso: float,
-        index: np.ndarray,
-        begin: np.ndarray,
-        end: np.ndarray,
-        rising: np.ndarray,
-        crosses: np.ndarray,
-    ) -> np.ndarray:
-        """Where the field has the value, by bisection; infinity where it does not."""
-        lo, hi = begin.copy(), end.copy()
-        for _ in range(30):
-            middle = (lo + hi) / 2
-            below = self.values.value(name, self.points(index, middle)) < iso
-            lo = np.where(below == rising, middle, lo)
-            hi = np.where(below == rising, hi, middle)
-        return np.where(crosses, (lo + hi) / 2, np.inf)
-
     def media(
         self, volumes: list[Any], index: np.ndarray, begin: np.ndarray, end: np.ndarray
     ) -> None:
@@ -317,7 +416,7 @@ class _Cast:
         for number, layer in volumes:
             a = self.values.value(layer.field, self.points(index, begin))
             b = self.values.value(layer.field, self.points(index, end))
-            unit = layer.unit_distance or self.step
+            unit = layer.unit_distance or self.scene.step
             tau, color = mean_medium(layer.transfer, unit, a, b)
             if layer.shading is not None:
                 normal = self.values.gradient(layer.field, self.points(index, (begin + end) / 2))

@@ -62,20 +62,24 @@ def test_owners_with_scattered_blocks_take_several_rounds() -> None:
     assert rounds([], []) == []
 
 
-def test_ghosts_reach_half_a_step_beyond_and_one_point_for_gradients() -> None:
+def test_ghosts_are_those_that_half_a_segment_may_touch_and_one_point_for_gradients() -> None:
     points = domain(True)
-    z, step = points[0], default_step(points)
-    cells = ((10, 0, 0), (4, 20, 24))
+    z, cells = points[0], ((10, 0, 0), (4, 20, 24))
     surface, plain = LAYERS["surfaces"], LAYERS["volume"]
     assert ghost_layers(points, cells, LAYERS["slices"]) == ((0, 0, 0), (0, 0, 0))
+    # Segments are no longer than the cells that they touch, thin ones at a wall too.
+    thin = ((4, 0, 0), (4, 20, 24))
     for layers, more in ((plain, 0), (surface, 1)):
-        below, above = ghost_layers(points, cells, layers)
-        assert z[10 - below[0] + more] <= z[10] - step / 2
-        assert z[14 + above[0] - more] >= z[14] + step / 2
-        assert below[1:] == above[1:] == (0, 0)
-    # Thin cells at a wall: more of them.
-    thin, _ = ghost_layers(points, ((4, 0, 0), (4, 20, 24)), plain)
-    assert thin[0] > ghost_layers(points, cells, plain)[0][0]
+        for box in (cells, thin):
+            assert ghost_layers(points, box, layers) == ((1 + more, 0, 0), (1 + more, 0, 0))
+    # Without a volume a step means nothing; with one, as many cells as it is times the default.
+    step = 6 * default_step(points)
+    assert ghost_layers(points, cells, surface, step) == ghost_layers(points, cells, surface)
+    below, above = ghost_layers(points, cells, plain, step)
+    widths = np.diff(z)
+    assert z[10] - z[10 - below[0]] >= min(step, 6 * widths[9 - below[0]]) / 2
+    assert z[14 + above[0]] - z[14] >= min(step, 6 * widths[14 + above[0]]) / 2
+    assert below[0] > 1 and below[1:] == above[1:] == (0, 0)
 
 
 def test_a_camera_says_where_points_are() -> None:

@@ -13,7 +13,7 @@ from uzushio.errors import PipelineError, RenderError
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.stream import Coordinates, Grid, Stream
-from uzushio.raycast import Block, default_step
+from uzushio.raycast import Block
 from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View, VolumeLayer
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 #: Thickness of a flat mesh in pictures, in its longest side.
 _PLATE = 1e-3
-#: As the ray caster rounds the distance of samples up.
-_ROUND = 1.001
 
 
 @dataclass
@@ -87,10 +85,9 @@ class Drawing:
             or (isinstance(layer, VolumeLayer) and layer.shading)
             for layer in solid
         )
-        lines = lines_of(grid)
-        assert lines is not None
-        distance = 0.5 * _ROUND * default_step(thickened(lines)) if solid else 0.0
-        self._need = Need(tuple(names), ghosts=int(lit), cells=True, distance=distance, seam=True)
+        # As `ghost_layers` says of the default step: half a segment touches one more cell.
+        ghosts = int(bool(solid)) + int(lit)
+        self._need = Need(tuple(names), ghosts=ghosts, cells=True, seam=True)
         return [self._need]
 
     def _check_look(self, grid: Grid) -> None:

@@ -25,8 +25,6 @@ class Need:
         ghosts: layers of points around what belongs to a part, as far as the grid goes.
         cells: whether the parts must hold all corners of their cells, as drawing takes, or points
             alone, as sums do.
-        distance: in coordinates, how far around what belongs to a part points are stored, besides
-            the ghosts.
         seam: whether the cells between the last point of periodic axes and the first one count,
             as in pictures. They belong to who has the last point; the point at their far end has
             the next index, and coordinates where the period ends. Not with a region.
@@ -36,7 +34,6 @@ class Need:
     fields: tuple[str, ...]
     ghosts: int = 0
     cells: bool = False
-    distance: float = 0.0
     seam: bool = False
     region: Box | None = None
 

@@ -52,15 +52,9 @@ def grown(box: Box, need: Need, grid: Grid) -> Box:
     """The points that are stored for a box of points that belong to a tile."""
     low, high = [], []
     whole = grid.around if need.seam else grid.points
-    lines = grid.lines(whole) if need.distance > 0.0 and grid.coordinates is not None else None
     for axis, (start, stop) in enumerate(zip(box.start, box.stop, strict=True)):
         whole_start, whole_stop = whole.start[axis], whole.stop[axis]
         first, last = start, min(stop - 1 + need.cells, whole_stop - 1)
-        if lines is not None:
-            line = lines[axis]
-            near = line[first - whole_start] - need.distance, line[last - whole_start]
-            first = whole_start + int(np.searchsorted(line, near[0], side="right")) - 1
-            last = whole_start + int(np.searchsorted(line, near[1] + need.distance, side="left"))
         low.append(max(first - need.ghosts, whole_start))
         high.append(min(last + need.ghosts + 1, whole_stop))
     return _between(low, high)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from uzushio import _core
 from uzushio.raycast.block import Block
 from uzushio.raycast.camera import Camera
+from uzushio.raycast.ghosts import segment_limits
 from uzushio.raycast.layers import ColorTable, Isosurface, Lighting, Scene, Slice, Transfer
 
 Format = Literal["rgba8", "rgba_float"]
@@ -180,10 +181,10 @@ def _transfer(transfer: Transfer) -> Any:
 
 def _scene(scene: Scene) -> Any:
     """As the core takes it."""
-    names, step = scene.fields, scene.step
-    assert step is not None  # a scene without has chosen one
+    names = scene.fields
+    step, in_cells = segment_limits(scene.domain, scene.layers, scene.step)
     core = _core.raycast.Scene(
-        list(names), *scene.domain, step, scene.bounding_box, scene.line_width
+        list(names), *scene.domain, step, in_cells, scene.bounding_box, scene.line_width
     )
     for layer in scene.layers:
         field = names.index(layer.field)

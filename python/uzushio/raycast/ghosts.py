@@ -8,10 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from uzushio.raycast.block import Cells, Triple, start_count
-from uzushio.raycast.layers import Isosurface, Layer, Slice, check_coordinates
+from uzushio.raycast.layers import Isosurface, Layer, Slice, Volume, check_coordinates
 
 #: Samples of a ray for each cell that it may meet, at most.
 _SAMPLES = 8
+#: Parts of an axis below which cells are no longer told apart, as in src/raycast/axis.cpp.
+_BINS = 16384
+#: Segments may be a little longer than their limit, as in src/raycast/segment_ends.cpp.
+_TOLERANCE = 1.02
 
 
 def default_step(coordinates: Sequence[ArrayLike]) -> float:
@@ -26,6 +30,20 @@ def default_step(coordinates: Sequence[ArrayLike]) -> float:
     return max(float((lengths / cells).min()), least)
 
 
+def segment_limits(
+    coordinates: Sequence[ArrayLike], layers: Sequence[Layer], step: float | None
+) -> tuple[float, float]:
+    """Return how long a segment of a ray is at most: a length, and in cells that it touches.
+
+    The latter is what `step` is in units of `default_step`. Without a volume nothing is sampled,
+    and `step` does not matter.
+    """
+    usual = default_step(coordinates)
+    if step is None or not any(isinstance(layer, Volume) for layer in layers):
+        return usual, 1.0
+    return step, step / usual
+
+
 def ghost_layers(
     coordinates: Sequence[ArrayLike],
     cells: Cells,
@@ -34,10 +52,11 @@ def ghost_layers(
 ) -> tuple[Triple, Triple]:
     """Return how many points a block needs beyond the points of its own cells.
 
-    With them the picture does not depend on how the domain is cut. A ray's segments, of length
-    `step`, belong to the block in whose cells their middles lie, so that samples are needed up to
-    half a step beyond; on a stretched mesh that may be several points. The gradient that lights
-    surfaces takes one more. Slices alone need none.
+    With them the picture does not depend on how the domain is cut. A ray's segments belong to the
+    block in whose cells their middles lie, so that values are needed up to half a segment beyond.
+    A segment is no longer than the cells that it touches, so that this is one point, unless the
+    scene's step is longer than the default. The gradient that lights surfaces takes one more.
+    Slices alone need none.
 
     Args:
         coordinates: (z, y, x) of all points of the whole domain.
@@ -52,7 +71,7 @@ def ghost_layers(
     start, count = start_count(cells)
     if min(count) == 0 or all(isinstance(layer, Slice) for layer in layers):
         return (0, 0, 0), (0, 0, 0)
-    reach = 0.5 * (default_step(domain) if step is None else step) * (1 + 1e-3)
+    limits = segment_limits(domain, layers, step)
     gradient = int(
         any(
             (layer.lighting if isinstance(layer, Isosurface) else layer.shading) is not None
@@ -63,8 +82,17 @@ def ghost_layers(
     below, above = [], []
     for x, first, cells_here in zip(domain, start, count, strict=True):
         last = first + cells_here
-        lowest = int(np.searchsorted(x, x[first] - reach, side="right")) - 1 - gradient
-        highest = int(np.searchsorted(x, x[last] + reach, side="left")) + gradient
-        below.append(first - max(lowest, 0))
-        above.append(min(highest, len(x) - 1) - last)
+        widths = np.diff(x)
+        least = (x[-1] - x[0]) / _BINS
+        reach = _touched(widths[:first][::-1], least, *limits) + gradient
+        below.append(min(reach, first))
+        reach = _touched(widths[last:], least, *limits) + gradient
+        above.append(min(reach, len(widths) - last))
     return (below[0], below[1], below[2]), (above[0], above[1], above[2])
+
+
+def _touched(widths: np.ndarray, least: float, step: float, in_cells: float) -> int:
+    """Cells beyond a block's face, of these widths, that half a segment may touch."""
+    begins = np.cumsum(widths) - widths
+    narrowest = np.minimum.accumulate(np.maximum(widths, least))
+    return int((begins < 0.5 * _TOLERANCE * np.minimum(step, in_cells * narrowest)).sum())

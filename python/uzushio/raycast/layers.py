@@ -238,8 +238,9 @@ class Scene:
     Attributes:
         layers: What is shown.
         domain: Coordinates (z, y, x) of all points of the whole mesh, three 1-D arrays.
-        step: Greatest distance of samples along a ray; `default_step` of the domain if None. With
-            slices alone it means nothing.
+        step: Greatest distance of samples of volumes along a ray; `default_step` of the domain if
+            None. Where cells are narrower than they are on average, samples are as much closer.
+            Without volumes it means nothing: surfaces are found in every cell.
         bounding_box: Colour of the domain's edges; None for no edges.
         line_width: Of the edges, in pixels.
     """
