@@ -119,12 +119,12 @@ def test_fields_have_coordinates_units_and_the_moment() -> None:
             simulation.fields["uu"]
         with pytest.raises(UzushioError, match="not known"):
             simulation.dataset("uu")
-    assert u.dims == ("z", "y", "x") and u.shape == (8, 8, 8)
+    assert u.dims == ("z", "y", "x") and u.shape == (10, 8, 8)
     assert float(u.time) == pytest.approx(1e-4) and int(u.step) == 1
     np.testing.assert_allclose(u.x, np.arange(8) * 2 * np.pi / 8)
     assert u.attrs["long_name"] == "streamwise velocity" and "start" not in u.attrs
     assert w.dims == ("z_faces", "y", "x") and float(w.z_faces[-1]) == 2.0
-    assert set(both) == {"u", "v", "w", "p"} and both.sizes["z"] == both.sizes["z_faces"] == 8
+    assert set(both) == {"u", "v", "w", "p"} and both.sizes["z"] == both.sizes["z_faces"] + 1 == 10
     assert both.attrs["reynolds_tau"] == 180
     np.testing.assert_allclose(w.isel(z_faces=-1), 0, atol=1e-12)  # the wall
 
