@@ -10,7 +10,10 @@ import re
 from collections.abc import Callable
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
+
+#: Positive numbers from the first to the second have finite squares, and so have their inverses.
+SMALLEST, LARGEST = 1e-100, 1e100
 
 _SIZES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15}
 _SIZES |= {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
@@ -55,6 +58,16 @@ Size = Annotated[
     BeforeValidator(parse_size, json_schema_input_type=_POSITIVE_OR_TEXT),
     Field(gt=0.0, allow_inf_nan=False),
 ]
+
+
+def _magnitude(value: float) -> float:
+    if not SMALLEST <= value <= LARGEST:
+        raise ValueError(f"must be from {SMALLEST:g} to {LARGEST:g}")
+    return value
+
+
+#: A positive number whose square and inverse square are finite.
+Magnitude = Annotated[float, Field(gt=0.0), AfterValidator(_magnitude)]
 #: A positive number of bytes per second.
 Rate = Annotated[
     float,

@@ -33,6 +33,8 @@ PIPELINE = "pipeline"
 ESTIMATE = "estimate.zarr"
 OBSERVATIONS = "observations.zarr"
 HISTORY = "history.csv"
+MEMBERS = "members"
+MEMBERS_TABLE = "members.csv"
 _WRITTEN = (
     CASE,
     CHECKPOINTS,
@@ -44,6 +46,8 @@ _WRITTEN = (
     ESTIMATE,
     OBSERVATIONS,
     HISTORY,
+    MEMBERS,
+    MEMBERS_TABLE,
 )
 
 

@@ -18,6 +18,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/mpi_handle.hpp"
 #include "phasefield/model.hpp"
+#include "stencil/replay.hpp"
 #include "stencil/scheme.hpp"
 
 namespace nb = nanobind;
@@ -130,6 +131,8 @@ void bind_phasefield(nb::module_& module) {
             names.emplace_back(scheme.name);
         return names;
     });
+
+    module.attr("max_replayed") = stencil::Replay::max_steps;
 
     // Arrays are looked at where they lie: a conversion would be a copy.
     nb::class_<Model>(module, "Model")

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bindings/bindings.hpp"
+#include "parallel/max_threads.hpp"
 #include "vectors/background.hpp"
 #include "vectors/direction.hpp"
 #include "vectors/layout.hpp"
@@ -41,9 +42,17 @@ Pairs pairs_of(const std::vector<Double2>& sums) {
     return pairs;
 }
 
+void check_threads(int threads) {
+    if (threads < 1 || threads > parallel::max_threads)
+        throw std::invalid_argument("vectors: threads is " + std::to_string(threads) +
+                                    "; it must be from 1 to " +
+                                    std::to_string(parallel::max_threads));
+}
+
 void construct(Layout* self, std::size_t points, const std::vector<double>& low,
                const std::vector<double>& high, bool counts_parameters, int threads) {
-    if (low.empty() || low.size() != high.size() || threads < 1)
+    check_threads(threads);
+    if (low.empty() || low.size() != high.size())
         throw std::invalid_argument("Layout: bounds of the state and of each parameter are needed");
     std::vector<vectors::Bounds> bounds;
     for (std::size_t i = 0; i < low.size(); ++i)
@@ -123,6 +132,7 @@ template <class... Fields> void check_fields(const Fields&... all) {
 std::pair<double, double> enter(const Field& values, double unit, const Field& background,
                                 const TargetField& out, bool compared, int threads) {
     check_fields(values, background, out);
+    check_threads(threads);
     const nb::gil_scoped_release unlock;
     return pair_of(vectors::enter(values.data(), unit, compared ? background.data() : nullptr,
                                   out.data(), out.size(), threads));
@@ -131,6 +141,7 @@ std::pair<double, double> enter(const Field& values, double unit, const Field& b
 void leave(const TargetField& slopes, double unit, const Field& values, const Field& background,
            double precision, int threads) {
     check_fields(slopes, values, background);
+    check_threads(threads);
     const nb::gil_scoped_release unlock;
     vectors::leave(slopes.data(), unit, values.data(),
                    precision == 0.0 ? nullptr : background.data(), precision, slopes.size(),

@@ -34,6 +34,10 @@ int reach(const stencil::Sweep& sweep) {
 
 /// Steps of a block that a replay goes through.
 int replayed_steps(const stencil::Tiling& tiling, const Blocking& blocking) {
+    if (blocking.replayed > stencil::Replay::max_steps)
+        throw std::invalid_argument(
+            "states are to be computed again over blocks of " + std::to_string(blocking.replayed) +
+            " steps; that takes at most " + std::to_string(stencil::Replay::max_steps));
     const int halo = stencil::Replay::state_halo(blocking.replayed);
     if (blocking.replayed < 1 || (tiling.cut_x() && tiling.narrowest_x() < halo) ||
         (tiling.cut_y() && tiling.narrowest_y() < halo))

@@ -189,7 +189,8 @@ Replay::Replay(const Tiling& tiling, int steps, int threads, std::size_t cache)
     columns_ = (width - 1) / tiles + 1;
     // Whole cache lines, and an odd number of them: rows seldom meet in the same sets.
     pitch_ = ((columns_ + beside + 7) / 8 | 1) * 8;
-    values_ = static_cast<std::size_t>(pitch_ * rows_of_all(steps) + 2 * margin);
+    values_ = static_cast<std::size_t>(pitch_) * static_cast<std::size_t>(rows_of_all(steps)) +
+              std::size_t{2} * margin;
     memory_ = parallel::AlignedArray<double>(values_ * static_cast<std::size_t>(threads));
 }
 

@@ -39,6 +39,9 @@ class ReplayedModel {
 /// narrow enough for that; what they need of each other, they compute twice.
 class Replay {
   public:
+    /// Maximum steps of a block: its rows grow with their square, and are to stay in the cache.
+    static constexpr int max_steps = 64;
+
     /// `steps`: of the longest block. `cache`: bytes that a thread's rows should take, of the cache
     /// of level 2. Keeps a reference to `tiling`.
     Replay(const Tiling& tiling, int steps, int threads, std::size_t cache);

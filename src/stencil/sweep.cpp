@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "parallel/max_threads.hpp"
 #include "stencil/relocate.hpp"
 #include "stencil/shape.hpp"
 
@@ -18,14 +19,28 @@ void at_least(int value, int least, const char* name) {
                                     "; it must be at least " + std::to_string(least));
 }
 
+void at_most(int value, int most, const char* name) {
+    if (value > most)
+        throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) +
+                                    "; it must be at most " + std::to_string(most));
+}
+
+/// Maximum of what counts points or steps: sums of a few of them stay far from overflow.
+constexpr int max_extent = 1 << 20;
+
 SweepOptions checked(const Tiling& tiling, SweepOptions options) {
     const Scheme& scheme = find_scheme(options.scheme);
     at_least(options.block_steps, 1, "block_steps");
+    at_most(options.block_steps, max_extent, "block_steps");
     at_least(options.margin, 0, "margin");
     at_least(options.threads, 1, "threads");
+    at_most(options.threads, parallel::max_threads, "threads");
     at_least(options.cache.rows, 1, "cache.rows");
+    at_most(options.cache.rows, max_extent, "cache.rows");
     at_least(options.cache.columns, 1, "cache.columns");
+    at_most(options.cache.columns, max_extent, "cache.columns");
     at_least(options.cache.steps, 1, "cache.steps");
+    at_most(options.cache.steps, max_extent, "cache.steps");
     at_least(options.cache.strip_columns, 1, "cache.strip_columns");
     at_least(options.cache.strip_steps, 1, "cache.strip_steps");
     if (options.margin > 0 && !scheme.margins)

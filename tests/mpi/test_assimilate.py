@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -129,6 +130,67 @@ def test_a_restart_goes_on_as_if_there_had_been_no_interruption(
     assert outcome(tmp_path / "run") == outcome(whole)
 
 
+MEMBERS = "uncertainty={kind: ensemble, members: 5, iterations: 3}"
+
+
+def members(run: Path) -> tuple[bytes, object]:
+    """The table of members, and what the summary has of their scatter."""
+    told = json.loads((run / "summary.json").read_text())
+    return (run / "members.csv").read_bytes(), told["results"]["parameters"]["m"]["ensemble"]
+
+
+def test_members_are_the_same_on_any_ranks_and_groups_and_after_a_kill(
+    start: Start, uzushio: Run, twin: Path, tmp_path: Path
+) -> None:
+    few = ("--set", "optimiser.iterations=8", "--set", MEMBERS)
+    found = []
+    for ranks, groups in ((1, 1), (2, 2), (3, 1), (3, 3)):
+        out = ("--out", f"{ranks}-{groups}", "--set", f"blocking.oblt={groups}")
+        done = uzushio("assimilate", twin, "--ranks", ranks, *few, *out, timeout=240)
+        assert done.returncode == 0, done.stderr
+        assert "5 perturbed assimilations, known to within 35 %" in done.stdout
+        found.append(members(tmp_path / f"{ranks}-{groups}"))
+    assert all(one == found[0] for one in found)
+    assert len(found[0][0].splitlines()) == 1 + 5
+
+    command = ("-m", "uzushio", "assimilate", twin, "--out", "killed", *few)
+    job = start(sys.executable, *command)
+    assert job.stdout is not None
+    while "member 2 of 5" not in (line := job.stdout.readline()):
+        assert line, job.communicate()
+    for pid in family(job.pid):
+        os.kill(pid, signal.SIGKILL)
+    job.communicate()
+    left = {file: file.stat().st_mtime_ns for file in (tmp_path / "killed/members").iterdir()}
+    assert 2 <= len(left) < 5
+    done = uzushio("assimilate", twin, "--restart", "killed", "--out", "killed", *few)
+    assert done.returncode == 0, done.stderr
+    assert members(tmp_path / "killed") == found[0]
+    assert all(file.stat().st_mtime_ns == when for file, when in left.items())
+    assert "member 1 of 5" not in done.stdout and "member 5 of 5" in done.stdout
+    report = uzushio("report", "killed")
+    assert report.returncode == 0
+    assert (
+        "the spread of 5 perturbed assimilations" in (tmp_path / "killed/report.html").read_text()
+    )
+
+
+def test_a_signal_in_the_ensemble_keeps_the_members_that_are_done(
+    start: Start, uzushio: Run, twin: Path, tmp_path: Path
+) -> None:
+    many = MEMBERS.replace("members: 5", "members: 5000")
+    few = ("--set", "optimiser.iterations=3", "--set", many)
+    job = start(sys.executable, "-m", "uzushio", "assimilate", twin, "--ranks", 2, *few)
+    assert job.stdout is not None
+    while "member 2 of 5000" not in (line := job.stdout.readline()):
+        assert line, job.communicate()
+    job.send_signal(signal.SIGTERM)
+    done = wait(job, 60)
+    assert done.returncode == 128 + signal.SIGTERM, done.stderr
+    assert re.search(r"Stopped after iteration 3, with \d+ of 5000 members, as asked", done.stdout)
+    assert done.stderr == "" and len(list((tmp_path / "run/members").iterdir())) >= 2
+
+
 def test_killed_it_goes_on_at_the_last_checkpoint(
     start: Start, uzushio: Run, twin: Path, whole: Path, tmp_path: Path
 ) -> None:
@@ -242,6 +304,12 @@ def test_bad_observations_are_one_message_on_all_ranks(
         ),
         (1, "trajectory.memory=100", "trajectory.memory: a rank needs"),
         (3, "blocking.fblt=25", "takes at most 8."),
+        (1, "blocking.threads=100000", "must be less than or equal to 1024"),
+        (1, "blocking.x_tile=1000000", "error: blocking: x_tile x y_tile is 1000000 x 0"),
+        (1, "optimiser.candidates=100000", "must be less than or equal to 1024"),
+        (1, "observations.sigma=1e-300", "got 1e-300, must be from 1e-100 to 1e+100"),
+        (1, "controls.m.sigma=1e300", "got 1e+300, must be from 1e-100 to 1e+100"),
+        (1, "phase.epsilon=1e300", "got 1e+300, must be from 1e-100 to 1e+100"),
     ],
 )
 def test_what_does_not_fit_is_one_message(
@@ -252,6 +320,20 @@ def test_what_does_not_fit_is_one_message(
     assert done.returncode == 1
     assert sentence in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_what_no_memory_holds_is_refused_before_anything_is_allocated(
+    uzushio: Run, twin: Path, tmp_path: Path
+) -> None:
+    huge = ("--set", "grid={nx: 1000000, ny: 1000000}")
+    for ranks in (1, 2):
+        done = uzushio("assimilate", twin, "--ranks", ranks, *huge)
+        assert done.returncode == 1
+        (line,) = done.stderr.strip().splitlines()
+        assert re.search(r"needs [\d.]+ [TP]B of memory on .* are free", line)
+    assert not (tmp_path / "run").exists()
+    told = uzushio("check", twin, *huge)
+    assert told.returncode == 0 and "does not have the memory for it" in told.stdout
 
 
 def test_check_says_what_is_kept(uzushio: Run, twin: Path) -> None:

@@ -149,7 +149,16 @@ def changed(**arrays: Any) -> Callable[[Path], Path]:
         (changed(mask=np.zeros(SHAPE, bool)), "nothing was seen: all values are NaN or masked"),
         (changed(values=np.full((3, *SHAPE), np.nan)), "nothing was seen"),
         (changed(mask=np.ones((7, 9), bool)), "mask has shape (7, 9), must have (3, 9, 7) or"),
-        (changed(sigma=0.0), "sigma is 0 where a value was seen; it must be above 0"),
+        (changed(sigma=0.0), "sigma is 0 where a value was seen; it must be from 1e-100 to"),
+        (changed(sigma=1e-300), "sigma is 1e-300 where a value was seen"),
+        (changed(sigma=np.full(3, 1e300)), "sigma is 1e+300 where a value was seen"),
+        (changed(values=np.ones((3, *SHAPE), complex)), "values has the type complex128; it must"),
+        (changed(values=np.full((3, *SHAPE), "0.25")), "values has the type"),
+        (changed(time=np.array([0.0, 0.5, 1.0 + 1.0j])), "time has the type complex128"),
+        (changed(sigma=np.full(SHAPE, 0.5j)), "sigma has the type complex128"),
+        (changed(mask=np.full(SHAPE, 2)), "mask holds 2; it must be 1 where a value was seen"),
+        (changed(mask=np.full(SHAPE, np.nan)), "mask holds nan; it must be 1"),
+        (changed(mask=np.full(SHAPE, 1.0j)), "mask has the type complex128; it must be true or"),
         (changed(sigma=np.full(SHAPE, np.nan)), "sigma is nan where a value was seen"),
         (changed(sigma=np.ones(5)), "sigma has shape (5,)"),
     ],
@@ -161,3 +170,30 @@ def test_what_does_not_fit_is_said_in_one_sentence(
         read(make(tmp_path / "seen.zarr"), model)
     assert sentence in str(told.value)
     assert "\n" not in str(told.value) and str(told.value).startswith("observations.store: ")
+
+
+@pytest.mark.parametrize("name", ["time", "values", "mask", "sigma"])
+def test_a_damaged_chunk_is_said_with_its_array(model: Model, tmp_path: Path, name: str) -> None:
+    path = made(tmp_path / "seen.zarr", mask=np.ones(SHAPE, bool))
+    zarr.open_group(path, mode="r+").create_array("sigma", data=np.full(SHAPE, 0.5))
+    chunk = min(file for file in (path / name / "c").rglob("*") if file.is_file())
+    chunk.write_bytes(b"not what a codec wrote")
+    with pytest.raises(CaseError, match=f"{name} cannot be read .*: a chunk is damaged") as told:
+        read(path, model)
+    assert "\n" not in str(told.value)
+
+
+def test_a_first_guess_is_read_as_carefully(tmp_path: Path) -> None:
+    """Complex numbers lost their imaginary part, a damaged chunk was a traceback."""
+    group = zarr.open_group(tmp_path / "guess.zarr", mode="w")
+    group.create_array("phi", data=np.ones(SHAPE, complex))
+    wanted = {"first_guess": {"m": 0.6, "store": str(tmp_path / "guess.zarr")}}
+    values = case().model_dump(exclude={"first_guess"}) | wanted
+    of_store = PhaseFieldModel(PhaseFieldCase.model_validate(values), MPI.COMM_SELF)
+    with pytest.raises(CaseError, match="phi has the type complex128; it must hold real numbers"):
+        of_store.first_guess()
+    group.create_array("phi", data=np.ones(SHAPE), overwrite=True)
+    (chunk,) = (file for file in (tmp_path / "guess.zarr/phi/c").rglob("*") if file.is_file())
+    chunk.write_bytes(b"not what a codec wrote")
+    with pytest.raises(CaseError, match="phi cannot be read"):
+        of_store.first_guess()

@@ -185,6 +185,12 @@ def test_states_computed_again_give_the_gradient_of_those_kept(
     assert total == pytest.approx(misfit, rel=1e-14)
 
 
+def test_blocks_that_no_cache_holds_are_computed_again_in_shorter_ones() -> None:
+    """Rows of a replay grow with the square of its steps: a thousand of them took 30 GB."""
+    long = problem(blocking=Blocking(scheme="pa1", fblt=2, bblt=1000)).model
+    assert long.every == 64 and long.bytes < 50e6
+
+
 def test_states_that_are_computed_again_serve_adjoints_alone() -> None:
     p = problem(blocking=Blocking(scheme="pa1", fblt=2, bblt=5))
     kept, phi = p.model.new_checkpoints(p.steps), p.phi.copy()
@@ -382,6 +388,10 @@ def test_wrong_use_is_one_sentence() -> None:
         Model(MPI.COMM_SELF, (8, 8), Parameters(0.1), Blocking(scheme="magic"))
     with pytest.raises(ModelError, match="1 ranks of the job"):
         Model(MPI.COMM_SELF, (8, 8), Parameters(0.1), Blocking(x_tile=2))
+    for name in ("threads", "fblt", "cache_rows", "cache_columns", "cache_steps"):
+        blocking = Blocking(**{"scheme": "pa1", name: 2**30})  # type: ignore[arg-type]
+        with pytest.raises(ModelError, match=f"is {2**30}; it must be at most"):
+            Model(MPI.COMM_SELF, (8, 8), Parameters(0.1), blocking)
     with pytest.raises(ModelError, match=r"dt is -1"):
         Parameters(-1)
     with pytest.raises(ModelError, match=r"longest stable step is 0\.2222"):

@@ -265,6 +265,52 @@ def test_a_run_that_was_killed_has_a_page_of_what_is_there(run: Path) -> None:
     assert len(Page(write_report([job])).sources("img")) == 4 + 1
 
 
+M = {
+    "estimate": 0.99993625,
+    "first_guess": -1.0,
+    "truth": 1.0,
+    "sd": 0.000134567,
+    "note": "",
+    "products": 31,
+    "residual": 0.006,
+    "to_minimum": 1e-7,
+}
+
+
+def assimilation(folder: Path, **of_m: Any) -> Path:
+    folder.mkdir()
+    results = {"J": 1.5e8, "parameters": {"m": M | of_m}}
+    head = {"title": "Twin", "solver": "phasefield", "ranks": 2, "step": 95, "seconds": 72.0}
+    told = head | {"kind": "assimilation", "iterations": 95, "results": results}
+    (folder / "summary.json").write_text(json.dumps(told))
+    return folder
+
+
+def test_the_estimates_of_an_assimilation_stand_first_with_their_deviations(tmp_path: Path) -> None:
+    page = Page(write_report([assimilation(tmp_path / "run")]))
+    found = "m = 0.99994 ± 0.00013 (truth 1)."
+    said = f"Assimilation with the model phasefield on 2 ranks, 95 iterations: {found}"
+    assert said in page.text and "t =" not in page.text and "to step" not in page.text
+    tiles = page.text[page.text.index(said) :]
+    assert tiles.index("0.99994 ± 0.00013") < tiles.index("Estimates") < tiles.index("Results")
+    assert "a linearisation. Errors are larger where the model is far from linear" in page.text
+    summary = page.elements[: [tag for tag, _ in page.elements].index("details")]
+    assert sum(tag == "table" for tag, _ in summary) >= 1  # the estimates are in no fold
+
+
+def test_a_deviation_that_is_not_there_has_its_reason(tmp_path: Path) -> None:
+    page = Page(write_report([assimilation(tmp_path / "run", sd=None, note="it is at its bound")]))
+    assert ": m = 0.9999 (truth 1)." in page.text and "it is at its bound" in page.text
+    assert "±" not in page.text
+
+
+def test_an_assimilation_that_was_killed_is_called_one(tmp_path: Path) -> None:
+    (tmp_path / ".uzushio-run").write_text("{}")
+    (tmp_path / "case.yaml").write_text("model: phasefield\n")
+    text = Page(write_report([tmp_path])).text
+    assert "Assimilation with the model phasefield without a checkpoint." in text
+
+
 @pytest.mark.parametrize(
     ("break_it", "sentence"),
     [

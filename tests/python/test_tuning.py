@@ -15,10 +15,10 @@ from hypothesis import strategies as some
 from tuning_subjects import MACHINE, Simulated, Waves
 
 from uzushio import user_cache
-from uzushio.errors import TuningError
+from uzushio.errors import OutputError, TuningError
 from uzushio.tuning import journal
 from uzushio.tuning.declared import Declared
-from uzushio.tuning.journal import open_storage
+from uzushio.tuning.journal import Trials, open_storage
 from uzushio.tuning.kept import Kept, keep, name_of, recall
 from uzushio.tuning.race import Entry, race
 from uzushio.tuning.search import Budget, Finalist, Outcome, Search, Settings, choose
@@ -292,6 +292,27 @@ def test_a_tuning_that_is_killed_anywhere_goes_on_with_the_same_trials(tmp_path:
     longer = search(tmp_path / "whole", subject, more, trials=32)
     assert [one.key for one in longer.guided[:24]] == [one.key for one in expected.guided]
     assert len(longer.guided) == 32 and more.runs
+
+
+@pytest.mark.parametrize("damage", ["garbage", "other keys", "a plan of numbers"])
+def test_a_damaged_journal_is_said_with_the_way_out(tmp_path: Path, damage: str) -> None:
+    storage = open_storage(tmp_path)
+    trials = Trials(storage, "guided", Space(Waves(2), MACHINE))
+    point = Space(Waves(2), MACHINE).default()
+    trials.write_plan(0, [(point.key, "model")])
+    trials.begin(point.key, "model", 0)
+    journal = tmp_path / "journal.log"
+    lines = journal.read_text().splitlines(keepends=True)
+    if damage == "garbage":
+        lines[1] = "\x00" * 40 + "\n"
+    elif damage == "other keys":
+        lines = [line.replace('"key"', '"kex"') for line in lines]
+    else:
+        lines = [line.replace('"batch 0":[', '"batch 0":[1,') for line in lines]
+    journal.write_text("".join(lines))
+    with pytest.raises(OutputError, match=r"journal.log is damaged .* say --overwrite") as told:
+        open_storage(tmp_path)
+    assert "\n" not in str(told.value)
 
 
 def test_points_that_fail_are_left_out_and_the_rest_is_tuned(tmp_path: Path) -> None:

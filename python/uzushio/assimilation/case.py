@@ -16,19 +16,27 @@ from uzushio import registry
 from uzushio.case import CaseFile, Checkpoint, Section, model_of, read_document
 from uzushio.errors import CaseError
 from uzushio.overrides import Overrides
-from uzushio.quantities import Size
+from uzushio.quantities import Magnitude, Size
 from uzushio.yaml_document import Document
 
 Positive = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(gt=0)]
 Index = Annotated[int, Field(ge=0)]
+#: What the compiled sweeps count steps in.
+Steps = Annotated[int, Field(gt=0, le=2**30)]
+#: Vectors as long as a state that are held at the same time.
+Vectors = Annotated[int, Field(gt=0, le=1024)]
+#: A spread needs two; the files of the members are numbered with five digits.
+Members = Annotated[int, Field(ge=2, le=99999)]
+#: Any JSON holds it exactly.
+Seed = Annotated[int, Field(ge=0, le=2**53)]
 
 
 class Window(Section):
     """The steps of a forward run."""
 
-    steps: Count = Field(description="steps from the initial state to the last one")
-    dt: Positive = Field(description="length of a step")
+    steps: Steps = Field(description="steps from the initial state to the last one")
+    dt: Magnitude = Field(description="length of a step")
 
 
 class Observed(Section):
@@ -40,8 +48,8 @@ class Observed(Section):
     first: Index = Field(1, description="first step observed, in a twin")
     last: Index | None = Field(None, description="last step observed, in a twin; null: time.steps")
     every: Count = Field(1, description="steps between observations, in a twin")
-    sigma: Positive = Field(0.1, description="standard deviation of the noise, in a twin")
-    seed: Index = Field(0, description="of the noise, in a twin")
+    sigma: Magnitude = Field(0.1, description="standard deviation of the noise, in a twin")
+    seed: Seed = Field(0, description="of the noise, in a twin")
     keep: bool = Field(True, description="write a twin's observations into the run's folder")
 
     @field_validator("store")
@@ -53,13 +61,13 @@ class Observed(Section):
 class ControlSection(Section):
     """How one control, the initial state or a parameter, is searched for."""
 
-    sigma: Positive | None = Field(
+    sigma: Magnitude | None = Field(
         None, description="of the background about the first guess; null: no background"
     )
     bounds: tuple[float | None, float | None] = Field(
         (None, None), description="least and largest value; null: none"
     )
-    scale: Positive | None = Field(
+    scale: Magnitude | None = Field(
         None, description="unit that the optimiser sees it in; null: from the curvature of J"
     )
 
@@ -77,14 +85,16 @@ class Optimiser(Section):
     method: Literal["lbfgs", "gradient"] = Field(
         "lbfgs", description="lbfgs: limited-memory BFGS with bounds; gradient: steepest descent"
     )
-    memory: Count = Field(8, description="pairs of steps and gradient differences that lbfgs keeps")
+    memory: Vectors = Field(
+        8, description="pairs of steps and gradient differences that lbfgs keeps"
+    )
     metric: bool = Field(
         True,
         description="begin lbfgs's approximation with what the model knows of how well structures "
         "of the state are determined, from the second stage on; false: with a number",
     )
     iterations: Index = Field(300, description="at most so many")
-    candidates: Count | None = Field(
+    candidates: Vectors | None = Field(
         None, description="steps tried at once in a line search; null: one for each group of ranks"
     )
     tolerance: Positive = Field(
@@ -111,11 +121,23 @@ class TrajectorySection(Section):
 
 
 class Uncertainty(Section):
-    """How the standard deviations of the parameters are found, at the estimate."""
+    """How standard deviations are found; `uncertainty: ensemble` is short for its `kind`."""
 
+    kind: Literal["hessian", "ensemble"] = Field(
+        "hessian",
+        description="hessian: from the curvature of J at the estimate, a linearisation; ensemble: "
+        "from the scatter of assimilations with perturbed observations and background as well",
+    )
+    members: Members = Field(20, description="number of perturbed assimilations of an ensemble")
+    seed: Seed = Field(0, description="of an ensemble's perturbations")
     iterations: Index = Field(30, description="Hessian-vector products at most; 0: none are done")
     tolerance: Positive = Field(1e-4, description="relative residual to reach")
     method: Literal["cg", "minres"] = Field("cg", description="minres goes on where J bends down")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, given: object) -> object:
+        return {"kind": given} if isinstance(given, str) else given
 
 
 class AssimilationCheckpoint(Checkpoint):

@@ -7,8 +7,10 @@ from pathlib import Path
 from uzushio import registry
 from uzushio.assimilation.case import load_assimilation
 from uzushio.assimilation.hessian import plan_of
+from uzushio.assimilation.memory import needs
 from uzushio.assimilation.schedule import plan
 from uzushio.errors import CaseError
+from uzushio.memory import node_memory
 from uzushio.quantities import show_size
 
 
@@ -32,12 +34,27 @@ def check(path: Path, overrides: list[str] | None, ranks: int) -> None:
     if every > 1:
         size = show_size(-(-steps // every) * state)
         print(f"a gradient keeps each {every}th of them: {size}; it computes the others again")
-    seen = case.observations
-    if seen.store is None:
-        last = steps if seen.last is None else seen.last
-        print(f"observations: {show_size(state * len(range(seen.first, last + 1, seen.every)))}")
-    vectors = 2 * case.optimiser.memory + 8
-    print(f"the optimiser: {show_size(vectors * state)} ({vectors} arrays of the size of a state)")
+    wanted = needs(case, ranks)
+    print(f"observations: {show_size(wanted.observations)}")
+    vectors = round(wanted.optimiser / wanted.state)
+    print(f"the optimiser: {show_size(wanted.optimiser)} ({vectors} arrays of the size of a state)")
+    total, free = ranks * wanted.required, node_memory()
+    print(
+        f"memory: {show_size(wanted.required)} a rank at least, up to "
+        f"{show_size(wanted.required - wanted.least + wanted.trajectories)} with all states kept; "
+        f"all {ranks}: {show_size(total)} at least; free on this machine: "
+        f"{show_size(free.bytes)} ({free.limit})"
+    )
+    if total > free.bytes:
+        print(
+            "note: this machine does not have the memory for it; an assimilation on this machine "
+            "alone is refused"
+        )
+    if case.uncertainty.kind == "ensemble":
+        print(
+            f"an ensemble of {case.uncertainty.members} perturbed assimilations, "
+            f"{-(-case.uncertainty.members // groups)} one after the other"
+        )
     if case.trajectory.memory is None:
         print("trajectory: all states where they fit into half of the free memory")
         return

@@ -143,6 +143,11 @@ class Cost:
             )
         of_parameters += self.precisions * (parameters - background.parameters)
 
+    def compare_with(self, observations: Observations, background: Guess) -> None:
+        """Compare with others from now on, at the same steps and with the same sigmas."""
+        self.observations = self.sweeps.observations = observations
+        self._background = background
+
     def look_at(self, plan: Plan) -> None:
         """Count a run of other steps from now on."""
         counts = self.sweeps.counts

@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 
 from uzushio.assimilation.case import Uncertainty
+from uzushio.assimilation.ensemble import Spread
 from uzushio.assimilation.hessian import Hessian
 from uzushio.assimilation.space import Space
 from uzushio.assimilation.uncertainty import Solution, solve
@@ -26,6 +27,7 @@ class Deviation:
         residual: relative, of the linear system.
         to_minimum: how far the minimum of J is from the estimate, in the parameter, by the parabola
             that the Hessian describes.
+        ensemble: the scatter over perturbed assimilations, if there were any.
     """
 
     sd: float | None
@@ -33,6 +35,12 @@ class Deviation:
     products: int
     residual: float | None
     to_minimum: float | None = None
+    ensemble: Spread | None = None
+
+    @property
+    def best(self) -> float | None:
+        """The standard deviation to show: an ensemble's, which is not linearised, before H's."""
+        return self.sd if self.ensemble is None else self.ensemble.sd
 
     @classmethod
     def unknown(cls, why: str) -> Self:

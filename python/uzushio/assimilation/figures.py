@@ -226,7 +226,8 @@ def _parameter(
     """Plot one parameter: all iterations, and the last ones, where its band can be seen."""
     iteration, values = history.of("iteration"), history.of(quantity.name)
     last = float(values[-1])
-    told = f" ± {found.sd:.2g}" if found.sd is not None else ""
+    sd = found.best
+    told = f" ± {sd:.2g}" if sd is not None else ""
     _lines(axes, iteration, values, truth)
     axes.set(title=f"{quantity.name} = {last:.6g}{told}", ylabel=quantity.name)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -234,10 +235,10 @@ def _parameter(
     close.set(title="The same, last half", ylabel=quantity.name)
     near = len(values) // 2
     low, high = float(values[near:].min()), float(values[near:].max())
-    if found.sd is not None:
-        close.axhspan(last - found.sd, last + found.sd, color=BLUE, alpha=0.18, lw=0)
-        low, high = max(low, last - 8.0 * found.sd), min(high, last + 8.0 * found.sd)
-        low, high = min(low, last - 2.0 * found.sd), max(high, last + 2.0 * found.sd)
+    if sd is not None:
+        close.axhspan(last - sd, last + sd, color=BLUE, alpha=0.18, lw=0)
+        low, high = max(low, last - 8.0 * sd), min(high, last + 8.0 * sd)
+        low, high = min(low, last - 2.0 * sd), max(high, last + 2.0 * sd)
         close.set_title("The same, last half, with ± 1 standard deviation")
     margin = 0.05 * (high - low) or 1.0
     close.set(xlim=(iteration[near], iteration[-1] + 0.5), ylim=(low - margin, high + margin))

@@ -152,6 +152,11 @@ class Minimiser:
         """The largest element of the gradient that the bounds leave."""
         return self._view.largest
 
+    def release(self) -> None:
+        """Give the memory of all vectors back; the search is over."""
+        self._memory.clear()
+        self._space.give(self.point, self.gradient)
+
     def stored(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Vectors and plain values that `restore` needs."""
         vectors = {"point": self.point, "gradient": self.gradient} | self._memory.stored()
@@ -166,6 +171,7 @@ class Minimiser:
             "rough": self.rough,
             "in_stage": self._in_stage,
             "ended": self.ended,
+            "tolerance": self._settings.tolerance,
         }
         return vectors, numbers
 
@@ -180,4 +186,5 @@ class Minimiser:
         self.stage, self.rough = numbers["stage"], numbers["rough"]
         self._in_stage = numbers["in_stage"]
         # A search that had ended may be asked to go further, by a smaller tolerance.
-        self.ended = numbers["ended"] if self.rough else None
+        further = self._settings.tolerance < numbers.get("tolerance", np.inf)
+        self.ended = None if further and not self.rough else numbers["ended"]

@@ -1,11 +1,13 @@
 """Gaussian noise that belongs to a point and a step, whichever rank asks for it.
 
-Each number is a function of (seed, step, row, column): the counter of Philox (J. K. Salmon et al.,
-Parallel random numbers: as easy as 1, 2, 3, SC 2011) is set to the row and column, its key to seed
-and step; Box and Muller (1958) make pairs of uniform numbers normal.
+Each number is a function of (seed, stream, step, row, column): the counter of Philox (J. K. Salmon
+et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011) is set to the stream, row and column,
+its key to seed and step; Box and Muller (1958) make pairs of uniform numbers normal.
 """
 
 from __future__ import annotations
+
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -16,7 +18,34 @@ _UNIT = 2.0**-53
 _BLOCK = 16384
 
 
-def normal(seed: int, step: int, shape: tuple[int, int], own: tuple[slice, slice]) -> np.ndarray:
+class Stream(NamedTuple):
+    """What of a seed's numbers are for: no number of a stream is that of another one.
+
+    Attributes:
+        member: of an ensemble, from 1; 0 for a twin's own observations.
+        of: what the noise is added to.
+    """
+
+    member: int
+    of: Literal["observations", "state", "parameters"]
+
+    @property
+    def words(self) -> tuple[int, int]:
+        """The words of the counter that the points leave."""
+        return self.member, ("observations", "state", "parameters").index(self.of)
+
+
+#: Of a twin's observations.
+TWIN = Stream(0, "observations")
+
+
+def normal(
+    seed: int,
+    step: int,
+    shape: tuple[int, int],
+    own: tuple[slice, slice],
+    stream: Stream = TWIN,
+) -> np.ndarray:
     """Standard normal numbers on a part of a grid.
 
     Args:
@@ -24,6 +53,7 @@ def normal(seed: int, step: int, shape: tuple[int, int], own: tuple[slice, slice
         step: of the model.
         shape: rows and columns of the whole grid.
         own: rows and columns of the part.
+        stream: what it is for.
 
     Returns:
         An array of the shape of the part, the same numbers in whatever part they are asked for.
@@ -40,7 +70,7 @@ def normal(seed: int, step: int, shape: tuple[int, int], own: tuple[slice, slice
     skip = columns.start - first * _EACH
     for row in range(rows.start, rows.stop, together):
         some = min(together, rows.stop - row)
-        counter = np.array([row * of_row + first, 0, 0, 0], dtype=np.uint64)
+        counter = np.array([row * of_row + first, *stream.words, 0], dtype=np.uint64)
         raw = np.random.Philox(key=key, counter=counter).random_raw(some * count * _EACH)
         made = _box_muller(raw).reshape(some, -1)
         out[row - rows.start : row - rows.start + some] = made[:, skip : skip + out.shape[1]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,11 +11,13 @@ from uzushio import registry
 from uzushio.assimilation import store, twin
 from uzushio.assimilation.case import AssimilationCase, ControlSection
 from uzushio.assimilation.cost import Cost
+from uzushio.assimilation.ensemble import Ensemble, Start
 from uzushio.assimilation.groups import Evaluator, Groups
-from uzushio.assimilation.memory import states_that_fit
+from uzushio.assimilation.memory import needs, states_that_fit
 from uzushio.assimilation.minimise import Minimiser, Settings
 from uzushio.assimilation.model import Guess, Metric
 from uzushio.assimilation.observations import Observations
+from uzushio.assimilation.perturbed import Perturber
 from uzushio.assimilation.scales import scales, weight
 from uzushio.assimilation.schedule import Plan, plan
 from uzushio.assimilation.space import Space
@@ -22,6 +25,11 @@ from uzushio.timings import Timings
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+
+#: Members stop at such a share of the search's tolerance: what each falls short of its minimum, it
+#: falls short of towards the others, from where they all begin.
+_CLOSER = 0.1
 
 
 class Parts(NamedTuple):
@@ -128,7 +136,9 @@ class Problem:
         """J of a window in these units, and the search for its minimum, which has not begun."""
         assert self.observations is not None
         case, model = self._case, self.model
-        self.states = states_that_fit(model, self._comm, case.trajectory.memory)
+        wanted = needs(case, self._comm.size)
+        reserved = wanted.optimiser + wanted.others
+        self.states = states_that_fit(model, self._comm, case.trajectory.memory, reserved)
         cost = Cost(
             model, self.observations, self.plan(window), self.guess, self.sigmas, self.timings
         )
@@ -136,14 +146,34 @@ class Problem:
         bounds = [one.bounds for one in self.controls]
         space = Space(model.comm, (shape[0], shape[1]), units, bounds, model.threads, self.timings)
         evaluator = Evaluator(cost, space, self.groups)
-        wanted = case.optimiser
-        settings = Settings(
+        start = space.vector(self.guess.state, self.guess.parameters)
+        settings = self._settings(self.groups.count)
+        search = Minimiser(space, evaluator, start, settings, self.metric(window))
+        return Parts(search, cost, evaluator, space)
+
+    def _settings(self, candidates: int) -> Settings:
+        """How to search, with so many candidates at once where the case does not say."""
+        wanted = self._case.optimiser
+        return Settings(
             method=wanted.method,
             memory=wanted.memory,
-            candidates=wanted.candidates or self.groups.count,
+            candidates=wanted.candidates or candidates,
             tries=wanted.tries,
             tolerance=wanted.tolerance,
         )
-        start = space.vector(self.guess.state, self.guess.parameters)
-        search = Minimiser(space, evaluator, start, settings, self.metric(window))
-        return Parts(search, cost, evaluator, space)
+
+    def ensemble(self, parts: Parts) -> Ensemble:
+        """Perturbed assimilations about the point that a search has found.
+
+        The memory for trajectories goes over to them.
+        """
+        assert self.observations is not None
+        case, window = self._case, self._case.time.steps
+        parts.cost.sweeps.release()
+        seen, guess, sigmas = self.observations, self.guess, self.sigmas
+        cost = Cost(self.model, seen, self.plan(window), guess, sigmas, self.timings)
+        perturber = Perturber(self.model, seen, guess, sigmas, case.uncertainty.seed)
+        # The searches of a group are the same on any number of groups.
+        settings = replace(self._settings(1), tolerance=_CLOSER * case.optimiser.tolerance)
+        start = Start(parts.search.point, settings, self.metric(window), case.optimiser.iterations)
+        return Ensemble(cost, parts.space, self.groups, perturber, start)

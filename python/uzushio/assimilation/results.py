@@ -13,6 +13,7 @@ from uzushio import run_folder
 from uzushio.assimilation import figures, store
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.deviations import Deviation
+from uzushio.assimilation.ensemble import Member, table
 from uzushio.assimilation.history import History
 from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.problem import Problem
@@ -34,10 +35,22 @@ def write(
     estimate: Guess,
     history: History,
     found: Sequence[Deviation],
+    members: Sequence[Member],
     comm: MPI.Comm,
     draw: bool = True,
 ) -> list[Path]:
     """Write all but the summary (collective); the files are named on rank 0.
+
+    Args:
+        folder: of the run.
+        case: of it.
+        problem: of it.
+        estimate: the point found.
+        history: of the search.
+        found: standard deviations of the parameters.
+        members: of an ensemble; none if there was none.
+        comm: all ranks.
+        draw: whether figures are drawn.
 
     Raises:
         OutputError: on all ranks, if something cannot be written.
@@ -56,6 +69,9 @@ def write(
         if comm.rank == 0 and panels is not None:
             files.append(folder / run_folder.HISTORY)
             run_folder.replace(files[-1], history.table())
+            if members:
+                files.append(folder / run_folder.MEMBERS_TABLE)
+                run_folder.replace(files[-1], table(members, history.parameters))
             if not draw:
                 return files
             (folder / run_folder.FIGURES).mkdir(exist_ok=True)
@@ -82,6 +98,8 @@ def _write_estimate(
     for index, quantity in enumerate(model.parameters):
         attributes[quantity.name] = float(estimate.parameters[index])
         attributes[f"{quantity.name}_sd"] = found[index].sd
+        if found[index].ensemble is not None:
+            attributes[f"{quantity.name}_sd_ensemble"] = found[index].best
     variables, values = {}, {}
     for key, state, words in (
         (name, estimate.state, "estimated initial state"),

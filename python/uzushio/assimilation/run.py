@@ -6,22 +6,24 @@ import math
 import signal
 import time
 from collections.abc import Collection
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uzushio import checkpoint, run_folder
+from uzushio import checkpoint, memory, run_folder
 from uzushio.assimilation import results, saved
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.deviations import Deviation, deviations
+from uzushio.assimilation.ensemble import Member, MemberFiles, spreads
 from uzushio.assimilation.history import History
+from uzushio.assimilation.memory import needs
 from uzushio.assimilation.model import Guess
 from uzushio.assimilation.problem import Problem
 from uzushio.assimilation.summary import ending, summarise
 from uzushio.case import differences
-from uzushio.collective import collective
+from uzushio.collective import collective, maximum
 from uzushio.errors import CaseError, CheckpointError, OutputError
 from uzushio.monitor import Monitor, Voice
 from uzushio.options import Options
@@ -91,6 +93,8 @@ class _Run:
         self._restored: Path | None = None
         self._saved_at = self._began = time.monotonic()
         self._saving = self._last_saving = 0.0
+        self._members: list[Member] = []
+        self._members_done = ""
         self._written: Collection[
             str
         ] = ()  # vectors in the latest checkpoint, if this run wrote it
@@ -101,6 +105,7 @@ class _Run:
                 run_folder.check(
                     self._folder, options.restart, options.overwrite, options.case_file
                 )
+        memory.require(self._comm, needs(case, comm.size).required, "the assimilation")
         self._problem = Problem(case, self._comm)
         self._history = History([one.name for one in self._problem.model.parameters])
 
@@ -129,9 +134,11 @@ class _Run:
                 self._loop()
             self._save_last()
             deviations = self._deviations()
+            if self._case.uncertainty.kind == "ensemble":
+                deviations = self._with_ensemble(deviations)
         except Stopped as stopped:
             self._save_last()
-            where = f"iteration {self._search.iteration}"
+            where = f"iteration {self._search.iteration}{self._members_done}"
             self._voice.say(f"Stopped after {where}, as asked; {self._go_on()}")
             return 128 + stopped.number
         self._results(deviations)
@@ -208,7 +215,7 @@ class _Run:
                 )
             self._note()
         self._vote()
-        done = search.iteration >= limit
+        done = self._over()
         while not done:
             if search.ended is not None:
                 self._next_stage()
@@ -216,13 +223,18 @@ class _Run:
             if search.iteration > self._history.last:
                 self._note()
             show, overdue = self._vote()
-            ended = search.ended is not None and search.stage == len(self._windows) - 1
-            done = ended or search.iteration >= limit
+            done = self._over()
             if show or done:
                 fraction = 1.0 if done else search.iteration / limit
                 self._monitor.show(search.iteration, None, fraction, self._readings())
             if not done and (overdue or self._due()):
                 self._save()
+
+    def _over(self) -> bool:
+        """Whether the search is over, or has had all iterations that it may have."""
+        search = self._search
+        ended = search.ended is not None and search.stage == len(self._windows) - 1
+        return ended or search.iteration >= self._case.optimiser.iterations
 
     def _next_stage(self) -> None:
         """Look at more of the run."""
@@ -368,6 +380,56 @@ class _Run:
             lambda: self._vote(),
         )
 
+    def _with_ensemble(self, found: list[Deviation]) -> list[Deviation]:
+        """Add the spread of perturbed assimilations to the standard deviations."""
+        wanted, search = self._case.uncertainty, self._search
+        groups = self._problem.groups
+        # The same members belong to the same estimate of the same problem, on any ranks.
+        estimate = [search.value, *self._space.parameters(search.point).tolist()]
+        optimiser = self._case.optimiser.model_dump(mode="json")
+        files = MemberFiles(
+            self._folder,
+            {
+                "posed": _posed(self._case),
+                "estimate": [repr(one) for one in estimate],
+                "optimiser": optimiser,
+                "seed": wanted.seed,
+            },
+        )
+        self._voice.say(
+            f"Minimising {wanted.members} perturbed assimilations"
+            + (f" on {groups.count} groups of ranks." if groups.count > 1 else ".")
+        )
+        ensemble = self._problem.ensemble(self._parts)
+        with self._problem.timings.stage("ensemble"):
+            members = ensemble.run(
+                wanted.members, files, self._stop_in_group, self._tell_member, self._comm
+            )
+        if members is None:
+            done = self._comm.bcast(len(files.done(wanted.members)))
+            self._members_done = f", with {done} of {wanted.members} members"
+            self._vote()
+            raise Stopped(signal.SIGTERM)  # not reached: a rank that stops has had a signal
+        self._members = members
+        return [
+            replace(one, ensemble=spread)
+            for one, spread in zip(found, spreads(members), strict=True)
+        ]
+
+    def _stop_in_group(self) -> bool:
+        """Whether a rank of this group received a signal (collective over the group)."""
+        asked: bool = self._problem.groups.inside.allreduce(bool(self._stop.received), maximum())
+        return asked
+
+    def _tell_member(self, member: Member) -> None:
+        names = self._history.parameters
+        values = [
+            f"{name} {value:.6g}" for name, value in zip(names, member.parameters, strict=True)
+        ]
+        told = [f"J {member.J:.8g}", *values, f"{member.iterations} iterations"]
+        wanted = self._case.uncertainty.members
+        self._voice.say("  ".join([f"member {member.number} of {wanted}", *told]))
+
     def _results(self, found: list[Deviation]) -> None:
         """Write estimate, history, figures and the summary, and name all that was written."""
         problem, estimate = self._problem, self._estimate()
@@ -378,6 +440,7 @@ class _Run:
             estimate,
             self._history,
             found,
+            self._members,
             self._comm,
             draw=bool(self._case.output.figures) and self._options.figures,
         )

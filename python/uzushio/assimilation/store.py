@@ -3,7 +3,7 @@
 observations.zarr/
     time        (n,)           in the model's unit, increasing, each at one of its steps
     values      (n, y, x)      NaN counts as not seen
-    mask        (n, y, x) or (y, x), optional: true (or not 0) where a value was seen
+    mask        (n, y, x) or (y, x), optional: true (or 1) where a value was seen
     sigma       standard deviation of a value: an attribute of the store, or an array of shape
                 (), (y, x), (n,) or (n, y, x)
 """
@@ -18,15 +18,19 @@ import numpy as np
 
 from uzushio.assimilation.model import Model
 from uzushio.assimilation.observations import Observations
+from uzushio.assimilation.real_numbers import read_flags, read_real
 from uzushio.collective import collective, maximum
 from uzushio.errors import CaseError
 from uzushio.extracts.frame import Frame, Variable
 from uzushio.extracts.spread import Spread
 from uzushio.extracts.zarr_series import ZarrSeries
+from uzushio.quantities import LARGEST, SMALLEST
 from uzushio.staging.box import Box
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+    from uzushio.assimilation.case import AssimilationCase
 
 #: Share of a step by which a time may miss it.
 _CLOSE = 1e-6
@@ -91,6 +95,26 @@ def spread_of(model: Model) -> Spread:
     )
 
 
+def observed_times(case: AssimilationCase) -> int:
+    """Number of times that a case's observations have; 0 where a store cannot be read.
+
+    A weight for each value counts as as many again.
+    """
+    import zarr
+
+    wanted = case.observations
+    if wanted.store is None:
+        last = case.time.steps if wanted.last is None else wanted.last
+        return len(range(wanted.first, last + 1, wanted.every))
+    try:
+        group: Any = zarr.open_group(wanted.store, mode="r", use_consolidated=False)
+        times = int(group["values"].shape[0])
+        wide = any(name in group and group[name].ndim in (1, 3) for name in ("sigma", "mask"))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return 0  # `read` says what is wrong
+    return 2 * times if wide else times
+
+
 def read(path: Path, model: Model, steps: int, comm: MPI.Comm) -> Observations:
     """Read this rank's part of observations (collective over `comm`).
 
@@ -142,7 +166,7 @@ class _Store:
         rows, columns = self._model.own
         own = np.empty((len(found), rows.stop - rows.start, columns.stop - columns.start))
         for index in range(len(found)):
-            own[index] = values[index, rows, columns]
+            own[index] = self._real(values, (index, rows, columns), "values")
         return Observations(found, *self._weighed(own, shape))
 
     def _steps(self, times: np.ndarray, steps: int) -> list[int]:
@@ -184,13 +208,13 @@ class _Store:
             raise self._wrong("values holds infinite numbers; use NaN or the mask where none is")
         if self._has("mask"):
             mask = self._checked("mask", [shape, shape[1:]])
-            part = mask[..., rows, columns] if mask.ndim == 2 else mask[:, rows, columns]
-            seen &= np.asarray(part).astype(bool)
+            seen &= read_flags(mask, (..., rows, columns), f"{self._where}: mask")
         wide = np.broadcast_to(sigma, values.shape)
-        bad = seen & ~(np.isfinite(wide) & (wide > 0.0))
+        bad = seen & ~((wide >= SMALLEST) & (wide <= LARGEST))
         if bad.any():
             raise self._wrong(
-                f"sigma is {wide[bad][0]:g} where a value was seen; it must be above 0"
+                f"sigma is {wide[bad][0]:g} where a value was seen; it must be from "
+                f"{SMALLEST:g} to {LARGEST:g}"
             )
         if seen.all() and sigma.ndim == 0:
             return values, float(1.0 / sigma**2)
@@ -214,15 +238,16 @@ class _Store:
                 raise self._wrong("the attribute sigma is not a number") from None
         rows, columns = self._model.own
         found = self._checked("sigma", [(), shape[1:], shape[:1], shape])
-        if found.ndim == 0:
-            return np.asarray(found[()], dtype=np.float64)
-        if found.ndim == 1:
-            return np.asarray(found[:], dtype=np.float64)[:, np.newaxis, np.newaxis]
-        part = found[rows, columns] if found.ndim == 2 else found[:, rows, columns]
-        return np.asarray(part, dtype=np.float64)
+        if found.ndim < 2:
+            values = self._real(found, ..., "sigma")
+            return values[:, np.newaxis, np.newaxis] if found.ndim else values
+        return self._real(found, (..., rows, columns), "sigma")
+
+    def _real(self, array: Any, selection: Any, name: str) -> np.ndarray:
+        return read_real(array, selection, f"{self._where}: {name}")
 
     def _array(self, name: str) -> np.ndarray:
-        return np.asarray(self._stored(name)[...], dtype=np.float64)
+        return self._real(self._stored(name), ..., name)
 
     def _has(self, name: str) -> bool:
         return name in self._group or name in self._added
@@ -231,7 +256,10 @@ class _Store:
         if not self._has(name):
             there = ", ".join(sorted(self._added.array_keys())) or "none"
             raise self._wrong(f"there is no array {name} (arrays there: {there})")
-        return self._group[name] if name in self._group else self._added[name]
+        array = self._group[name] if name in self._group else self._added[name]
+        if not hasattr(array, "shape"):
+            raise self._wrong(f"{name} is a group, must be an array")
+        return array
 
     def _checked(self, name: str, shapes: Sequence[tuple[int, ...]]) -> Any:
         array = self._stored(name)
@@ -240,5 +268,9 @@ class _Store:
             raise self._wrong(f"{name} has shape {tuple(array.shape)}, must have {allowed}")
         return array
 
+    @property
+    def _where(self) -> str:
+        return f"observations.store: {self._path}"
+
     def _wrong(self, what: str) -> CaseError:
-        return CaseError(f"observations.store: {self._path}: {what}.")
+        return CaseError(f"{self._where}: {what}.")

@@ -12,6 +12,12 @@ from uzushio.assimilation.problem import Parts, Problem
 
 #: Standard deviations that an estimate may be from the minimum of J without a word.
 _FAR = 0.5
+#: What is said of standard deviations from the Hessian.
+_LINEARISED = (
+    "± is one standard deviation from the curvature of J, a linearisation: errors are larger where "
+    "the model is far from linear within the background's sigma. uncertainty=ensemble finds it "
+    "from perturbed assimilations; docs/how-to/assimilate.md has figures."
+)
 
 
 def summarise(
@@ -78,13 +84,24 @@ def ending(summary: Mapping[str, Any]) -> str:
     """How it ended and what was found, for people."""
     lines = [f"Ended: {summary['ended']}."]
     for name, one in summary["results"]["parameters"].items():
+        ensemble = one["ensemble"]
         spread = f" ± {one['sd']:.2g}" if one["sd"] is not None else f" (sd: {one['note']})"
+        if ensemble is not None:
+            linear = one["note"] if one["sd"] is None else f"± {one['sd']:.2g}"
+            error = 100.0 * ensemble["sampling_error"]
+            spread = (
+                f" ± {ensemble['sd']:.2g} ({ensemble['members']} perturbed assimilations, known to "
+                f"within {error:.0f} %; from the curvature of J: {linear})"
+            )
         truth = f", truth {one['truth']:.6g}" if one["truth"] is not None else ""
         lines.append(f"{name} = {one['estimate']:.6g}{spread}{truth}")
         if one["sd"] is not None and abs(one["to_minimum"]) > _FAR * one["sd"]:
             there = one["estimate"] + one["to_minimum"]
             lines.append(
                 f"The minimum of J is expected at {name} = {there:.6g}: the search has not reached "
-                "it; go on with --restart and more iterations."
+                "it; go on with --restart and more iterations, or a smaller tolerance."
             )
+    parameters = summary["results"]["parameters"].values()
+    if any(one["sd"] is not None and one["ensemble"] is None for one in parameters):
+        lines.append(_LINEARISED)
     return "\n".join(lines)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uzushio.assimilation import sums
-from uzushio.assimilation.model import Model
+from uzushio.assimilation.model import Model, Trajectory
 from uzushio.assimilation.observations import Observations
 from uzushio.assimilation.schedule import Action, Do, Plan
 
@@ -55,7 +55,7 @@ class Sweeps:
         self.model, self.observations, self.plan = model, observations, plan
         rows, columns = (part.stop - part.start for part in model.own)
         self._shape = (rows, columns)
-        self._window = model.checkpoints(plan.window)
+        self._window: Trajectory | None = model.checkpoints(plan.window)
         self._snapshots = [np.empty(self._shape) for _ in range(plan.snapshots)]
         # Needed where not all of the run is kept, and some of it computed again.
         self._initial = None if plan.window == plan.steps else np.empty(self._shape)
@@ -67,12 +67,17 @@ class Sweeps:
     @property
     def bytes(self) -> int:
         """Memory of the window and the snapshots on this rank."""
-        return self._window.bytes + sum(one.nbytes for one in self._snapshots)
+        return self._held.bytes + sum(one.nbytes for one in self._snapshots)
 
     def release(self) -> None:
         """Give the memory back; only `counts` and `plan` are of use afterwards."""
-        del self._window
+        self._window = None
         self._snapshots.clear()
+
+    @property
+    def _held(self) -> Trajectory:
+        assert self._window is not None, "the memory was given back"
+        return self._window
 
     @property
     def start(self) -> np.ndarray:
@@ -113,7 +118,7 @@ class Sweeps:
                 self._pending = action
                 break
             if action.what in (Do.ADVANCE, Do.RECORD):
-                keep = self._window if action.what is Do.RECORD else None
+                keep = self._held if action.what is Do.RECORD else None
                 part = self.model.forward(
                     self._now, parameters, action.first, action.last, keep, observations
                 )
@@ -156,9 +161,9 @@ class Sweeps:
             self.counts.forward_steps += action.last - action.first
         else:
             last = action.last - self.plan.appends
-            self.model.forward(self._now, parameters, action.first, last, self._window)
+            self.model.forward(self._now, parameters, action.first, last, self._held)
             if self.plan.appends:
-                self._window.append(self._now)
+                self._held.append(self._now)
             self.counts.forward_steps += last - action.first
 
     def _adjoint(
@@ -167,7 +172,7 @@ class Sweeps:
         """Go back through a window; the misfit is not asked for."""
         self._count(window)
         slopes = self.model.adjoint(
-            adjoint, parameters, window.first, window.last, self._window, self.observations
+            adjoint, parameters, window.first, window.last, self._held, self.observations
         )
         return (0.0, 0.0), slopes
 
@@ -177,7 +182,7 @@ class Sweeps:
         """Go back through a window, and sum its misfit."""
         self._count(window)
         return self.model.misfit_and_adjoint(
-            adjoint, parameters, window.first, window.last, self._window, self.observations
+            adjoint, parameters, window.first, window.last, self._held, self.observations
         )
 
     def _count(self, window: Action) -> None:

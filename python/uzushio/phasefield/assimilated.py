@@ -11,6 +11,7 @@ import numpy as np
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.model import Guess, Metric, Model, Quantity, Trajectory
 from uzushio.assimilation.observations import Observations
+from uzushio.assimilation.real_numbers import read_real
 from uzushio.assimilation.sums import Doubled
 from uzushio.collective import collective
 from uzushio.errors import CaseError, ModelError
@@ -69,7 +70,8 @@ class PhaseFieldModel(Model):
         try:
             self._sweeps = Sweeps(comm, (grid.ny, grid.nx), self._case.known, _blocking(self._case))
         except ModelError as error:
-            raise CaseError(f"blocking: {str(error).removeprefix('phase field: ')}") from error
+            said = str(error).removeprefix("phase field: ").removeprefix("blocking: ")
+            raise CaseError(f"blocking: {said}") from error
         self.shape, self.own = self._sweeps.shape, self._sweeps.own
         # Pieces of a trajectory of diamonds belong to the steps that they were made with.
         self.every = self._sweeps.every
@@ -259,7 +261,7 @@ def _stored(
         raise CaseError(
             f"{key}: phi in {section.store} has shape {tuple(array.shape)}, must have {shape}."
         )
-    values = np.ascontiguousarray(array[own], dtype=np.float64)
+    values = np.ascontiguousarray(read_real(array, own, f"{key}: {section.store}: phi"))
     if not np.isfinite(values).all():
         raise CaseError(f"{key}: phi in {section.store} holds values that are not finite.")
     return values

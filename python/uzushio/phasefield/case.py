@@ -12,10 +12,17 @@ from pydantic import Field, field_validator, model_validator
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.case import Section
 from uzushio.phasefield.parameters import Parameters
+from uzushio.quantities import Magnitude
 
-Positive = Annotated[float, Field(gt=0.0)]
 Points = Annotated[int, Field(ge=3, le=2**20)]
-Count = Annotated[int, Field(ge=1)]
+#: Groups of ranks.
+Groups = Annotated[int, Field(ge=1, le=2**20)]
+#: Steps of a block: the halo is as many points wide.
+BlockSteps = Annotated[int, Field(ge=1, le=1024)]
+#: More threads than that the OpenMP runtime does not start safely.
+Threads = Annotated[int, Field(ge=1, le=1024)]
+#: Points or steps of a part in the cache.
+Part = Annotated[int, Field(ge=0, le=2**20)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 #: Far beyond what the equation is of use for, and what a time step can follow.
 M = Annotated[float, Field(ge=-100.0, le=100.0)]
@@ -26,7 +33,7 @@ class Grid(Section):
 
     nx: Points = Field(description="points in x")
     ny: Points = Field(description="points in y")
-    spacing: Positive = Field(1.0, description="distance of neighbouring points")
+    spacing: Magnitude = Field(1.0, description="distance of neighbouring points")
     boundary: Literal["zero_flux", "periodic"] = Field(
         "zero_flux", description="at all edges: nothing passes them, or the other edge follows"
     )
@@ -35,8 +42,8 @@ class Grid(Section):
 class Phase(Section):
     """What of the equation is known."""
 
-    tau: Positive = Field(1.0, description="unit of time")
-    epsilon: Positive = Field(1.0, description="unit of length; an interface is 2√2 of it wide")
+    tau: Magnitude = Field(1.0, description="unit of time")
+    epsilon: Magnitude = Field(1.0, description="unit of length; an interface is 2√2 of it wide")
 
 
 class State(Section):
@@ -73,18 +80,18 @@ class State(Section):
 class BlockingSection(Section):
     """How sweeps are cut; no result depends on it, only the time. `uzushio tune` finds values."""
 
-    x_tile: int = Field(0, ge=0, description="ranks along x; 0: chosen")
-    y_tile: int = Field(0, ge=0, description="ranks along y; 0: chosen")
-    fblt: Count = Field(8, description="steps between two exchanges of forward sweeps")
-    bblt: Count = Field(8, description="steps between two exchanges of backward sweeps")
-    oblt: Count = Field(1, description="groups of ranks that try candidates at the same time")
+    x_tile: int = Field(0, ge=0, le=2**20, description="ranks along x; 0: chosen")
+    y_tile: int = Field(0, ge=0, le=2**20, description="ranks along y; 0: chosen")
+    fblt: BlockSteps = Field(8, description="steps between two exchanges of forward sweeps")
+    bblt: BlockSteps = Field(8, description="steps between two exchanges of backward sweeps")
+    oblt: Groups = Field(1, description="groups of ranks that try candidates at the same time")
     scheme: Literal["plain", "pa1", "pa2", "diamond"] = Field(
         "pa1", description="plain: fblt and bblt must be 1"
     )
-    threads: Count = Field(1, description="threads of a rank")
-    cache_rows: int = Field(0, ge=0, description="rows of a tile in the cache; 0: chosen")
-    cache_columns: int = Field(0, ge=0, description="columns of such a tile; 0: chosen")
-    cache_steps: int = Field(0, ge=0, description="steps made of such a tile; 0: chosen")
+    threads: Threads = Field(1, description="threads of a rank")
+    cache_rows: Part = Field(0, description="rows of a tile in the cache; 0: chosen")
+    cache_columns: Part = Field(0, description="columns of such a tile; 0: chosen")
+    cache_steps: Part = Field(0, description="steps made of such a tile; 0: chosen")
     overlap: bool = Field(True, description="compute while an exchange is under way")
     replay: bool = Field(
         True,

@@ -88,7 +88,8 @@ class Blocking:
         ny, nx = shape
         cut = [nx // x] * (x > 1 or periodic) + [ny // y] * (y > 1 or periodic)
         # A replay's halo is nearly as thick as two blocks, and must fit a tile.
-        return max(1, min([self.bblt, *(side // 2 + 1 for side in cut)]))
+        most = int(_core.phasefield.max_replayed)
+        return max(1, min([self.bblt, most, *(side // 2 + 1 for side in cut)]))
 
 
 class Counters(NamedTuple):

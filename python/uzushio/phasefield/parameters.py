@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from uzushio.errors import ModelError
+from uzushio.quantities import LARGEST, SMALLEST
 
 Boundary = Literal["zero_flux", "periodic"]
 
@@ -23,7 +23,7 @@ class Parameters:
         boundary: ``zero_flux`` at all edges, or ``periodic`` along both axes.
 
     Raises:
-        ModelError: a value is not positive and finite, or no such boundary.
+        ModelError: a value is not positive, or its square not finite; or no such boundary.
     """
 
     dt: float
@@ -35,8 +35,11 @@ class Parameters:
     def __post_init__(self) -> None:
         for name in ("dt", "spacing", "tau", "epsilon"):
             value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0):
-                raise ModelError(f"phase field: {name} is {value}; give a number above 0.")
+            if not SMALLEST <= value <= LARGEST:
+                raise ModelError(
+                    f"phase field: {name} is {value}; give a number above 0, from {SMALLEST:g} to "
+                    f"{LARGEST:g}."
+                )
         if self.boundary not in get_args(Boundary):
             allowed = " or ".join(get_args(Boundary))
             raise ModelError(f"phase field: boundary is {self.boundary!r}; it may be {allowed}.")

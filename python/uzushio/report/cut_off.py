@@ -38,7 +38,10 @@ def _solver(folder: Path) -> dict[str, Any]:
     told: dict[str, Any] = {"solver": "", "title": "", "step": None, "time": None}
     try:
         case = yaml_file.parse_value((folder / run_folder.CASE).read_text(encoding="utf-8"))
-        told |= {"solver": str(case["solver"]), "title": str(case.get("title", ""))}
+        told["title"] = str(case.get("title", ""))
+        told["solver"] = str(case["model" if "model" in case else "solver"])
+        if "model" in case:
+            told["kind"] = "assimilation"
     except (OSError, ValueError, LookupError, TypeError, AttributeError, yaml.YAMLError):
         pass
     for manifest in sorted((folder / CHECKPOINTS).glob(f"*/{MANIFEST}"), reverse=True):

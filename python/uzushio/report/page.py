@@ -16,8 +16,8 @@ import yaml
 from uzushio import __version__, run_folder
 from uzushio.collective import system_sentence
 from uzushio.errors import OutputError
+from uzushio.report import assimilated, words
 from uzushio.report import elements as e
-from uzushio.report import words
 from uzushio.report.collect import collect
 from uzushio.report.results import Action, Collected, Run, description, other_formats
 
@@ -91,6 +91,7 @@ def _page(found: Collected, files: e.Files, title: str) -> str:
         *(e.warning(text) for text in _warnings(found)),
         e.tiles(_key_figures(found)),
         *(_seen(run, files) for run in found.pipelines),
+        *(assimilated.estimates(run) for run in found.solvers),
         *(_figures(run, files) for run in found.solvers),
         *(_solver(run, len(found.solvers) > 1) for run in found.solvers),
         *(_case(run) for run in found.solvers),
@@ -113,6 +114,9 @@ def _page(found: Collected, files: e.Files, title: str) -> str:
 def _subtitle(found: Collected) -> str:
     said = []
     for run in found.solvers:
+        if assimilated.is_one(run):
+            said.append(assimilated.sentence(run))
+            continue
         told = run.summary
         ranks, step = told.get("ranks"), words.value("", told.get("step"))
         time = words.value("", told.get("time"))
@@ -164,6 +168,9 @@ def _warnings(found: Collected) -> list[str]:
 def _key_figures(found: Collected) -> list[tuple[str, str]]:
     tiles: list[tuple[str, str]] = []
     for run in found.solvers:
+        if assimilated.is_one(run):
+            tiles += assimilated.key_figures(run)
+            continue
         told = run.summary
         for key in ("steps_done", "seconds", "seconds_per_step"):
             if told.get(key) is not None:
@@ -271,7 +278,11 @@ def _short(told: Mapping[str, Any]) -> dict[str, Any]:
 def _nested(title: str, key: str, told: Mapping[str, Any]) -> str:
     """Entries of a summary that belong together: bars of seconds, a table of all else."""
     if told and all(isinstance(one, Mapping) for one in told.values()):
-        columns = list(dict.fromkeys(name for one in told.values() for name in one))
+        columns = [
+            name
+            for name in dict.fromkeys(name for one in told.values() for name in one)
+            if not any(isinstance(one.get(name), Mapping) for one in told.values())
+        ]
         rows = [
             (words.name(name), *(words.value(column, one.get(column)) for column in columns))
             for name, one in told.items()

@@ -209,7 +209,10 @@ def _machine(folder: Path, bench: JobBench) -> Machine:
     if "machine" not in content:
         content["machine"] = asdict(bench.machine())
         run_folder.replace(mark, json.dumps(content, indent=1) + "\n")
-    return Machine.from_json(content["machine"])
+    try:
+        return Machine.from_json(content["machine"])
+    except (TypeError, ValueError, KeyError) as error:
+        raise _damaged(mark) from error
 
 
 def _identity(declared: Declared, options: TuneOptions) -> dict[str, Any]:
@@ -261,16 +264,20 @@ def _claimed(folder: Path, identity: dict[str, Any], overwrite: bool) -> Iterato
 def _compare(folder: Path, mark: Path, identity: dict[str, Any]) -> None:
     try:
         there = json.loads(mark.read_text())["tuning"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise OutputError(
-            f"{mark} is damaged; choose another folder with --out, or say --overwrite."
-        ) from error
-    other = [name for name in identity if there.get(name) != identity[name]]
+        other = [name for name in identity if there.get(name) != identity[name]]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _damaged(mark) from error
     if other:
         raise OutputError(
             f"{folder} holds a tuning with other {', '.join(other)}; choose another folder with "
             "--out, or say --overwrite to remove it."
         )
+
+
+def _damaged(mark: Path) -> OutputError:
+    return OutputError(
+        f"{mark} is damaged; choose another folder with --out, or say --overwrite to begin anew."
+    )
 
 
 def _free_memory() -> float:

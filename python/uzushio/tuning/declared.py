@@ -45,6 +45,12 @@ def declare(file: Path, overrides: list[str], ranks: int) -> Declared:
     """
     document = read_document(file, overrides)
     name, where = _about(document)
+    if name not in registry.known_tunables() and name in registry.known() | registry.known_models():
+        allowed = ", ".join(sorted(registry.known_tunables()))
+        raise CaseError(
+            f"{where}: '{name}' has no tunable parameters, so there is nothing to tune (tunable: "
+            f"{allowed})."
+        )
     try:
         function = registry.tunables(name)
     except CaseError as error:

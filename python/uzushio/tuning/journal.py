@@ -25,10 +25,13 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
+from uzushio.errors import OutputError
 from uzushio.tuning.space import Key, Space
 from uzushio.tuning.subject import Parameter, Value
 
 FILE = "journal.log"
+#: What the names of plans begin with; their number follows.
+_PLAN = "batch "
 
 
 def quieten() -> None:
@@ -116,12 +119,12 @@ class Trials:
 
     def plan(self, number: int) -> list[tuple[Key, str]] | None:
         """What was planned for a batch, if it was."""
-        planned = self._study.user_attrs.get(f"batch {number}")
-        return None if planned is None else [(tuple(key), by) for key, by in planned]
+        planned = self._study.user_attrs.get(f"{_PLAN}{number}")
+        return None if planned is None else _plan(planned)
 
     def write_plan(self, number: int, plan: Sequence[tuple[Key, str]]) -> None:
         """Write down what a batch is made of."""
-        self._study.set_user_attr(f"batch {number}", [[list(key), by] for key, by in plan])
+        self._study.set_user_attr(f"{_PLAN}{number}", [[list(key), by] for key, by in plan])
 
     def note_all(self, name: str, value: Any) -> None:
         """Write down something about the whole study."""
@@ -133,14 +136,34 @@ class Trials:
 
 
 def open_storage(folder: Path) -> JournalStorage:
-    """Open the journal of a folder that this process has locked; a torn last line is cut off."""
+    """Open the journal of a folder that this process has locked; a torn last line is cut off.
+
+    Raises:
+        OutputError: another line is damaged.
+    """
     path = folder / FILE
     if path.exists():
         text = path.read_bytes()
         whole = text.rfind(b"\n") + 1
         if whole < len(text):
             os.truncate(path, whole)
-    return JournalStorage(JournalFileBackend(str(path), lock_obj=_Locked(str(path))))
+    try:
+        storage = JournalStorage(JournalFileBackend(str(path), lock_obj=_Locked(str(path))))
+        for study in storage.get_all_studies():
+            for trial in storage.get_all_trials(study._study_id, deepcopy=False):
+                _record(trial)
+            plans = (one for name, one in study.user_attrs.items() if name.startswith(_PLAN))
+            for plan in plans:
+                _plan(plan)
+    except OSError:
+        raise
+    except Exception as error:  # Optuna raises what its replay of a line happens to meet
+        said = " ".join(str(error).split())[:200]
+        raise OutputError(
+            f"{path} is damaged ({type(error).__name__}: {said}); choose another folder with "
+            "--out, or say --overwrite to begin anew."
+        ) from error
+    return storage
 
 
 class _Locked(JournalFileOpenLock):
@@ -183,6 +206,10 @@ def from_params(parameters: Sequence[Parameter], params: Mapping[str, Any]) -> d
         else params[one.name]
         for one in parameters
     }
+
+
+def _plan(planned: Sequence[tuple[Sequence[Value], str]]) -> list[tuple[Key, str]]:
+    return [(tuple(key), by) for key, by in planned]
 
 
 def _record(trial: FrozenTrial) -> Record:
