@@ -71,21 +71,25 @@ nb::dlpack::dtype dtype_of(staging::ScalarType type) {
 
 /// Count and layout of an array [z, y, x, component]. The stride of an axis of one value says
 /// nothing, and may be anything in NumPy.
-template <class View, class Array> View view_of(const Array& array) {
-    if (array.ndim() != 4)
+template <class View, class Array> View view_of(const Array& array, bool component_axis) {
+    const std::size_t last = component_axis ? 1 : 0;
+    if (array.ndim() < 1 + last || array.ndim() > 3 + last)
         throw nb::type_error("staging takes arrays [z, y, x, component]");
+    const std::size_t axes = array.ndim() - last;
+    const std::size_t first = 3 - axes; // of those that are not left out
     View view;
     view.data = static_cast<decltype(view.data)>(array.data());
     view.scalar_bytes = static_cast<std::int64_t>(array.itemsize());
-    view.components = static_cast<std::int64_t>(array.shape(3));
-    for (std::size_t axis = 0; axis < 3; ++axis)
-        view.count[axis] = static_cast<std::int64_t>(array.shape(axis));
+    view.components = component_axis ? static_cast<std::int64_t>(array.shape(axes)) : 1;
+    view.count = {1, 1, 1};
+    for (std::size_t axis = 0; axis < axes; ++axis)
+        view.count[first + axis] = static_cast<std::int64_t>(array.shape(axis));
     view.layout = staging::interleaved(view.count, view.components, view.scalar_bytes);
-    for (std::size_t axis = 0; axis < 3; ++axis)
-        if (view.count[axis] > 1)
-            view.layout.strides[axis] = array.stride(axis) * view.scalar_bytes;
+    for (std::size_t axis = 0; axis < axes; ++axis)
+        if (view.count[first + axis] > 1)
+            view.layout.strides[first + axis] = array.stride(axis) * view.scalar_bytes;
     if (view.components > 1)
-        view.layout.component_stride = array.stride(3) * view.scalar_bytes;
+        view.layout.component_stride = array.stride(axes) * view.scalar_bytes;
     return view;
 }
 
@@ -142,11 +146,13 @@ std::vector<staging::Attribute> to_attributes(const nb::dict& attributes) {
     return result;
 }
 
-staging::ConstArrayView values_of(const Values& array) {
-    return view_of<staging::ConstArrayView>(array);
+staging::ConstArrayView values_of(const Values& array, bool component_axis) {
+    return view_of<staging::ConstArrayView>(array, component_axis);
 }
 
-staging::ArrayView values_of(const Target& array) { return view_of<staging::ArrayView>(array); }
+staging::ArrayView values_of(const Target& array, bool component_axis) {
+    return view_of<staging::ArrayView>(array, component_axis);
+}
 
 nb::object to_numpy(const staging::ConstArrayView& view, staging::ScalarType type,
                     nb::handle owner) {

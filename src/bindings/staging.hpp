@@ -39,9 +39,10 @@ staging::ScalarType scalar_type(const std::string& name);
 nanobind::dict to_dict(const std::vector<staging::Attribute>& attributes);
 std::vector<staging::Attribute> to_attributes(const nanobind::dict& attributes);
 
-/// The memory of an array [z, y, x, component] as it lies, whatever its strides.
-staging::ConstArrayView values_of(const Values& array);
-staging::ArrayView values_of(const Target& array);
+/// The memory of an array [z, y, x, component] as it lies, whatever its strides. Axes before x may
+/// be left out, and that of the components if there is one alone.
+staging::ConstArrayView values_of(const Values& array, bool component_axis = true);
+staging::ArrayView values_of(const Target& array, bool component_axis = true);
 /// A NumPy array [z, y, x, component] on memory that `owner` keeps; none: the caller sees to it.
 nanobind::object to_numpy(const staging::ConstArrayView& view, staging::ScalarType type,
                           nanobind::handle owner);

@@ -94,9 +94,19 @@ std::vector<BoxPair> PythonReader::read(const std::string& field, const BoxPair&
 }
 
 void PythonReader::read_block(const std::string& field, std::uint32_t block, bool with_ghosts,
-                              const Target& to) {
-    const auto view = values_of(to);
+                              const Target& to, bool component_axis) {
+    const auto view = values_of(to, component_axis);
     in_turn(turn_, [&] { get().read_block(field, block, with_ghosts, view); });
+}
+
+void PythonReader::read_blocks(const std::string& field, const nb::dict& blocks, bool with_ghosts,
+                               bool component_axis) {
+    std::vector<staging::BlockTarget> targets;
+    targets.reserve(blocks.size());
+    for (const auto& [place, array] : blocks) // which keeps the memory
+        targets.push_back(
+            {nb::cast<std::uint32_t>(place), values_of(nb::cast<Target>(array), component_axis)});
+    in_turn(turn_, [&] { get().read_blocks(field, targets, with_ghosts); });
 }
 
 nb::object PythonReader::view(nb::handle self, const std::string& field, std::uint32_t block) {
@@ -216,7 +226,10 @@ void bind_staging_reader(nb::module_& module) {
         .def("step", &PythonReader::step)
         .def_prop_ro("sequence", &PythonReader::sequence)
         .def("read", &PythonReader::read, "field"_a, "box"_a, "to"_a)
-        .def("read_block", &PythonReader::read_block, "field"_a, "block"_a, "with_ghosts"_a, "to"_a)
+        .def("read_block", &PythonReader::read_block, "field"_a, "block"_a, "with_ghosts"_a, "to"_a,
+             "component_axis"_a)
+        .def("read_blocks", &PythonReader::read_blocks, "field"_a, "blocks"_a, "with_ghosts"_a,
+             "component_axis"_a)
         .def(
             "view",
             [](nb::handle self, const std::string& field, std::uint32_t block) {

@@ -30,7 +30,10 @@ class PythonReader {
     [[nodiscard]] std::vector<BoxPair> read(const std::string& field, const BoxPair& box,
                                             const Target& to);
     void read_block(const std::string& field, std::uint32_t block, bool with_ghosts,
-                    const Target& to);
+                    const Target& to, bool component_axis);
+    /// Many blocks: {place: array}.
+    void read_blocks(const std::string& field, const nanobind::dict& blocks, bool with_ghosts,
+                     bool component_axis);
     /// An array [z, y, x, component], or None. `self` is this reader in Python.
     [[nodiscard]] nanobind::object view(nanobind::handle self, const std::string& field,
                                         std::uint32_t block);

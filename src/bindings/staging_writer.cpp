@@ -82,6 +82,23 @@ bool says_yes(const nb::callable& asked) {
     return yes;
 }
 
+/// Values of many blocks: {id: array}.
+void put_blocks(PythonWriter& writer, const std::string& field, const nb::dict& values,
+                const GhostPair& widths, bool component_axis) {
+    std::vector<std::pair<std::uint64_t, staging::ConstArrayView>> views;
+    views.reserve(values.size());
+    for (const auto& [block, array] : values) { // which keeps the memory
+        std::uint64_t id = 0;
+        if (!nb::try_cast(block, id))
+            throw nb::type_error("Blocks have whole numbers from 0, also as keys of values.");
+        views.emplace_back(id, values_of(nb::cast<Values>(array), component_axis));
+    }
+    writer([&](Writer& w) {
+        for (const auto& [block, view] : views)
+            w.put(field, block, view, ghosts(widths));
+    });
+}
+
 nb::dict counters(PythonWriter& writer) {
     const auto found = writer(&Writer::counters);
     nb::dict result;
@@ -179,11 +196,12 @@ void bind_staging_writer(nb::module_& module) {
         .def(
             "put",
             [](PythonWriter& writer, const std::string& field, std::uint64_t block,
-               const Values& values, const GhostPair& widths) {
-                const auto view = values_of(values);
+               const Values& values, const GhostPair& widths, bool component_axis) {
+                const auto view = values_of(values, component_axis);
                 writer([&](Writer& w) { w.put(field, block, view, ghosts(widths)); });
             },
-            "field"_a, "block"_a, "values"_a, "ghosts"_a)
+            "field"_a, "block"_a, "values"_a, "ghosts"_a, "component_axis"_a)
+        .def("put_blocks", &put_blocks, "field"_a, "values"_a, "ghosts"_a, "component_axis"_a)
         .def(
             "buffer",
             [](nb::handle self, const std::string& field, std::uint64_t block,

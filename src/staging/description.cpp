@@ -1,6 +1,7 @@
 #include "staging/description.hpp"
 
 #include <algorithm>
+#include <concepts>
 #include <utility>
 
 #include "staging/in_quotes.hpp"
@@ -12,6 +13,14 @@ namespace {
 void require(bool holds, const std::string& sentence) {
     if (!holds)
         throw StagingError(sentence);
+}
+
+/// The same where values are put: sentences take longer to make than all the rest.
+template <class Sentence>
+    requires std::invocable<Sentence>
+void require(bool holds, const Sentence& sentence) {
+    if (!holds)
+        throw StagingError(sentence());
 }
 
 const char* name_of(Association association) {
@@ -129,39 +138,46 @@ ConstArrayView Description::shape(std::string_view name, std::uint64_t id,
                                   const Ghosts& ghosts) const {
     const Field& field = known_.fields[field_of(name)];
     const Block& block = block_of(id).block;
-    require(field.topology == block.topology,
-            "Field " + in_quotes(name) + " is on mesh " +
-                in_quotes(known_.topologies[field.topology].name) + ", but block " +
-                std::to_string(id) + " is of mesh " +
-                in_quotes(known_.topologies[block.topology].name) + ".");
+    require(field.topology == block.topology, [&] {
+        return "Field " + in_quotes(name) + " is on mesh " +
+               in_quotes(known_.topologies[field.topology].name) + ", but block " +
+               std::to_string(id) + " is of mesh " +
+               in_quotes(known_.topologies[block.topology].name) + ".";
+    });
     const Extent count = grow(block.owned(field.association), ghosts).count;
     return packed_view<const std::byte>(nullptr, count, field.components, size_of(field.type));
 }
 
 void Description::require_free(std::string_view name, std::uint64_t id) const {
-    require(!block_of(id).puts.contains(field_of(name)),
-            "Field " + in_quotes(name) + " of block " + std::to_string(id) +
-                " has its values of this step already: put them once.");
+    require(!block_of(id).puts.contains(field_of(name)), [&] {
+        return "Field " + in_quotes(name) + " of block " + std::to_string(id) +
+               " has its values of this step already: put them once.";
+    });
 }
 
 void Description::put(std::string_view name, std::uint64_t id, const ConstArrayView& values,
                       const Ghosts& ghosts) {
     const ConstArrayView expected = shape(name, id, ghosts);
-    const std::string what = "field " + in_quotes(name) + " of block " + std::to_string(id);
     const Field& field = known_.fields[field_of(name)];
     const int dimension = known_.topologies[field.topology].dimension;
-    require(values.count == expected.count,
-            "The values of " + what + " are " + counts_text(values.count, dimension) +
-                ", but its " + name_of(field.association) + " with these ghost layers are " +
-                counts_text(expected.count, dimension) + ".");
-    require(values.components == expected.components,
-            "The values of " + what + " have " + std::to_string(values.components) +
-                " components, but the field has " + std::to_string(expected.components) + ".");
-    require(values.scalar_bytes == expected.scalar_bytes,
-            "The values of " + what + " take " + std::to_string(values.scalar_bytes) +
-                " bytes each, but the field is of " + std::string(name_of(field.type)) + ".");
+    const auto values_of = [&] {
+        return "The values of field " + in_quotes(name) + " of block " + std::to_string(id);
+    };
+    require(values.count == expected.count, [&] {
+        return values_of() + " are " + counts_text(values.count, dimension) + ", but its " +
+               name_of(field.association) + " with these ghost layers are " +
+               counts_text(expected.count, dimension) + ".";
+    });
+    require(values.components == expected.components, [&] {
+        return values_of() + " have " + std::to_string(values.components) +
+               " components, but the field has " + std::to_string(expected.components) + ".";
+    });
+    require(values.scalar_bytes == expected.scalar_bytes, [&] {
+        return values_of() + " take " + std::to_string(values.scalar_bytes) +
+               " bytes each, but the field is of " + std::string(name_of(field.type)) + ".";
+    });
     require(values.data != nullptr || Box{{}, values.count}.empty(),
-            "The values of " + what + " are a null pointer.");
+            [&] { return values_of() + " are a null pointer."; });
     require_free(name, id);
     blocks_.at(id).puts.emplace(field_of(name), Put{values, ghosts});
 }
@@ -191,22 +207,26 @@ void Description::clear() {
 
 std::uint32_t Description::mesh_of(std::string_view name) const {
     const auto place = find_topology(known_, name);
-    require(place.has_value(),
-            "There is no mesh " + in_quotes(name) + ": " + names_of(known_.topologies) + ".");
+    require(place.has_value(), [&] {
+        return "There is no mesh " + in_quotes(name) + ": " + names_of(known_.topologies) + ".";
+    });
     return *place;
 }
 
 std::uint32_t Description::field_of(std::string_view name) const {
     const auto place = find_field(known_, name);
-    require(place.has_value(),
-            "There is no field " + in_quotes(name) + ": " + names_of(known_.fields) + ".");
+    require(place.has_value(), [&] {
+        return "There is no field " + in_quotes(name) + ": " + names_of(known_.fields) + ".";
+    });
     return *place;
 }
 
 const Description::Held& Description::block_of(std::uint64_t id) const {
     const auto place = blocks_.find(id);
-    require(place != blocks_.end(), "This rank has no block " + std::to_string(id) +
-                                        ": describe it before its values are put.");
+    require(place != blocks_.end(), [&] {
+        return "This rank has no block " + std::to_string(id) +
+               ": describe it before its values are put.";
+    });
     return place->second;
 }
 

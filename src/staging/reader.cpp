@@ -1,6 +1,7 @@
 #include "staging/reader.hpp"
 
 #include <array>
+#include <concepts>
 #include <span>
 #include <utility>
 
@@ -26,6 +27,14 @@ using Step = std::shared_ptr<const Announce>;
 void require(bool holds, const std::string& sentence) {
     if (!holds)
         throw StagingError(sentence);
+}
+
+/// The same where blocks are read: sentences take longer to make than all the rest.
+template <class Sentence>
+    requires std::invocable<Sentence>
+void require(bool holds, const Sentence& sentence) {
+    if (!holds)
+        throw StagingError(sentence());
 }
 
 /// The step in the bytes of a whole Announce, which anyone may have sent.
@@ -62,8 +71,10 @@ struct Reader::State {
     State(MPI_Comm comm, const ReaderOptions& given) : team(comm, "this reader"), options(given) {}
 
     void require_own() const {
-        require(process.here(), "The reader is the process's that attached it: a process forked "
-                                "from that attaches a reader of its own.");
+        require(process.here(), [] {
+            return "The reader is the process's that attached it: a process forked from that "
+                   "attaches a reader of its own.";
+        });
     }
     [[nodiscard]] Step stands_at() const {
         Step step = source ? source->here() : nullptr;
@@ -71,9 +82,10 @@ struct Reader::State {
     }
     [[nodiscard]] const Announce& announce() {
         Step step = stands_at();
-        require(step != nullptr, source ? "There is no step: call next first, and go on if it "
-                                          "brings one."
-                                        : "The reader has detached: there is no step.");
+        require(step != nullptr, [&] {
+            return source ? "There is no step: call next first, and go on if it brings one."
+                          : "The reader has detached: there is no step.";
+        });
         if (step != planned) {
             if (planned == nullptr || !same_structure(planned->step, step->step))
                 planners.clear();
@@ -105,17 +117,21 @@ struct Reader::State {
                                                                 std::uint32_t block) {
         const StepInfo& step = announce().step;
         const std::uint32_t field = field_of(name);
-        require(block < step.blocks.size(), "The step has no block of the number " +
-                                                std::to_string(block) + ": it has " +
-                                                std::to_string(step.blocks.size()) + ".");
+        require(block < step.blocks.size(), [&] {
+            return "The step has no block of the number " + std::to_string(block) + ": it has " +
+                   std::to_string(step.blocks.size()) + ".";
+        });
         const auto place = array_of(step.blocks[block], field);
-        require(place.has_value(), "Block " + std::to_string(step.blocks[block].id) +
-                                       " has no values of field " + in_quotes(name) + ".");
+        require(place.has_value(), [&] {
+            return "Block " + std::to_string(step.blocks[block].id) + " has no values of field " +
+                   in_quotes(name) + ".";
+        });
         return {field, *place};
     }
 
     void require_shape(std::uint32_t field, const Box& box, const ArrayView& to);
-    void take(const Plan& plan, const ArrayView& to);
+    void take(const Plan& plan, const ArrayView& to, std::vector<Fetch>& wanted);
+    void fetch(std::span<const Fetch> wanted);
     void meet(Doing mine);
     void drop();
     /// Whether other ranks may wait for this one.
@@ -138,22 +154,25 @@ struct Reader::State {
 
 void Reader::State::require_shape(std::uint32_t field, const Box& box, const ArrayView& to) {
     const Field& of = announce().step.fields[field];
-    const std::string what = "The memory for field " + in_quotes(of.name);
-    require(to.count == box.count, what + " has the shape " + to_string(Box{{}, to.count}) +
-                                       ", but what is read, " + to_string(box) + ", has another.");
-    require(to.components == of.components, what + " is for " + std::to_string(to.components) +
-                                                " components, but the field has " +
-                                                std::to_string(of.components) + ".");
-    require(to.scalar_bytes == size_of(of.type),
-            what + " is for values of " + std::to_string(to.scalar_bytes) +
-                " bytes, but the field is of " + std::string(name_of(of.type)) + ".");
-    require(to.data != nullptr || box.empty(), what + " is a null pointer.");
+    const auto what = [&] { return "The memory for field " + in_quotes(of.name); };
+    require(to.count == box.count, [&] {
+        return what() + " has the shape " + to_string(Box{{}, to.count}) + ", but what is read, " +
+               to_string(box) + ", has another.";
+    });
+    require(to.components == of.components, [&] {
+        return what() + " is for " + std::to_string(to.components) +
+               " components, but the field has " + std::to_string(of.components) + ".";
+    });
+    require(to.scalar_bytes == size_of(of.type), [&] {
+        return what() + " is for values of " + std::to_string(to.scalar_bytes) +
+               " bytes, but the field is of " + std::string(name_of(of.type)) + ".";
+    });
+    require(to.data != nullptr || box.empty(), [&] { return what() + " is a null pointer."; });
 }
 
-/// Bring the pieces of a plan: what can be looked at is copied, the rest fetched.
-void Reader::State::take(const Plan& plan, const ArrayView& to) {
+/// Copy the pieces of a plan that can be looked at; the rest is to be fetched.
+void Reader::State::take(const Plan& plan, const ArrayView& to, std::vector<Fetch>& wanted) {
     const Announce& step = announce();
-    std::vector<Fetch> wanted;
     for (const Piece& piece : plan.pieces) {
         const ArrayView target = to.sub(piece.target);
         if (const auto array = source->view(step, piece.block, piece.array))
@@ -162,8 +181,11 @@ void Reader::State::take(const Plan& plan, const ArrayView& to) {
             wanted.push_back(
                 {piece.rank, request_of(step.step, piece, step.sequence, wanted.size()), target});
     }
+}
+
+void Reader::State::fetch(std::span<const Fetch> wanted) {
     try {
-        source->fetch(step, wanted, options.answer_limit);
+        source->fetch(announce(), wanted, options.answer_limit);
     } catch (const StagingError&) {
         team.throw_if_left(); // the reason, if it took the step with it
         throw;
@@ -314,27 +336,42 @@ std::vector<Box> Reader::read(std::string_view field, const Box& box, const Arra
             throw;
     }
     state.source->check(error);
-    state.take(plan, to);
+    std::vector<Fetch> wanted;
+    state.take(plan, to, wanted);
+    state.fetch(wanted);
     return std::move(plan.missing);
 }
 
 void Reader::read_block(std::string_view field, std::uint32_t block, bool with_ghosts,
                         const ArrayView& to) {
+    const BlockTarget target{block, to};
+    read_blocks(field, {&target, 1}, with_ghosts);
+}
+
+void Reader::read_blocks(std::string_view field, std::span<const BlockTarget> targets,
+                         bool with_ghosts) {
     State& state = *state_;
     state.require_own();
-    Plan plan;
+    std::vector<Plan> plans;
+    plans.reserve(targets.size());
     std::exception_ptr error;
     try {
-        const auto place = state.array(field, block).first;
-        plan = state.planner(place).plan_block(state.announce().step, block, with_ghosts);
-        state.require_shape(place, plan.box, to);
+        for (const auto& [block, to] : targets) {
+            const auto place = state.array(field, block).first;
+            plans.push_back(
+                state.planner(place).plan_block(state.announce().step, block, with_ghosts));
+            state.require_shape(place, plans.back().box, to);
+        }
     } catch (...) {
         error = std::current_exception();
         if (!state.source)
             throw;
     }
     state.source->check(error);
-    state.take(plan, to);
+    std::vector<Fetch> wanted;
+    for (std::size_t i = 0; i < targets.size(); ++i)
+        state.take(plans[i], targets[i].to, wanted);
+    state.fetch(wanted);
 }
 
 std::optional<ConstArrayView> Reader::view(std::string_view field, std::uint32_t block) {

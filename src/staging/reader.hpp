@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,12 @@ namespace uzushio::staging {
 
 class Source;
 
+/// A block (its place in `Reader::step().blocks`), and the memory for its values.
+struct BlockTarget {
+    std::uint32_t block = 0;
+    ArrayView to;
+};
+
 /// The reading side of a stream: N ranks that see the same steps, and of each take what they need.
 ///
 /// Attaching, `next`, `release` and `detach` are collective over the reader's ranks, and their
@@ -31,9 +38,9 @@ class Source;
 ///
 /// A reader that a writer of engine `inproc` hands to its work stands at the step that the solver
 /// publishes. It has no other: `next` throws, `release` and `detach` do nothing, and it must not be
-/// used after the work. Its `read` and `read_block` are collective over the solver's ranks (a rank
-/// that wants nothing reads an empty box); `view` is not, and shows this rank's blocks alone. Such
-/// steps carry no checksums. One thread at a time may use a reader.
+/// used after the work. Its `read`, `read_block` and `read_blocks` are collective over the solver's
+/// ranks (a rank that wants nothing reads an empty box); `view` is not, and shows this rank's
+/// blocks alone. Such steps carry no checksums. One thread at a time may use a reader.
 ///
 /// In a process forked from the one that attached, a reader does nothing at `release`, `detach` and
 /// its end; what `view` gave before may be looked at, and the rest throws.
@@ -65,6 +72,9 @@ class Reader {
     /// too. `to` as above.
     void read_block(std::string_view field, std::uint32_t block, bool with_ghosts,
                     const ArrayView& to);
+    /// The same of many blocks: what has to be fetched is asked for at once, not block by block.
+    void read_blocks(std::string_view field, std::span<const BlockTarget> targets,
+                     bool with_ghosts);
     /// A block's values with ghost layers where the writer put them, without a copy; nothing if
     /// this engine cannot, or the block lies on another node. Valid until the step is released.
     [[nodiscard]] std::optional<ConstArrayView> view(std::string_view field, std::uint32_t block);

@@ -31,8 +31,10 @@ struct Writer::State {
                                     member + " cannot be called in a process forked from that.");
     }
     void require_open_step(const char* member) const {
-        require(!closed, "The stream \"" + name + "\" is closed.");
-        require(step_open, std::string(member) + " belongs between begin_step and end_step.");
+        if (closed)
+            throw StagingError("The stream \"" + name + "\" is closed.");
+        if (!step_open)
+            throw StagingError(std::string(member) + " belongs between begin_step and end_step.");
     }
 
     /// All ranks throw if something went wrong on one, or they are at different steps: one

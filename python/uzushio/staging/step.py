@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -155,7 +155,7 @@ class Block:
         count = self.box(name, ghosts).count
         array = _array(count, described, (), out)
         if min(count) > 0:
-            step._live().read_block(name, self._place, ghosts, _four(array, described, ()))
+            step._live().read_block(name, self._place, ghosts, array, described.components > 1)
         return array
 
     def view(self, name: str) -> np.ndarray:
@@ -309,6 +309,45 @@ class Step:
         for hole in holes:
             four[hole.slices(wanted.start)] = fill
         return array
+
+    def values(
+        self,
+        name: str,
+        blocks: Iterable[Block] | None = None,
+        *,
+        ghosts: bool = False,
+        out: Mapping[int, np.ndarray] | None = None,
+    ) -> dict[int, np.ndarray]:
+        """Copies of a field's values on many blocks, by the block's id.
+
+        As `Block.values` of each, and faster: all are asked for at once. As `read`, not collective
+        but in the solver's process.
+
+        Args:
+            name: of the field.
+            blocks: of this step; None for all that have values of the field.
+            ghosts: the stored ghost layers too, and not the owned values alone.
+            out: arrays to fill, by the block's id, one for each block.
+
+        Raises:
+            StagingError, PeerGone, PeerSilent: as `read`; a block has no such field, or is of
+                another step; `out` has no array for it.
+        """
+        described = self.field(name)
+        chosen = [b for b in self.blocks if name in b.ghosts] if blocks is None else list(blocks)
+        result, wanted = {}, {}
+        for block in chosen:
+            if block._step is not self:
+                raise StagingError(f"Block {block.id} is of another step; take those of this one.")
+            if out is not None and block.id not in out:
+                raise StagingError(f"There is no array for block {block.id} in out=.")
+            count = block.box(name, ghosts).count
+            array = _array(count, described, (), None if out is None else out[block.id])
+            result[block.id] = array
+            if array.size:
+                wanted[block._place] = array
+        self._live().read_blocks(name, wanted, ghosts, described.components > 1)
+        return result
 
 
 def _box(pair: tuple[Sequence[int], Sequence[int]]) -> Box:

@@ -130,9 +130,13 @@ class Writer(Description):
         self._open().begin_step(index, time)
 
     def put(
-        self, field: str, values: np.ndarray, block: int | None = None, ghosts: GhostWidths = 0
+        self,
+        field: str,
+        values: np.ndarray | Mapping[int, np.ndarray],
+        block: int | None = None,
+        ghosts: GhostWidths = 0,
     ) -> None:
-        """Values of a field on a block for this step.
+        """Values of a field on a block for this step, or on many blocks.
 
         They are read at the end of the step, where they lie, whatever their strides: leave them
         alone until then. Only arrays with negative or zero strides are copied here.
@@ -140,7 +144,8 @@ class Writer(Description):
         Args:
             field: its name.
             values: (z, y, x) with ghosts, and components last if there are several; axes that the
-                mesh does not use may be left out. Of the field's dtype.
+                mesh does not use may be left out. Of the field's dtype. For many blocks at once,
+                which is faster than one by one: {id: array}, without `block`.
             block: its id; None: the only block of this rank.
             ghosts: widths of the ghost layers in `values`: one number for all axes in use, or
                 one or (lower, upper) for each of z, y, x.
@@ -149,21 +154,18 @@ class Writer(Description):
             StagingError: the shape or the dtype is not what the field and the block have.
         """
         described = self._described(field)
-        array = np.asarray(values)
-        if array.dtype != described.dtype:
-            raise StagingError(
-                f'Field "{field}" is of {described.dtype}, the values put are {array.dtype}; '
-                "describe the field as what it is, or convert the values."
-            )
-        array = _four(field, array, described)
-        backwards = not array.flags.c_contiguous and any(
-            stride <= 0 for stride, n in zip(array.strides, array.shape, strict=True) if n > 1
-        )
-        if backwards or any(stride % array.itemsize for stride in array.strides):
-            array = np.ascontiguousarray(array)
         widths = ghost_pair(ghosts, described.dimension)
-        self._open().put(field, self._which(block), array, widths)
-        self._held.append(array)
+        component_axis = described.components > 1
+        if isinstance(values, np.ndarray) or not isinstance(values, Mapping):
+            array = _to_put(field, values, described)
+            self._open().put(field, self._which(block), array, widths, component_axis)
+            self._held.append(array)
+            return
+        if block is not None:
+            raise StagingError("Values of many blocks say which they are of: leave block= out.")
+        arrays = {id: _to_put(field, array, described) for id, array in values.items()}
+        self._held.extend(arrays.values())
+        self._open().put_blocks(field, arrays, widths, component_axis)
 
     def buffer(self, field: str, block: int | None = None, ghosts: GhostWidths = 0) -> np.ndarray:
         """Memory to write a block's values of this step into, instead of `put`.
@@ -289,20 +291,31 @@ def _run(writer: Writer | None, number: int, core: Any) -> None:
         step._over()
 
 
-def _four(name: str, array: np.ndarray, described: DescribedField) -> np.ndarray:
-    """The same memory as (z, y, x, component)."""
-    axes = array.ndim
-    if described.components == 1:
-        array = array[..., np.newaxis]
-    elif axes and array.shape[-1] == described.components:
-        axes -= 1
-    else:
+def _to_put(name: str, values: np.ndarray, described: DescribedField) -> np.ndarray:
+    """The values as the core takes them: as they lie, or a copy if their strides forbid that."""
+    array = np.asarray(values)
+    if array.dtype != described.dtype:
         raise StagingError(
-            f'Field "{name}" has {described.components} components, the values put have the shape '
-            f"{array.shape}; components are the last axis."
+            f'Field "{name}" is of {described.dtype}, the values put are {array.dtype}; '
+            "describe the field as what it is, or convert the values."
         )
+    axes = array.ndim
+    if described.components > 1:
+        if not axes or array.shape[-1] != described.components:
+            raise StagingError(
+                f'Field "{name}" has {described.components} components, the values put have the '
+                f"shape {array.shape}; components are the last axis."
+            )
+        axes -= 1
     if not described.dimension <= axes <= 3:
         raise StagingError(
             f'The values of "{name}" have the shape {array.shape}; they need the axes z, y, x.'
         )
-    return array[(np.newaxis,) * (3 - axes)]
+    if array.flags.c_contiguous:
+        return array
+    backwards = any(
+        stride <= 0 for stride, n in zip(array.strides, array.shape, strict=True) if n > 1
+    )
+    if backwards or any(stride % array.itemsize for stride in array.strides):
+        return np.ascontiguousarray(array)
+    return array
