@@ -164,7 +164,7 @@ def solve(config: Config) -> None:
     parts = parts_of(values, config)
     blocks = [comm.rank * len(parts) + n for n in range(len(parts))]
     memory = np.zeros_like(values)
-    times: dict[str, list[float]] = {"memcpy": [], "put": [], "buffer": []}
+    times: dict[str, list[float]] = {"memcpy": [], "put": [], "put all": [], "buffer": []}
     with open_writer(comm, config) as writer:
 
         def put() -> None:
@@ -172,10 +172,14 @@ def solve(config: Config) -> None:
                 writer.put("u", part, block=block)
             writer.end_step()
 
+        def put_all() -> None:
+            writer.put("u", dict(zip(blocks, parts, strict=True)))
+            writer.end_step()
+
         def publish(index: int, how: str, fill: bool) -> float:
             writer.begin_step(index, float(index))
-            if how == "put":
-                return timed(comm, put)
+            if how != "buffer":
+                return timed(comm, put if how == "put" else put_all)
             for block, part in zip(blocks, parts, strict=True):
                 filled = writer.buffer("u", block=block)
                 if fill:
@@ -183,7 +187,7 @@ def solve(config: Config) -> None:
             return timed(comm, writer.end_step)
 
         index = 0
-        for how in ("put", "buffer"):
+        for how in ("put", "put all", "buffer"):
             for repeat in range(WARM + config["repeats"]):
                 seconds = publish(index, how, repeat < WARM)
                 index += 1
@@ -268,7 +272,12 @@ def measure_fetch(
         for step in reader:
             blocks = [b for b in step.blocks if b.rank == comm.rank]
 
-            def read(blocks: list[Any] = blocks) -> None:
+            def read(step: Any = step, blocks: list[Any] = blocks) -> None:
+                if config.get("at once"):
+                    step.values(
+                        "u", blocks, out={b.id: p for b, p in zip(blocks, parts, strict=True)}
+                    )
+                    return
                 for block, part in zip(blocks, parts, strict=True):
                     block.values("u", out=part)
 

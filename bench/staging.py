@@ -298,7 +298,7 @@ class Bench:
                     yield self.share(name, pairs, part, None, "the same without checksums")
 
     def blocks(self) -> Iterator[Row]:
-        """Many small blocks a rank, put and read one by one, beside one block of as many bytes."""
+        """Many small blocks a rank, one by one and in one call, beside one of as many bytes."""
         planes = max(1, round(self.size / 1e6))
         for many in (1, 10 * planes):
             what = f"shm, {many} block{'s' if many > 1 else ''}"
@@ -306,15 +306,27 @@ class Bench:
             config = self.config(options, blocks=many, pause=0.002)
             with running(mpiexec(1, "look", config)):
                 found = measured(mpiexec(1, "solve", config))
-            yield Row(
-                f"{what}, one copy",
-                found["memcpy"] / found["put"],
-                "×",
-                "memcpy",
-                rate=found["bytes"] / found["put"],
-                limit=found["bytes"] / found["memcpy"],
-            )
-            yield self.transfer(f"{what}, read", 1, {"engine": "shm"}, None, "memcpy", blocks=many)
+            for how, name in (("put", ""), ("put all", " in one call")):
+                yield Row(
+                    f"{what}, one copy{name}",
+                    found["memcpy"] / found[how],
+                    "×",
+                    "memcpy",
+                    rate=found["bytes"] / found[how],
+                    limit=found["bytes"] / found["memcpy"],
+                )
+            for engine in ("shm", "tcp"):
+                limit = "memcpy" if engine == "shm" else "one plain socket a pair"
+                for once, name in ((False, ""), (True, " in one call")):
+                    yield self.transfer(
+                        f"{what.replace('shm', engine)}, read{name}",
+                        1,
+                        {"engine": engine},
+                        None,
+                        limit,
+                        blocks=many,
+                        **{"at once": once},
+                    )
 
     def adios2(self) -> Iterator[Row]:
         """A peer: ADIOS2's SST, and its BP5 files, driven by our engine of that name."""

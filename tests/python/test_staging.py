@@ -65,6 +65,70 @@ def test_what_is_put_is_what_is_read(engine: str, tmp_path: Path) -> None:
     assert writer.counters().published == 1
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_many_blocks_go_and_come_in_one_call(engine: str, tmp_path: Path) -> None:
+    """As block by block: with ghosts, components, other strides, and empty blocks."""
+    writer = box_writer(options(engine, tmp_path))
+    writer.field("u", "box")
+    writer.field("c", "box", "vertex", np.float32, components=3)
+    for z in range(4):
+        writer.block(10 + z, "box", ((z, 0, 0), (1, 5, 6)))
+    u, c = numbers(6, 7, 8), numbers(5, 6, 7, 3, dtype="float32")
+    ghosts = {10 + z: np.asfortranarray(u[z : z + 3])[:, ::-1] for z in range(4)}
+    with writer.step(0, 0.0):
+        writer.put("u", ghosts, ghosts=1)
+        writer.put("c", {12: c[2:4], 10: c[0:2]})
+    with staging.attach(contact(engine, tmp_path), **LIMITS) as reader:
+        step = reader.next(60.0)
+        assert step is not None
+        for with_ghosts in (False, True):
+            found = step.values("u", ghosts=with_ghosts)
+            assert list(found) == [10, 11, 12, 13]
+            for block in step.blocks:
+                values = ghosts[block.id] if with_ghosts else ghosts[block.id][1:2, 1:6, 1:7]
+                np.testing.assert_array_equal(found[block.id], values)
+        few = step.values(
+            "c", (block for block in step.blocks if block.id != 10 and "c" in block.fields)
+        )
+        assert list(few) == [12]
+        np.testing.assert_array_equal(few[12], c[2:4])
+        out = {10 + z: np.zeros((1, 5, 6)) for z in range(4)}
+        assert step.values("u", step.blocks[1:], out=out)[11] is out[11]
+        np.testing.assert_array_equal(out[13], ghosts[13][1:2, 1:6, 1:7])
+        assert not out[10].any()
+        assert step.values("u", []) == {}
+        with pytest.raises(staging.StagingError, match="Block 11 has no values of"):
+            step.values("c", step.blocks)
+        with pytest.raises(staging.StagingError, match="no array for block 10 in out="):
+            step.values("u", out={11: out[11]})
+        reader.detach()
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({0: numbers(4, 5, 7)}, "4 x 5 x 7"),
+        ({1: numbers(4, 5, 6)}, "no block 1"),
+        ({0: numbers(4, 5, 6, dtype="float32")}, "are float32"),
+        ({0: numbers(4, 5, 6, 1)}, "need the axes z, y, x"),
+        ({-1: numbers(4, 5, 6)}, "whole numbers"),
+    ],
+)
+def test_many_blocks_that_do_not_fit_are_refused(
+    values: dict[int, np.ndarray], sentence: str, tmp_path: Path
+) -> None:
+    writer = u_writer("shm", tmp_path)
+    writer.begin_step(0, 0.0)
+    with pytest.raises((staging.StagingError, TypeError), match=sentence):
+        writer.put("u", values)
+    with pytest.raises(staging.StagingError, match="leave block= out"):
+        writer.put("u", {0: numbers(4, 5, 6)}, block=0)
+    writer.put("u", {0: numbers(4, 5, 6)})
+    assert writer.end_step() == 0
+    writer.close()
+
+
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("shared")

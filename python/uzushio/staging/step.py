@@ -152,9 +152,8 @@ class Block:
             StagingError: the block has no such field, the step was released, the writer is gone.
         """
         step, described = self._step, self._step.field(name)
-        count = self.box(name, ghosts).count
-        array = _array(count, described, (), out)
-        if min(count) > 0:
+        array = _array(self.box(name, ghosts).count, described, (), out)
+        if array.size:
             step._live().read_block(name, self._place, ghosts, array, described.components > 1)
         return array
 
@@ -264,9 +263,10 @@ class Step:
 
     def field(self, name: str) -> Field:
         """The field of this name; raises `StagingError` that names those that there are."""
-        if name not in self.fields:
+        found = self.fields.get(name)
+        if found is None:
             raise StagingError(f'field "{name}" {unknown(name, list(self.fields))}.')
-        return self.fields[name]
+        return found
 
     def read(
         self,
