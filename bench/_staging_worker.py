@@ -139,6 +139,12 @@ def parts_of(values: np.ndarray, config: Config) -> list[np.ndarray]:
     return [values[z : z + 1, y : y + rows] for z in range(nz) for y in range(0, ny, rows)]
 
 
+def copy_parts(to: list[np.ndarray], parts: list[np.ndarray]) -> None:
+    """Copy blocks into memory, one by one."""
+    for into, part in zip(to, parts, strict=True):
+        np.copyto(into, part)
+
+
 def open_writer(comm: MPI.Comm, config: Config) -> Any:
     """Open a stream of one field: a rank's blocks, numbered from its rank × their number."""
     nz, ny, nx = shape_of(config["bytes"])
@@ -163,7 +169,7 @@ def solve(config: Config) -> None:
     values = np.full(shape_of(config["bytes"]), float(comm.rank))
     parts = parts_of(values, config)
     blocks = [comm.rank * len(parts) + n for n in range(len(parts))]
-    memory = np.zeros_like(values)
+    memory = parts_of(np.zeros_like(values), config)
     times: dict[str, list[float]] = {"memcpy": [], "put": [], "put all": [], "buffer": []}
     with open_writer(comm, config) as writer:
 
@@ -193,7 +199,7 @@ def solve(config: Config) -> None:
                 index += 1
                 if repeat >= WARM:
                     times[how].append(seconds)
-                    times["memcpy"].append(timed(comm, lambda: np.copyto(memory, values)))
+                    times["memcpy"].append(timed(comm, lambda: copy_parts(memory, parts)))
                 time.sleep(config.get("pause", 0.0))
         counters = writer.counters()
     tell(
@@ -263,7 +269,7 @@ def measure_fetch(
     prepare: Callable[[], None] = lambda: None,
 ) -> None:
     """Time reads of this rank's blocks, and `limit` after each; `prepare` tells the other side."""
-    other, parts = np.zeros_like(mine), parts_of(mine, config)
+    other, parts = parts_of(np.zeros_like(mine), config), parts_of(mine, config)
     reads, limits, copies = [], [], []
     with staging.attach(
         config["contact"], comm, connections=config.get("connections", 2), step_limit=WAIT
@@ -289,7 +295,7 @@ def measure_fetch(
             if step.index >= WARM:
                 reads.append(seconds)
                 limits.append(plain)
-                copies.append(timed(comm, lambda: np.copyto(other, mine)))
+                copies.append(timed(comm, lambda: copy_parts(other, parts)))
             mine.fill(-1.0)  # now: a reader reads a step as soon as it is there
     measured = {"read": min(reads), "limit": min(limits), "memcpy": min(copies)}
     tell(comm, {**measured, "bytes": mine.nbytes, "steps": len(reads)})

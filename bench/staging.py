@@ -70,12 +70,18 @@ class Row:
 # ---- jobs -------------------------------------------------------------------------------------
 
 
+def launch(ranks: int) -> list[str]:
+    """What makes a command one of so many ranks; nothing for a process alone."""
+    if ranks == 1:
+        return []
+    return [str(find_mpiexec()), "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
+
+
 def mpiexec(ranks: int, role: str, config: Config) -> list[str]:
     """The command line of a job of workers."""
-    options = ["--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
     return [
         str(find_mpiexec()),
-        *options,
+        *("--oversubscribe", "--bind-to", "none", "-n", str(ranks)),
         sys.executable,
         "-m",
         "mpi4py",
@@ -210,7 +216,7 @@ class Bench:
     ) -> Row:
         """The share of the limit that was measured in the same run."""
         total = pairs * found["bytes"]
-        against = found["memcpy"] if limit == "memcpy" else found["limit"]
+        against = found["memcpy"] if limit.startswith("memcpy") else found["limit"]
         return Row(
             metric,
             against / found["read"],
@@ -258,17 +264,18 @@ class Bench:
 
     def relay(self) -> Iterator[Row]:
         """A relay between, beside a loop that copies from socket to socket."""
-        for pairs in (1, 2):
+        for pairs, processes in ((1, 1), (2, 1), (2, 2)):
             config = self.config({"engine": "tcp", "queue": LOSSLESS}, plain="relayed")
             there = str(Path(config["folder"], "relayed.contact"))
             ours = ["relay", "--from", config["contact"], "--to", there, "--once"]
             with running(
                 mpiexec(pairs, "feed", config),
                 mpiexec(pairs, "relay", config),
-                [sys.executable, "-m", "uzushio", *ours],
+                [*launch(processes), sys.executable, "-m", "uzushio", *ours],
             ):
                 found = measured(mpiexec(pairs, "fetch", {**config, "contact": there}))
-            name = f"tcp through a relay, {pairs} to {pairs}"
+            what = "a relay" if processes == 1 else f"a relay of {processes} ranks"
+            name = f"tcp through {what}, {pairs} to {pairs}"
             yield self.share(name, pairs, found, 0.8, "a plain two-socket copy loop a pair")
 
     def file(self) -> Iterator[Row]:
@@ -311,12 +318,14 @@ class Bench:
                     f"{what}, one copy{name}",
                     found["memcpy"] / found[how],
                     "×",
-                    "memcpy",
+                    "memcpy of the same blocks",
                     rate=found["bytes"] / found[how],
                     limit=found["bytes"] / found["memcpy"],
                 )
             for engine in ("shm", "tcp"):
-                limit = "memcpy" if engine == "shm" else "one plain socket a pair"
+                limit = (
+                    "memcpy of the same blocks" if engine == "shm" else "one plain socket a pair"
+                )
                 for once, name in ((False, ""), (True, " in one call")):
                     yield self.transfer(
                         f"{what.replace('shm', engine)}, read{name}",
