@@ -16,6 +16,7 @@ from uzushio.case_schema import (
     summary_line,
 )
 from uzushio.errors import CaseError
+from uzushio.staging.option_keys import OPTION_KEYS
 
 #: Column in which the comments of keys begin.
 _COMMENTS = 28
@@ -60,6 +61,10 @@ def _section(section: SectionKeys, values: Mapping[str, Any]) -> Iterator[str]:
         for each, entries in given.items():
             yield f"  {each}: {inline(entries)}"
         return
+    if name == "publish":
+        for one in OPTION_KEYS:
+            if one.key in given:
+                yield from _lines(f"{indent}{one.key}: {inline(given[one.key])}", one.meaning)
     for key in section.keys:
         last = key.path.rpartition(".")[2]
         if last in given:

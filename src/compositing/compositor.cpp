@@ -150,10 +150,11 @@ bool Compositor::meet(bool keep) {
     MPI_Iallreduce(MPI_IN_PLACE, votes->data(), static_cast<int>(votes->size()), MPI_UINT64_T,
                    MPI_MAX, comm_->get(), &request);
     const auto ended = [&] {
-        int done = 0;
-        if (simulated) // a test is an event of its own
+        int done = simulated ? 1 : 0; // a test would be an event of its own
+        if (simulated)
             MPI_Wait(&request, MPI_STATUS_IGNORE);
-        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        else
+            MPI_Test(&request, &done, MPI_STATUS_IGNORE);
         return done != 0;
     };
     try {

@@ -174,7 +174,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system that holds one checkpoint of `BIG` and a part of a second one."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=920k", "tmpfs", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=928k", "tmpfs", str(folder)]
     if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("mounting a small file system needs root")
     yield folder

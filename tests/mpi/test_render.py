@@ -237,7 +237,7 @@ def test_an_action_that_is_to_stop_the_run_ends_it_as_a_signal_does(
     assert done.returncode == 1
     assert "mine failed at step 4, and the pipeline is to stop then" in done.stderr
     assert "Stopped after step 4; go on with: uzushio run" in done.stderr
-    assert "in run\n    assert step.index != 4" in done.stdout, "the function's traceback"
+    assert "in run\n    assert step.index != 4" in done.stderr, "the function's traceback"
     told = summary(folder / "run/pipeline")
     assert told["actions"]["mine"]["failures"] == 1 and told["last_step"] == 4
     assert "no good" in told["actions"]["mine"]["error"]

@@ -185,6 +185,7 @@ class ChannelCase(Case):
         "statistics": {"start": 4.0, "every": 10, "spectra_at": [0.03, 0.1, 0.5, 1.0]},
         "checkpoint": {"every": 1000, "keep": 2},
         "output": {"folder": "runs/channel"},
+        "publish": {"engine": "shm", "every": 10},
     }
 
     grid: Grid
