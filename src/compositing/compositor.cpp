@@ -146,22 +146,25 @@ bool Compositor::meet(bool keep) {
     const std::uint64_t hash = check_.hash() + number_;
     auto votes = std::make_unique<std::array<std::uint64_t, 3>>();
     *votes = {keep ? 1U : 0U, hash, ~hash};
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Iallreduce(MPI_IN_PLACE, votes->data(), static_cast<int>(votes->size()), MPI_UINT64_T,
-                   MPI_MAX, comm_->get(), &request);
-    const auto ended = [&] {
-        int done = simulated ? 1 : 0; // a test would be an event of its own
-        if (simulated)
-            MPI_Wait(&request, MPI_STATUS_IGNORE);
-        else
+    const int count = static_cast<int>(votes->size());
+    if (simulated) { // SimGrid makes all ranks send to all others in the non-blocking one
+        MPI_Allreduce(MPI_IN_PLACE, votes->data(), count, MPI_UINT64_T, MPI_MAX, comm_->get());
+    } else {
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Iallreduce(MPI_IN_PLACE, votes->data(), count, MPI_UINT64_T, MPI_MAX, comm_->get(),
+                       &request);
+        const auto ended = [&] {
+            int done = 0;
             MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-        return done != 0;
-    };
-    try {
-        wait_until(number_, ended, [] { return std::span<const int>(); }, [] { sched_yield(); });
-    } catch (...) {
-        (void)votes.release(); // MPI may still write to it
-        throw;
+            return done != 0;
+        };
+        try {
+            wait_until(
+                number_, ended, [] { return std::span<const int>(); }, [] { sched_yield(); });
+        } catch (...) {
+            (void)votes.release(); // MPI may still write to it
+            throw;
+        }
     }
     const auto [kept, most, least] = *votes;
     if (most != ~least) {
