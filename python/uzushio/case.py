@@ -111,7 +111,7 @@ class Output(Section):
 
 
 class Publish(Section):
-    """Which steps are shown to whoever wants to look, while the run goes on.
+    """Publishing of steps to readers while the run continues.
 
     Further keys (`engine`, `queue`, `contact`, …) are the options of staging, as in a file of them.
     """

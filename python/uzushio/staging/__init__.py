@@ -1,4 +1,4 @@
-"""Staging: from a running solver to whoever wants to look.
+"""Staging: steps of a running solver on their way to readers.
 
 Writing, on the ranks of a communicator::
 

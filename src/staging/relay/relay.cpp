@@ -102,7 +102,7 @@ class Relay::Core {
     RelayStatus status_;
     bool writer_ended_ = false;
     bool saw_writer_ = false;
-    bool refused_ = false;       ///< there is a contact, and nobody listened there last
+    bool refused_ = false;       ///< the last connection to the contact was refused
     std::string missing_, told_; ///< why there is no writer yet
     socket::Deadline quiet_until_{};
     std::vector<std::string> addresses_; ///< of the relay's ranks, on rank 0

@@ -119,7 +119,7 @@ asio::awaitable<std::shared_ptr<socket::Connection>> Upstream::data(Hello theirs
     co_return std::move(dialed.connection);
 }
 
-/// By a data connection that asks for nothing: nobody counts it as a reader.
+/// By a data connection that asks for nothing and is not counted as a reader.
 asio::awaitable<void> Upstream::probe(Deadline deadline) {
     const auto contact = seen_ ? seen_ : this->contact();
     if (!contact)

@@ -41,7 +41,7 @@ class Upstream {
     data(Hello theirs, socket::Deadline deadline);
 
     /// See whether the writer is there, without attaching to it: the one that was there last, if
-    /// any. Throws PeerGone if nobody listens there.
+    /// any. Throws PeerGone if the connection is refused.
     [[nodiscard]] asio::awaitable<void> probe(socket::Deadline deadline);
 
   private:

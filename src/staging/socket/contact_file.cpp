@@ -121,7 +121,7 @@ class ContactFile::State {
             }
             at += static_cast<std::size_t>(std::max<ssize_t>(0, put));
         }
-        (void)try_lock(own_->get()); // nobody else has it open
+        (void)try_lock(own_->get()); // no other process has it open
     }
 
     /// Give the draft the name, if there is no file of that name. False: there is one.

@@ -164,7 +164,7 @@ class Search {
     std::optional<Contact> wrong_;
     Deadline wrong_until_ = never;
     Deadline quiet_until_ = after(std::chrono::seconds(2));
-    bool refused_ = false; ///< nobody listened there last
+    bool refused_ = false; ///< the last connection was refused
     std::string found_, told_;
 };
 
