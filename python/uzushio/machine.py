@@ -9,13 +9,13 @@ from uzushio import user_cache
 
 
 def describe() -> dict[str, str | int]:
-    """Return name of the node, processor, cores that may be used, system and MPI library."""
+    """Return name, processor and number of cores of the node, system and MPI library."""
     from mpi4py import MPI
 
     return {
         "node": platform.node(),
         "processor": user_cache.processor_name(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": os.cpu_count() or 1,
         "system": f"{platform.system()} {platform.release()}",
         "MPI": MPI.Get_library_version().split(",")[0].split("\n")[0].strip("\0 "),
         "Python": platform.python_version(),

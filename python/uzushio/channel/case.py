@@ -177,7 +177,7 @@ class ChannelCase(Case):
     """
 
     example: ClassVar[Mapping[str, Any]] = {
-        "title": "Turbulent channel flow, Re_tau = 180",
+        "title": "Turbulent channel flow, Re_τ = 180",
         "grid": {"nx": 64, "ny": 64, "nz": 72, "lx": "2 pi", "ly": "pi", "stretching": 1.6},
         "flow": {"reynolds_tau": 180},
         "initial": {"field": "turbulent"},
