@@ -8,26 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uzushio import checkpoint, memory, registry, run_folder
-from uzushio.case import Case, differences, load_case
+from uzushio.case import Case
 from uzushio.collective import collective
-from uzushio.errors import CaseError, CheckpointError, PipelineError
+from uzushio.errors import CaseError, PipelineError
 from uzushio.loop import Loop
 from uzushio.monitor import Monitor, Voice
 from uzushio.options import Options
 from uzushio.publish import Publisher
 from uzushio.publish_check import check_published
 from uzushio.results import RunResults, import_modules
-from uzushio.run_lock import RunLock, check_free
+from uzushio.run_lock import RunLock
+from uzushio.saved_state import restore, restore_averages, snapshot
 from uzushio.signals import Stop
 from uzushio.solver import Solver, SolverDivergedError
 from uzushio.statistics import TimeAverage
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-
-
-#: Among a checkpoint's notes on its averages: the case's values that decide what is averaged.
-AVERAGED = "averaged"
 
 
 def run(case: Case, comm: MPI.Comm, options: Options) -> int:
@@ -50,20 +47,6 @@ def run(case: Case, comm: MPI.Comm, options: Options) -> int:
         lock.release()
 
 
-def _averaged(found: checkpoint.Checkpoint) -> dict[str, Any] | None:
-    """The case whose averages a checkpoint holds; None if it is not known.
-
-    Checkpoints that do not say so lie beside the case file of the run that wrote them.
-    """
-    stored = found.manifest.statistics.get(AVERAGED)
-    if stored is not None:
-        return dict(stored)
-    try:
-        return load_case(checkpoint.run_of(found.path) / run_folder.CASE).averaged_values()
-    except CaseError:
-        return None
-
-
 class _Run:
     """The parts of one run and the order in which they work."""
 
@@ -83,10 +66,7 @@ class _Run:
         kind = registry.solver_class(case.solver)
         with collective(self._comm):
             if comm.rank == 0:
-                check_free(self._folder)
-                run_folder.check(
-                    self._folder, options.restart, options.overwrite, options.case_file
-                )
+                run_folder.check_for(self._folder, options)
                 check_published(case, kind)
                 import_modules(RunResults.modules(kind, self._figures))
         needed = kind.estimate(case, comm.size).memory_per_rank
@@ -132,16 +112,16 @@ class _Run:
 
     def _restore(self, restart: Path) -> None:
         """Take the state and the averages of a checkpoint."""
-        found = checkpoint.open_checkpoint(
-            restart, self._comm, self._options.fallback, self._voice.warn
+        options = self._options
+        found = restore(
+            restart,
+            self._case,
+            self._solver,
+            self._comm,
+            options.fallback,
+            self._voice.warn,
+            options.interpolate,
         )
-        if found.manifest.solver != self._case.solver:
-            raise CheckpointError(
-                f"checkpoint {found.path} is of the solver '{found.manifest.solver}', the case is "
-                f"for '{self._case.solver}'; restart it with its own case."
-            )
-        take = self._solver.interpolate if self._options.interpolate else self._solver.restore
-        take(found.state())
         with collective(self._comm):
             if self._comm.rank == 0:
                 self._restore_averages(found)
@@ -179,49 +159,25 @@ class _Run:
 
     def _restore_averages(self, found: checkpoint.Checkpoint) -> None:
         """Go on with the averages of the run before, unless they are of another flow (rank 0)."""
-        if not found.manifest.statistics.get("samples"):
-            return
-        if self._options.reset_statistics:
-            why = "as asked"
+        if not self._options.reset_statistics:
+            why = restore_averages(found, self._case, self._average)
         else:
-            before = _averaged(found)
-            changed = [] if before is None else differences(before, self._case.averaged_values())
-            if before is not None and not changed:
-                self._average.restore(*found.averages())
-                return
-            why = f"{', '.join(changed)} changed" if changed else "their case is not known"
-        self._voice.warn(f"Averages of the run before are dropped: {why}.")
+            why = "as asked" if found.manifest.statistics.get("samples") else None
+        if why is not None:
+            self._voice.warn(f"Averages of the run before are dropped: {why}.")
 
     def _claim(self) -> None:
         """Take the folder, and put checkpoints aside that the restart leaves behind."""
-        aside: list[Path] = []
-        with collective(self._comm):
-            if self._comm.rank == 0:
-                aside = run_folder.occupy(
-                    self._folder,
-                    self._case,
-                    self._options,
-                    self._lock,
-                    self._solver.step_index,
-                    self._comm.size,
-                )
-        for path in aside:
-            self._voice.say(f"A later checkpoint was set aside as {path}.")
+        step, voice = self._solver.step_index, self._voice
+        run_folder.occupy(
+            self._folder, self._case, self._options, self._lock, step, self._comm, voice.say
+        )
 
     def _write_checkpoint(self) -> None:
         """Write a checkpoint of the present state."""
-        arrays, notes = self._average.stored()
-        snapshot = checkpoint.Snapshot(
-            solver=self._case.solver,
-            case=self._case.digest(),
-            step=self._solver.step_index,
-            time=self._solver.time,
-            state=self._solver.state(),
-            averages=arrays,
-            notes=notes | {AVERAGED: self._case.averaged_values()},
-        )
+        taken = snapshot(self._case, self._solver, self._average)
         keep = self._case.checkpoint.keep
-        self._latest = checkpoint.write(self._folder, snapshot, keep, self._comm)
+        self._latest = checkpoint.write(self._folder, taken, keep, self._comm)
         self._monitor.say(f"Wrote checkpoint {self._latest}.")
 
     def _final_checkpoint(self, first: int) -> None:

@@ -9,20 +9,24 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uzushio import __version__, machine
 from uzushio.case import CaseFile
 from uzushio.checkpoint.folder import FOLDER as CHECKPOINTS
 from uzushio.checkpoint.folder import run_of, set_aside
+from uzushio.collective import collective
 from uzushio.errors import OutputError
 from uzushio.options import Options
-from uzushio.run_lock import RunLock
+from uzushio.run_lock import RunLock, check_free
 from uzushio.statistics import FILE as STATISTICS
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 MARK = ".uzushio-run"
 CASE = "case.yaml"
@@ -158,23 +162,46 @@ def claim(
     replace(folder / CASE, case.to_yaml())
 
 
-def occupy(
-    folder: Path, case: CaseFile, options: Options, lock: RunLock, step: int, ranks: int
-) -> list[Path]:
-    """Lock the folder and make it this run's, which begins at `step` on so many ranks.
+def check_for(folder: Path, options: Options) -> None:
+    """Raise `OutputError` if the folder cannot be that of a run; or another job writes there."""
+    check_free(folder)
+    check(folder, options.restart, options.overwrite, options.case_file)
 
-    Returns:
-        Checkpoints of later steps, which were set aside.
+
+def occupy(
+    folder: Path,
+    case: CaseFile,
+    options: Options,
+    lock: RunLock,
+    step: int,
+    comm: MPI.Comm,
+    tell: Callable[[str], None] = lambda text: None,
+) -> None:
+    """Lock the folder and make it this run's, which begins at `step` (collective).
+
+    Checkpoints of later steps, which a restart leaves behind, are set aside.
+
+    Args:
+        folder: as in `check`.
+        case: of the run.
+        options: of the run.
+        lock: that rank 0 holds from now on.
+        step: that the run begins at.
+        comm: its ranks.
+        tell: is given a sentence for each checkpoint that was set aside (rank 0).
 
     Raises:
-        OutputError: as `check`; or another job writes there.
+        OutputError: on all ranks, as `check`; or another job writes there.
     """
-    check(folder, options.restart, options.overwrite, options.case_file)
-    folder.mkdir(parents=True, exist_ok=True)
-    lock.take(folder)
-    record = Record(options.overrides, ranks)
-    claim(folder, case, options.restart, options.overwrite, options.case_file, record)
-    return set_aside(folder, step)
+    with collective(comm):
+        if comm.rank == 0:
+            check(folder, options.restart, options.overwrite, options.case_file)
+            folder.mkdir(parents=True, exist_ok=True)
+            lock.take(folder)
+            record = Record(options.overrides, comm.size)
+            claim(folder, case, options.restart, options.overwrite, options.case_file, record)
+            for path in set_aside(folder, step):
+                tell(f"A later checkpoint was set aside as {path}.")
 
 
 def _same(one: Path, other: Path | None) -> bool:

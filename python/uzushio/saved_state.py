@@ -40,6 +40,7 @@ def restore(
     comm: MPI.Comm,
     fallback: bool = False,
     tell: Callable[[str], None] = lambda text: None,
+    interpolate: bool = False,
 ) -> checkpoint.Checkpoint:
     """Give a solver the state of a checkpoint, which is verified (collective).
 
@@ -50,6 +51,7 @@ def restore(
         comm: its ranks.
         fallback: take the checkpoint before if one is damaged.
         tell: is given the sentences on damaged checkpoints that were passed over.
+        interpolate: take a state of another grid in the same box.
 
     Raises:
         CheckpointError: on all ranks; there is none, it is damaged or of another solver.
@@ -60,7 +62,8 @@ def restore(
             f"checkpoint {found.path} is of the solver '{found.manifest.solver}', the case is "
             f"for '{case.solver}'; restart it with its own case."
         )
-    solver.restore(found.state())
+    take = solver.interpolate if interpolate else solver.restore
+    take(found.state())
     return found
 
 

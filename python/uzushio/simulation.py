@@ -208,18 +208,13 @@ class Simulation:
             OutputError: the folder holds something else, or cannot be written.
         """
         from uzushio import checkpoint, run_folder
-        from uzushio.collective import collective
         from uzushio.run_lock import RunLock
         from uzushio.saved_state import snapshot
 
         folder, lock = Path(folder), RunLock()
         try:
-            with collective(self.comm):
-                if self.comm.rank == 0:
-                    options = Options(restart=self._saved_in(folder))
-                    run_folder.occupy(
-                        folder, self.case, options, lock, self.step_index, self.comm.size
-                    )
+            options = Options(restart=self._saved_in(folder))
+            run_folder.occupy(folder, self.case, options, lock, self.step_index, self.comm)
             taken = snapshot(self.case, self.solver, self._average)
             return checkpoint.write(folder, taken, self.case.checkpoint.keep, self.comm)
         finally:

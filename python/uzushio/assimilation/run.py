@@ -27,7 +27,7 @@ from uzushio.collective import collective, maximum
 from uzushio.errors import CaseError, CheckpointError, OutputError
 from uzushio.monitor import Monitor, Voice
 from uzushio.options import Options
-from uzushio.run_lock import RunLock, check_free
+from uzushio.run_lock import RunLock
 from uzushio.signals import Stop
 from uzushio.solver import Reading
 
@@ -101,10 +101,7 @@ class _Run:
         with collective(self._comm):
             if comm.rank == 0:
                 _check_store(case, self._folder, options)
-                check_free(self._folder)
-                run_folder.check(
-                    self._folder, options.restart, options.overwrite, options.case_file
-                )
+                run_folder.check_for(self._folder, options)
         memory.require(self._comm, needs(case, comm.size).required, "the assimilation")
         self._problem = Problem(case, self._comm)
         self._history = History([one.name for one in self._problem.model.parameters])
@@ -184,20 +181,10 @@ class _Run:
 
     def _claim(self) -> None:
         """Take the folder, and put checkpoints aside that the restart leaves behind."""
-        aside: list[Path] = []
-        seen = self._case.observations
-        with collective(self._comm):
-            if self._comm.rank == 0:
-                aside = run_folder.occupy(
-                    self._folder,
-                    self._case,
-                    self._options,
-                    self._lock,
-                    self._search.iteration,
-                    self._comm.size,
-                )
-        for path in aside:
-            self._voice.say(f"A later checkpoint was set aside as {path}.")
+        seen, step = self._case.observations, self._search.iteration
+        run_folder.occupy(
+            self._folder, self._case, self._options, self._lock, step, self._comm, self._voice.say
+        )
         if seen.store is None and seen.keep:
             self._problem.keep_observations(self._folder / run_folder.OBSERVATIONS)
 
