@@ -33,10 +33,12 @@ set_target_properties(uzushio PROPERTIES INSTALL_RPATH "${library_rpath}")
 
 # Headers that staging/writer.hpp and staging/reader.hpp take in, and those of their errors.
 set(cpp_headers
-    array_view attribute block box choose_options coordset decode_error delivery engine_options field ghosts layout model_error
-    queue_counters queue_options queue_timeout reader reader_options scalar_type staging_error step_info stored_array
-    topology writer)
-list(TRANSFORM cpp_headers PREPEND "${PROJECT_SOURCE_DIR}/src/staging/")
+    choose_options engine_options reader reader_options staging_error writer
+    datamodel/array_view datamodel/attribute datamodel/block datamodel/box datamodel/coordset datamodel/field
+    datamodel/ghosts datamodel/layout datamodel/model_error datamodel/scalar_type datamodel/step_info
+    datamodel/stored_array datamodel/topology
+    queue/delivery queue/queue_counters queue/queue_options queue/queue_timeout
+    wire/decode_error)
 list(TRANSFORM cpp_headers APPEND ".hpp")
 
 include(CMakePackageConfigHelpers)
@@ -62,7 +64,11 @@ function(install_library prefix libdir component)
                   "${PROJECT_SOURCE_DIR}/include/uzushio/compositing.h"
                   "${PROJECT_SOURCE_DIR}/include/uzushio/uzushio.f90"
             DESTINATION "${prefix}include/uzushio" ${only})
-    install(FILES ${cpp_headers} DESTINATION "${prefix}include/uzushio/cpp/staging" ${only})
+    foreach(header IN LISTS cpp_headers)
+        cmake_path(GET header PARENT_PATH folder)
+        install(FILES "${PROJECT_SOURCE_DIR}/src/staging/${header}"
+                DESTINATION "${prefix}include/uzushio/cpp/staging/${folder}" ${only})
+    endforeach()
 
     set(destination "${prefix}${libdir}/cmake/uzushio")
     configure_package_config_file(

@@ -18,11 +18,11 @@
 #include "bindings/staging_python.hpp"
 #include "bindings/unlocked.hpp"
 #include "staging/engine_options.hpp"
-#include "staging/engines.hpp"
-#include "staging/queue_timeout.hpp"
-#include "staging/socket/contact_file.hpp"
+#include "staging/queue/queue_timeout.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/team.hpp"
+#include "staging/transport/engines.hpp"
+#include "staging/transport/socket/contact_file.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

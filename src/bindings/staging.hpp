@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "staging/array_view.hpp"
-#include "staging/attribute.hpp"
-#include "staging/box.hpp"
-#include "staging/field.hpp"
-#include "staging/ghosts.hpp"
-#include "staging/scalar_type.hpp"
+#include "staging/datamodel/array_view.hpp"
+#include "staging/datamodel/attribute.hpp"
+#include "staging/datamodel/box.hpp"
+#include "staging/datamodel/field.hpp"
+#include "staging/datamodel/ghosts.hpp"
+#include "staging/datamodel/scalar_type.hpp"
 
 /// What the files staging_*.cpp share: how the room's values look in Python.
 namespace uzushio::bindings {

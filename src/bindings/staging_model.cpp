@@ -10,11 +10,11 @@
 #include <variant>
 
 #include "bindings/staging.hpp"
-#include "staging/message_codec.hpp"
-#include "staging/planner.hpp"
+#include "staging/datamodel/planner.hpp"
+#include "staging/datamodel/step_info.hpp"
 #include "staging/share.hpp"
-#include "staging/step_codec.hpp"
-#include "staging/step_info.hpp"
+#include "staging/wire/message_codec.hpp"
+#include "staging/wire/step_codec.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

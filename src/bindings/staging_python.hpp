@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "staging/source.hpp"
-#include "staging/writer_engine.hpp"
+#include "staging/transport/source.hpp"
+#include "staging/transport/writer_engine.hpp"
 
 namespace uzushio::bindings {
 

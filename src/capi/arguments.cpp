@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "capi/status.hpp"
-#include "staging/topology.hpp"
+#include "staging/datamodel/topology.hpp"
 
 namespace uzushio::capi {
 namespace {

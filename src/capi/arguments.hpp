@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "staging/array_view.hpp"
-#include "staging/box.hpp"
-#include "staging/field.hpp"
-#include "staging/ghosts.hpp"
-#include "staging/scalar_type.hpp"
+#include "staging/datamodel/array_view.hpp"
+#include "staging/datamodel/box.hpp"
+#include "staging/datamodel/field.hpp"
+#include "staging/datamodel/ghosts.hpp"
+#include "staging/datamodel/scalar_type.hpp"
 #include "uzushio/uzushio.h"
 
 /// What C passes, as the C++ staging has it. All throw ArgumentError for what is not allowed.

@@ -3,7 +3,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "staging/queue_timeout.hpp"
+#include "staging/queue/queue_timeout.hpp"
 
 namespace uzushio::capi {
 namespace {

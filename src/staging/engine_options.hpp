@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "staging/queue_options.hpp"
+#include "staging/queue/queue_options.hpp"
 
 namespace uzushio::staging {
 

@@ -6,18 +6,18 @@
 #include <utility>
 
 #include "parallel/aligned_array.hpp"
-#include "staging/checksum.hpp"
-#include "staging/copy.hpp"
-#include "staging/engines.hpp"
+#include "staging/datamodel/copy.hpp"
+#include "staging/datamodel/planner.hpp"
+#include "staging/datamodel/select.hpp"
+#include "staging/datamodel/structure.hpp"
 #include "staging/in_quotes.hpp"
-#include "staging/message_codec.hpp"
 #include "staging/own_process.hpp"
-#include "staging/planner.hpp"
-#include "staging/select.hpp"
-#include "staging/source.hpp"
 #include "staging/staging_error.hpp"
-#include "staging/structure.hpp"
 #include "staging/team.hpp"
+#include "staging/transport/engines.hpp"
+#include "staging/transport/source.hpp"
+#include "staging/wire/checksum.hpp"
+#include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging {
 namespace {

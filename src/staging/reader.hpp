@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include "staging/array_view.hpp"
-#include "staging/delivery.hpp"
+#include "staging/datamodel/array_view.hpp"
+#include "staging/datamodel/step_info.hpp"
+#include "staging/queue/delivery.hpp"
 #include "staging/reader_options.hpp"
-#include "staging/step_info.hpp"
 
 namespace uzushio::staging {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "staging/box.hpp"
-#include "staging/step_info.hpp"
+#include "staging/datamodel/box.hpp"
+#include "staging/datamodel/step_info.hpp"
 
 namespace uzushio::staging {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "parallel/communicator.hpp"
-#include "staging/queue_timeout.hpp"
+#include "staging/queue/queue_timeout.hpp"
 #include "staging/sleeping_wait.hpp"
 #include "staging/staging_error.hpp"
 

@@ -3,13 +3,13 @@
 #include <sstream>
 #include <utility>
 
-#include "staging/buffer_pool.hpp"
-#include "staging/description.hpp"
-#include "staging/engines.hpp"
+#include "staging/datamodel/description.hpp"
 #include "staging/own_process.hpp"
+#include "staging/queue/buffer_pool.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/team.hpp"
-#include "staging/writer_engine.hpp"
+#include "staging/transport/engines.hpp"
+#include "staging/transport/writer_engine.hpp"
 
 namespace uzushio::staging {
 namespace {

@@ -12,13 +12,13 @@
 #include <variant>
 #include <vector>
 
-#include "staging/array_view.hpp"
-#include "staging/block.hpp"
+#include "staging/datamodel/array_view.hpp"
+#include "staging/datamodel/block.hpp"
+#include "staging/datamodel/field.hpp"
+#include "staging/datamodel/ghosts.hpp"
+#include "staging/datamodel/scalar_type.hpp"
 #include "staging/engine_options.hpp"
-#include "staging/field.hpp"
-#include "staging/ghosts.hpp"
-#include "staging/queue_counters.hpp"
-#include "staging/scalar_type.hpp"
+#include "staging/queue/queue_counters.hpp"
 
 namespace uzushio::staging {
 

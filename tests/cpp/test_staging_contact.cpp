@@ -6,9 +6,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "staging/socket/address.hpp"
-#include "staging/socket/contact.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/transport/socket/address.hpp"
+#include "staging/transport/socket/contact.hpp"
 #include "support/socket_reader.hpp"
 
 namespace uzushio::staging::socket {

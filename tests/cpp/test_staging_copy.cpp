@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
-#include "staging/copy.hpp"
-#include "staging/run_cursor.hpp"
+#include "staging/datamodel/copy.hpp"
+#include "staging/datamodel/run_cursor.hpp"
 #include "support/random_array.hpp"
 
 namespace uzushio::staging {

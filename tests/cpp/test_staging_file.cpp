@@ -16,16 +16,16 @@
 #include <utility>
 #include <vector>
 
-#include "staging/checksum.hpp"
-#include "staging/file/documents.hpp"
-#include "staging/file/file_engine.hpp"
-#include "staging/file/file_source.hpp"
-#include "staging/file/names.hpp"
-#include "staging/message_codec.hpp"
-#include "staging/planner.hpp"
-#include "staging/select.hpp"
+#include "staging/datamodel/planner.hpp"
+#include "staging/datamodel/select.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/team.hpp"
+#include "staging/transport/file/documents.hpp"
+#include "staging/transport/file/file_engine.hpp"
+#include "staging/transport/file/file_source.hpp"
+#include "staging/transport/file/names.hpp"
+#include "staging/wire/checksum.hpp"
+#include "staging/wire/message_codec.hpp"
 #include "support/random_array.hpp"
 #include "support/staging_suite.hpp"
 

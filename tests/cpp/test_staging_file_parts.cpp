@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "staging/checksum.hpp"
-#include "staging/file/array_reader.hpp"
-#include "staging/file/disk_writer.hpp"
-#include "staging/file/documents.hpp"
-#include "staging/file/file_source.hpp"
-#include "staging/file/names.hpp"
-#include "staging/file/packed_stream.hpp"
+#include "staging/transport/file/array_reader.hpp"
+#include "staging/transport/file/disk_writer.hpp"
+#include "staging/transport/file/documents.hpp"
+#include "staging/transport/file/file_source.hpp"
+#include "staging/transport/file/names.hpp"
+#include "staging/transport/file/packed_stream.hpp"
+#include "staging/wire/checksum.hpp"
 #include "support/random_array.hpp"
 #include "support/staging_sides.hpp"
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "staging/held_steps.hpp"
-#include "staging/model_error.hpp"
+#include "staging/datamodel/model_error.hpp"
+#include "staging/queue/held_steps.hpp"
 
 namespace uzushio::staging {
 namespace {

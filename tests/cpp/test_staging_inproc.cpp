@@ -8,8 +8,8 @@
 
 #include "support/staging_suite.hpp"
 
-#include "staging/inproc/exchange.hpp"
-#include "staging/inproc/slabs.hpp"
+#include "staging/transport/inproc/exchange.hpp"
+#include "staging/transport/inproc/slabs.hpp"
 
 namespace {
 

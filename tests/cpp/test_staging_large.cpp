@@ -11,8 +11,8 @@
 
 #include "parallel/aligned_array.hpp"
 #include "staging/reader.hpp"
-#include "staging/socket/source.hpp"
 #include "staging/team.hpp"
+#include "staging/transport/socket/source.hpp"
 #include "staging/writer.hpp"
 #include "support/staging_sides.hpp"
 

@@ -11,9 +11,9 @@
 
 #include "staging/interrupt.hpp"
 #include "staging/reader.hpp"
-#include "staging/source.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/team.hpp"
+#include "staging/transport/source.hpp"
 #include "staging/writer.hpp"
 
 namespace uzushio::staging {

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "staging/checksum.hpp"
-#include "staging/crc32c.hpp"
-#include "staging/model_error.hpp"
-#include "staging/select.hpp"
+#include "staging/datamodel/model_error.hpp"
+#include "staging/datamodel/select.hpp"
+#include "staging/datamodel/step_info.hpp"
 #include "staging/share.hpp"
-#include "staging/step_info.hpp"
+#include "staging/wire/checksum.hpp"
+#include "staging/wire/crc32c.hpp"
 
 namespace uzushio::staging {
 namespace {

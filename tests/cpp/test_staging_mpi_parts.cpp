@@ -17,18 +17,18 @@
 #include <variant>
 #include <vector>
 
-#include "staging/copy.hpp"
-#include "staging/mpi/introduction.hpp"
-#include "staging/mpi/link.hpp"
-#include "staging/mpi/outgoing.hpp"
-#include "staging/mpi/source.hpp"
-#include "staging/mpi/tags.hpp"
-#include "staging/mpi/tiles.hpp"
-#include "staging/mpi/windows.hpp"
-#include "staging/mpi/wish.hpp"
+#include "staging/datamodel/copy.hpp"
 #include "staging/reader.hpp"
 #include "staging/share.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/transport/mpi/introduction.hpp"
+#include "staging/transport/mpi/link.hpp"
+#include "staging/transport/mpi/outgoing.hpp"
+#include "staging/transport/mpi/source.hpp"
+#include "staging/transport/mpi/tags.hpp"
+#include "staging/transport/mpi/tiles.hpp"
+#include "staging/transport/mpi/windows.hpp"
+#include "staging/transport/mpi/wish.hpp"
 #include "staging/writer.hpp"
 
 namespace uzushio::staging {

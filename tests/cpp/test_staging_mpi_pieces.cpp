@@ -12,15 +12,15 @@
 #include <thread>
 #include <vector>
 
-#include "staging/held_steps.hpp"
-#include "staging/mpi/exposure.hpp"
-#include "staging/mpi/job.hpp"
-#include "staging/mpi/link.hpp"
-#include "staging/mpi/piece_sender.hpp"
-#include "staging/mpi/source.hpp"
-#include "staging/mpi/tags.hpp"
-#include "staging/mpi/windows.hpp"
+#include "staging/queue/held_steps.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/transport/mpi/exposure.hpp"
+#include "staging/transport/mpi/job.hpp"
+#include "staging/transport/mpi/link.hpp"
+#include "staging/transport/mpi/piece_sender.hpp"
+#include "staging/transport/mpi/source.hpp"
+#include "staging/transport/mpi/tags.hpp"
+#include "staging/transport/mpi/windows.hpp"
 
 namespace uzushio::staging::mpi {
 namespace {

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "staging/box_set.hpp"
-#include "staging/copy.hpp"
-#include "staging/message_codec.hpp"
-#include "staging/model_error.hpp"
-#include "staging/planner.hpp"
-#include "staging/run_cursor.hpp"
-#include "staging/select.hpp"
+#include "staging/datamodel/box_set.hpp"
+#include "staging/datamodel/copy.hpp"
+#include "staging/datamodel/model_error.hpp"
+#include "staging/datamodel/planner.hpp"
+#include "staging/datamodel/run_cursor.hpp"
+#include "staging/datamodel/select.hpp"
 #include "staging/share.hpp"
+#include "staging/wire/message_codec.hpp"
 #include "support/dice.hpp"
 
 namespace uzushio::staging {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "staging/queue_timeout.hpp"
+#include "staging/queue/queue_timeout.hpp"
 #include "staging/reader.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/writer.hpp"

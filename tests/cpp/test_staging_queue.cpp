@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "staging/queue.hpp"
+#include "staging/queue/queue.hpp"
 
 namespace uzushio::staging {
 namespace {

@@ -7,15 +7,15 @@
 #include <numeric>
 #include <thread>
 
-#include "staging/checksum.hpp"
-#include "staging/copy.hpp"
-#include "staging/message_codec.hpp"
-#include "staging/queue_timeout.hpp"
+#include "staging/datamodel/copy.hpp"
+#include "staging/datamodel/select.hpp"
+#include "staging/queue/queue_timeout.hpp"
 #include "staging/reader.hpp"
-#include "staging/select.hpp"
-#include "staging/source.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/team.hpp"
+#include "staging/transport/source.hpp"
+#include "staging/wire/checksum.hpp"
+#include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging {
 namespace {

@@ -21,14 +21,14 @@
 #include <thread>
 #include <vector>
 
-#include "staging/message_codec.hpp"
-#include "staging/planner.hpp"
+#include "staging/datamodel/planner.hpp"
+#include "staging/datamodel/select.hpp"
 #include "staging/relay/relay.hpp"
-#include "staging/select.hpp"
-#include "staging/socket/address.hpp"
-#include "staging/socket/contact.hpp"
-#include "staging/socket/source.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/transport/socket/address.hpp"
+#include "staging/transport/socket/contact.hpp"
+#include "staging/transport/socket/source.hpp"
+#include "staging/wire/message_codec.hpp"
 #include "support/other_process.hpp"
 #include "support/socket_writer.hpp"
 #include "support/staging_sides.hpp"

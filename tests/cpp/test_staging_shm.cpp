@@ -17,12 +17,12 @@
 #include <string>
 #include <vector>
 
-#include "staging/shm/available_memory.hpp"
-#include "staging/shm/mapper.hpp"
-#include "staging/shm/node_name.hpp"
-#include "staging/shm/segment_map.hpp"
-#include "staging/shm/shared_segment.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/transport/shm/available_memory.hpp"
+#include "staging/transport/shm/mapper.hpp"
+#include "staging/transport/shm/node_name.hpp"
+#include "staging/transport/shm/segment_map.hpp"
+#include "staging/transport/shm/shared_segment.hpp"
 
 namespace uzushio::staging::shm {
 namespace {

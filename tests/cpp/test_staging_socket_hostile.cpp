@@ -8,9 +8,9 @@
 #include <mutex>
 #include <thread>
 
-#include "staging/crc32c.hpp"
-#include "staging/socket/handshake.hpp"
-#include "staging/socket/listener.hpp"
+#include "staging/transport/socket/handshake.hpp"
+#include "staging/transport/socket/listener.hpp"
+#include "staging/wire/crc32c.hpp"
 #include "support/raw_peer.hpp"
 #include "support/socket_reader.hpp"
 

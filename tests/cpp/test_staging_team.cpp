@@ -6,7 +6,7 @@
 #include <ctime>
 #include <thread>
 
-#include "staging/queue_timeout.hpp"
+#include "staging/queue/queue_timeout.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/team.hpp"
 

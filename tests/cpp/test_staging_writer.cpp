@@ -6,11 +6,11 @@
 #include <memory>
 #include <numeric>
 
-#include "staging/engines.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/team.hpp"
+#include "staging/transport/engines.hpp"
+#include "staging/transport/writer_engine.hpp"
 #include "staging/writer.hpp"
-#include "staging/writer_engine.hpp"
 
 namespace uzushio::staging {
 namespace {

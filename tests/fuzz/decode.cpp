@@ -11,11 +11,11 @@
 #include <span>
 #include <vector>
 
-#include "staging/decode_error.hpp"
-#include "staging/message_codec.hpp"
-#include "staging/model_error.hpp"
-#include "staging/select.hpp"
-#include "staging/step_info.hpp"
+#include "staging/datamodel/model_error.hpp"
+#include "staging/datamodel/select.hpp"
+#include "staging/datamodel/step_info.hpp"
+#include "staging/wire/decode_error.hpp"
+#include "staging/wire/message_codec.hpp"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <random>
 #include <string>
 
-#include "staging/messages.hpp"
-#include "staging/step_info.hpp"
+#include "staging/datamodel/step_info.hpp"
+#include "staging/wire/messages.hpp"
 
 /// Random but valid steps and messages, for tests and for the fuzzer's first corpus.
 namespace uzushio::staging::models {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "staging/socket/connection.hpp"
+#include "staging/transport/socket/connection.hpp"
 
 namespace uzushio::staging::relay {
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "staging/relay/allowance.hpp"
-#include "staging/socket/connection.hpp"
+#include "staging/transport/socket/connection.hpp"
 
 namespace uzushio::staging::relay {
 

@@ -13,17 +13,17 @@
 #include <vector>
 
 #include "staging/in_seconds.hpp"
-#include "staging/message_codec.hpp"
 #include "staging/notice.hpp"
 #include "staging/relay/allowance.hpp"
 #include "staging/relay/ending.hpp"
 #include "staging/relay/joint.hpp"
 #include "staging/relay/upstream.hpp"
-#include "staging/socket/contact.hpp"
-#include "staging/socket/handshake.hpp"
-#include "staging/socket/listener.hpp"
-#include "staging/socket/secret.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/transport/socket/contact.hpp"
+#include "staging/transport/socket/handshake.hpp"
+#include "staging/transport/socket/listener.hpp"
+#include "staging/transport/socket/secret.hpp"
+#include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging::relay {
 namespace {

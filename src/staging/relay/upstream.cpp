@@ -6,12 +6,12 @@
 #include <cstring>
 #include <utility>
 
-#include "staging/encoder.hpp"
-#include "staging/message_codec.hpp"
-#include "staging/socket/dial.hpp"
-#include "staging/socket/handshake.hpp"
-#include "staging/socket/hmac.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/transport/socket/dial.hpp"
+#include "staging/transport/socket/handshake.hpp"
+#include "staging/transport/socket/hmac.hpp"
+#include "staging/wire/encoder.hpp"
+#include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging::relay {
 namespace {

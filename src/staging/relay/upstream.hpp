@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "staging/messages.hpp"
 #include "staging/reader_options.hpp"
-#include "staging/socket/connection.hpp"
-#include "staging/socket/contact.hpp"
-#include "staging/socket/meeting.hpp"
-#include "staging/socket/tls.hpp"
+#include "staging/transport/socket/connection.hpp"
+#include "staging/transport/socket/contact.hpp"
+#include "staging/transport/socket/meeting.hpp"
+#include "staging/transport/socket/tls.hpp"
+#include "staging/wire/messages.hpp"
 
 namespace uzushio::staging::relay {
 

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "staging/box.hpp"
+#include "staging/datamodel/box.hpp"
 
 /// Chance that a seed repeats.
 namespace uzushio::staging::dice {

@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "staging/held_steps.hpp"
-#include "staging/queue.hpp"
-#include "staging/service.hpp"
-#include "staging/slots/slot_engine.hpp"
+#include "staging/queue/held_steps.hpp"
+#include "staging/queue/queue.hpp"
+#include "staging/transport/queued/slot_engine.hpp"
+#include "staging/transport/service.hpp"
 
 namespace uzushio::staging::test {
 
@@ -45,7 +45,7 @@ class FakeService : public Service {
     std::shared_ptr<Served> served_;
 };
 
-[[nodiscard]] inline slots::MakeService fake_service(int rank, std::shared_ptr<Served> served) {
+[[nodiscard]] inline queued::MakeService fake_service(int rank, std::shared_ptr<Served> served) {
     return [rank, served = std::move(served)](const HeldSteps& held, Queue* queue) {
         return std::make_unique<FakeService>(rank, served, held, queue);
     };

@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "staging/array_view.hpp"
-#include "staging/run_cursor.hpp"
+#include "staging/datamodel/array_view.hpp"
+#include "staging/datamodel/run_cursor.hpp"
 #include "support/dice.hpp"
 
 /// Arrays of any strides, and their values taken one by one.

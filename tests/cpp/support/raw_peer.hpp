@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "staging/message_codec.hpp"
-#include "staging/socket/address.hpp"
-#include "staging/socket/dial.hpp"
-#include "staging/socket/run_until_done.hpp"
+#include "staging/transport/socket/address.hpp"
+#include "staging/transport/socket/dial.hpp"
+#include "staging/transport/socket/run_until_done.hpp"
+#include "staging/wire/message_codec.hpp"
 
 /// Peers that speak over a socket what they like.
 namespace uzushio::staging::testing {

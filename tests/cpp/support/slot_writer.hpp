@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "staging/copy.hpp"
-#include "staging/message_codec.hpp"
-#include "staging/slots/heap_segment.hpp"
-#include "staging/slots/slot_engine.hpp"
+#include "staging/datamodel/copy.hpp"
+#include "staging/transport/queued/heap_segment.hpp"
+#include "staging/transport/queued/slot_engine.hpp"
+#include "staging/wire/message_codec.hpp"
 #include "support/fake_service.hpp"
 
 /// A small solver on each rank, and an engine for its steps with a service that only looks on.
-namespace uzushio::staging::slots {
+namespace uzushio::staging::queued {
 
 using namespace std::chrono_literals;
 using test::Served;
@@ -141,4 +141,4 @@ inline std::optional<QueueReader> reader_of(const Writer& writer) {
     return writer.served->queue->attach();
 }
 
-} // namespace uzushio::staging::slots
+} // namespace uzushio::staging::queued

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "staging/planner.hpp"
-#include "staging/select.hpp"
-#include "staging/socket/source.hpp"
+#include "staging/datamodel/planner.hpp"
+#include "staging/datamodel/select.hpp"
+#include "staging/transport/socket/source.hpp"
 #include "support/socket_writer.hpp"
 
 namespace uzushio::staging::testing {

@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "staging/held_steps.hpp"
-#include "staging/message_codec.hpp"
-#include "staging/queue.hpp"
-#include "staging/reader_session.hpp"
-#include "staging/socket/address.hpp"
-#include "staging/socket/contact.hpp"
-#include "staging/socket/service.hpp"
-#include "staging/step_info.hpp"
+#include "staging/datamodel/step_info.hpp"
+#include "staging/queue/held_steps.hpp"
+#include "staging/queue/queue.hpp"
+#include "staging/queue/reader_session.hpp"
+#include "staging/transport/socket/address.hpp"
+#include "staging/transport/socket/contact.hpp"
+#include "staging/transport/socket/service.hpp"
+#include "staging/wire/message_codec.hpp"
 
 /// A writer put together by hand, all its ranks in this process, and a reader's way to check what
 /// it gets: for tests of sockets without a solver, an engine or MPI.

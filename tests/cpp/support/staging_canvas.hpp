@@ -8,9 +8,9 @@
 #include <random>
 #include <vector>
 
-#include "staging/array_view.hpp"
-#include "staging/box.hpp"
-#include "staging/scalar_type.hpp"
+#include "staging/datamodel/array_view.hpp"
+#include "staging/datamodel/box.hpp"
+#include "staging/datamodel/scalar_type.hpp"
 #include "support/dice.hpp"
 
 namespace uzushio::staging::suite {

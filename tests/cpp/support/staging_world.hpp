@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "staging/step_info.hpp"
+#include "staging/datamodel/step_info.hpp"
 #include "support/staging_canvas.hpp"
 
 namespace uzushio::staging::suite {

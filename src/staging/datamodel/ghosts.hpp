@@ -1,0 +1,27 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "staging/datamodel/box.hpp"
+
+namespace uzushio::staging {
+
+/// Widths of the ghost layers of an array, below and above along z, y, x.
+struct Ghosts {
+    std::array<std::uint16_t, 3> lower{};
+    std::array<std::uint16_t, 3> upper{};
+
+    bool operator==(const Ghosts&) const = default;
+};
+
+/// What is stored for an owned box with ghost layers around it.
+[[nodiscard]] constexpr Box grow(Box box, const Ghosts& ghosts) {
+    for (std::size_t i = 0; i < 3; ++i) {
+        box.start[i] -= ghosts.lower[i];
+        box.count[i] += ghosts.lower[i] + ghosts.upper[i];
+    }
+    return box;
+}
+
+} // namespace uzushio::staging

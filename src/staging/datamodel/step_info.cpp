@@ -1,0 +1,277 @@
+#include "staging/datamodel/step_info.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <unordered_map>
+
+#include "staging/datamodel/model_error.hpp"
+#include "staging/in_quotes.hpp"
+
+namespace uzushio::staging {
+namespace {
+
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+constexpr std::uint32_t most_components = 1u << 16;
+
+void require(bool holds, const std::string& sentence) {
+    if (!holds)
+        throw ModelError(sentence);
+}
+
+template <class Named>
+std::optional<std::uint32_t> find(const std::vector<Named>& list, std::string_view name) {
+    for (std::size_t i = 0; i < list.size(); ++i)
+        if (list[i].name == name)
+            return static_cast<std::uint32_t>(i);
+    return std::nullopt;
+}
+
+template <class Named>
+void require_unique_names(const std::vector<Named>& list, const std::string& what) {
+    std::vector<std::string_view> names;
+    names.reserve(list.size());
+    for (const auto& item : list)
+        names.push_back(item.name);
+    std::sort(names.begin(), names.end());
+    const auto twice = std::adjacent_find(names.begin(), names.end());
+    require(twice == names.end(), "The step has two " + what + " of the name " +
+                                      (twice == names.end() ? "" : in_quotes(*twice)) + ".");
+}
+
+/// Bytes from the first value to the last; nothing if the array overlaps itself or leaves 62 bits.
+std::optional<std::uint64_t> span_of(const Extent& count, const Layout& layout,
+                                     std::int64_t components, std::int64_t scalar_bytes) {
+    if (Box{{}, count}.empty())
+        return 0;
+    struct Loop {
+        std::int64_t stride, count;
+    };
+    std::array<Loop, 4> loops{{{layout.strides[0], count[0]},
+                               {layout.strides[1], count[1]},
+                               {layout.strides[2], count[2]},
+                               {layout.component_stride, components}}};
+    std::sort(loops.begin(), loops.end(),
+              [](const Loop& a, const Loop& b) { return a.stride < b.stride; });
+    std::int64_t span = scalar_bytes;
+    for (const Loop& loop : loops) {
+        if (loop.count == 1)
+            continue;
+        std::int64_t reach = 0;
+        if (loop.stride < span || __builtin_mul_overflow(loop.count - 1, loop.stride, &reach) ||
+            __builtin_add_overflow(span, reach, &span) ||
+            static_cast<std::uint64_t>(span) > most_bytes)
+            return std::nullopt;
+    }
+    return static_cast<std::uint64_t>(span);
+}
+
+std::optional<std::uint64_t> span_of(const StepInfo& step, const Block& block,
+                                     const StoredArray& array) {
+    const Field& field = step.fields[array.field];
+    return span_of(stored_box(step, block, array).count, array.layout, field.components,
+                   size_of(field.type));
+}
+
+void validate_topologies(const StepInfo& step) {
+    for (const auto& topology : step.topologies) {
+        const std::string who = "Topology " + in_quotes(topology.name);
+        require(topology.coordset < step.coordsets.size(),
+                who + " names a coordset that is not there.");
+        require(topology.dimension >= 1 && topology.dimension <= 3,
+                who + " must have 1, 2 or 3 dimensions.");
+        require(is_valid(topology.elements), who + " has an impossible box of elements.");
+        for (std::size_t axis = 0; axis + topology.dimension < 3; ++axis)
+            require(topology.elements.count[axis] <= 1,
+                    who + " has more than one element along an axis beyond its dimension.");
+    }
+}
+
+void validate_fields(const StepInfo& step) {
+    for (const auto& field : step.fields) {
+        const std::string who = "Field " + in_quotes(field.name);
+        require(field.topology < step.topologies.size(),
+                who + " names a topology that is not there.");
+        require(is_scalar_type(static_cast<std::uint8_t>(field.type)),
+                who + " has an unknown type.");
+        require(field.association == Association::vertex ||
+                    field.association == Association::element,
+                who + " belongs neither to vertices nor to elements.");
+        require(field.components >= 1 && field.components <= most_components,
+                who + " must have 1 to 65536 components.");
+        require_unique_names(field.attributes, "attributes on field " + in_quotes(field.name));
+    }
+}
+
+void validate_coordsets(const StepInfo& step) {
+    std::unordered_map<std::string_view, const Field*> fields;
+    for (const auto& field : step.fields)
+        fields.emplace(field.name, &field);
+    for (const auto& coordset : step.coordsets) {
+        const auto* coords = std::get_if<ExplicitCoords>(&coordset.coords);
+        const auto field = coords != nullptr ? fields.find(coords->field) : fields.end();
+        // A rank without blocks of it need not know the field: only a wrong one is an error.
+        require(field == fields.end() || field->second->association == Association::vertex,
+                "Coordset " + in_quotes(coordset.name) +
+                    " takes coordinates from a field that is " + "not of vertices.");
+    }
+}
+
+void validate_array(const StepInfo& step, const Block& block, const StoredArray& array) {
+    const std::string who = "An array of block " + std::to_string(block.id);
+    require(array.field < step.fields.size(), who + " names a field that is not there.");
+    const Field& field = step.fields[array.field];
+    const std::string whose =
+        "The array of field " + in_quotes(field.name) + " on block " + std::to_string(block.id);
+    require(field.topology == block.topology, whose + " is on another topology than its field.");
+    const auto span = span_of(step, block, array);
+    require(span.has_value(),
+            whose + " has strides with which its values overlap or leave the memory.");
+    require(array.offset <= most_bytes, whose + " lies outside any memory.");
+}
+
+void validate_block(const StepInfo& step, const Block& block) {
+    const std::string who = "Block " + std::to_string(block.id);
+    require(block.topology < step.topologies.size(), who + " names a topology that is not there.");
+    const Topology& topology = step.topologies[block.topology];
+    require(is_valid(block.elements) && is_valid(block.vertices), who + " has an impossible box.");
+    const Box vertices = vertices_of(topology.elements, topology.dimension);
+    require(topology.elements.contains(block.elements) && vertices.contains(block.vertices),
+            who + " with elements " + to_string(block.elements) + " reaches out of topology " +
+                in_quotes(topology.name) + " with elements " + to_string(topology.elements) + ".");
+    std::vector<std::uint32_t> fields;
+    fields.reserve(block.arrays.size());
+    for (const auto& array : block.arrays) {
+        validate_array(step, block, array);
+        fields.push_back(array.field);
+    }
+    std::sort(fields.begin(), fields.end());
+    require(std::adjacent_find(fields.begin(), fields.end()) == fields.end(),
+            who + " has two arrays of one field.");
+}
+
+void validate_blocks(const StepInfo& step) {
+    std::vector<std::uint64_t> ids;
+    ids.reserve(step.blocks.size());
+    for (const auto& block : step.blocks) {
+        validate_block(step, block);
+        ids.push_back(block.id);
+    }
+    std::sort(ids.begin(), ids.end());
+    const auto twice = std::adjacent_find(ids.begin(), ids.end());
+    require(twice == ids.end(), "The step has two blocks of the id " +
+                                    (twice == ids.end() ? std::string() : std::to_string(*twice)) +
+                                    ".");
+}
+
+using Indices = std::vector<std::uint32_t>;
+
+/// Where each item of `items` is in `all`, to which those that are new are added.
+template <class Named>
+Indices unite(std::vector<Named>& all, const std::vector<Named>& items, const std::string& what) {
+    Indices places;
+    for (const auto& item : items) {
+        const auto place = find(all, item.name);
+        require(!place || all[*place] == item,
+                "Ranks describe the " + what + " " + in_quotes(item.name) + " differently.");
+        places.push_back(place.value_or(static_cast<std::uint32_t>(all.size())));
+        if (!place)
+            all.push_back(item);
+    }
+    return places;
+}
+
+void unite(StepInfo& whole, const StepInfo& part) {
+    for (const auto& attribute : part.attributes)
+        if (!find(whole.attributes, attribute.name))
+            whole.attributes.push_back(attribute);
+
+    const Indices coordsets = unite(whole.coordsets, part.coordsets, "coordset");
+    auto part_topologies = part.topologies;
+    for (auto& topology : part_topologies)
+        topology.coordset = coordsets[topology.coordset];
+    const Indices topologies = unite(whole.topologies, part_topologies, "topology");
+    auto part_fields = part.fields;
+    for (auto& field : part_fields)
+        field.topology = topologies[field.topology];
+    const Indices fields = unite(whole.fields, part_fields, "field");
+
+    for (Block block : part.blocks) {
+        block.topology = topologies[block.topology];
+        for (auto& array : block.arrays)
+            array.field = fields[array.field];
+        whole.blocks.push_back(std::move(block));
+    }
+}
+
+} // namespace
+
+void validate(const StepInfo& step) {
+    require_unique_names(step.attributes, "attributes");
+    require_unique_names(step.coordsets, "coordsets");
+    require_unique_names(step.topologies, "topologies");
+    require_unique_names(step.fields, "fields");
+    validate_topologies(step);
+    validate_fields(step);
+    validate_coordsets(step);
+    validate_blocks(step);
+}
+
+std::optional<std::uint32_t> find_field(const StepInfo& step, std::string_view name) {
+    return find(step.fields, name);
+}
+
+std::optional<std::uint32_t> find_topology(const StepInfo& step, std::string_view name) {
+    return find(step.topologies, name);
+}
+
+Box stored_box(const StepInfo& step, const Block& block, const StoredArray& array) {
+    return grow(block.owned(step.fields[array.field].association), array.ghosts);
+}
+
+std::uint64_t stored_bytes(const StepInfo& step, const Block& block, const StoredArray& array) {
+    return span_of(step, block, array).value_or(0);
+}
+
+std::uint64_t value_bytes(const StepInfo& step, std::uint32_t rank) {
+    std::uint64_t bytes = 0;
+    for (const auto& block : step.blocks)
+        if (block.rank == rank)
+            for (const auto& array : block.arrays) {
+                const Field& field = step.fields[array.field];
+                bytes += static_cast<std::uint64_t>(stored_box(step, block, array).volume() *
+                                                    field.components * size_of(field.type));
+            }
+    return bytes;
+}
+
+ConstArrayView view_of(const StepInfo& step, const Block& block, const StoredArray& array,
+                       std::span<const std::byte> segment) {
+    const Field& field = step.fields[array.field];
+    const std::uint64_t bytes = stored_bytes(step, block, array);
+    require(array.offset <= segment.size() && bytes <= segment.size() - array.offset,
+            "Field " + in_quotes(field.name) + " of block " + std::to_string(block.id) +
+                " does not lie wholly in its rank's " + std::to_string(segment.size()) +
+                " bytes of the step.");
+    return {segment.data() + array.offset, stored_box(step, block, array).count, array.layout,
+            field.components, size_of(field.type)};
+}
+
+StepInfo merge(std::span<const StepInfo> parts) {
+    StepInfo whole;
+    if (parts.empty())
+        return whole;
+    whole.index = parts.front().index;
+    whole.time = parts.front().time;
+    for (const auto& part : parts) {
+        require(part.index == whole.index, "Ranks publish steps " + std::to_string(whole.index) +
+                                               " and " + std::to_string(part.index) +
+                                               " as one: all must publish the same step.");
+        validate(part);
+        unite(whole, part);
+    }
+    validate(whole);
+    return whole;
+}
+
+} // namespace uzushio::staging

@@ -1,0 +1,62 @@
+#include "staging/queue/reader_session.hpp"
+
+#include <string>
+
+#include "staging/wire/message_codec.hpp"
+
+namespace uzushio::staging {
+
+ReaderSession::ReaderSession(Queue& queue) : reader_(queue.attach()) {}
+
+std::optional<Error> ReaderSession::receive(const Message& message) {
+    if (std::holds_alternative<Next>(message)) {
+        waiting_ = true;
+        return {};
+    }
+    if (const auto* release = std::get_if<Release>(&message)) {
+        if (reader_.release(release->sequence)) {
+            holds_ = false;
+            return {};
+        }
+        finished_ = true;
+        return Error{ErrorCode::protocol, "Step " + std::to_string(release->sequence) +
+                                              " was released, but this reader does not have it."};
+    }
+    finished_ = true;
+    if (std::holds_alternative<Detach>(message)) {
+        reader_.detach();
+        return {};
+    }
+    return Error{ErrorCode::protocol,
+                 "A reader that has attached may only ask for the next step, release or detach."};
+}
+
+std::shared_ptr<const std::vector<std::byte>> ReaderSession::poll() {
+    if (!waiting_ || holds_ || finished_)
+        return nullptr;
+    const Delivery delivery = reader_.next(std::chrono::nanoseconds(0));
+    switch (delivery.arrival) {
+    case Arrival::step:
+        waiting_ = false;
+        holds_ = true;
+        ++steps_;
+        return std::static_pointer_cast<const Announcement>(delivery.payload);
+    case Arrival::ended:
+        return end();
+    case Arrival::timeout:
+        return nullptr;
+    case Arrival::detached:
+        finished_ = true;
+        return nullptr;
+    }
+    return nullptr;
+}
+
+std::shared_ptr<const std::vector<std::byte>> ReaderSession::end() {
+    if (finished_)
+        return nullptr;
+    finished_ = true;
+    return std::make_shared<const std::vector<std::byte>>(encode(End{steps_}));
+}
+
+} // namespace uzushio::staging

@@ -1,0 +1,131 @@
+#include "staging/transport/engines.hpp"
+
+#include <string_view>
+
+#include "staging/staging_error.hpp"
+#include "staging/transport/file/file_engine.hpp"
+#include "staging/transport/file/file_source.hpp"
+#include "staging/transport/inproc/engine.hpp"
+#include "staging/transport/mpi/engine.hpp"
+#include "staging/transport/queued/heap_segment.hpp"
+#include "staging/transport/shm/mapper.hpp"
+#include "staging/transport/shm/node_name.hpp"
+#include "staging/transport/shm/shared_segment.hpp"
+#include "staging/transport/socket/engine.hpp"
+#include "staging/transport/socket/source.hpp"
+
+namespace uzushio::staging {
+namespace {
+
+struct EngineEntry {
+    std::string_view name;
+    std::unique_ptr<WriterEngine> (*make)(const std::string& name, const Team& team,
+                                          const EngineOptions& options);
+};
+
+/// Every engine that writes, by name.
+const std::vector<EngineEntry>& writers() {
+    static const std::vector<EngineEntry> entries{
+        {"inproc",
+         [](const std::string&, const Team& team,
+            const EngineOptions&) -> std::unique_ptr<WriterEngine> {
+             return std::make_unique<inproc::InprocEngine>(team);
+         }},
+        {"file",
+         [](const std::string& name, const Team& team,
+            const EngineOptions& options) -> std::unique_ptr<WriterEngine> {
+             return std::make_unique<file::FileEngine>(name, team, options);
+         }},
+        {"shm",
+         [](const std::string& name, const Team& team,
+            const EngineOptions& options) -> std::unique_ptr<WriterEngine> {
+             return std::make_unique<socket::SocketEngine>(
+                 name, team, options,
+                 socket::SocketEngine::Memory{shm::make_shared_segment, shm::node_name()});
+         }},
+        {"tcp",
+         [](const std::string& name, const Team& team,
+            const EngineOptions& options) -> std::unique_ptr<WriterEngine> {
+             return std::make_unique<socket::SocketEngine>(
+                 name, team, options, socket::SocketEngine::Memory{queued::make_heap_segment, ""});
+         }},
+        {"mpi", mpi::make_mpi_engine},
+    };
+    return entries;
+}
+
+struct ContactEntry {
+    bool (*leads)(const std::string& contact); ///< whether the contact is one of this kind
+    std::unique_ptr<Source> (*attach)(const std::string& contact, const Team& team,
+                                      const ReaderOptions& options);
+};
+
+/// Every way to a writer: the first that knows the form of the contact is taken.
+const std::vector<ContactEntry>& readers() {
+    static const std::vector<ContactEntry> entries{
+        {file::leads_to_store,
+         [](const std::string& contact, const Team& team,
+            const ReaderOptions& options) -> std::unique_ptr<Source> {
+             return std::make_unique<file::FileSource>(contact, team, options);
+         }},
+        {mpi::is_mpi_contact, mpi::attach_mpi},
+        // Last: a contact file may not be there yet, so that any name may be one.
+        {[](const std::string&) { return true; },
+         [](const std::string& contact, const Team& team,
+            const ReaderOptions& options) -> std::unique_ptr<Source> {
+             return std::make_unique<socket::SocketSource>(contact, team, options,
+                                                           std::make_unique<shm::Mapper>());
+         }},
+    };
+    return entries;
+}
+
+} // namespace
+
+std::vector<std::string> engine_names() {
+    std::vector<std::string> names;
+    for (const auto& entry : writers())
+        names.emplace_back(entry.name);
+    return names;
+}
+
+std::unique_ptr<WriterEngine> make_engine(const std::string& name, const Team& team,
+                                          const EngineOptions& options) {
+    const EngineEntry* found = nullptr;
+    team.together([&] {
+        std::string names;
+        for (const auto& entry : writers()) {
+            if (entry.name == options.engine)
+                found = &entry;
+            names += (names.empty() ? "" : ", ") + std::string(entry.name);
+        }
+        if (options.engine == "adios2")
+            throw StagingError("The staging engine adios2 is for codes in Python alone: open the "
+                               "stream from Python, or choose one of " +
+                               names + ".");
+        if (found == nullptr)
+            throw StagingError("There is no staging engine \"" + options.engine +
+                               "\": choose one of " + names + ".");
+    });
+    return found->make(name, team, options);
+}
+
+std::unique_ptr<Source> attach(const std::string& contact, const Team& team,
+                               const ReaderOptions& options) {
+    // Rank 0 decides for all: files come and go while others look.
+    const auto& entries = readers();
+    std::size_t found = 0;
+    if (team.rank() == 0)
+        while (found < entries.size() && !entries[found].leads(contact))
+            ++found;
+    found = static_cast<std::size_t>(team.max(found));
+    team.together([&] {
+        if (found == entries.size())
+            throw StagingError("No engine of this build reads from \"" + contact +
+                               "\": give a contact file, host:port, mpi:NAME or the folder of "
+                               "stored steps.");
+    });
+    return entries[found].attach(contact, team, options);
+}
+
+} // namespace uzushio::staging

@@ -1,0 +1,33 @@
+#include "staging/transport/file/array_form.hpp"
+
+namespace uzushio::staging::file {
+
+ArrayForm ArrayForm::of(const StepInfo& step, const Block& block, const StoredArray& array) {
+    const Field& field = step.fields[array.field];
+    ArrayForm form{natural_order(array.layout), stored_box(step, block, array).count,
+                   field.components, size_of(field.type)};
+    // Packed, the two orders of very small arrays are the same: what a reader finds decides.
+    form.order = natural_order(form.layout());
+    return form;
+}
+
+Layout ArrayForm::layout() const {
+    return order == Order::planar ? planar(count, scalar_bytes)
+                                  : interleaved(count, components, scalar_bytes);
+}
+
+std::vector<std::int64_t> ArrayForm::shape() const {
+    std::vector<std::int64_t> shape(count.begin(), count.end());
+    if (components > 1)
+        shape.insert(order == Order::planar ? shape.begin() : shape.end(), components);
+    return shape;
+}
+
+std::vector<std::string> ArrayForm::axes() const {
+    std::vector<std::string> axes{"z", "y", "x"};
+    if (components > 1)
+        axes.insert(order == Order::planar ? axes.begin() : axes.end(), "component");
+    return axes;
+}
+
+} // namespace uzushio::staging::file

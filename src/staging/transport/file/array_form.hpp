@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "staging/datamodel/run_walk.hpp"
+#include "staging/datamodel/step_info.hpp"
+
+namespace uzushio::staging::file {
+
+/// How an array of a block lies in its Zarr array: without gaps, in the order in which its layout
+/// has the longer runs, with an axis for components if there are several.
+struct ArrayForm {
+    Order order = Order::interleaved;
+    Extent count{};
+    std::int64_t components = 1;
+    std::int64_t scalar_bytes = 1;
+
+    [[nodiscard]] static ArrayForm of(const StepInfo& step, const Block& block,
+                                      const StoredArray& array);
+
+    [[nodiscard]] Layout layout() const;
+    [[nodiscard]] std::vector<std::int64_t> shape() const;
+    [[nodiscard]] std::vector<std::string> axes() const; ///< their names
+};
+
+} // namespace uzushio::staging::file

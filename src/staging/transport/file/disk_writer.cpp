@@ -1,0 +1,106 @@
+#include "staging/transport/file/disk_writer.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "staging/transport/file/packed_stream.hpp"
+#include "staging/wire/crc32c.hpp"
+
+namespace uzushio::staging::file {
+namespace {
+
+// Small enough to be summed up and written while it is in the processor's cache.
+constexpr std::size_t buffer_bytes = 512 << 10;
+// Beyond so many files, one call for the whole file system is faster than one for each.
+constexpr std::size_t most_open = 128;
+
+std::array<std::byte, 4> little(std::uint32_t sum) {
+    std::array<std::byte, 4> bytes{};
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = static_cast<std::byte>(sum >> (8 * i));
+    return bytes;
+}
+
+} // namespace
+
+DiskWriter::DiskWriter(bool wait) : wait_(wait), buffer_(buffer_bytes) {}
+
+std::uint32_t DiskWriter::write_array(const std::filesystem::path& folder,
+                                      const ConstArrayView& view, const ArrayForm& form,
+                                      const ChunkGrid& grid) {
+    PackedStream stream(view, form.order, buffer_);
+    std::uint32_t all = 0;
+    for (std::int64_t offset = 0; offset < grid.bytes();) {
+        const ChunkPlace place = grid.place(offset);
+        FileHandle file = FileHandle::create(folder / chunk_name(place.chunk));
+        std::uint32_t sum = 0;
+        for (std::int64_t left = place.bytes; left > 0;) {
+            const auto bytes = stream.next(std::min(left, static_cast<std::int64_t>(buffer_bytes)));
+            sum = crc32c(bytes, sum);
+            file.write(bytes);
+            left -= std::ssize(bytes);
+        }
+        all = crc32c_combine(all, sum, static_cast<std::uint64_t>(place.bytes));
+        for (std::int64_t rest = grid.chunk_bytes() - place.bytes; rest > 0;) {
+            static constexpr std::array<std::byte, 16 << 10> zeros{};
+            const auto bytes =
+                std::span(zeros).first(std::min(zeros.size(), static_cast<std::size_t>(rest)));
+            sum = crc32c(bytes, sum);
+            file.write(bytes);
+            rest -= std::ssize(bytes);
+        }
+        file.write(little(sum));
+        if (wait_)
+            file.begin_sync();
+        written(std::move(file));
+        offset += place.bytes;
+    }
+    return all;
+}
+
+void DiskWriter::write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+    FileHandle file = FileHandle::create(path);
+    file.write(bytes);
+    written(std::move(file));
+}
+
+bool DiskWriter::make_folder(const std::filesystem::path& folder) {
+    const bool made = file::make_folder(folder);
+    if (!many_)
+        folders_.push_back(folder);
+    return made;
+}
+
+void DiskWriter::written(FileHandle file) {
+    last_ = file.path();
+    many_ = many_ || open_.size() == most_open;
+    if (many_ || !wait_) {
+        file.close();
+        return;
+    }
+    open_.push_back(std::move(file));
+}
+
+void DiskWriter::sync() {
+    if (!wait_)
+        return forget();
+    if (many_)
+        sync_file_system(last_);
+    for (auto& file : open_) {
+        if (!many_)
+            file.sync();
+        file.close();
+    }
+    if (!many_)
+        for (const auto& folder : folders_)
+            FileHandle::open(folder).sync();
+    forget();
+}
+
+void DiskWriter::forget() {
+    open_.clear();
+    folders_.clear();
+    many_ = false;
+}
+
+} // namespace uzushio::staging::file

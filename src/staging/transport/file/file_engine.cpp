@@ -1,0 +1,243 @@
+#include "staging/transport/file/file_engine.hpp"
+
+#include <fcntl.h>
+
+#include <chrono>
+#include <random>
+#include <set>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "staging/file_lock.hpp"
+#include "staging/staging_error.hpp"
+#include "staging/transport/file/names.hpp"
+#include "staging/wire/crc32c.hpp"
+#include "staging/wire/step_codec.hpp"
+
+namespace uzushio::staging::file {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t most_of_a_chunk = std::int64_t{64} << 20;
+constexpr std::size_t most_of_a_document = 1 << 20;
+
+std::string random_id() {
+    std::random_device random;
+    std::string id;
+    for (int i = 0; i < 16; ++i)
+        id += "0123456789abcdef"[random() & 0xFu];
+    return id;
+}
+
+/// Whether the folder holds stored steps. Throws StagingError if it holds anything else.
+bool holds_store(const fs::path& folder) {
+    std::error_code error;
+    const auto status = fs::status(folder, error);
+    if (!fs::exists(status))
+        return false; // if it cannot be looked at, making it says why
+    if (!fs::is_directory(status))
+        throw StagingError("Steps are to be stored in " + folder.string() +
+                           ", but that is a file: choose another folder.");
+    const fs::path file = folder / document;
+    if (fs::exists(file, error)) {
+        const auto bytes = read_whole(file, most_of_a_document);
+        (void)parse_store({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
+        return true;
+    }
+    const auto entries = fs::directory_iterator(folder, error);
+    if (error)
+        throw StagingError("Cannot list the folder " + folder.string() + ": " + error.message() +
+                           ". Choose a folder that you may use.");
+    if (entries != fs::directory_iterator())
+        throw StagingError("Steps are to be stored in " + folder.string() +
+                           ", which holds other files: choose another folder.");
+    return false;
+}
+
+void erase(const fs::path& path) {
+    std::error_code error;
+    fs::remove_all(path, error);
+    if (error)
+        throw StagingError("Cannot remove " + path.string() + ": " + error.message() + ".");
+}
+
+/// The store's document last: what is left if this is stopped is still known as a store.
+void remove_store(const fs::path& folder) {
+    std::vector<fs::path> ours;
+    for (const auto& entry : fs::directory_iterator(folder))
+        if (const std::string name = entry.path().filename();
+            name == steps_folder || name.starts_with("__"))
+            ours.push_back(entry.path());
+    for (const auto& path : ours)
+        erase(path);
+    erase(folder / document);
+}
+
+} // namespace
+
+FileEngine::FileEngine(const std::string& stream, const Team& team, const EngineOptions& options)
+    : team_(team),
+      store_(options.file.folder.empty() ? fs::path(stream + ".zarr") : options.file.folder),
+      state_{random_id(), stream, false, 0}, disk_(options.file.sync) {
+    team_.together([&] {
+        if (team_.rank() == 0)
+            make_store(options.file.overwrite);
+    });
+    team_.together([&] {
+        std::error_code error;
+        if (!fs::exists(store_ / steps_folder, error))
+            throw StagingError("The folder " + store_.string() +
+                               ", which rank 0 made, is not seen by rank " +
+                               std::to_string(team_.rank()) +
+                               ": choose one on a file system that all nodes share.");
+    });
+}
+
+void FileEngine::make_store(bool overwrite) {
+    if (holds_store(store_)) {
+        if (!lock(store_))
+            throw StagingError("The folder " + store_.string() +
+                               " holds steps that another process is storing there: stop that, or "
+                               "choose another folder.");
+        if (!overwrite)
+            throw StagingError("The folder " + store_.string() +
+                               " holds stored steps already: choose another one, remove it, or let "
+                               "it be overwritten (file: {overwrite: true}).");
+        remove_store(store_);
+    }
+    std::error_code error;
+    fs::create_directories(store_, error);
+    if (error)
+        throw StagingError("Cannot make the folder " + store_.string() + ": " + error.message() +
+                           ". Choose a folder that you may write to.");
+    (void)lock(store_);
+    write_state();
+    DiskWriter disk;
+    disk.make_folder(store_ / steps_folder);
+    disk.write_file(store_ / steps_folder / document, bytes_of(group_document()));
+    disk.sync();
+    FileHandle::open(store_).sync();
+}
+
+bool FileEngine::lock(const fs::path& folder) {
+    lock_.emplace(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return lock_->get() < 0 || try_lock(lock_->get());
+}
+
+void FileEngine::write_state() const {
+    const fs::path draft = store_ / (std::string("__") + document);
+    erase(draft);
+    FileHandle file = FileHandle::create(draft);
+    file.write(bytes_of(store_document(state_)));
+    file.sync();
+    file.close();
+    move(draft, store_ / document);
+    FileHandle::open(store_).sync();
+}
+
+std::optional<std::uint64_t> FileEngine::publish(LocalStep step) {
+    if (state_.closed)
+        throw StagingError("The stream \"" + state_.stream +
+                           "\" is closed: no step can be published any more.");
+    ++counters_.published;
+    const fs::path folder = new_step_path(store_, next_);
+    try {
+        team_.together([&] {
+            if (team_.rank() == 0) {
+                erase(folder);
+                disk_.make_folder(folder);
+            }
+        });
+        team_.together([&] { write_part(step, folder); });
+        const auto parts = team_.gather(encode_step(step.part));
+        team_.together([&] {
+            if (team_.rank() == 0)
+                finish(parts, folder);
+        });
+    } catch (...) {
+        disk_.forget();
+        if (team_.rank() == 0) {
+            std::error_code ignored; // the first error is the one to tell
+            fs::remove_all(folder, ignored);
+        }
+        throw;
+    }
+    return next_++;
+}
+
+void FileEngine::write_part(LocalStep& step, const fs::path& folder) {
+    StepInfo& part = step.part;
+    std::set<std::uint32_t> fields;
+    std::size_t value = 0;
+    std::uint64_t offset = 0;
+    for (auto& block : part.blocks) {
+        block.rank = static_cast<std::uint32_t>(team_.rank());
+        for (auto& array : block.arrays) {
+            const ConstArrayView& view = step.values.at(value++);
+            const Field& field = part.fields.at(array.field);
+            if (fields.insert(array.field).second)
+                disk_.make_folder(folder / field_name(field.name));
+            const fs::path place = array_path(folder, field.name, block.id);
+            if (!disk_.make_folder(place))
+                throw StagingError("Block " + std::to_string(block.id) + " of field \"" +
+                                   field.name +
+                                   "\" was put twice: ids of blocks must differ over all ranks.");
+            array.layout = view.layout;
+            const ArrayForm form = ArrayForm::of(part, block, array);
+            array.layout = form.layout();
+            array.offset = offset;
+            const auto grid = ChunkGrid::cut(form.shape(), form.scalar_bytes, most_of_a_chunk);
+            array.checksum = disk_.write_array(place, view, form, grid);
+            disk_.write_file(place / document,
+                             bytes_of(array_document(part, block, array, form, grid)));
+            offset += static_cast<std::uint64_t>(grid.bytes() + 63) / 64 * 64;
+        }
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    disk_.sync();
+    counters_.seconds_waited +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void FileEngine::finish(const std::vector<std::vector<std::byte>>& parts, const fs::path& folder) {
+    std::vector<StepInfo> steps;
+    steps.reserve(parts.size());
+    for (const auto& part : parts)
+        steps.push_back(decode_step(part));
+    const StepInfo whole = merge(steps);
+
+    for (const auto& field : whole.fields) {
+        const fs::path place = folder / field_name(field.name);
+        disk_.make_folder(place); // no block need have the field
+        disk_.write_file(place / document, bytes_of(field_document(whole, field)));
+    }
+    const std::vector<std::byte> table = encode_step(whole);
+    const auto bytes = static_cast<std::int64_t>(table.size());
+    const ArrayForm form{Order::interleaved, {1, 1, bytes}, 1, 1};
+    disk_.make_folder(folder / table_folder);
+    (void)disk_.write_array(folder / table_folder,
+                            packed_view(table.data(), form.count, form.components, 1), form,
+                            ChunkGrid({bytes}, {bytes}, 1));
+    disk_.write_file(folder / table_folder / document, bytes_of(table_document(bytes)));
+    disk_.write_file(folder / document, bytes_of(step_document(whole, next_)));
+    disk_.make_folder(folder); // changed since rank 0 made it
+    disk_.sync();
+    move(folder, step_path(store_, next_));
+    FileHandle::open(store_ / steps_folder).sync();
+}
+
+void FileEngine::close() {
+    if (state_.closed)
+        return;
+    state_.closed = true;
+    state_.steps = next_;
+    team_.together([&] {
+        if (team_.rank() == 0)
+            write_state();
+    });
+    lock_.reset();
+}
+
+} // namespace uzushio::staging::file

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "staging/descriptor.hpp"
+#include "staging/engine_options.hpp"
+#include "staging/team.hpp"
+#include "staging/transport/file/disk_writer.hpp"
+#include "staging/transport/file/documents.hpp"
+#include "staging/transport/writer_engine.hpp"
+
+namespace uzushio::staging::file {
+
+/// Stores steps in a Zarr v3 store (names.hpp says what is where), for readers during the run and
+/// after it, and for zarr-python. Every rank writes its own blocks, each array as it is published:
+/// no policy drops steps, and none waits for readers.
+///
+/// A step comes to be by one renaming, once all of it is on the disk. If it cannot be stored,
+/// `publish` throws on all ranks, what there was of it is removed, and the next one may follow.
+/// Counters: `seconds_waited` is the time in which this rank waited for the disk; what readers do
+/// is not known.
+class FileEngine : public WriterEngine {
+  public:
+    /// Make the store in the folder that the options name; collective. Throws StagingError if there
+    /// is one and it must not be overwritten, or another process writes it, or if the folder holds
+    /// anything else. `team` outlives the engine.
+    FileEngine(const std::string& stream, const Team& team, const EngineOptions& options);
+
+    std::optional<std::uint64_t> publish(LocalStep step) override;
+    void close() override; ///< tells readers that no step follows
+    [[nodiscard]] QueueCounters counters() const override { return counters_; }
+
+  private:
+    void make_store(bool overwrite);
+    /// Hold the folder while this lives; false if another process does.
+    [[nodiscard]] bool lock(const std::filesystem::path& folder);
+    void write_state() const;
+    void write_part(LocalStep& step, const std::filesystem::path& folder);
+    void finish(const std::vector<std::vector<std::byte>>& parts,
+                const std::filesystem::path& folder);
+
+    const Team& team_;
+    std::filesystem::path store_;
+    StoreState state_;
+    std::optional<Descriptor> lock_; ///< on rank 0
+    DiskWriter disk_;
+    std::uint64_t next_ = 0;
+    QueueCounters counters_;
+};
+
+} // namespace uzushio::staging::file

@@ -1,0 +1,181 @@
+#include "staging/transport/file/file_handle.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "staging/staging_error.hpp"
+
+namespace uzushio::staging::file {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Linux moves no more than 2 GiB in one call.
+constexpr std::size_t most_at_once = std::size_t{1} << 30;
+
+const char* advice(int error) {
+    switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+        return " Make room there, or store fewer steps or fields.";
+    case EFBIG:
+        return " Raise the limit of a file's size (ulimit -f).";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return " Choose a folder that you may write to, or change its permissions.";
+    case EMFILE:
+        return " Raise the limit of open files (ulimit -n).";
+    default:
+        return "";
+    }
+}
+
+[[noreturn]] void fail(const std::string& what, const fs::path& path, int error) {
+    throw StagingError("Cannot " + what + " " + path.string() + ": " +
+                       std::system_category().message(error) + "." + advice(error));
+}
+
+template <class Call> auto retried(Call call) {
+    auto result = call();
+    while (result < 0 && errno == EINTR)
+        result = call();
+    return result;
+}
+
+} // namespace
+
+FileHandle FileHandle::create(fs::path path) {
+    const int descriptor =
+        retried([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });
+    if (descriptor < 0)
+        file::fail("make", path, errno);
+    return {descriptor, std::move(path)};
+}
+
+FileHandle FileHandle::open(fs::path path) {
+    const int descriptor = retried([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
+    if (descriptor < 0)
+        file::fail("open", path, errno);
+    return {descriptor, std::move(path)};
+}
+
+FileHandle::FileHandle(FileHandle&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)),
+      written_(other.written_) {}
+
+FileHandle& FileHandle::operator=(FileHandle&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    std::swap(path_, other.path_);
+    std::swap(written_, other.written_);
+    return *this;
+}
+
+FileHandle::~FileHandle() {
+    if (descriptor_ >= 0)
+        ::close(descriptor_);
+}
+
+void FileHandle::fail(const char* what) const { file::fail(what, path_, errno); }
+
+void FileHandle::write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const ssize_t done = retried([&] {
+            return ::pwrite(descriptor_, bytes.data(), std::min(bytes.size(), most_at_once),
+                            written_);
+        });
+        if (done < 0)
+            fail("write");
+        if (done == 0) { // no system that we know does this
+            errno = EIO;
+            fail("write");
+        }
+        written_ += done;
+        bytes = bytes.subspan(static_cast<std::size_t>(done));
+    }
+}
+
+void FileHandle::read(std::span<std::byte> bytes, std::int64_t offset) const {
+    while (!bytes.empty()) {
+        const ssize_t done = retried([&] {
+            return ::pread(descriptor_, bytes.data(), std::min(bytes.size(), most_at_once), offset);
+        });
+        if (done < 0)
+            fail("read");
+        if (done == 0)
+            throw StagingError("The file " + path_.string() +
+                               " is shorter than it should be: it was damaged after it was "
+                               "written.");
+        offset += done;
+        bytes = bytes.subspan(static_cast<std::size_t>(done));
+    }
+}
+
+std::int64_t FileHandle::size() const {
+    struct stat status{};
+    if (::fstat(descriptor_, &status) != 0)
+        fail("look at");
+    return status.st_size;
+}
+
+void FileHandle::begin_sync() const {
+    // Only a hint: what fails here fails in `sync` too.
+    (void)::sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
+void FileHandle::sync() const {
+    if (retried([&] { return ::fsync(descriptor_); }) != 0)
+        fail("write to the disk");
+}
+
+void FileHandle::close() {
+    const int descriptor = std::exchange(descriptor_, -1);
+    if (descriptor >= 0 && ::close(descriptor) != 0 && errno != EINTR)
+        fail("close"); // where network file systems tell of full disks
+}
+
+bool make_folder(const fs::path& folder) {
+    if (::mkdir(folder.c_str(), 0777) == 0)
+        return true;
+    if (errno != EEXIST)
+        fail("make the folder", folder, errno);
+    return false;
+}
+
+void sync_file_system(const fs::path& path) {
+    const int descriptor = retried([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
+    if (descriptor < 0)
+        fail("open", path, errno);
+    const int result = retried([&] { return ::syncfs(descriptor); });
+    const int error = errno;
+    ::close(descriptor);
+    if (result != 0)
+        fail("write to the disk", path, error);
+}
+
+std::vector<std::byte> read_whole(const fs::path& path, std::size_t most) {
+    const FileHandle file = FileHandle::open(path);
+    const auto size = static_cast<std::size_t>(file.size());
+    if (size > most)
+        throw StagingError("The file " + path.string() + " has " + std::to_string(size) +
+                           " bytes, more than the " + std::to_string(most) +
+                           " that it can sensibly have: it was damaged after it was written.");
+    std::vector<std::byte> bytes(size);
+    file.read(bytes, 0);
+    return bytes;
+}
+
+void move(const fs::path& from, const fs::path& to) {
+    if (std::rename(from.c_str(), to.c_str()) != 0)
+        fail("move " + from.string() + " to", to, errno);
+}
+
+} // namespace uzushio::staging::file

@@ -1,0 +1,182 @@
+#include "staging/transport/file/file_source.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "staging/in_seconds.hpp"
+#include "staging/interrupt.hpp"
+#include "staging/notice.hpp"
+#include "staging/staging_error.hpp"
+#include "staging/transport/file/documents.hpp"
+#include "staging/transport/file/names.hpp"
+#include "staging/wire/message_codec.hpp"
+#include "staging/wire/step_codec.hpp"
+
+namespace uzushio::staging::file {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+// A look takes some ten microseconds on a local disk: this costs nothing, and nobody notices it.
+constexpr auto between_looks = std::chrono::milliseconds(50);
+constexpr std::size_t buffer_bytes = 512 << 10;
+constexpr std::size_t most_of_a_document = 1 << 20;
+
+bool is_there(const fs::path& path) {
+    std::error_code error;
+    return fs::exists(path, error);
+}
+
+StoreState read_state(const fs::path& store) {
+    const fs::path file = store / document;
+    const auto bytes = read_whole(file, most_of_a_document);
+    return parse_store({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
+}
+
+/// Sleep until the next look is due; false if the deadline is there.
+bool sleep(Clock::time_point deadline) {
+    const auto now = Clock::now();
+    if (now >= deadline)
+        return false;
+    throw_if_interrupted();
+    std::this_thread::sleep_for(std::min<Clock::duration>(between_looks, deadline - now));
+    return true;
+}
+
+/// The same for a limit that may be "for ever".
+Clock::time_point after(std::chrono::nanoseconds limit) {
+    const auto now = Clock::now();
+    return limit > Clock::time_point::max() - now ? Clock::time_point::max() : now + limit;
+}
+
+void wait_for_store(const fs::path& store, std::chrono::nanoseconds limit) {
+    const auto deadline = after(limit);
+    WaitNotice waiting;
+    while (!is_there(store / document)) {
+        if (waiting.due())
+            notice("There are no stored steps in " + store.string() +
+                   " yet. Waiting for the writer for up to " + in_seconds(limit) + ".");
+        std::error_code error;
+        if (const auto status = fs::status(store, error);
+            fs::exists(status) && !fs::is_directory(status))
+            throw StagingError("Stored steps are in a folder, but " + store.string() +
+                               " is a file.");
+        if (!sleep(deadline))
+            throw PeerGone("There are no stored steps in " + store.string() +
+                           ", and none came while this waited: is the path right, and does the "
+                           "writer run?");
+    }
+}
+
+std::vector<std::byte> to_bytes(const std::string& text) {
+    const auto bytes = bytes_of(text);
+    return {bytes.begin(), bytes.end()};
+}
+
+} // namespace
+
+bool leads_to_store(const std::string& contact) {
+    fs::path path(contact);
+    if (!path.has_filename()) // a slash at its end
+        path = path.parent_path();
+    std::error_code error;
+    return fs::is_directory(path, error) || path.extension() == ".zarr";
+}
+
+FileSource::FileSource(fs::path folder, const Team& team, const ReaderOptions& options)
+    : store_(std::move(folder)), verify_(options.verify.value_or(true)), buffer_(buffer_bytes) {
+    team.together([&] {
+        if (team.rank() != 0)
+            return;
+        wait_for_store(store_, options.attach_limit);
+        const StoreState state = read_state(store_);
+        if (!options.stream.empty() && options.stream != state.stream)
+            throw StagingError("The steps stored in " + store_.string() + " are of the stream \"" +
+                               state.stream + "\", not of \"" + options.stream + "\".");
+        id_ = state.id;
+    });
+    const auto id = team.broadcast(to_bytes(id_));
+    id_.assign(reinterpret_cast<const char*>(id.data()), id.size());
+    team.together([&] {
+        if (!is_there(store_ / document) || read_state(store_).id != id_)
+            throw StagingError("The folder " + store_.string() + " that rank 0 reads is not seen " +
+                               "by rank " + std::to_string(team.rank()) +
+                               ": it must be on a file system that all nodes share.");
+    });
+}
+
+std::optional<std::uint64_t> FileSource::find_next(bool thorough) {
+    if (is_there(step_path(store_, next_)))
+        return next_;
+    // Somebody may have removed steps to make room: then the next that is there is the next one.
+    const fs::path folder = store_ / steps_folder;
+    std::error_code error;
+    const auto changed = fs::last_write_time(folder, error);
+    if (error || (changed == listed_ && !thorough))
+        return std::nullopt;
+    listed_ = changed;
+    std::optional<std::uint64_t> found;
+    for (auto entry = fs::directory_iterator(folder, error);
+         !error && entry != fs::directory_iterator(); entry.increment(error))
+        if (const auto sequence = sequence_of(entry->path().filename().string());
+            sequence && *sequence >= next_)
+            found = std::min(found.value_or(*sequence), *sequence);
+    return found;
+}
+
+Announced FileSource::next(std::chrono::nanoseconds limit) {
+    const auto deadline = after(limit);
+    do {
+        if (const auto sequence = find_next(false))
+            return announce(*sequence);
+        if (!is_there(store_ / document))
+            throw PeerGone("The stored steps in " + store_.string() + " were removed.");
+        const StoreState state = read_state(store_);
+        if (state.id != id_)
+            throw PeerGone("The stored steps in " + store_.string() +
+                           " were overwritten by another run: attach again to read those.");
+        if (state.closed) {
+            // The last steps may have come since the look before.
+            const auto sequence = find_next(true);
+            return sequence ? announce(*sequence) : Announced{Arrival::ended, nullptr};
+        }
+    } while (sleep(deadline));
+    return {Arrival::timeout, nullptr};
+}
+
+Announced FileSource::announce(std::uint64_t sequence) {
+    const fs::path folder = step_path(store_, sequence) / table_folder;
+    const auto table = read_table(folder);
+    Announce announce{sequence, {}, {}};
+    try {
+        announce.step = decode_step(table);
+    } catch (const StagingError& error) {
+        throw StagingError("The table of the step in " + folder.string() +
+                           " cannot be used: " + error.what());
+    }
+    next_ = sequence + 1;
+    return {Arrival::step,
+            std::make_shared<const std::vector<std::byte>>(encode(std::move(announce)))};
+}
+
+void FileSource::begin(const Announce& step) {
+    reader_.emplace(step_path(store_, step.sequence), verify_, buffer_);
+}
+
+void FileSource::fetch(const Announce& step, std::span<const Fetch> wanted,
+                       std::chrono::nanoseconds) {
+    if (!reader_)
+        begin(step);
+    for (const Fetch& fetch : wanted)
+        reader_->read(step.step, fetch);
+}
+
+void FileSource::end(const Announce&) { reader_.reset(); }
+
+void FileSource::release(std::uint64_t) {} // what is stored stays
+
+} // namespace uzushio::staging::file

@@ -1,0 +1,104 @@
+#include "staging/transport/inproc/engine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "staging/staging_error.hpp"
+#include "staging/wire/step_codec.hpp"
+
+namespace uzushio::staging::inproc {
+namespace {
+
+/// For tables that come from ranks of the same job.
+constexpr Limits unlimited() {
+    constexpr auto most = std::numeric_limits<std::size_t>::max();
+    return {most, most, most, most};
+}
+
+} // namespace
+
+InprocEngine::InprocEngine(const Team& team)
+    : team_(team), source_(new StepSource(team)),
+      reader_(std::unique_ptr<Source>(source_), MPI_COMM_NULL) {}
+
+void InprocEngine::on_step(std::function<void(Reader&)> work) { work_.push_back(std::move(work)); }
+
+std::optional<std::uint64_t> InprocEngine::publish(LocalStep step) {
+    const std::uint64_t sequence = counters_.published++;
+    const bool changed = agree_on_change(step);
+    if (work_.empty())
+        return sequence;
+
+    const auto start = std::chrono::steady_clock::now();
+    if (changed)
+        gather_table(step.part);
+    whole_.index = step.part.index;
+    whole_.time = step.part.time;
+    source_->enter(sequence, whole_, std::move(step.values));
+    struct Leave { // also when the work throws
+        InprocEngine& engine;
+        std::chrono::steady_clock::time_point start;
+        ~Leave() {
+            engine.source_->leave();
+            const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+            engine.counters_.seconds_waited += taken.count();
+        }
+    } leave{*this, start};
+    const std::size_t works = work_.size();
+    for (std::size_t number = 0; number < works; ++number)
+        run(number);
+    return sequence;
+}
+
+/// Whether any rank's part of the table has changed; throws on all ranks if they do not run the
+/// same work.
+bool InprocEngine::agree_on_change(const LocalStep& step) const {
+    StepInfo before = part_;
+    before.index = step.part.index;
+    before.time = step.part.time;
+    const std::uint64_t works = work_.size();
+    const bool changed = works > 0 && (!gathered_ || before != step.part);
+    std::array<std::uint64_t, 3> most{changed ? 1u : 0u, works, ~works};
+    team_.max(most);
+    if (most[1] != ~most[2])
+        throw StagingError("Some ranks gave " + std::to_string(most[1]) +
+                           " pieces of work to "
+                           "on_step, others " +
+                           std::to_string(~most[2]) + ": all must give the same.");
+    return most[0] != 0;
+}
+
+void InprocEngine::gather_table(const StepInfo& part) {
+    gathered_ = false;
+    const auto parts = team_.gather(encode_step(part));
+    std::vector<std::byte> bytes;
+    team_.together([&] {
+        if (team_.rank() != 0)
+            return;
+        std::vector<StepInfo> decoded;
+        decoded.reserve(parts.size());
+        for (const auto& encoded : parts)
+            decoded.push_back(decode_step(encoded, unlimited()));
+        bytes = encode_step(merge(decoded));
+    });
+    bytes = team_.broadcast(std::move(bytes));
+    whole_ = decode_step(bytes, unlimited());
+    part_ = part;
+    gathered_ = true;
+}
+
+void InprocEngine::run(std::size_t number) {
+    std::exception_ptr error;
+    try {
+        work_[number](reader_);
+        ++counters_.delivered;
+    } catch (...) {
+        error = std::current_exception();
+    }
+    source_->finish(error);
+}
+
+} // namespace uzushio::staging::inproc

@@ -1,0 +1,54 @@
+#include "staging/transport/mpi/tiles.hpp"
+
+#include <algorithm>
+
+namespace uzushio::staging::mpi {
+
+TileCutter::TileCutter(const Extent& count, std::int64_t components, std::int64_t scalar_bytes,
+                       Order order, std::int64_t most_bytes)
+    : count_(count), components_(components), component_step_(components), step_(count) {
+    const std::int64_t all = Box{{}, count}.volume() * components * scalar_bytes;
+    if (all == 0) {
+        component_ = components_;
+        return;
+    }
+    if (order == Order::planar && all > most_bytes)
+        component_step_ = 1;
+    if (component_step_ * scalar_bytes > most_bytes)
+        component_step_ = std::max<std::int64_t>(1, most_bytes / scalar_bytes);
+    // Whole planes if one fits, else whole rows, else parts of a row.
+    std::int64_t unit = component_step_ * scalar_bytes;
+    for (std::size_t axis = 3; axis-- > 0;) {
+        const std::int64_t fit = std::max<std::int64_t>(1, most_bytes / unit);
+        step_[axis] = std::min(count[axis], fit);
+        unit *= step_[axis];
+        if (step_[axis] < count[axis]) {
+            for (std::size_t outer = 0; outer < axis; ++outer)
+                step_[outer] = 1;
+            break;
+        }
+    }
+}
+
+TileCutter::TileCutter(const Extent& count, std::int64_t components, const Extent& step,
+                       std::int64_t component_step)
+    : count_(count), components_(components), component_step_(component_step), step_(step),
+      component_(Box{{}, count}.empty() ? components : 0) {}
+
+std::optional<Tile> TileCutter::next() {
+    if (component_ == components_)
+        return {};
+    Tile tile{{at_, {}}, component_, std::min(component_step_, components_ - component_)};
+    for (std::size_t i = 0; i < 3; ++i)
+        tile.box.count[i] = std::min(step_[i], count_[i] - at_[i]);
+    for (std::size_t axis = 3; axis-- > 0;) {
+        at_[axis] += step_[axis];
+        if (at_[axis] < count_[axis])
+            return tile;
+        at_[axis] = 0;
+    }
+    component_ += tile.components;
+    return tile;
+}
+
+} // namespace uzushio::staging::mpi

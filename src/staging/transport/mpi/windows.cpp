@@ -1,0 +1,105 @@
+#include "staging/transport/mpi/windows.hpp"
+
+#include <array>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "staging/sleeping_wait.hpp"
+
+namespace uzushio::staging::mpi {
+namespace {
+
+/// Several threads of a process may make windows at once, each with other processes: the tag keeps
+/// apart what MPI sends for them.
+int tag_of(const std::vector<std::int32_t>& ranks) {
+    std::uint32_t hash = 2166136261u; // FNV-1a
+    for (const auto rank : ranks)
+        hash = (hash ^ static_cast<std::uint32_t>(rank)) * 16777619u;
+    return static_cast<int>(hash % 32768);
+}
+
+/// Whether it holds on all ranks; waits asleep.
+bool all(MPI_Comm comm, bool holds) {
+    const int own = holds ? 1 : 0;
+    int least = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Iallreduce(&own, &least, 1, MPI_INT, MPI_MIN, comm, &request);
+    wait_asleep(request);
+    return least == 1;
+}
+
+} // namespace
+
+Windows::Windows(const Link& link) : ranks_(link.writer_ranks()), writers_(link.writers()) {
+    ranks_.insert(ranks_.end(), link.reader_ranks().begin(), link.reader_ranks().end());
+}
+
+bool Windows::make(MpiMode mode, const std::function<bool(MPI_Win)>& expose) {
+    if (comm_ == MPI_COMM_NULL) {
+        MPI_Group world = MPI_GROUP_NULL;
+        MPI_Group both = MPI_GROUP_NULL;
+        MPI_Comm_group(MPI_COMM_WORLD, &world);
+        MPI_Group_incl(world, static_cast<int>(ranks_.size()), ranks_.data(), &both);
+        MPI_Comm_create_group(MPI_COMM_WORLD, both, tag_of(ranks_), &comm_);
+        MPI_Group_free(&both);
+        MPI_Group_free(&world);
+        MPI_Comm_set_errhandler(comm_, MPI_ERRORS_ARE_FATAL);
+    }
+    if (mode == MpiMode::pull && exposed_ == MPI_WIN_NULL) {
+        MPI_Win_create_dynamic(MPI_INFO_NULL, comm_, &exposed_);
+        MPI_Win_set_errhandler(exposed_, MPI_ERRORS_RETURN);
+        MPI_Win_lock_all(MPI_MODE_NOCHECK, exposed_); // nobody ever locks it for himself
+    }
+    if (mode == MpiMode::push && landing_ == MPI_WIN_NULL) {
+        int rank = 0;
+        MPI_Comm_rank(comm_, &rank);
+        MPI_Win_allocate(rank < writers_ ? 0 : static_cast<MPI_Aint>(landing_bytes), 1,
+                         MPI_INFO_NULL, comm_, &landed_, &landing_);
+        MPI_Win_lock_all(MPI_MODE_NOCHECK, landing_);
+    }
+    return all(comm_, mode != MpiMode::pull || !expose || expose(exposed_));
+}
+
+WindowsToCome make_windows(const Link& link, MpiMode mode, std::function<bool(MPI_Win)> expose) {
+    /// Two groups of processes: what they make is made one after the other.
+    struct Pair {
+        std::shared_ptr<Windows> windows;
+        WindowsToCome last;
+    };
+    static std::mutex mutex; // MPI's own state is the process's, and so are these
+    static std::map<std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>>, Pair> pairs;
+    std::packaged_task<std::shared_ptr<const Windows>()> task;
+    WindowsToCome result;
+    {
+        const std::lock_guard lock(mutex);
+        Pair& pair = pairs[{link.writer_ranks(), link.reader_ranks()}];
+        if (!pair.windows)
+            pair.windows = std::make_shared<Windows>(link);
+        task = std::packaged_task<std::shared_ptr<const Windows>()>(
+            [windows = pair.windows, before = pair.last, mode, expose = std::move(expose)] {
+                if (before.valid())
+                    before.wait();
+                return windows->make(mode, expose) ? windows : nullptr;
+            });
+        result = pair.last = task.get_future().share();
+    }
+    int level = 0;
+    MPI_Query_thread(&level);
+    if (level == MPI_THREAD_MULTIPLE)
+        std::thread(std::move(task)).detach(); // may never end: it holds all that it uses
+    else
+        task();
+    return result;
+}
+
+std::string text_of(int error) {
+    std::array<char, MPI_MAX_ERROR_STRING> text{};
+    int length = 0;
+    MPI_Error_string(error, text.data(), &length);
+    return {text.data(), static_cast<std::size_t>(length)};
+}
+
+} // namespace uzushio::staging::mpi

@@ -1,0 +1,215 @@
+#include "staging/transport/socket/contact_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "staging/descriptor.hpp"
+#include "staging/file_lock.hpp"
+#include "staging/notice.hpp"
+#include "staging/own_process.hpp"
+#include "staging/quiet_thread.hpp"
+#include "staging/staging_error.hpp"
+
+namespace uzushio::staging::socket {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Another process that replaces the same dead file holds its lock for a moment.
+constexpr auto claim_limit = std::chrono::seconds(1);
+constexpr auto between_claims = std::chrono::milliseconds(20);
+constexpr auto between_looks = std::chrono::seconds(1);
+
+std::string reason() { return std::generic_category().message(errno); }
+
+bool same_file(int descriptor, const std::string& name) {
+    struct stat own{}, there{};
+    return ::fstat(descriptor, &own) == 0 && ::stat(name.c_str(), &there) == 0 &&
+           own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+}
+
+std::string text_in(const std::string& name) {
+    std::ostringstream text;
+    text << std::ifstream(name, std::ios::binary).rdbuf();
+    return text.str();
+}
+
+/// "process 4711 on node7 publishes the stream "flow" there", as far as the file says.
+std::string owner_of(const std::string& name) {
+    const auto json = nlohmann::json::parse(text_in(name), nullptr, false);
+    const auto entry = [&](const char* key) {
+        return json.is_object() && json.contains(key) ? json[key] : nlohmann::json();
+    };
+    std::string owner = "another process";
+    if (entry("process").is_number())
+        owner = "process " + entry("process").dump();
+    if (entry("host").is_string())
+        owner += " on " + entry("host").get<std::string>();
+    owner += entry("engine") == "relay" ? " relays" : " publishes";
+    return owner + (entry("stream").is_string() ? " the stream " + entry("stream").dump() : "");
+}
+
+} // namespace
+
+class ContactFile::State {
+  public:
+    State(std::filesystem::path file, std::string text)
+        : file_(std::filesystem::absolute(file)), name_(file_.string()), text_(std::move(text)),
+          draft_(name_ + "." + std::to_string(::getpid()) + ".draft") {
+        write_draft();
+        try {
+            claim();
+        } catch (...) {
+            ::unlink(draft_.c_str());
+            throw;
+        }
+        watcher_ = std::make_unique<std::thread>(quiet_thread([this] { watch(); }));
+    }
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    ~State() {
+        if (!process_.here()) {
+            (void)watcher_.release(); // there is no such thread in this process
+            return;
+        }
+        {
+            const std::lock_guard lock(mutex_);
+            ending_ = true;
+        }
+        end_.notify_all();
+        watcher_->join();
+        if (text_in(name_) == text_)
+            ::unlink(name_.c_str());
+    }
+
+    [[nodiscard]] const std::filesystem::path& file() const { return file_; }
+
+  private:
+    [[noreturn]] void cannot_be_written(const std::string& why) const {
+        throw StagingError("The contact file " + name_ + " cannot be written: " + why + ".");
+    }
+
+    void write_draft() {
+        ::unlink(draft_.c_str()); // of a process that had our number, and ended in here
+        own_.emplace(::open(draft_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                            S_IRUSR | S_IWUSR));
+        if (own_->get() < 0 && errno == ENOENT)
+            cannot_be_written("the folder " + file_.parent_path().string() +
+                              " does not exist; make it, or name another");
+        if (own_->get() < 0)
+            cannot_be_written(reason());
+        for (std::size_t at = 0; at < text_.size();) {
+            const ssize_t put = ::write(own_->get(), text_.data() + at, text_.size() - at);
+            if (put < 0 && errno != EINTR) {
+                const std::string why = reason();
+                ::unlink(draft_.c_str());
+                cannot_be_written(why);
+            }
+            at += static_cast<std::size_t>(std::max<ssize_t>(0, put));
+        }
+        (void)try_lock(own_->get()); // no other process has it open
+    }
+
+    /// Give the draft the name, if there is no file of that name. False: there is one.
+    [[nodiscard]] bool take_free_name() {
+        if (::link(draft_.c_str(), name_.c_str()) == 0) {
+            ::unlink(draft_.c_str());
+            return true;
+        }
+        if (errno == EEXIST)
+            return false;
+        // A file system without links.
+        if (struct stat there{}; ::lstat(name_.c_str(), &there) == 0)
+            return false;
+        take_name();
+        return true;
+    }
+    void take_name() {
+        if (::rename(draft_.c_str(), name_.c_str()) != 0)
+            cannot_be_written(reason());
+    }
+
+    void claim() {
+        const auto deadline = Clock::now() + claim_limit;
+        while (!take_free_name()) {
+            const Descriptor there(::open(name_.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+            // Whoever replaces a file holds its lock: of several, one does.
+            const bool free = there.get() < 0 || try_lock(there.get());
+            if (free && (there.get() < 0 || same_file(there.get(), name_)))
+                return take_name();
+            if (Clock::now() >= deadline)
+                throw StagingError("The contact file " + name_ + " is in use: " + owner_of(name_) +
+                                   ". Stop that, or give this one another contact file.");
+            std::this_thread::sleep_for(between_claims);
+        }
+    }
+
+    void watch() {
+        std::unique_lock lock(mutex_);
+        while (!end_.wait_for(lock, between_looks, [&] { return ending_; }))
+            look();
+    }
+    void look() {
+        struct stat there{};
+        if (::stat(name_.c_str(), &there) == 0) {
+            if (!same_file(own_->get(), name_) && text_in(name_) != text_)
+                tell_once("The contact file " + name_ +
+                          " was replaced: readers find another writer there, or none; this "
+                          "stream goes on for those that are attached.");
+            return;
+        }
+        if (errno != ENOENT && errno != ENOTDIR)
+            return;
+        try {
+            write_draft();
+            if (take_free_name()) {
+                told_.clear();
+                notice("The contact file " + name_ + " was removed, and has been written anew.");
+            } else {
+                ::unlink(draft_.c_str());
+            }
+        } catch (const std::exception& error) {
+            tell_once("The contact file was removed. " + std::string(error.what()));
+        }
+    }
+    void tell_once(const std::string& sentence) {
+        if (told_ != sentence)
+            notice(sentence);
+        told_ = sentence;
+    }
+
+    OwnProcess process_;
+    std::filesystem::path file_;
+    std::string name_;
+    std::string text_;
+    std::string draft_;
+    std::optional<Descriptor> own_; ///< holds the lock
+    std::string told_;
+    std::mutex mutex_;
+    std::condition_variable end_;
+    bool ending_ = false;
+    std::unique_ptr<std::thread> watcher_;
+};
+
+ContactFile::ContactFile(std::filesystem::path file, std::string text)
+    : state_(std::make_unique<State>(std::move(file), std::move(text))) {}
+
+ContactFile::~ContactFile() = default;
+
+const std::filesystem::path& ContactFile::file() const { return state_->file(); }
+
+} // namespace uzushio::staging::socket

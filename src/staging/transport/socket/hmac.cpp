@@ -1,0 +1,23 @@
+#include "staging/transport/socket/hmac.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+#include "staging/staging_error.hpp"
+
+namespace uzushio::staging::socket {
+
+Code hmac(const Secret& key, std::span<const std::byte> text) {
+    Code code;
+    std::size_t size = 0;
+    if (EVP_Q_mac(nullptr, "HMAC", nullptr, "SHA256", nullptr, key.data(), key.size(),
+                  reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+                  reinterpret_cast<unsigned char*>(code.data()), code.size(), &size) == nullptr ||
+        size != code.size())
+        throw StagingError("OpenSSL cannot compute HMAC-SHA256, which staging needs.");
+    return code;
+}
+
+bool same(const Code& a, const Code& b) { return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0; }
+
+} // namespace uzushio::staging::socket

@@ -1,0 +1,75 @@
+#include "staging/transport/socket/piece_receiver.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "staging/staging_error.hpp"
+#include "staging/transport/socket/handshake.hpp"
+#include "staging/transport/socket/runs.hpp"
+#include "staging/wire/decode_error.hpp"
+#include "staging/wire/message_codec.hpp"
+
+namespace uzushio::staging::socket {
+namespace {
+
+/// PieceData, or Error with its sentence.
+constexpr Limits answer_limits{std::size_t{64} << 10, std::size_t{256} << 10, std::size_t{16} << 10,
+                               16};
+
+PieceData checked(const Message& message, const Job& job, std::int64_t offset, std::int64_t left) {
+    if (const auto* error = std::get_if<Error>(&message))
+        throw Refused(error->code, error->text);
+    const auto* part = std::get_if<PieceData>(&message);
+    if (part == nullptr)
+        throw DecodeError("Something else came than the values that were asked for.");
+    if (part->request != job.request.request ||
+        part->offset != static_cast<std::uint64_t>(offset) || part->bytes == 0 ||
+        part->bytes > static_cast<std::uint64_t>(left))
+        throw DecodeError("Values came that do not continue what was asked for.");
+    if (job.request.checksum && !part->checksum)
+        throw DecodeError("Values came without the checksum that was asked for.");
+    return *part;
+}
+
+} // namespace
+
+asio::awaitable<void> PieceReceiver::receive(Connection& connection, const Job& job,
+                                             std::chrono::nanoseconds limit) {
+    Cursor cursor(job.to, job.request.order);
+    for (std::int64_t offset = 0; cursor.left() > 0;) {
+        const Incoming incoming = co_await connection.receive(answer_limits, after(limit), limit);
+        const Message message = incoming.message(answer_limits);
+        const PieceData part = checked(message, job, offset, cursor.left());
+        const auto bytes = static_cast<std::int64_t>(part.bytes);
+        const Cursor start = cursor;
+        co_await scatter(connection, cursor, bytes, limit);
+        if (job.request.checksum && sum_runs(start, bytes) != part.checksum)
+            throw StagingError("Values of step " + std::to_string(job.request.sequence) +
+                               " were damaged on their way: their checksum is wrong.");
+        offset += bytes;
+    }
+}
+
+asio::awaitable<void> PieceReceiver::scatter(Connection& connection, Cursor& cursor,
+                                             std::int64_t bytes, std::chrono::nanoseconds limit) {
+    const bool direct = cursor.run_bytes() >= short_run;
+    if (!direct)
+        packed_.resize(packed_bytes);
+    while (bytes > 0) {
+        std::int64_t listed = 0;
+        buffers_.clear();
+        if (direct) {
+            listed = list_runs(cursor, bytes, buffers_);
+        } else {
+            listed = std::min(bytes, packed_bytes);
+            buffers_.push_back({packed_.data(), static_cast<std::size_t>(listed)});
+        }
+        for (std::span<iovec> left(buffers_); !left.empty();)
+            left = drop(left, co_await connection.read_some(left, after(limit)));
+        if (!direct)
+            unpack(std::span(packed_).first(static_cast<std::size_t>(listed)), cursor);
+        bytes -= listed;
+    }
+}
+
+} // namespace uzushio::staging::socket

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "staging/datamodel/run_cursor.hpp"
+#include "staging/wire/crc32c.hpp"
+
+namespace uzushio::staging::socket {
+
+/// Runs that are shorter are copied into one buffer: the kernel takes longer over a buffer than the
+/// copy does.
+inline constexpr std::int64_t short_run = 2048;
+
+/// Of one copy into or out of such a buffer: stays in the processor's cache.
+inline constexpr std::int64_t packed_bytes = std::int64_t{256} << 10;
+
+/// Append a cursor's next runs, `bytes` bytes or as many as one system call takes. Returns the
+/// bytes.
+template <class Byte>
+std::int64_t list_runs(RunCursor<Byte>& cursor, std::int64_t bytes, std::vector<iovec>& buffers) {
+    std::int64_t listed = 0;
+    while (listed < bytes && buffers.size() < IOV_MAX) {
+        const std::span<Byte> run = cursor.next(bytes - listed);
+        buffers.push_back({const_cast<std::byte*>(run.data()), run.size()});
+        listed += static_cast<std::int64_t>(run.size());
+    }
+    return listed;
+}
+
+/// Take bytes off the front of the buffers.
+inline std::span<iovec> drop(std::span<iovec> buffers, std::size_t bytes) {
+    while (!buffers.empty() && bytes >= buffers.front().iov_len) {
+        bytes -= buffers.front().iov_len;
+        buffers = buffers.subspan(1);
+    }
+    if (bytes > 0) {
+        buffers.front().iov_base = static_cast<char*>(buffers.front().iov_base) + bytes;
+        buffers.front().iov_len -= bytes;
+    }
+    return buffers;
+}
+
+/// Copy a cursor's next bytes to `to`, or `to`'s from there.
+inline void pack(RunCursor<const std::byte>& cursor, std::span<std::byte> to) {
+    while (!to.empty()) {
+        const auto run = cursor.next(std::ssize(to));
+        std::memcpy(to.data(), run.data(), run.size());
+        to = to.subspan(run.size());
+    }
+}
+inline void unpack(std::span<const std::byte> from, RunCursor<std::byte>& cursor) {
+    while (!from.empty()) {
+        const auto run = cursor.next(std::ssize(from));
+        std::memcpy(run.data(), from.data(), run.size());
+        from = from.subspan(run.size());
+    }
+}
+
+/// CRC32C of the next bytes. The cursor is a copy: it goes on alone.
+template <class Byte> std::uint32_t sum_runs(RunCursor<Byte> cursor, std::int64_t bytes) {
+    std::uint32_t sum = 0;
+    while (bytes > 0) {
+        const std::span<Byte> run = cursor.next(bytes);
+        sum = crc32c(run, sum);
+        bytes -= std::ssize(run);
+    }
+    return sum;
+}
+
+} // namespace uzushio::staging::socket

@@ -1,0 +1,67 @@
+#include "staging/wire/frame.hpp"
+
+#include <algorithm>
+#include <string>
+#include <variant>
+
+#include "staging/wire/crc32c.hpp"
+#include "staging/wire/decode_error.hpp"
+#include "staging/wire/decoder.hpp"
+#include "staging/wire/encoder.hpp"
+#include "staging/wire/messages.hpp"
+
+namespace uzushio::staging {
+namespace {
+
+constexpr std::uint32_t magic = 0x31535A55u; // "UZS1"
+
+std::vector<std::byte> head(std::uint16_t type, std::uint32_t length) {
+    Encoder encoder;
+    encoder.number(magic);
+    encoder.number(type);
+    encoder.number(std::uint16_t{0});
+    encoder.number(length);
+    return encoder.take();
+}
+
+} // namespace
+
+Frame decode_frame(std::span<const std::byte, Frame::size> bytes, const Limits& limits) {
+    Decoder decoder(bytes, limits);
+    std::uint32_t mark = 0;
+    std::uint16_t zero = 0;
+    Frame frame;
+    decoder.number(mark);
+    decoder.number(frame.type);
+    decoder.number(zero);
+    decoder.number(frame.length);
+    decoder.number(frame.checksum);
+    if (mark != magic)
+        throw DecodeError("These bytes are not a message of this protocol.");
+    if (frame.type < 1 || frame.type > std::variant_size_v<Message> || zero != 0)
+        throw DecodeError("There is no message of the type " + std::to_string(frame.type) + ".");
+    if (frame.length > limits.message_bytes)
+        throw DecodeError("A message of " + std::to_string(frame.length) +
+                          " bytes is larger than the " + std::to_string(limits.message_bytes) +
+                          " allowed.");
+    return frame;
+}
+
+std::array<std::byte, Frame::size> encode_frame(std::uint16_t type,
+                                                std::span<const std::byte> body) {
+    auto bytes = head(type, static_cast<std::uint32_t>(body.size()));
+    Encoder tail;
+    tail.number(crc32c(body, crc32c(bytes)));
+    std::array<std::byte, Frame::size> frame{};
+    std::copy(bytes.begin(), bytes.end(), frame.begin());
+    std::copy(tail.bytes().begin(), tail.bytes().end(), frame.begin() + 12);
+    return frame;
+}
+
+void check_frame(const Frame& frame, std::span<const std::byte> body) {
+    if (body.size() != frame.length ||
+        crc32c(body, crc32c(head(frame.type, frame.length))) != frame.checksum)
+        throw DecodeError("A message was damaged on its way: its checksum is wrong.");
+}
+
+} // namespace uzushio::staging

@@ -1,0 +1,138 @@
+#include "staging/wire/message_codec.hpp"
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "staging/wire/decode_error.hpp"
+#include "staging/wire/decoder.hpp"
+#include "staging/wire/encoder.hpp"
+#include "staging/wire/step_codec.hpp"
+
+namespace uzushio::staging {
+namespace {
+
+// One overload of `parts` for each message describes it in both directions (see step_codec.cpp).
+
+template <class T, class Object>
+concept Is = std::same_as<std::remove_const_t<T>, Object>;
+
+template <class Wire> void parts(Wire& wire, Is<Hello> auto& m) {
+    wire.number(m.version);
+    wire.choice(m.role, Role::writer, Role::relay, "role");
+    wire.choice(m.channel, Channel::control, Channel::data, "channel");
+    wire.number(m.rank);
+    wire.number(m.ranks);
+    wire.number(m.target);
+    wire.text(m.stream, "name");
+    wire.number(m.session);
+}
+
+template <class Wire> void parts(Wire& wire, Is<Challenge> auto& m) { wire.raw(m.nonce); }
+
+template <class Wire> void parts(Wire& wire, Is<Response> auto& m) { wire.raw(m.code); }
+
+template <class Wire> void parts(Wire& wire, Is<Endpoints> auto& m) {
+    wire.list(m.ranks, 8, "endpoints", [&](auto& endpoint) {
+        wire.text(endpoint.address, "address");
+        wire.text(endpoint.node, "node");
+    });
+    wire.number(m.session);
+}
+
+template <class Wire> void parts(Wire& wire, Is<Announce> auto& m) {
+    wire.number(m.sequence);
+    wire.list(m.places, 32, "places", [&](auto& place) {
+        wire.number(place.process);
+        wire.number(place.handle);
+        wire.number(place.bytes);
+        wire.number(place.token);
+    });
+    if constexpr (Wire::decodes)
+        decode(wire, m.step);
+    else
+        encode(wire, m.step);
+}
+
+template <class Wire> void parts(Wire& wire, Is<PieceRequest> auto& m) {
+    wire.number(m.request);
+    wire.number(m.sequence);
+    wire.number(m.block);
+    wire.number(m.array);
+    for (auto& number : m.source.start)
+        wire.number(number);
+    for (auto& number : m.source.count)
+        wire.number(number);
+    wire.number(m.first_component);
+    wire.number(m.components);
+    wire.choice(m.order, Order::interleaved, Order::planar, "order");
+    wire.flag(m.checksum, "kind of checksum");
+}
+
+template <class Wire> void parts(Wire& wire, Is<PieceData> auto& m) {
+    wire.number(m.request);
+    wire.number(m.offset);
+    wire.number(m.bytes);
+    wire.optional_number(m.checksum, "kind of checksum");
+}
+
+template <class Wire> void parts(Wire& wire, Is<Release> auto& m) { wire.number(m.sequence); }
+
+template <class Wire> void parts(Wire&, Is<Detach> auto&) {}
+
+template <class Wire> void parts(Wire&, Is<Next> auto&) {}
+
+template <class Wire> void parts(Wire& wire, Is<End> auto& m) { wire.number(m.steps); }
+
+template <class Wire> void parts(Wire& wire, Is<Error> auto& m) {
+    wire.choice(m.code, ErrorCode::protocol, ErrorCode::internal, "error");
+    wire.text(m.text, "text");
+}
+
+/// The empty message of a type.
+Message blank(std::size_t type) {
+    return [type]<std::size_t... i>(std::index_sequence<i...>) {
+        Message message;
+        (void)((i + 1 == type ? (message.emplace<i>(), true) : false) || ...);
+        return message;
+    }(std::make_index_sequence<std::variant_size_v<Message>>());
+}
+
+} // namespace
+
+std::vector<std::byte> encode(const Message& message) {
+    Encoder encoder;
+    std::visit([&](const auto& m) { parts(encoder, m); }, message);
+    const std::vector<std::byte> body = encoder.take();
+    if (body.size() > std::numeric_limits<std::uint32_t>::max())
+        throw std::length_error("A message of " + std::to_string(body.size()) +
+                                " bytes is too long to be sent.");
+    const auto frame = encode_frame(static_cast<std::uint16_t>(message.index() + 1), body);
+    std::vector<std::byte> bytes;
+    bytes.reserve(frame.size() + body.size());
+    bytes.insert(bytes.end(), frame.begin(), frame.end());
+    bytes.insert(bytes.end(), body.begin(), body.end());
+    return bytes;
+}
+
+Message decode(const Frame& frame, std::span<const std::byte> body, const Limits& limits) {
+    check_frame(frame, body);
+    return decode_body(frame.type, body, limits);
+}
+
+Message decode_body(std::uint16_t type, std::span<const std::byte> body, const Limits& limits) {
+    if (type < 1 || type > std::variant_size_v<Message>)
+        throw DecodeError("There is no message of the type " + std::to_string(type) + ".");
+    if (body.size() > limits.message_bytes)
+        throw DecodeError("A message of " + std::to_string(body.size()) +
+                          " bytes is larger than the " + std::to_string(limits.message_bytes) +
+                          " allowed.");
+    Decoder decoder(body, limits);
+    Message message = blank(type);
+    std::visit([&](auto& m) { parts(decoder, m); }, message);
+    decoder.finish();
+    return message;
+}
+
+} // namespace uzushio::staging

@@ -1,0 +1,208 @@
+// ranks: 1 2 4
+// What cannot be published, and what waits: faults, limits, the end.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "staging/datamodel/copy.hpp"
+#include "staging/queue/queue_timeout.hpp"
+#include "staging/staging_error.hpp"
+#include "staging/wire/checksum.hpp"
+#include "staging/wire/message_codec.hpp"
+#include "support/slot_writer.hpp"
+
+namespace uzushio::staging::queued {
+namespace {
+
+/// What `publish` throws, the same kind and text on all ranks.
+template <class Error> std::string thrown(Writer& writer, LocalStep step) {
+    try {
+        (void)writer.engine.publish(std::move(step));
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "nothing was thrown";
+}
+
+TEST(StagingSlots, AStepThatIsWrongOnOneRankFailsOnAllAndTheNextOneGoesOn) {
+    Writer writer(options(QueuePolicy::block, 1));
+    Solver solver(writer.team, 4);
+    const bool last = writer.team.rank() == writer.team.size() - 1;
+    EXPECT_EQ(writer.engine.publish(solver.step(0)), 0u);
+
+    LocalStep shape = solver.step(1);
+    if (last)
+        shape.values[1].count[0] = 3;
+    EXPECT_NE(thrown<StagingError>(writer, std::move(shape)).find("field \"w\""),
+              std::string::npos);
+    LocalStep table = solver.step(1);
+    if (last)
+        table.part.fields[0].topology = 7;
+    EXPECT_NE(thrown<StagingError>(writer, std::move(table)).find("topology that is not there"),
+              std::string::npos);
+    if (writer.team.size() > 1) {
+        EXPECT_NE(thrown<StagingError>(writer, solver.step(last ? 2 : 1)).find("the same step"),
+                  std::string::npos);
+        LocalStep field = solver.step(1);
+        if (last)
+            field.part.fields[0].attributes = {{"unit", std::string("m/s")}};
+        EXPECT_NE(thrown<StagingError>(writer, std::move(field)).find("differently"),
+                  std::string::npos);
+    }
+    EXPECT_EQ(writer.engine.publish(solver.step(2)), 1u);
+    writer.expect_held(1, 2, solver);
+    EXPECT_EQ(writer.engine.counters().published, 2u);
+}
+
+TEST(StagingSlots, MemoryThatOneRankLacksFailsOnAllAndRoomIsGivenBack) {
+    bool scarce = false;
+    const Team team(MPI_COMM_WORLD);
+    const MakeSegment make = [&](std::size_t bytes) {
+        if (scarce && team.rank() == team.size() - 1)
+            throw StagingError("There is no memory on the last rank.");
+        return make_heap_segment(bytes);
+    };
+    Writer writer(options(QueuePolicy::block, 2), make);
+    auto reader = reader_of(writer);
+    Solver solver(writer.team, 4);
+    EXPECT_EQ(writer.engine.publish(solver.step(0)), 0u);
+    scarce = true;
+    EXPECT_EQ(thrown<StagingError>(writer, solver.step(1)), "There is no memory on the last rank.");
+    EXPECT_EQ(writer.served->held->find(1), nullptr) << "nobody may see half a step";
+    EXPECT_NE(writer.served->held->find(0), nullptr);
+    EXPECT_EQ(writer.engine.counters().published, 1u);
+    if (reader) {
+        EXPECT_EQ(writer.engine.counters().steps, 1u);
+        EXPECT_EQ(writer.engine.counters().bytes, writer.engine.counters().peak_bytes / 2);
+    }
+    scarce = false;
+    EXPECT_EQ(writer.engine.publish(solver.step(1)), 1u);
+    writer.expect_held(1, 1, solver);
+}
+
+TEST(StagingSlots, ATimeoutIsATimeoutOnAllRanks) {
+    EngineOptions given = options(QueuePolicy::block, 1);
+    given.queue.time_limit = 20ms;
+    given.queue.on_timeout = OnTimeout::fail;
+    Writer writer(given);
+    auto reader = reader_of(writer);
+    Solver solver(writer.team, 4);
+    EXPECT_TRUE(writer.engine.publish(solver.step(0)));
+    EXPECT_NE(thrown<QueueTimeout>(writer, solver.step(1)).find("within"), std::string::npos);
+    if (reader)
+        reader->detach();
+    EXPECT_EQ(writer.engine.publish(solver.step(2)), 1u);
+}
+
+TEST(StagingSlots, AStepLargerThanTheQueueIsRefusedOnAllRanks) {
+    EngineOptions given = options(QueuePolicy::block, 1);
+    given.queue.bytes = 1000;
+    Writer writer(given);
+    EXPECT_NE(thrown<StagingError>(writer, Solver(writer.team, 10).step(0)).find("never fits"),
+              std::string::npos);
+}
+
+TEST(StagingSlots, AStepThatIsBeingSentKeepsItsMemoryThoughTheQueueGaveItUp) {
+    Writer writer(options(QueuePolicy::drop_oldest, 1));
+    Solver solver(writer.team, 4);
+    ASSERT_EQ(writer.engine.publish(solver.step(0)), 0u);
+    auto sending = writer.served->held->find(0);
+    const std::byte* const memory = sending->segment->bytes().data();
+    const std::vector<std::byte> before(sending->segment->bytes().begin(),
+                                        sending->segment->bytes().end());
+    for (int i = 1; i < 6; ++i)
+        ASSERT_TRUE(writer.engine.publish(solver.step(i)));
+    EXPECT_EQ(writer.served->held->find(0), nullptr);
+    EXPECT_TRUE(std::equal(before.begin(), before.end(), sending->segment->bytes().begin()));
+    std::thread([&] { sending.reset(); }).join();
+    const auto another = writer.served->held->find(5);
+    ASSERT_EQ(writer.engine.publish(solver.step(6)), 6u);
+    EXPECT_EQ(writer.served->held->find(6)->segment->bytes().data(), memory)
+        << "it went back when the last one let go";
+    EXPECT_LE(writer.engine.segments(), 2u);
+}
+
+TEST(StagingSlots, TheFirstStepWaitsForReadersAsConfigured) {
+    EngineOptions given = options(QueuePolicy::block, 2);
+    given.wait_for_readers = 1;
+    given.wait_limit = 20ms;
+    Writer writer(given);
+    Solver solver(writer.team, 4);
+    EXPECT_NE(thrown<PeerGone>(writer, solver.step(0)).find("and 0 came within 0.02 s"),
+              std::string::npos);
+    auto reader = reader_of(writer);
+    EXPECT_EQ(writer.engine.publish(solver.step(0)), 0u);
+    if (reader)
+        reader->detach();
+    EXPECT_EQ(writer.engine.publish(solver.step(1)), 1u) << "later ones do not wait";
+}
+
+TEST(StagingSlots, CloseGivesReadersWhatIsLeftAndEndsTheStream) {
+    EngineOptions given = options(QueuePolicy::block, 2);
+    given.close_limit = long_enough;
+    Writer writer(given);
+    Solver solver(writer.team, 4);
+    auto reader = reader_of(writer);
+    ASSERT_TRUE(writer.engine.publish(solver.step(0)));
+    std::vector<Arrival> arrivals;
+    std::thread reading([&] {
+        if (!reader)
+            return;
+        const Delivery delivery = reader->next(long_enough);
+        EXPECT_NE(writer.served->held->find(0), nullptr);
+        EXPECT_FALSE(writer.served->closed);
+        EXPECT_TRUE(reader->release(delivery.sequence));
+        arrivals = {delivery.arrival, reader->next(long_enough).arrival};
+    });
+    writer.engine.close();
+    reading.join();
+    if (reader) {
+        EXPECT_EQ(arrivals, (std::vector{Arrival::step, Arrival::ended}));
+    }
+    EXPECT_TRUE(writer.served->closed);
+    EXPECT_GT(writer.served->close_limit, 0s);
+    EXPECT_EQ(writer.served->held->find(0), nullptr);
+    EXPECT_EQ(writer.engine.segments(), 0u) << "the memory is free though the engine is there";
+    writer.engine.close();
+    EXPECT_THROW((void)writer.engine.publish(solver.step(1)), StagingError);
+    EXPECT_TRUE(writer.engine.buffer(8).empty());
+}
+
+TEST(StagingSlots, CloseWaitsForAReaderThatDoesNotMoveNoLongerThanItMay) {
+    EngineOptions given = options(QueuePolicy::block, 2);
+    given.close_limit = 30ms;
+    Writer writer(given);
+    auto reader = reader_of(writer);
+    ASSERT_TRUE(writer.engine.publish(Solver(writer.team, 4).step(0)));
+    const auto start = std::chrono::steady_clock::now();
+    writer.engine.close();
+    EXPECT_LT(std::chrono::steady_clock::now() - start, long_enough);
+    EXPECT_TRUE(writer.served->closed);
+}
+
+TEST(StagingSlots, AServiceThatOneRankCannotHaveFailsOnAll) {
+    const Team team(MPI_COMM_WORLD);
+    auto served = std::make_shared<Served>();
+    const MakeService make = [&](const HeldSteps& held, Queue* queue) -> std::unique_ptr<Service> {
+        if (team.rank() == team.size() - 1)
+            throw StagingError("The port is taken.");
+        return std::make_unique<test::FakeService>(team.rank(), served, held, queue);
+    };
+    try {
+        const SlotEngine engine(team, EngineOptions{}, make_heap_segment, make);
+        ADD_FAILURE() << "made";
+    } catch (const StagingError& error) {
+        EXPECT_STREQ(error.what(), "The port is taken.");
+    }
+    EXPECT_TRUE(team.rank() == team.size() - 1 || served->gone);
+}
+
+} // namespace
+} // namespace uzushio::staging::queued
