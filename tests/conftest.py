@@ -151,10 +151,15 @@ def uzushio(warm: Warm, job_environment: dict[str, str], tmp_path: Path) -> Run:
 
 @pytest.fixture
 def mpi_run(start: Callable[..., subprocess.Popen[str]]) -> Run:
-    """Run a Python script, or a list of arguments to Python, on `n` ranks to its end."""
+    """Run a Python script, or a list of arguments to Python, on `n` ranks to its end.
+
+    A script that fails on one rank ends the job at once; `-m uzushio` does so itself.
+    """
 
     def go(n: int, script_or_args: object, timeout: float = 60) -> subprocess.CompletedProcess[str]:
         arguments = script_or_args if isinstance(script_or_args, list) else [script_or_args]
+        if arguments[0] != "-m":
+            arguments = ["-m", "mpi4py", *arguments]
         mpiexec = Path(sys.executable).with_name("mpiexec")
         launcher = [mpiexec if mpiexec.exists() else "mpiexec", "-n", n]
         if n > len(os.sched_getaffinity(0)):

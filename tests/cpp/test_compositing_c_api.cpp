@@ -1,5 +1,5 @@
 // Compositing through the C interface.
-// ranks: 1 3
+// ranks: 1 3 9
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -82,12 +82,13 @@ TEST_F(CompositingInC, TilesSayWhichPixelsTheyHold) {
 
 /// Composite pictures in a row and count those at the root that are wrong, each looked at when the
 /// picture that takes its memory is about to be submitted.
-template <class Pixel> int wrong_pictures(const uz_compositor_options& options, int pictures) {
+template <class Pixel>
+int wrong_pictures(MPI_Comm comm, const uz_compositor_options& options, int pictures) {
     int rank = 0, ranks = 1, wrong = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
     uz_compositor* compositor = nullptr;
-    EXPECT_EQ(uz_compositor_create(MPI_COMM_WORLD, &options, &compositor), UZ_OK);
+    EXPECT_EQ(uz_compositor_create(comm, &options, &compositor), UZ_OK);
     std::vector<uz_picture> results(static_cast<std::size_t>(options.frames));
     const auto look = [&](int k) {
         const auto& result = results[static_cast<std::size_t>(k % options.frames)];
@@ -122,18 +123,24 @@ template <class Pixel> int wrong_pictures(const uz_compositor_options& options, 
 }
 
 TEST_F(CompositingInC, PicturesInARowAreRightInOrdersThatChange) {
-    for (const char* algorithm : {"auto", "binary_swap", "direct_send", "hybrid(binary_tree)"})
-        for (const int root : {0, ranks_ - 1}) {
-            options_.algorithm = algorithm;
-            options_.root = root;
-            options_.frames = 1 + root;
-            options_.format = UZ_RGBA8;
-            EXPECT_EQ(wrong_pictures<Rgba8>(options_, 200), 0) << algorithm;
-            options_.format = UZ_RGBA_FLOAT;
-            EXPECT_EQ(wrong_pictures<RgbaFloat>(options_, 200), 0) << algorithm;
-            options_.format = UZ_RGBA8_DEPTH;
-            EXPECT_EQ(wrong_pictures<Rgba8Depth>(options_, 200), 0) << algorithm;
-        }
+    for (const int cut : test::Halves::cuts()) {
+        const test::Halves half(cut);
+        int ranks = 1;
+        MPI_Comm_size(half.comm(), &ranks);
+        for (const char* algorithm : {"auto", "binary_swap", "direct_send", "hybrid(binary_tree)"})
+            for (const int root : {0, ranks - 1}) {
+                const auto said = std::string(algorithm) + ", " + std::to_string(ranks) + " ranks";
+                options_.algorithm = algorithm;
+                options_.root = root;
+                options_.frames = 1 + root % 3;
+                options_.format = UZ_RGBA8;
+                EXPECT_EQ(wrong_pictures<Rgba8>(half.comm(), options_, 200), 0) << said;
+                options_.format = UZ_RGBA_FLOAT;
+                EXPECT_EQ(wrong_pictures<RgbaFloat>(half.comm(), options_, 200), 0) << said;
+                options_.format = UZ_RGBA8_DEPTH;
+                EXPECT_EQ(wrong_pictures<Rgba8Depth>(half.comm(), options_, 200), 0) << said;
+            }
+    }
 }
 
 TEST_F(CompositingInC, OrdersThatDifferAreAnErrorOnAllRanks) {

@@ -29,11 +29,10 @@ def test_pictures_of_numpy_arrays_are_those_that_numpy_makes(mpi_run: Run, ranks
     assert "every picture is as it should be" in done.stdout
 
 
-@pytest.mark.parametrize("ranks", [2, 5])
-def test_pictures_in_a_row_are_right_in_orders_that_change(mpi_run: Run, ranks: int) -> None:
-    done = mpi_run(ranks, ORDERS, timeout=120)
+def test_pictures_in_a_row_are_right_in_orders_that_change(mpi_run: Run) -> None:
+    done = mpi_run(9, [ORDERS, 60], timeout=200)
     assert done.returncode == 0, done.stderr
-    assert "every picture is as it should be" in done.stdout
+    assert "every picture is as it should be on 1 2 3 4 5 6 7 8 9 ranks" in done.stdout
 
 
 def launcher(ranks: int) -> list[object]:

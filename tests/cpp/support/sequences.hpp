@@ -2,6 +2,8 @@
 // rank's image is opaque or background, and names picture and rank.
 #pragma once
 
+#include <mpi.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -13,6 +15,35 @@
 #include "compositing/pixel.hpp"
 
 namespace uzushio::test {
+
+/// The communicators of a job cut in two: the first `first` ranks, and the others. Both composite
+/// at the same time, so that a job of nine ranks covers all numbers from 1 to 9 in five cuts.
+class Halves {
+  public:
+    explicit Halves(int first) {
+        int rank = 0;
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        MPI_Comm_split(MPI_COMM_WORLD, rank < first ? 0 : 1, rank, &comm_);
+    }
+    ~Halves() { MPI_Comm_free(&comm_); }
+    Halves(const Halves&) = delete;
+    Halves& operator=(const Halves&) = delete;
+
+    /// Communicator of the half that this rank is in.
+    [[nodiscard]] MPI_Comm comm() const { return comm_; }
+
+    /// Cuts that make all numbers of ranks up to that of the job; 0 leaves it whole.
+    static std::vector<int> cuts() {
+        int ranks = 1;
+        MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+        std::vector<int> found(static_cast<std::size_t>(ranks / 2 + 1));
+        std::iota(found.begin(), found.end(), 0);
+        return found;
+    }
+
+  private:
+    MPI_Comm comm_ = MPI_COMM_NULL;
+};
 
 /// The order of picture `k`: rank 0 is in it or not, each rank is out for long, nobody is in it.
 inline std::vector<int> order_of(int k, int ranks) {
