@@ -49,9 +49,18 @@ def parse_length(value: object) -> object:
     return result
 
 
+_NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_PI = r"(?:pi|π)"
+#: Factors with `*` or `/` between them, which may be left out before pi: what `parse_length` takes.
+_PRODUCT = rf"^\s*(?:{_NUMBER}|{_PI})(?:\s*[*/]\s*(?:{_NUMBER}|{_PI})|\s*{_PI})*\s*$"
+
 #: A positive length for the sections of a solver's case.
 Length = Annotated[
     float,
-    BeforeValidator(parse_length, json_schema_input_type=Annotated[float, Field(gt=0.0)] | str),
+    BeforeValidator(
+        parse_length,
+        json_schema_input_type=Annotated[float, Field(gt=0.0)]
+        | Annotated[str, Field(pattern=_PRODUCT)],
+    ),
     Field(gt=0.0, allow_inf_nan=False),
 ]

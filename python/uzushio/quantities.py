@@ -51,11 +51,19 @@ parse_size = _parser(_SIZES, "30 GB")
 parse_rate = _parser(_RATES, "12.5 GB/s")
 parse_time = _parser(_TIMES, "10 s")
 
-_POSITIVE_OR_TEXT = Annotated[float, Field(gt=0.0)] | str
+
+def _positive_or_text(units: dict[str, float]) -> object:
+    """What a case may hold for a quantity, for JSON schemas."""
+    number = _QUANTITY.pattern.replace("?P<number>", "?:").replace(r"(?P<unit>\S*)", "{unit}")
+    allowed = "|".join(re.escape(unit) for unit in units)
+    pattern = "^" + number.replace("{unit}", f"(?:{allowed})?") + "$"
+    return Annotated[float, Field(gt=0.0)] | Annotated[str, Field(pattern=pattern)]
+
+
 #: A positive number of bytes.
 Size = Annotated[
     float,
-    BeforeValidator(parse_size, json_schema_input_type=_POSITIVE_OR_TEXT),
+    BeforeValidator(parse_size, json_schema_input_type=_positive_or_text(_SIZES)),
     Field(gt=0.0, allow_inf_nan=False),
 ]
 
@@ -71,13 +79,13 @@ Magnitude = Annotated[float, Field(gt=0.0), AfterValidator(_magnitude)]
 #: A positive number of bytes per second.
 Rate = Annotated[
     float,
-    BeforeValidator(parse_rate, json_schema_input_type=_POSITIVE_OR_TEXT),
+    BeforeValidator(parse_rate, json_schema_input_type=_positive_or_text(_RATES)),
     Field(gt=0.0, allow_inf_nan=False),
 ]
 #: A positive number of seconds.
 Seconds = Annotated[
     float,
-    BeforeValidator(parse_time, json_schema_input_type=_POSITIVE_OR_TEXT),
+    BeforeValidator(parse_time, json_schema_input_type=_positive_or_text(_TIMES)),
     Field(gt=0.0, allow_inf_nan=False),
 ]
 

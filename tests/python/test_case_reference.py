@@ -18,7 +18,7 @@ from uzushio.assimilation.case import load_assimilation
 from uzushio.case import load_case
 from uzushio.case_reference import reference
 from uzushio.case_schema import case_models, json_schema, sections
-from uzushio.errors import StagingError
+from uzushio.errors import CaseError, StagingError
 from uzushio.staging.option_keys import OPTION_KEYS
 from uzushio.staging.options import parse_options
 
@@ -64,6 +64,77 @@ def test_the_schema_accepts_the_shipped_case_and_names_a_wrong_key(name: str) ->
     case["grid"]["nq"] = 3
     with pytest.raises(jsonschema.ValidationError, match="'nq'"):
         jsonschema.validate(case, schema)
+
+
+#: Values of keys: whether they are allowed.
+FORMS = {
+    "phasefield": [
+        ("uncertainty", "ensemble", True),
+        ("uncertainty", "hessian", True),
+        ("uncertainty", {"kind": "ensemble", "members": 3}, True),
+        ("uncertainty", {}, True),
+        ("uncertainty", "ensembles", False),
+        ("uncertainty", {"kind": "ensembles"}, False),
+        ("uncertainty", {"members": 1}, False),
+        ("uncertainty", None, False),
+        ("trajectory.memory", None, True),
+        ("trajectory.memory", "2 GiB", True),
+        ("trajectory.memory", " 1.5e3MB ", True),
+        ("trajectory.memory", 2e9, True),
+        ("trajectory.memory", "2 GB/s", False),
+        ("trajectory.memory", "many", False),
+        ("trajectory.memory", 0, False),
+        ("controls.m.bounds", [None, 2], True),
+        ("controls.m.bounds", [2], False),
+        ("optimiser.first_window", None, True),
+        ("optimiser.first_window", 0, False),
+        ("observations.store", "~/seen.zarr", True),
+    ],
+    "channel": [
+        ("grid.lx", "4*pi/3", True),
+        ("grid.lx", "4/3 pi", True),
+        ("grid.lx", " 2.5e0 π", True),
+        ("grid.lx", 3.5, True),
+        ("grid.lx", "4 pie", False),
+        ("grid.lx", "1 000", False),
+        ("grid.lx", "4 *", False),
+        ("grid.lx", -1, False),
+        ("checkpoint.every", None, True),
+        ("checkpoint.every", 0, False),
+        ("output.figures", False, True),
+        ("output.figures", True, False),
+        ("output.figures", ["png"], True),
+        ("output.figures", ["gif"], False),
+        ("publish", None, True),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_schema_accepts_what_the_loader_accepts(name: str) -> None:
+    schema = jsonschema.Draft202012Validator(json_schema(name))
+    load = load_case if name == "channel" else load_assimilation
+    for path, value, allowed in FORMS[name]:
+        case = yaml.safe_load((CASES / f"{name}.yaml").read_text())
+        *above, key = path.split(".")
+        section = case
+        for one in above:
+            section = section.setdefault(one, {})
+        section[key] = value
+        try:
+            load(case)
+            loaded = True
+        except CaseError:
+            loaded = False
+        assert (loaded, schema.is_valid(case)) == (allowed, allowed), (path, value)
+
+
+def test_the_schema_accepts_all_example_cases() -> None:
+    files = sorted(CASES.glob("*.yaml"))
+    assert len(files) >= 2
+    for file in files:
+        case = yaml.safe_load(file.read_text())
+        jsonschema.validate(case, json_schema(case.get("solver") or case["model"]))
 
 
 def test_the_schema_is_printed(uzushio: Run) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from uzushio import registry
 from uzushio.case import CaseFile, Checkpoint, Section, model_of, read_document
@@ -134,10 +134,16 @@ class Uncertainty(Section):
     tolerance: Positive = Field(1e-4, description="relative residual to reach")
     method: Literal["cg", "minres"] = Field("cg", description="minres goes on where J bends down")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _named(cls, given: object) -> object:
-        return {"kind": given} if isinstance(given, str) else given
+
+def _named(given: object) -> object:
+    return {"kind": given} if isinstance(given, str) else given
+
+
+#: An `Uncertainty`, or its kind alone, also in the JSON schema.
+UncertaintyOrKind = Annotated[
+    Uncertainty,
+    BeforeValidator(_named, json_schema_input_type=Uncertainty | Literal["hessian", "ensemble"]),
+]
 
 
 class AssimilationCheckpoint(Checkpoint):
@@ -164,7 +170,7 @@ class AssimilationCase(CaseFile):
     )
     optimiser: Optimiser = Optimiser()
     trajectory: TrajectorySection = TrajectorySection()
-    uncertainty: Uncertainty = Uncertainty()
+    uncertainty: UncertaintyOrKind = Uncertainty()
     checkpoint: AssimilationCheckpoint = AssimilationCheckpoint()
     tuned: bool = Field(
         True, description="use what `uzushio tune` found here for keys that the case leaves open"
