@@ -195,15 +195,15 @@ class _Run:
     def _results(self, first: int, seconds: float) -> int:
         """Write statistics, figures and the summary; returns the exit status."""
         results = RunResults(
-            self._case,
-            self._solver,
-            self._average,
-            self._comm,
-            self._folder,
-            self._latest,
-            self._voice,
-            self._stop,
-            self._figures,
+            comm=self._comm,
+            folder=self._folder,
+            latest=self._latest,
+            voice=self._voice,
+            stop=self._stop,
+            figures=self._figures,
+            case=self._case,
+            solver=self._solver,
+            average=self._average,
         )
         return results.write(self._summary(first, seconds))
 

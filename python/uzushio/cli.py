@@ -649,7 +649,9 @@ def figures(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="RUN", parser=_path, help="Folder of a run, or of one of its checkpoints."
+            metavar="RUN",
+            parser=_path,
+            help="Folder of a run or an assimilation, or of one of its checkpoints.",
         ),
     ],
     ranks: Ranks = None,
@@ -660,6 +662,7 @@ def figures(
     """Write statistics, figures and the summary of a run again, from its newest checkpoint.
 
     For a run that was killed, ran with --no-figures, or had no space for them. No step is done.
+    Of an assimilation: the estimate, history, figures and summary; no iteration is done.
     uzushio report makes a page of all of them.
     """
     leave_at_once("Stopped before the first figure; nothing was written.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +20,7 @@ SKY, AMBER, GREY, BLACK = "#56B4E9", "#E69F00", "#808080", "#222222"
 #: A marker for each reference in a figure.
 MARKERS = ("o", "x")
 
-#: Endings of the files that `write_all` makes.
+#: Endings of the files that `write_each` makes.
 FORMATS = ("png", "pdf", "svg")
 #: A name and what is lowered behind it: Re_tau and u_τ, but not q_criterion.
 _LOWERED = re.compile(r"\b(Re|[A-Za-zνω])_(tau|[a-zτ])(?![A-Za-z0-9])")
@@ -94,7 +94,7 @@ def write(figure: Figure, path: Path) -> Path:
     return path
 
 
-def write_all(figure: Figure, path: Path, formats: Iterable[str] = FORMATS) -> list[Path]:
+def write_each(figure: Figure, path: Path, formats: Iterable[str] = FORMATS) -> Iterator[Path]:
     """Write a figure as PNG for screens, and as PDF and SVG for papers.
 
     Args:
@@ -102,11 +102,14 @@ def write_all(figure: Figure, path: Path, formats: Iterable[str] = FORMATS) -> l
         path: without the ending.
         formats: endings of the files.
 
-    Returns:
-        The files written.
+    Yields:
+        Each file when it is written.
     """
-    files = []
     for kind in formats:
-        files.append(write(figure, path.with_suffix(f".{kind}")))
+        yield write(figure, path.with_suffix(f".{kind}"))
         figure.set_layout_engine("none")  # it is laid out now, and need not be again
-    return files
+
+
+def write_all(figure: Figure, path: Path, formats: Iterable[str] = FORMATS) -> list[Path]:
+    """Write a figure as `write_each`, and return the files."""
+    return list(write_each(figure, path, formats))

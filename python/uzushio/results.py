@@ -1,14 +1,15 @@
-"""What a run writes after its last step: each result whatever becomes of the others."""
+"""What a run or an assimilation writes at its end: each result whatever becomes of the others."""
 
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from uzushio import run_folder
 from uzushio.agreement import Agreement
@@ -84,13 +85,12 @@ class Results:
                 )
 
 
-@dataclass
-class RunResults:
-    """Statistics, figures and summary of a run of a solver, as it is now.
+@dataclass(kw_only=True)
+class ResultWriter(ABC):
+    """The order in which results are written: data, summary, figures, and the summary once more.
 
     Attributes:
-        case, solver, average: of the run.
-        comm: its ranks.
+        comm: the ranks.
         folder: of the run.
         latest: newest checkpoint.
         voice: for rank 0.
@@ -98,9 +98,9 @@ class RunResults:
         figures: whether figures are drawn.
     """
 
-    case: Case
-    solver: Solver
-    average: TimeAverage
+    #: What is written about, for messages.
+    kind: ClassVar[str]
+
     comm: MPI.Comm
     folder: Path
     latest: Path | None
@@ -108,30 +108,42 @@ class RunResults:
     stop: Stop
     figures: bool
 
-    @staticmethod
-    def modules(solver: type[Solver], figures: bool) -> list[str]:
-        """Modules that the results of a solver need."""
-        names = []
-        if solver.statistics is not Solver.statistics:
-            names += ["xarray", "xarray.backends.zarr"]
-        return [*names, *(solver.figure_modules if figures else ())]
+    @abstractmethod
+    def announce(self, results: Results) -> None:
+        """Say how it ended, before anything is written (collective)."""
+
+    @abstractmethod
+    def write_data(self, results: Results) -> None:
+        """Write all but summary and figures, each as a part of `results` (collective)."""
+
+    @abstractmethod
+    def summary(self, head: Mapping[str, Any]) -> dict[str, Any]:
+        """What the summary holds but for the names of files (collective)."""
+
+    @abstractmethod
+    def draw(self, folder: Path) -> Iterable[Path]:
+        """Draw figures into `folder`, one after the other (collective; paths on rank 0).
+
+        It may end early, so that it communicates before its first figure only.
+        """
 
     def write(self, head: Mapping[str, Any]) -> int:
         """Write all, the summary before the figures and once more with their names (collective).
 
         Args:
-            head: entries of the summary before those of the solver.
+            head: entries of the summary before those of the results.
 
         Returns:
             The exit status: 0; 1 if something could not be written; 128 plus the signal if one
             ended the drawing.
         """
         results = Results(self.comm, self.voice)
+        self.announce(results)
         if self.latest is not None and self.comm.rank == 0:
             results.wrote(self.latest)
-        dataset = self._statistics(results)
-        summary = self._summary(results, head)
-        stopped = self._draw(results, dataset)
+        self.write_data(results)
+        summary = self._write_summary(results, head)
+        stopped = self._draw(results)
         with results.part("the summary"):
             if self.comm.rank == 0 and summary is not None:
                 summary["files"] = [str(file) for file in results.files]
@@ -141,22 +153,97 @@ class RunResults:
             self.voice.say(f"Stopped while figures were drawn, as asked; draw them with: {again}")
         if results.failed:
             self.voice.complain(
-                f"The run is whole, its last checkpoint is {self.latest}. With the cause mended, "
-                f"{', '.join(dict.fromkeys(results.failed))} can be written with: {again}"
+                f"The {self.kind} is whole, its last checkpoint is {self.latest}. With the cause "
+                f"mended, {', '.join(dict.fromkeys(results.failed))} can be written with: {again}"
             )
             return 1
         return 128 + stopped if stopped else 0
 
-    def _statistics(self, results: Results) -> xr.Dataset | None:
-        """Derive and write the statistics; they are returned on rank 0."""
-        dataset: xr.Dataset | None = None
+    def _write_summary(self, results: Results, head: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Write the summary, and return it on rank 0."""
+        summary: dict[str, Any] | None = None
+        with results.part("the summary"):
+            summary = self.summary(head)
+            if self.comm.rank == 0:
+                path = self.folder / run_folder.SUMMARY
+                summary["files"] = [str(file) for file in (*results.files, path)]
+                results.wrote(run_folder.write_summary(self.folder, summary))
+        return summary
+
+    def _draw(self, results: Results) -> int:
+        """Draw the figures one after the other; returns the signal that ended it, or 0."""
+        if not self.figures:
+            return 0
+        if stopped := self._stopped():
+            return stopped
+        place = self.folder / run_folder.FIGURES
+        with results.part("the folder of the figures"):
+            if self.comm.rank == 0:
+                place.mkdir(exist_ok=True)
+        if "the folder of the figures" in results.failed:
+            return 0
+        self.voice.say("Drawing figures; Ctrl-C leaves them out.")
+        with results.part("the figures"):
+            for path in self.draw(place):
+                results.wrote(path)
+                if self.stop.received:
+                    break
+        return self._stopped()
+
+    def _stopped(self) -> int:
+        """The signal that any rank received (collective)."""
+        return int(self.comm.allreduce(self.stop.received, maximum()))
+
+
+@dataclass(kw_only=True)
+class RunResults(ResultWriter):
+    """Statistics, figures and summary of a run of a solver, as it is now.
+
+    Attributes:
+        case, solver, average: of the run.
+    """
+
+    kind = "run"
+
+    case: Case
+    solver: Solver
+    average: TimeAverage
+
+    def __post_init__(self) -> None:
+        self._dataset: xr.Dataset | None = None
+
+    @staticmethod
+    def modules(solver: type[Solver], figures: bool) -> list[str]:
+        """Modules that the results of a solver need."""
+        names = []
+        if solver.statistics is not Solver.statistics:
+            names += ["xarray", "xarray.backends.zarr"]
+        return [*names, *(solver.figure_modules if figures else ())]
+
+    def announce(self, results: Results) -> None:
+        """Say why there will be no statistics, if so."""
+        self.voice.say(self._no_samples())
+
+    def write_data(self, results: Results) -> None:
+        """Derive and write the statistics."""
         with results.part("the statistics"):
             if self.comm.rank == 0 and self.average.samples:
-                dataset = derive(self.solver.statistics, self.average)
-                if dataset is not None:
-                    results.wrote(write_statistics(dataset, self.folder))
-        self.voice.say(self._no_samples())
-        return dataset
+                self._dataset = derive(self.solver.statistics, self.average)
+                if self._dataset is not None:
+                    results.wrote(write_statistics(self._dataset, self.folder))
+
+    def summary(self, head: Mapping[str, Any]) -> dict[str, Any]:
+        """Time, samples, and what the solver says."""
+        return {
+            **head,
+            "time": self.solver.time,
+            "samples": self.average.samples,
+            "results": head.get("results") or self.solver.summary(),
+        }
+
+    def draw(self, folder: Path) -> Iterable[Path]:
+        """Draw the solver's figures."""
+        return self.solver.figures(folder, self._dataset)
 
     def _no_samples(self) -> str:
         """Say why there are no statistics, if there could have been."""
@@ -171,43 +258,3 @@ class RunResults:
         else:
             return ""
         return f"There are no statistics: the run ended {why}."
-
-    def _summary(self, results: Results, head: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Write the summary, and return it on rank 0."""
-        summary: dict[str, Any] | None = None
-        with results.part("the summary"):
-            summary = {
-                **head,
-                "time": self.solver.time,
-                "samples": self.average.samples,
-                "results": head.get("results") or self.solver.summary(),
-            }
-            if self.comm.rank == 0:
-                path = self.folder / run_folder.SUMMARY
-                summary["files"] = [str(file) for file in (*results.files, path)]
-                results.wrote(run_folder.write_summary(self.folder, summary))
-        return summary
-
-    def _draw(self, results: Results, dataset: xr.Dataset | None) -> int:
-        """Draw the figures one after the other; returns the signal that ended it, or 0."""
-        if not self.figures:
-            return 0
-        if stopped := self._stopped():
-            return stopped
-        place = self.folder / run_folder.FIGURES
-        with results.part("the folder of the figures"):
-            if self.comm.rank == 0:
-                place.mkdir(exist_ok=True)
-        if "the folder of the figures" in results.failed:
-            return 0
-        self.voice.say("Drawing figures; Ctrl-C leaves them out.")
-        with results.part("the figures"):
-            for path in self.solver.figures(place, dataset):
-                results.wrote(path)
-                if self.stop.received:
-                    break
-        return self._stopped()
-
-    def _stopped(self) -> int:
-        """The signal that any rank received (collective)."""
-        return int(self.comm.allreduce(self.stop.received, maximum()))

@@ -1,4 +1,4 @@
-"""Write the results of a run again, from a checkpoint (`uzushio figures`)."""
+"""Write the results of a run or an assimilation again, from a checkpoint (`uzushio figures`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uzushio import checkpoint, memory, registry, run_folder
 from uzushio.case import Case, Output, load_case, read_document
 from uzushio.collective import collective
-from uzushio.errors import CaseError, OutputError
+from uzushio.errors import OutputError
 from uzushio.monitor import Voice
 from uzushio.options import Options
 from uzushio.restart import without_job
@@ -25,57 +25,78 @@ if TYPE_CHECKING:
 
 
 def write_again(comm: MPI.Comm, options: Options) -> int:
-    """Write statistics, figures and summary of the run at `options.restart` (collective).
+    """Write the data, figures and summary of what is at `options.restart` (collective).
 
     Returns:
-        The exit status, as `RunResults.write`.
+        The exit status, as `ResultWriter.write`.
 
     Raises:
         UzushioError: there is no run or no checkpoint, or another job works in the folder.
     """
     assert options.restart is not None
     stop, lock = Stop(), RunLock()
-    run, voice = checkpoint.run_of(options.restart), Voice(comm.rank, options.quiet)
+    run = checkpoint.run_of(options.restart)
     try:
         with stop.listening():
-            case = _case(run, options, comm)
-            kind = registry.solver_class(case.solver)
-            with collective(comm):
-                if comm.rank == 0:
-                    import_modules(RunResults.modules(kind, figures=True))
-                    lock.take(run)
-            memory.require(comm, kind.estimate(case, comm.size).memory_per_rank, "the figures")
-            solver, average = kind(case, comm), TimeAverage()
-            found = restore(options.restart, case, solver, comm, options.fallback, voice.warn)
-            with collective(comm):
-                if comm.rank == 0 and found.manifest.statistics.get("samples"):
-                    average.restore(*found.averages())
-            results = RunResults(
-                case, solver, average, comm, run, found.path, voice, stop, figures=True
-            )
-            return results.write(_head(case, solver, found, run, comm))
+            assimilation, overrides = _case(run, comm)
+            if assimilation:
+                from uzushio.assimilation import again
+
+                return again.write_again(run, overrides, comm, options, stop, lock)
+            return _of_run(run, overrides, comm, options, stop, lock)
     finally:
         lock.release()
 
 
-def _case(run: Path, options: Options, comm: MPI.Comm) -> Case:
-    """The case of a run, without what it published and where its ranks were (collective)."""
+def _of_run(
+    run: Path, overrides: list[str], comm: MPI.Comm, options: Options, stop: Stop, lock: RunLock
+) -> int:
+    """Write the results of the run of a solver; returns the exit status (collective)."""
+    assert options.restart is not None
+    case, voice = load_case(run / run_folder.CASE, overrides), Voice(comm.rank, options.quiet)
+    kind = registry.solver_class(case.solver)
+    with collective(comm):
+        if comm.rank == 0:
+            import_modules(RunResults.modules(kind, figures=True))
+            lock.take(run)
+    memory.require(comm, kind.estimate(case, comm.size).memory_per_rank, "the figures")
+    solver, average = kind(case, comm), TimeAverage()
+    found = restore(options.restart, case, solver, comm, options.fallback, voice.warn)
+    with collective(comm):
+        if comm.rank == 0 and found.manifest.statistics.get("samples"):
+            average.restore(*found.averages())
+    results = RunResults(
+        comm=comm,
+        folder=run,
+        latest=found.path,
+        voice=voice,
+        stop=stop,
+        figures=True,
+        case=case,
+        solver=solver,
+        average=average,
+    )
+    return results.write(_head(case, solver, found, run, comm))
+
+
+def _case(run: Path, comm: MPI.Comm) -> tuple[bool, list[str]]:
+    """Whether a run is an assimilation, and overrides of its case (collective).
+
+    They leave out what it published and where its ranks were.
+    """
     file = run / run_folder.CASE
-    overrides: list[str] = []
+    assimilation, overrides = False, list[str]()
     with collective(comm):
         if comm.rank == 0:
             if not file.is_file():
                 raise OutputError(f"{run} holds no {run_folder.CASE}; name the folder of a run.")
             values = read_document(file).values
-            if "model" in values:
-                raise CaseError(
-                    f"{run} holds an assimilation; its results are written again by: uzushio "
-                    f"assimilate --restart {options.restart}"
-                )
-            overrides = ["publish=null", *without_job(file)]
+            assimilation = "model" in values
+            overrides = [*([] if assimilation else ["publish=null"]), *without_job(file)]
             if not (values.get("output") or {}).get("figures", True):
                 overrides.append(f"output.figures={json.dumps(Output().figures)}")
-    return load_case(file, comm.bcast(overrides))
+    told: tuple[bool, list[str]] = comm.bcast((assimilation, overrides))
+    return told
 
 
 def _head(

@@ -12,11 +12,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import zarr
 from conftest import Run, family, wait
+from PIL import Image
 from warm_uzushio import Warm
 
 from uzushio import checkpoint
@@ -40,6 +42,12 @@ checkpoint: {every: 10, keep: 2}
 tuned: false
 output: {folder: run}
 """
+#: What each figure shows, in words.
+FIGURES = {
+    "states": "The estimated initial state beside the truth and the first guess, and the run from "
+    "it beside an observation",
+    "progress": "J, its gradient and m over the iterations of the search",
+}
 
 
 @pytest.fixture
@@ -61,6 +69,10 @@ def whole(
     return folder / "run"
 
 
+def summary(run: Path) -> dict[str, Any]:
+    return json.loads((run / "summary.json").read_text())  # type: ignore[no-any-return]
+
+
 def outcome(run: Path) -> tuple[list[str], bytes, dict[str, object]]:
     """History of J, its gradient and m, estimated state, and parameters."""
     lines = (run / "history.csv").read_text().splitlines()
@@ -76,8 +88,10 @@ def test_it_finds_m_and_leaves_all_that_it_promises(whole: Path) -> None:
     assert abs(m["estimate"] - 1.0) < 3.0 * m["sd"] < 0.2
     assert m["residual"] < 0.5 and m["first_guess"] == -0.5
     for name in ("states", "progress"):
-        picture = (whole / f"figures/{name}.png").read_bytes()
-        assert picture.startswith(b"\x89PNG") and len(picture) > 20_000
+        with Image.open(whole / f"figures/{name}.png") as picture:
+            assert picture.size[0] > 1000 and picture.info["Description"] == FIGURES[name]
+        for kind, start in (("pdf", b"%PDF"), ("svg", b"<?xml")):
+            assert (whole / f"figures/{name}.{kind}").read_bytes().startswith(start)
     assert summary["trajectory"]["window"] == 24 and summary["windows"] == [12, 24]
     estimate = zarr.open_group(whole / "estimate.zarr", mode="r")
     assert estimate.attrs["m"] == m["estimate"] and estimate.attrs["m_sd"] == m["sd"]
@@ -208,9 +222,108 @@ def test_killed_it_goes_on_at_the_last_checkpoint(
     # What does not change from one iteration to the next is written once.
     shared = [file for file in newest.glob("state/*/c.*") if file.stat().st_nlink > 1]
     assert {file.parent.name for file in shared} >= {"step1", "change1"}
+    # Its last checkpoint is looked at meanwhile; what is known at the end alone is left open.
+    looked = uzushio("figures", "run", "--ranks", 2)
+    assert (looked.returncode, looked.stderr) == (0, "")
+    step = checkpoint.step_of(newest)
+    assert f"Ended: not yet, after iteration {step} of at most 16" in looked.stdout
+    told = summary(tmp_path / "run")
+    m = told["results"]["parameters"]["m"]
+    assert (told["step"], told["seconds"], m["sd"]) == (step, None, None)
+    assert "uzushio assimilate --restart run finds it" in m["note"]
+    assert len((tmp_path / "run/history.csv").read_text().splitlines()) > 3
+    assert {f"run/figures/{name}.{kind}" for name in FIGURES for kind in ("png", "pdf", "svg")} <= {
+        *told["files"]
+    }
+    report = uzushio("report", "run")
+    assert report.returncode == 0
+    page = (tmp_path / "run/report.html").read_text()
+    assert all(f"<figcaption>{words}" in page for words in FIGURES.values())
     done = uzushio("assimilate", twin, "--restart", "run")
     assert done.returncode == 0, done.stderr
     assert outcome(tmp_path / "run") == outcome(whole)
+
+
+def block_results(run: Path, what: str) -> None:
+    """Put something where a result is to be, so that it cannot be written."""
+    if what == "the figures":
+        (run / "figures/progress.png").mkdir(parents=True)
+    else:
+        shutil.rmtree(run / "estimate.zarr")
+        (run / "estimate.zarr").write_text("in the way")
+
+
+def unblock_results(run: Path) -> None:
+    """Take it away again."""
+    if (run / "estimate.zarr").is_file():
+        (run / "estimate.zarr").unlink()
+    if (run / "figures/progress.png").is_dir():
+        (run / "figures/progress.png").rmdir()
+
+
+@pytest.mark.parametrize(("what", "ranks"), [("the figures", 2), ("the estimate", 1)])
+def test_each_result_is_written_whatever_another_one_does(
+    uzushio: Run, twin: Path, tmp_path: Path, what: str, ranks: int
+) -> None:
+    run, few = tmp_path / "run", ("--set", MEMBERS.replace("5", "2"))
+    begun = ("--set", "optimiser.iterations=1", "--set", "uncertainty.iterations=0")
+    assert uzushio("assimilate", twin, *begun, "--no-figures").returncode == 0
+    block_results(run, what)
+    last = ("--set", "optimiser.iterations=5", *few)
+    done = uzushio("assimilate", "--restart", "run", "--ranks", ranks, *last)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert f"uzushio: error: {what} could not be written, see above." in done.stderr
+    assert (
+        "The assimilation is whole, its last checkpoint is run/checkpoints/step-00000005. With the "
+        f"cause mended, {what} can be written with: uzushio figures run" in done.stderr
+    )
+    assert "Drawing figures; Ctrl-C leaves them out." in done.stdout
+    results = ["estimate.zarr/phi", "history.csv", "members.csv", "figures/progress.svg"]
+    there = [name for name in results if (run / name).exists()]
+    assert there == (results[:3] if what == "the figures" else results[1:])
+    before = summary(run)
+    m = before["results"]["parameters"]["m"]
+    assert before["step"] == 5 and m["ensemble"]["members"] == 2 and m["products"] > 0
+    unblock_results(run)
+    for name in ("members.csv", "history.csv"):
+        (run / name).unlink()
+    again = uzushio("figures", "run/checkpoints/step-00000005")
+    assert (again.returncode, again.stderr) == (0, "")
+    after = summary(run)
+    assert after | {"files": None} == before | {"files": None}
+    files = {"run/estimate.zarr", *(f"run/{name}" for name in results[1:])}
+    assert files <= set(after["files"])
+    stored = zarr.open_group(run / "estimate.zarr", mode="r")
+    assert (stored.attrs["m"], stored.attrs["m_sd"]) == (m["estimate"], m["sd"])
+    assert stored.attrs["m_sd_ensemble"] == m["ensemble"]["sd"]
+
+
+def test_a_signal_ends_the_drawing(start: Start, twin: Path, tmp_path: Path) -> None:
+    job = start(sys.executable, "-m", "uzushio", "assimilate", twin, "--ranks", 2)
+    assert job.stdout is not None
+    while "Drawing figures" not in (line := job.stdout.readline()):
+        assert line, job.communicate()
+    job.send_signal(signal.SIGINT)
+    done = wait(job, 30)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGINT, "")
+    assert "Stopped while figures were drawn, as asked; draw them with: uzushio figures run" in (
+        done.stdout
+    )
+    drawn = {f"run/figures/{path.name}" for path in (tmp_path / "run/figures").iterdir()}
+    assert len(drawn) < 6 and drawn < set(summary(tmp_path / "run")["files"])
+
+
+def test_what_results_need_is_imported_before_the_first_step(
+    start: Start, twin: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['matplotlib'] = None\n")
+    job = start(
+        "env", f"PYTHONPATH={tmp_path}", sys.executable, "-m", "uzushio", "assimilate", twin
+    )
+    done = wait(job, 60)
+    assert done.returncode == 1
+    assert "error: the module uzushio.assimilation.figures, which the results" in done.stderr
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,41 +13,22 @@ from matplotlib.ticker import MaxNLocator
 from uzushio.assimilation.deviations import Deviation
 from uzushio.assimilation.history import History
 from uzushio.assimilation.model import Quantity
-from uzushio.figure_style import BLACK, BLUE, GREEN, GREY, ORANGE, sheet, style, write
+from uzushio.assimilation.panels import Panels
+from uzushio.figure_style import (
+    BLACK,
+    BLUE,
+    FORMATS,
+    GREEN,
+    GREY,
+    ORANGE,
+    caption,
+    sheet,
+    style,
+    write_each,
+)
 
 #: Standard deviations of the noise at the ends of the residual's colours.
 _STRONGEST = 4.0
-
-
-@dataclass(frozen=True)
-class Panels:
-    """Fields of a picture, (rows, columns), first row at the bottom.
-
-    Attributes:
-        x: positions of the columns.
-        y: positions of the rows.
-        step: of the observation.
-        time: of it.
-        state: what the fields are.
-        truth: initial state of a twin, or None.
-        first_guess: initial state.
-        estimate: initial state.
-        observation: at `step`; NaN where nothing was seen.
-        run: the estimate's state at `step`.
-        residual: observation less run, in standard deviations of the noise.
-    """
-
-    x: np.ndarray
-    y: np.ndarray
-    step: int
-    time: float
-    state: Quantity
-    truth: np.ndarray | None
-    first_guess: np.ndarray
-    estimate: np.ndarray
-    observation: np.ndarray
-    run: np.ndarray
-    residual: np.ndarray
 
 
 def draw(
@@ -60,8 +40,9 @@ def draw(
     deviations: Sequence[Deviation],
     truth: np.ndarray | None,
     parameters: Sequence[Quantity],
-) -> list[Path]:
-    """Draw all figures as PNG files.
+    formats: Sequence[str] = FORMATS,
+) -> Iterator[Path]:
+    """Draw all figures as PNG, PDF and SVG.
 
     Args:
         folder: an existing folder.
@@ -71,24 +52,27 @@ def draw(
         deviations: of the parameters.
         truth: of the parameters, if known.
         parameters: what they are.
+        formats: endings of the files of each figure.
 
-    Returns:
-        The files written.
+    Yields:
+        Each file when it is written.
     """
     head = title or "Assimilation"
     with style():
-        return [
-            write(states(panels, head), folder / "states.png"),
-            write(progress(history, deviations, truth, parameters, head), folder / "progress.png"),
-        ]
+        yield from write_each(states(panels, head), folder / "states", formats)
+        figure = progress(history, deviations, truth, parameters, head)
+        yield from write_each(figure, folder / "progress", formats)
 
 
 def states(panels: Panels, title: str) -> Figure:
     """Draw initial states above, and the last observed step below."""
     ratio = len(panels.y) / len(panels.x)
-    figure = sheet(title, 11.0, 2.0 + 7.0 * min(max(ratio, 0.3), 2.0), "compressed")
+    height = 2.6 + 5.0 * min(max(ratio, 0.3), 2.0)
+    words = "The estimated initial state beside {}, and the run from it beside an observation"
+    beside = "the first guess" if panels.truth is None else "the truth and the first guess"
+    figure = sheet(title, 11.0, height, "compressed", words.format(beside))
     grid = figure.subplots(2, 3, sharex=True, sharey=True)
-    name = panels.state.description or panels.state.name
+    name = _labelled(panels.state)
     low, high = _range(panels)
     if panels.truth is not None:
         _field(figure, grid[0, 0], panels, panels.truth, "Truth, initial state", low, high, name)
@@ -110,14 +94,26 @@ def states(panels: Panels, title: str) -> Figure:
         "Observed less run",
         -_STRONGEST,
         _STRONGEST,
-        "standard deviations of the noise",
+        "in σ of the noise",
         "RdBu_r",
     )
-    for axes in grid[1]:
-        axes.set_xlabel("x")
-    for axes in grid[:, 0]:
-        axes.set_ylabel("y")
+    for axes in grid.flat:
+        axes.set(xlabel="x", ylabel="y")
+        axes.tick_params(labelbottom=True, labelleft=True)
+    seen = np.isfinite(panels.observation).all()
+    caption(
+        figure,
+        "Above initial states; below the last observation, the run from the estimate at its step, "
+        "and what is between them in σ, the standard deviation of the noise.",
+        "" if seen else "Grey: not observed.",
+    )
     return figure
+
+
+def _labelled(quantity: Quantity) -> str:
+    """What a quantity is, with its symbol, and its unit if it has one."""
+    words = f"{quantity.description}, {quantity.name}" if quantity.description else quantity.name
+    return words if quantity.unit == "1" else f"{words} ({quantity.unit})"
 
 
 def _range(panels: Panels) -> tuple[float, float]:
@@ -180,7 +176,9 @@ def progress(
 ) -> Figure:
     """Plot what J is above its last value, the gradient, and each parameter with its band."""
     count = 2 + 2 * len(parameters)
-    figure = sheet(title, 9.0, 0.6 + 2.0 * count)
+    names = " and ".join(one.name for one in parameters)
+    words = f"J, its gradient and {names} over the iterations of the search"
+    figure = sheet(title, 9.0, 0.9 + 2.3 * count, description=words)
     grid = figure.subplots(count, 1)
     iteration, value, window = (history.of(name) for name in ("iteration", "J", "window"))
     for number, steps in enumerate(np.unique(window)):
@@ -190,7 +188,6 @@ def progress(
         label = f"{steps:.0f} steps, J = {last:.8g}"
         grid[0].semilogy(iteration[part], above, marker=".", color=f"C{number % 8}", label=label)
     grid[0].set(title="J above the last value of its stage", ylabel="$J - J_\\mathrm{last}$")
-    grid[0].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title="J looks at")
     if (above > 0.5).any():
         grid[0].axhline(0.5, color=GREY, lw=0.8, ls="--")
         grid[0].annotate(
@@ -202,7 +199,11 @@ def progress(
             fontsize=8.0,
         )
     grid[1].semilogy(
-        iteration, np.maximum(history.of("gradient"), 1e-300), color=ORANGE, marker="."
+        iteration,
+        np.maximum(history.of("gradient"), 1e-300),
+        color=ORANGE,
+        marker=".",
+        label="$|g|_\\infty$",
     )
     grid[1].set(title="Largest element of the projected gradient, scaled", ylabel="$|g|_\\infty$")
     for index, quantity in enumerate(parameters):
@@ -211,8 +212,27 @@ def progress(
         _parameter(pair[0], pair[1], history, deviations[index], known, quantity)
     for axes in grid:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    grid[-1].set_xlabel("iteration")
+        axes.set_xlabel("iteration")
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    grid[0].set_xlim(grid[1].get_xlim())
+    grid[0].get_legend().set_title("J looks at")
+    caption(
+        figure,
+        "J is half the sum of squared differences to observations and background, in standard "
+        "deviations of each; 0.5 of it is one standard deviation of the estimate.",
+        _of_bands(deviations),
+    )
     return figure
+
+
+def _of_bands(deviations: Sequence[Deviation]) -> str:
+    """Say what the bands about the parameters are."""
+    spread = next((one.ensemble for one in deviations if one.ensemble is not None), None)
+    if spread is not None:
+        return f"Bands: ± 1 standard deviation, the spread of {spread.members} assimilations."
+    if any(one.sd is not None for one in deviations):
+        return "Bands: ± 1 standard deviation, from the curvature of J at the estimate."
+    return ""
 
 
 def _parameter(
@@ -229,14 +249,17 @@ def _parameter(
     sd = found.best
     told = f" ± {sd:.2g}" if sd is not None else ""
     _lines(axes, iteration, values, truth)
-    axes.set(title=f"{quantity.name} = {last:.6g}{told}", ylabel=quantity.name)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    label = quantity.name if quantity.unit == "1" else f"{quantity.name} ({quantity.unit})"
+    axes.set(title=f"{_labelled(quantity)} = {last:.6g}{told}", ylabel=label)
+    axes.axhline(float(values[0]), color=BLACK, lw=0.6, ls=":", label="first guess")
     _lines(close, iteration, values, truth)
-    close.set(title="The same, last half", ylabel=quantity.name)
+    close.set(title="The same, last half", ylabel=label)
     near = len(values) // 2
     low, high = float(values[near:].min()), float(values[near:].max())
     if sd is not None:
-        close.axhspan(last - sd, last + sd, color=BLUE, alpha=0.18, lw=0)
+        close.axhspan(
+            last - sd, last + sd, color=BLUE, alpha=0.18, lw=0, label="± 1 standard deviation"
+        )
         low, high = max(low, last - 8.0 * sd), min(high, last + 8.0 * sd)
         low, high = min(low, last - 2.0 * sd), max(high, last + 2.0 * sd)
         close.set_title("The same, last half, with ± 1 standard deviation")
@@ -248,4 +271,3 @@ def _lines(axes: Axes, iteration: np.ndarray, values: np.ndarray, truth: float |
     axes.plot(iteration, values, color=BLUE, marker=".", label="estimate")
     if truth is not None:
         axes.axhline(truth, color=GREEN, lw=1.0, ls="--", label="truth")
-    axes.axhline(float(values[0]), color=BLACK, lw=0.6, ls=":", label="first guess")

@@ -3,96 +3,130 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from uzushio import run_folder
-from uzushio.assimilation import figures, store
-from uzushio.assimilation.case import AssimilationCase
+from uzushio.assimilation import store
+from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.deviations import Deviation
 from uzushio.assimilation.ensemble import Member, table
-from uzushio.assimilation.history import History
 from uzushio.assimilation.model import Guess, Model
+from uzushio.assimilation.panels import Panels
 from uzushio.assimilation.problem import Problem
+from uzushio.assimilation.summary import ending, summarise
 from uzushio.collective import collective
 from uzushio.extracts.frame import Variable
 from uzushio.extracts.zarr_series import ZarrSeries
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
+from uzushio.results import Results, ResultWriter
 
 #: Points of a picture along each axis, at most.
 _PICTURE = 1024
 
 
-def write(
-    folder: Path,
-    case: AssimilationCase,
-    problem: Problem,
-    estimate: Guess,
-    history: History,
-    found: Sequence[Deviation],
-    members: Sequence[Member],
-    comm: MPI.Comm,
-    draw: bool = True,
-) -> list[Path]:
-    """Write all but the summary (collective); the files are named on rank 0.
+@dataclass(kw_only=True)
+class AssimilationResults(ResultWriter):
+    """Estimate, history, members, figures and summary of an assimilation, as it is now.
 
-    Args:
-        folder: of the run.
-        case: of it.
-        problem: of it.
-        estimate: the point found.
-        history: of the search.
+    Attributes:
+        work: the assimilation.
         found: standard deviations of the parameters.
         members: of an ensemble; none if there was none.
-        comm: all ranks.
-        draw: whether figures are drawn.
-
-    Raises:
-        OutputError: on all ranks, if something cannot be written.
+        seconds_in: what took how long; None if not known.
+        before: a summary of the same iteration, which stays as it is.
     """
-    files = [folder / run_folder.ESTIMATE]
-    with collective(comm):
-        if comm.rank == 0 and files[0].exists():  # of the run that this one goes on with
-            shutil.rmtree(files[0])
-    if problem.groups.mine == 0:
-        _write_estimate(files[0], problem, estimate, found)
-    seen = case.observations
-    if seen.store is None and seen.keep:
-        files.append(folder / run_folder.OBSERVATIONS)
-    panels = _panels(problem, estimate, case.time.steps) if problem.groups.mine == 0 else None
-    with collective(comm):
-        if comm.rank == 0 and panels is not None:
-            files.append(folder / run_folder.HISTORY)
-            run_folder.replace(files[-1], history.table())
-            if members:
-                files.append(folder / run_folder.MEMBERS_TABLE)
-                run_folder.replace(files[-1], table(members, history.parameters))
-            if not draw:
-                return files
-            (folder / run_folder.FIGURES).mkdir(exist_ok=True)
-            truth = None if problem.truth is None else problem.truth.parameters
-            files += figures.draw(
-                folder / run_folder.FIGURES,
-                title=case.title,
-                panels=panels,
-                history=history,
-                deviations=found,
-                truth=truth,
-                parameters=problem.model.parameters,
-            )
-    return files
+
+    kind = "assimilation"
+
+    work: Assimilation
+    found: Sequence[Deviation]
+    members: Sequence[Member]
+    seconds_in: Mapping[str, float] | None
+    before: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        self._told: dict[str, Any] | None = None
+
+    @staticmethod
+    def modules(figures: bool) -> list[str]:
+        """Modules that the results need."""
+        return ["zarr", *(["uzushio.assimilation.figures"] if figures else [])]
+
+    def announce(self, results: Results) -> None:
+        """Say why the search ended, and what it found."""
+        with results.part("the summary"):
+            if self.before is None:
+                self._told = summarise(self.work, self.found)
+                self.voice.say(ending(self._told))
+
+    def write_data(self, results: Results) -> None:
+        """Write the estimate, the history and the members of an ensemble."""
+        work, first = self.work, self.comm.rank == 0
+        with results.part("the estimate"):
+            path = self.folder / run_folder.ESTIMATE
+            if work.problem.groups.mine == 0:
+                _write_estimate(path, work.problem, work.estimate(), self.found)
+            if first:
+                results.wrote(path)
+        seen = work.case.observations
+        if seen.store is None and seen.keep and first:
+            kept = self.folder / run_folder.OBSERVATIONS
+            if kept.exists():
+                results.wrote(kept)
+        with results.part("the history"):
+            if first:
+                path = self.folder / run_folder.HISTORY
+                run_folder.replace(path, work.history.table())
+                results.wrote(path)
+        with results.part("the members"):
+            if first and self.members:
+                path = self.folder / run_folder.MEMBERS_TABLE
+                run_folder.replace(path, table(self.members, work.history.parameters))
+                results.wrote(path)
+
+    def summary(self, head: Mapping[str, Any]) -> dict[str, Any]:
+        """What was found, and what it took."""
+        if self.before is not None:
+            return dict(self.before)
+        told = self._told or summarise(self.work, self.found)
+        return {**head, **told, "seconds_in": self.seconds_in}
+
+    def draw(self, folder: Path) -> Iterator[Path]:
+        """Draw states, and the progress of the search; each file is named when it is there."""
+        work = self.work
+        panels = _panels(work) if work.problem.groups.mine == 0 else None
+        if self.comm.rank or panels is None:
+            return
+        from uzushio.assimilation import figures  # matplotlib: for one rank only
+
+        truth = work.problem.truth
+        yield from figures.draw(
+            folder,
+            title=work.case.title,
+            panels=panels,
+            history=work.history,
+            deviations=self.found,
+            truth=None if truth is None else truth.parameters,
+            parameters=work.problem.model.parameters,
+        )
 
 
 def _write_estimate(
     path: Path, problem: Problem, estimate: Guess, found: Sequence[Deviation]
 ) -> None:
-    """Write the estimated initial state, and the parameters as attributes."""
-    model = problem.model
+    """Write the estimated initial state, and the parameters as attributes (collective).
+
+    A store that is there is replaced when the new one is whole.
+    """
+    model, first = problem.model, problem.model.comm.rank == 0
+    fresh = path.with_name(f".{path.name}.new")
+    with collective(model.comm):
+        if first:
+            shutil.rmtree(fresh, ignore_errors=True)
     name, unit = model.state.name, model.state.unit
     attributes: dict[str, object] = {}
     for index, quantity in enumerate(model.parameters):
@@ -109,11 +143,16 @@ def _write_estimate(
         variables[key] = Variable(key, np.dtype(np.float64), attributes=notes)
         values[key] = [state[np.newaxis]]
     frame = store.frame_of(model, variables, attributes, once=True)
-    ZarrSeries(path, frame).append(0, 0.0, store.spread_of(model), values)
+    ZarrSeries(fresh, frame).append(0, 0.0, store.spread_of(model), values)
+    with collective(model.comm):
+        if first:
+            shutil.rmtree(path, ignore_errors=True)
+            fresh.rename(path)
 
 
-def _panels(problem: Problem, estimate: Guess, steps: int) -> figures.Panels | None:
+def _panels(work: Assimilation) -> Panels | None:
     """What is drawn, gathered on the first rank of the group (collective over it)."""
+    problem, estimate = work.problem, work.estimate()
     model, observations = problem.model, problem.observations
     assert observations is not None
     last = len(observations.steps) - 1
@@ -139,7 +178,7 @@ def _panels(problem: Problem, estimate: Guess, steps: int) -> figures.Panels | N
     if model.comm.rank:
         return None
     rows, columns = model.coordinates()
-    return figures.Panels(
+    return Panels(
         x=columns[::stride],
         y=rows[::stride],
         step=step,

@@ -5,53 +5,38 @@ from __future__ import annotations
 import math
 import signal
 import time
-from collections.abc import Collection
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from uzushio import checkpoint, memory, run_folder
-from uzushio.assimilation import results, saved
+from uzushio.assimilation import saved
+from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.deviations import Deviation, deviations
-from uzushio.assimilation.ensemble import Member, MemberFiles, spreads
-from uzushio.assimilation.history import History
+from uzushio.assimilation.ensemble import Member, spreads
 from uzushio.assimilation.memory import needs
-from uzushio.assimilation.model import Guess
-from uzushio.assimilation.problem import Problem
-from uzushio.assimilation.summary import ending, summarise
-from uzushio.case import differences
+from uzushio.assimilation.results import AssimilationResults
 from uzushio.collective import collective, maximum
-from uzushio.errors import CaseError, CheckpointError, OutputError
+from uzushio.errors import CaseError, OutputError
 from uzushio.monitor import Monitor, Voice
 from uzushio.options import Options
+from uzushio.results import import_modules
 from uzushio.run_lock import RunLock
 from uzushio.signals import Stop
-from uzushio.solver import Reading
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-
-#: What of a case says how J is made small, where and how fast, and not what J is.
-_NOT_THE_PROBLEM = {
-    "title",
-    "optimiser",
-    "trajectory",
-    "uncertainty",
-    "checkpoint",
-    "output",
-    "blocking",
-    "tuned",
-}
 
 
 def run(case: AssimilationCase, comm: MPI.Comm, options: Options) -> int:
     """Do the assimilation of `case` (collective).
 
     Returns:
-        The exit status: 0 when it has ended, 128 plus the signal when stopped.
+        The exit status: 0 when it has ended, 128 plus the signal when stopped, 1 when it has ended
+        and a result could not be written.
 
     Raises:
         UzushioError: see `uzushio.errors`.
@@ -91,40 +76,37 @@ class _Run:
         self._monitor = Monitor(case.output.monitor_every, self._voice.speaks, "iteration")
         self._latest: Path | None = None
         self._restored: Path | None = None
-        self._saved_at = self._began = time.monotonic()
+        self._saved_at = time.monotonic()
         self._saving = self._last_saving = 0.0
         self._members: list[Member] = []
         self._members_done = ""
-        self._written: Collection[
-            str
-        ] = ()  # vectors in the latest checkpoint, if this run wrote it
+        self._written: set[str] = set()  # vectors in the latest checkpoint, if this run wrote it
+        self._figures = bool(case.output.figures) and options.figures
         with collective(self._comm):
             if comm.rank == 0:
                 _check_store(case, self._folder, options)
                 run_folder.check_for(self._folder, options)
+                import_modules(AssimilationResults.modules(self._figures))
         memory.require(self._comm, needs(case, comm.size).required, "the assimilation")
-        self._problem = Problem(case, self._comm)
-        self._history = History([one.name for one in self._problem.model.parameters])
+        self._assimilation = Assimilation(case, self._comm)
+        self._problem = self._assimilation.problem
 
     def execute(self) -> int:
         """Observe, restore, search to the end or to a signal, and write the results."""
-        found = self._found()
+        options, work = self._options, self._assimilation
+        found = None
+        if options.restart is not None:
+            found = saved.open_saved(
+                options.restart, self._case, self._comm, options.fallback, self._voice.warn
+            )
         store = self._case.observations.store
         self._voice.say(f"Reading {store}." if store else "Observing the truth, with noise.")
         self._problem.observe()
-        self._windows = self._problem.windows()
-        if found is None:
-            window = self._windows[0]
-            units = self._problem.scales(self._problem.guess, window)
-        else:
-            attributes = found.manifest.attributes
-            window = self._windows[attributes["search"]["stage"]]
-            units = [float(unit) for unit in attributes["units"]]
-        self._parts = self._problem.minimiser(units, window)
-        self._search, self._cost, self._evaluator, self._space = self._parts
-        self._search.rough = len(self._windows) > 1
+        work.start(found)
+        self._search = work.parts.search
         if found is not None:
-            self._restore(found)
+            self._restored = self._latest = found.path
+            self._voice.say(f"Restarted from {found.path} (iteration {found.manifest.step}).")
         self._claim()
         try:
             with self._monitor, self._problem.timings.stage("search"):
@@ -138,46 +120,9 @@ class _Run:
             where = f"iteration {self._search.iteration}{self._members_done}"
             self._voice.say(f"Stopped after {where}, as asked; {self._go_on()}")
             return 128 + stopped.number
-        self._results(deviations)
-        return 0
+        return self._results(deviations)
 
     # ---- before -------------------------------------------------------------------------------
-
-    def _found(self) -> checkpoint.Checkpoint | None:
-        """The checkpoint to go on from, of this very problem."""
-        restart = self._options.restart
-        if restart is None:
-            return None
-        found = checkpoint.open_checkpoint(
-            restart, self._comm, self._options.fallback, self._voice.warn
-        )
-        posed = found.manifest.attributes.get("posed")
-        if found.manifest.solver != self._case.model or posed is None:
-            raise CheckpointError(
-                f"checkpoint {found.path} is not of an assimilation with the model "
-                f"'{self._case.model}'; restart it with its own case."
-            )
-        changed = differences(posed, _posed(self._case))
-        if changed:
-            raise CheckpointError(
-                f"checkpoint {found.path} is of another problem: {', '.join(changed)} changed; "
-                "restart it with its own case, or begin anew without --restart."
-            )
-        return found
-
-    def _restore(self, found: checkpoint.Checkpoint) -> None:
-        """Take the state of the search."""
-        state, attributes = found.state(), found.manifest.attributes
-        vectors: dict[str, np.ndarray] = {}
-        with collective(self._comm):
-            vectors = saved.vectors_of(state, self._problem.model)
-        self._search.restore(vectors, attributes["search"])
-        self._history.restore(attributes["history"])
-        self._cost.sweeps.counts.restore(attributes["counts"])
-        self._evaluator.forward_runs = attributes["forward_runs"]
-        self._evaluator.gradients = attributes["gradients"]
-        self._restored = self._latest = found.path
-        self._voice.say(f"Restarted from {found.path} (iteration {found.manifest.step}).")
 
     def _claim(self) -> None:
         """Take the folder, and put checkpoints aside that the restart leaves behind."""
@@ -192,7 +137,7 @@ class _Run:
 
     def _loop(self) -> None:
         """Iterate to the end of the search or a signal."""
-        search, limit = self._search, self._case.optimiser.iterations
+        work, search, limit = self._assimilation, self._search, self._case.optimiser.iterations
         if self._restored is None:
             search.begin()
             if not math.isfinite(search.value):
@@ -200,40 +145,22 @@ class _Run:
                     "J is not finite at the first guess: the model is not stable there; make "
                     "time.dt smaller, or choose another first_guess."
                 )
-            self._note()
+            work.note()
         self._vote()
-        done = self._over()
+        done = work.is_over
         while not done:
             if search.ended is not None:
-                self._next_stage()
+                work.next_stage()
             search.step()
-            if search.iteration > self._history.last:
-                self._note()
+            if search.iteration > work.history.last:
+                work.note()
             show, overdue = self._vote()
-            done = self._over()
+            done = work.is_over
             if show or done:
                 fraction = 1.0 if done else search.iteration / limit
-                self._monitor.show(search.iteration, None, fraction, self._readings())
+                self._monitor.show(search.iteration, None, fraction, work.readings())
             if not done and (overdue or self._due()):
                 self._save()
-
-    def _over(self) -> bool:
-        """Whether the search is over, or has had all iterations that it may have."""
-        search = self._search
-        ended = search.ended is not None and search.stage == len(self._windows) - 1
-        return ended or search.iteration >= self._case.optimiser.iterations
-
-    def _next_stage(self) -> None:
-        """Look at more of the run."""
-        stage = self._search.stage + 1
-        window = self._windows[stage]
-        self._cost.look_at(self._problem.plan(window))
-        self._evaluator.forget()
-        units = self._problem.scales(self._estimate(), window)
-        self._search.next_stage(
-            units, rough=stage + 1 < len(self._windows), metric=self._problem.metric(window)
-        )
-        self._note()
 
     def _vote(self) -> tuple[bool, bool]:
         """Agree on a signal that any rank received, and on what rank 0's clock says is due."""
@@ -268,67 +195,21 @@ class _Run:
         every = self._case.checkpoint.every
         return every is not None and self._search.iteration % every == 0
 
-    def _note(self) -> None:
-        """Add the present iteration to the history."""
-        search = self._search
-        self._history.add(
-            search.iteration,
-            self._windows[search.stage],
-            search.value,
-            search.projected(),
-            self._space.parameters(search.point),
-            self._evaluator.forward_runs,
-            self._runs_backward(),
-            time.monotonic() - self._began,
-        )
-
-    def _runs_backward(self) -> int:
-        """Adjoint runs of all groups; each is done by one of them."""
-        counts: int = self._problem.groups.across.allreduce(self._cost.counts.backward_runs)
-        return counts
-
-    def _readings(self) -> dict[str, Reading]:
-        row = self._history.newest()
-        readings = {
-            "steps": Reading(row["window"], format=".0f"),
-            "J": Reading(row["J"], format=".8g"),
-            "|g|": Reading(row["gradient"]),
-        }
-        for name in self._history.parameters:
-            readings[name] = Reading(row[name], format=".6g")
-        readings["forward"] = Reading(row["forward"], format=".0f")
-        readings["backward"] = Reading(row["backward"], format=".0f")
-        return readings
-
     # ---- checkpoints --------------------------------------------------------------------------
 
     def _save(self) -> None:
         """Write a checkpoint of the search."""
-        vectors, numbers = self._search.stored()
-        attributes = {
-            "search": numbers,
-            "units": self._space.scales.tolist(),
-            "history": self._history.stored(),
-            "counts": asdict(self._cost.counts),
-            "forward_runs": self._evaluator.forward_runs,
-            "gradients": self._evaluator.gradients,
-            "posed": _posed(self._case),
-        }
-        first_group = self._problem.groups.mine == 0
-        state = saved.state_of(vectors, attributes, self._problem.model, first_group, self._comm)
-        snapshot = checkpoint.Snapshot(
-            self._case.model, self._case.digest(), self._search.iteration, 0.0, state
-        )
+        taken, vectors = self._assimilation.snapshot()
         began = time.monotonic()
         self._latest = checkpoint.write(
             self._folder,
-            snapshot,
+            taken,
             self._case.checkpoint.keep,
             self._comm,
             self._latest,
             saved.unchanged(vectors, self._written),
         )
-        self._written = set(vectors)
+        self._written = vectors
         self._saved_at = time.monotonic()
         self._last_saving = self._saved_at - began
         self._saving += self._last_saving
@@ -347,19 +228,16 @@ class _Run:
 
     # ---- results ------------------------------------------------------------------------------
 
-    def _estimate(self) -> Guess:
-        point = self._search.point
-        return Guess(self._space.state(point), self._space.parameters(point))
-
     def _deviations(self) -> list[Deviation]:
         """Standard deviations of the parameters."""
         wanted = self._case.uncertainty
         if not wanted.iterations:
             return [Deviation.unknown("not asked for") for _ in self._problem.model.parameters]
         self._monitor.say("Finding standard deviations.")
-        hessian = self._cost.hessian(self._estimate(), self._problem.states)
+        work = self._assimilation
+        hessian = work.parts.cost.hessian(work.estimate(), self._problem.states)
         return deviations(
-            self._space,
+            work.parts.space,
             hessian,
             self._search.point,
             self._search.gradient,
@@ -369,25 +247,13 @@ class _Run:
 
     def _with_ensemble(self, found: list[Deviation]) -> list[Deviation]:
         """Add the spread of perturbed assimilations to the standard deviations."""
-        wanted, search = self._case.uncertainty, self._search
-        groups = self._problem.groups
-        # The same members belong to the same estimate of the same problem, on any ranks.
-        estimate = [search.value, *self._space.parameters(search.point).tolist()]
-        optimiser = self._case.optimiser.model_dump(mode="json")
-        files = MemberFiles(
-            self._folder,
-            {
-                "posed": _posed(self._case),
-                "estimate": [repr(one) for one in estimate],
-                "optimiser": optimiser,
-                "seed": wanted.seed,
-            },
-        )
+        wanted, groups = self._case.uncertainty, self._problem.groups
+        files = self._assimilation.member_files(self._folder)
         self._voice.say(
             f"Minimising {wanted.members} perturbed assimilations"
             + (f" on {groups.count} groups of ranks." if groups.count > 1 else ".")
         )
-        ensemble = self._problem.ensemble(self._parts)
+        ensemble = self._problem.ensemble(self._assimilation.parts)
         with self._problem.timings.stage("ensemble"):
             members = ensemble.run(
                 wanted.members, files, self._stop_in_group, self._tell_member, self._comm
@@ -409,7 +275,7 @@ class _Run:
         return asked
 
     def _tell_member(self, member: Member) -> None:
-        names = self._history.parameters
+        names = self._assimilation.history.parameters
         values = [
             f"{name} {value:.6g}" for name, value in zip(names, member.parameters, strict=True)
         ]
@@ -417,27 +283,20 @@ class _Run:
         wanted = self._case.uncertainty.members
         self._voice.say("  ".join([f"member {member.number} of {wanted}", *told]))
 
-    def _results(self, found: list[Deviation]) -> None:
-        """Write estimate, history, figures and the summary, and name all that was written."""
-        problem, estimate = self._problem, self._estimate()
-        written = results.write(
-            self._folder,
-            self._case,
-            problem,
-            estimate,
-            self._history,
-            found,
-            self._members,
-            self._comm,
-            draw=bool(self._case.output.figures) and self._options.figures,
-        )
-        found_out = summarise(
-            problem,
-            self._parts,
-            self._history,
-            found,
-            ended=self._ended(),
-            backward=self._runs_backward(),
+    def _results(self, found: list[Deviation]) -> int:
+        """Write estimate, history, figures and the summary; returns the exit status."""
+        work = self._assimilation
+        results = AssimilationResults(
+            comm=self._comm,
+            folder=self._folder,
+            latest=self._latest,
+            voice=self._voice,
+            stop=self._stop,
+            figures=self._figures,
+            work=work,
+            found=found,
+            members=self._members,
+            seconds_in={**self._problem.timings, "checkpoints": self._saving},
         )
         head = run_folder.summary_head(
             self._case,
@@ -445,31 +304,9 @@ class _Run:
             self._comm.size,
             self._search.iteration,
             self._restored,
-            time.monotonic() - self._began,
+            work.seconds(),
         )
-        summary = {
-            **head,
-            **found_out,
-            "seconds_in": {**self._problem.timings, "checkpoints": self._saving},
-        }
-        with collective(self._comm):
-            if self._comm.rank == 0:
-                files = [*filter(None, [self._latest]), *written]
-                files.append(self._folder / run_folder.SUMMARY)
-                summary["files"] = [str(file) for file in files]
-                run_folder.write_summary(self._folder, summary)
-                self._voice.say(ending(summary))
-                self._voice.say("\n".join(["Wrote:", *(f"  {file}" for file in files)]))
-
-    def _ended(self) -> str:
-        """Why the search ended."""
-        search, window = self._search, self._history.window
-        if search.ended is not None and not search.rough:
-            return search.ended
-        ended = f"the {self._case.optimiser.iterations} iterations allowed are done"
-        if window < self._windows[-1]:
-            ended += f", of {self._windows[-1]} steps only {window} have been looked at"
-        return ended
+        return results.write(head)
 
 
 def _check_store(case: AssimilationCase, folder: Path, options: Options) -> None:
@@ -480,8 +317,3 @@ def _check_store(case: AssimilationCase, folder: Path, options: Options) -> None
             f"--overwrite would remove {store}, which is to be read; move it out of {folder}, or "
             "choose another folder with --out."
         )
-
-
-def _posed(case: AssimilationCase) -> dict[str, Any]:
-    """What of a case makes J, and what the search may be."""
-    return case.model_dump(mode="json", exclude=_NOT_THE_PROBLEM)

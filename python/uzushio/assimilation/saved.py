@@ -8,17 +8,73 @@ gradient.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uzushio import checkpoint
+from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.model import Model
+from uzushio.case import differences
 from uzushio.errors import CheckpointError
 from uzushio.solver import DistributedArray, State, StoredState
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+#: What of a case says how J is made small, where and how fast, and not what J is.
+_NOT_THE_PROBLEM = {
+    "title",
+    "optimiser",
+    "trajectory",
+    "uncertainty",
+    "checkpoint",
+    "output",
+    "blocking",
+    "tuned",
+}
+
+
+def posed(case: AssimilationCase) -> dict[str, Any]:
+    """What of a case makes J, and what the search may be."""
+    return case.model_dump(mode="json", exclude=_NOT_THE_PROBLEM)
+
+
+def open_saved(
+    where: Path,
+    case: AssimilationCase,
+    comm: MPI.Comm,
+    fallback: bool,
+    tell: Callable[[str], None],
+) -> checkpoint.Checkpoint:
+    """Open a checkpoint of this very problem (collective).
+
+    Args:
+        where: folder of a run, or of one checkpoint.
+        case: of the problem.
+        comm: all ranks.
+        fallback: take the checkpoint before if one is damaged.
+        tell: is given the sentences on damaged checkpoints that were passed over.
+
+    Raises:
+        CheckpointError: on all ranks; there is none, it is damaged or of another problem.
+    """
+    found = checkpoint.open_checkpoint(where, comm, fallback, tell)
+    before = found.manifest.attributes.get("posed")
+    if found.manifest.solver != case.model or before is None:
+        raise CheckpointError(
+            f"checkpoint {found.path} is not of an assimilation with the model '{case.model}'; "
+            "restart it with its own case."
+        )
+    changed = differences(before, posed(case))
+    if changed:
+        raise CheckpointError(
+            f"checkpoint {found.path} is of another problem: {', '.join(changed)} changed; "
+            "restart it with its own case, or begin anew without --restart."
+        )
+    return found
 
 
 def state_of(

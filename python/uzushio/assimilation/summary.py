@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.deviations import Deviation
-from uzushio.assimilation.history import History
-from uzushio.assimilation.problem import Parts, Problem
 
 #: Standard deviations that an estimate may be from the minimum of J without a word.
 _FAR = 0.5
@@ -20,26 +19,15 @@ _LINEARISED = (
 )
 
 
-def summarise(
-    problem: Problem,
-    parts: Parts,
-    history: History,
-    found: Sequence[Deviation],
-    *,
-    ended: str,
-    backward: int,
-) -> dict[str, Any]:
+def summarise(work: Assimilation, found: Sequence[Deviation]) -> dict[str, Any]:
     """What `summary.json` has beside its head, as plain values (collective).
 
     Args:
-        problem: of it.
-        parts: of the search, as they are at the end.
-        history: of the search.
+        work: the assimilation, as it is now.
         found: standard deviations of the parameters.
-        ended: why the search ended.
-        backward: runs of the adjoint, of all groups.
     """
-    search, cost, evaluator, space = parts
+    problem, history = work.problem, work.history
+    search, cost, evaluator, space = work.parts
     plan, estimate = cost.sweeps.plan, space.parameters(search.point)
     parameters = {}
     for index, quantity in enumerate(problem.model.parameters):
@@ -54,19 +42,19 @@ def summarise(
         "kind": "assimilation",
         "groups": problem.groups.count,
         "iterations": search.iteration,
-        "ended": ended,
+        "ended": work.ended(),
         "results": {
             "J": search.value,
             "steps_looked_at": history.window,
             "largest_gradient": search.projected(),
             "parameters": parameters,
             "forward_runs": evaluator.forward_runs,
-            "backward_runs": backward,
+            "backward_runs": work.runs_backward(),
             "gradients": evaluator.gradients,
             "bytes_shared_between_groups": evaluator.shared_bytes,
             "units": space.scales.tolist(),
         },
-        "windows": problem.windows(),
+        "windows": work.windows,
         "trajectory": {
             "states_that_fit": problem.states,
             "snapshots": plan.snapshots,

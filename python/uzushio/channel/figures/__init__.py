@@ -11,7 +11,7 @@ from uzushio.channel.figures import pictures, plots
 from uzushio.channel.figures.averages import Averages
 from uzushio.channel.figures.pictures import Slices
 from uzushio.channel.figures.spectra import spectra
-from uzushio.figure_style import FORMATS, style, write_all
+from uzushio.figure_style import FORMATS, style, write_each
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,17 +48,17 @@ def draw(
     head = title or "Channel flow"
     instant = f"{head}, $t$ = {time * slices.u_tau:.4g} $h/u_\\tau$"
     with style():
-        yield from write_all(
+        yield from write_each(
             pictures.cross_section(slices, instant), folder / "cross_section", formats
         )
-        yield from write_all(pictures.near_wall(slices, instant), folder / "near_wall", formats)
+        yield from write_each(pictures.near_wall(slices, instant), folder / "near_wall", formats)
         if statistics is not None:
             near = _beside(float(statistics.attrs["re_tau"]))
             yield from draw_statistics(folder, statistics, near, title=title, formats=formats)
             return
         mean = plots.Mean.of_slices(slices)
         figure = plots.mean_profile(mean, _beside(mean.re_tau), instant)
-        yield from write_all(figure, folder / "mean_profile", formats)
+        yield from write_each(figure, folder / "mean_profile", formats)
 
 
 def draw_statistics(
@@ -95,7 +95,7 @@ def draw_statistics(
             "vorticity": lambda: plots.vorticity(averages, references, head),
         }
         for name, figure in figures.items():
-            yield from write_all(figure(), folder / name, formats)
+            yield from write_each(figure(), folder / name, formats)
 
 
 def _beside(re_tau: float) -> list[reference.Profiles]:

@@ -1,0 +1,184 @@
+"""An assimilation as far as it is: problem, search and history, which checkpoints hold."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uzushio import checkpoint
+from uzushio.assimilation import saved
+from uzushio.assimilation.case import AssimilationCase
+from uzushio.assimilation.ensemble import MemberFiles
+from uzushio.assimilation.history import History
+from uzushio.assimilation.model import Guess
+from uzushio.assimilation.problem import Parts, Problem
+from uzushio.collective import collective
+from uzushio.solver import Reading
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+class Assimilation:
+    """Problem, search and history on the ranks of a job. Methods are collective.
+
+    Attributes:
+        case: of it.
+        comm: all ranks.
+        problem: of it.
+        windows: steps that each stage looks at; after `start`.
+        parts: the search, and what it searches with; after `start`.
+        history: a row for each iteration.
+    """
+
+    def __init__(self, case: AssimilationCase, comm: MPI.Comm) -> None:
+        """Make the problem; raises `UzushioError` on all ranks if it does not fit them."""
+        self.case, self.comm = case, comm
+        self.problem = Problem(case, comm)
+        self.history = History([one.name for one in self.problem.model.parameters])
+        self.windows: list[int] = []
+        self.parts: Parts
+        self._began = time.monotonic()
+
+    def start(self, found: checkpoint.Checkpoint | None) -> None:
+        """Make the search, which has not begun, or is where a checkpoint left it.
+
+        The problem has its observations already.
+        """
+        problem = self.problem
+        self.windows = problem.windows()
+        if found is None:
+            window = self.windows[0]
+            units = problem.scales(problem.guess, window)
+        else:
+            attributes = found.manifest.attributes
+            window = self.windows[attributes["search"]["stage"]]
+            units = [float(unit) for unit in attributes["units"]]
+        self.parts = problem.minimiser(units, window)
+        self.parts.search.rough = len(self.windows) > 1
+        if found is not None:
+            self._restore(found)
+
+    def _restore(self, found: checkpoint.Checkpoint) -> None:
+        state, attributes = found.state(), found.manifest.attributes
+        vectors: dict[str, np.ndarray] = {}
+        with collective(self.comm):
+            vectors = saved.vectors_of(state, self.problem.model)
+        self.parts.search.restore(vectors, attributes["search"])
+        self.history.restore(attributes["history"])
+        self.parts.cost.sweeps.counts.restore(attributes["counts"])
+        self.parts.evaluator.forward_runs = attributes["forward_runs"]
+        self.parts.evaluator.gradients = attributes["gradients"]
+
+    def snapshot(self) -> tuple[checkpoint.Snapshot, set[str]]:
+        """What a checkpoint of the search holds, and the names of its vectors."""
+        search, cost, evaluator, space = self.parts
+        vectors, numbers = search.stored()
+        attributes = {
+            "search": numbers,
+            "units": space.scales.tolist(),
+            "history": self.history.stored(),
+            "counts": asdict(cost.counts),
+            "forward_runs": evaluator.forward_runs,
+            "gradients": evaluator.gradients,
+            "posed": saved.posed(self.case),
+        }
+        writes = self.problem.groups.mine == 0
+        state = saved.state_of(vectors, attributes, self.problem.model, writes, self.comm)
+        digest = self.case.digest()
+        taken = checkpoint.Snapshot(self.case.model, digest, search.iteration, 0.0, state)
+        return taken, set(vectors)
+
+    def next_stage(self) -> None:
+        """Look at more of the run."""
+        search, cost, evaluator, _ = self.parts
+        stage = search.stage + 1
+        window = self.windows[stage]
+        cost.look_at(self.problem.plan(window))
+        evaluator.forget()
+        units = self.problem.scales(self.estimate(), window)
+        rough = stage + 1 < len(self.windows)
+        search.next_stage(units, rough=rough, metric=self.problem.metric(window))
+        self.note()
+
+    def note(self) -> None:
+        """Add the present iteration to the history."""
+        search, _, evaluator, space = self.parts
+        self.history.add(
+            search.iteration,
+            self.windows[search.stage],
+            search.value,
+            search.projected(),
+            space.parameters(search.point),
+            evaluator.forward_runs,
+            self.runs_backward(),
+            self.seconds(),
+        )
+
+    def seconds(self) -> float:
+        """Since the assimilation was set up in this process."""
+        return time.monotonic() - self._began
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the search is over, or has had all iterations that it may have."""
+        search = self.parts.search
+        ended = search.ended is not None and search.stage == len(self.windows) - 1
+        return ended or search.iteration >= self.case.optimiser.iterations
+
+    def ended(self) -> str:
+        """Why the search ended."""
+        search, window = self.parts.search, self.history.window
+        if search.ended is not None and not search.rough:
+            return search.ended
+        allowed = self.case.optimiser.iterations
+        ended = f"the {allowed} iterations allowed are done"
+        if search.iteration < allowed:
+            ended = f"not yet, after iteration {search.iteration} of at most {allowed}"
+        if window < self.windows[-1]:
+            ended += f", of {self.windows[-1]} steps only {window} have been looked at"
+        return ended
+
+    def runs_backward(self) -> int:
+        """Adjoint runs of all groups; each is done by one of them."""
+        counts: int = self.problem.groups.across.allreduce(self.parts.cost.counts.backward_runs)
+        return counts
+
+    def readings(self) -> Mapping[str, Reading]:
+        """The figures of the progress line."""
+        row = self.history.newest()
+        readings = {
+            "steps": Reading(row["window"], format=".0f"),
+            "J": Reading(row["J"], format=".8g"),
+            "|g|": Reading(row["gradient"]),
+        }
+        for name in self.history.parameters:
+            readings[name] = Reading(row[name], format=".6g")
+        readings["forward"] = Reading(row["forward"], format=".0f")
+        readings["backward"] = Reading(row["backward"], format=".0f")
+        return readings
+
+    def estimate(self) -> Guess:
+        """The point that the search has reached."""
+        space, point = self.parts.space, self.parts.search.point
+        return Guess(space.state(point), space.parameters(point))
+
+    def member_files(self, folder: Path) -> MemberFiles:
+        """The files of an ensemble about this estimate, in the folder of the run.
+
+        The same members belong to the same estimate of the same problem, on any ranks.
+        """
+        search, space = self.parts.search, self.parts.space
+        estimate: list[Any] = [search.value, *space.parameters(search.point).tolist()]
+        problem = {
+            "posed": saved.posed(self.case),
+            "estimate": [repr(one) for one in estimate],
+            "optimiser": self.case.optimiser.model_dump(mode="json"),
+            "seed": self.case.uncertainty.seed,
+        }
+        return MemberFiles(folder, problem)
