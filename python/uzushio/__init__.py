@@ -1,11 +1,11 @@
 """Uzushio: massively parallel flow simulation.
 
 `load_case` reads a case, `run` runs it, and a `Simulation` is stepped by hand; `open_checkpoint`
-gives the fields of a checkpoint. `uzushio.solver` is the contract between a flow solver and the
-framework; `uzushio.case` holds the sections of a case file that all solvers share. The rooms can be
-used by themselves: `uzushio.staging`, `uzushio.render`, `uzushio.assimilation` and the others. What
-goes wrong raises a kind of `uzushio.errors.UzushioError`. The command line is `uzushio` or
-`python -m uzushio`.
+gives the fields of a checkpoint. `assimilate` fits a model to observations. `uzushio.solver` is the
+contract between a flow solver and the framework; `uzushio.case` holds the sections of a case file
+that all solvers share. The rooms can be used by themselves: `uzushio.staging`, `uzushio.render`,
+`uzushio.assimilation` and the others. What goes wrong raises a kind of
+`uzushio.errors.UzushioError`. The command line is `uzushio` or `python -m uzushio`.
 
 `docs/reference/python.md` has an example for each.
 """
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from uzushio import solver as solver
     from uzushio import staging as staging
     from uzushio import tuning as tuning
+    from uzushio.assimilation.running import AssimilationResult, assimilate
     from uzushio.case import Case, load_case
     from uzushio.running import RunResult, open_checkpoint, run
     from uzushio.simulation import Simulation, SimulationStep
@@ -39,11 +40,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AssimilationResult",
     "Case",
     "RunResult",
     "Simulation",
     "SimulationStep",
     "__version__",
+    "assimilate",
     "assimilation",
     "case",
     "channel",
@@ -68,10 +71,12 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(
         __name__,
         {
+            "AssimilationResult": "assimilation.running",
             "Case": "case",
             "RunResult": "running",
             "Simulation": "simulation",
             "SimulationStep": "simulation",
+            "assimilate": "assimilation.running",
             "load_case": "case",
             "open_checkpoint": "running",
             "run": "running",

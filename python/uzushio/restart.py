@@ -70,6 +70,17 @@ def source_of_case(
     return source
 
 
+def source_of_restart(options: Options, comm: MPI.Comm) -> Source:
+    """Find out from what the case of a restart without a case is read (collective).
+
+    Raises:
+        UzushioError: there is no restart; or as `source_of_case`.
+    """
+    if options.restart is None:
+        raise UzushioError("Name the case; only restart=FOLDER does without one.")
+    return source_of_case(None, [], options, comm)
+
+
 def _source(file: Path, read: list[str], noted: list[str], options: Options) -> Source:
     return Source(file, read, replace(options, case_file=file, overrides=tuple(noted)))
 

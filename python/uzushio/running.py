@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uzushio.case import Case, load_case
+from uzushio.case import Case, CaseFile, load_case
 from uzushio.options import Options
 from uzushio.paths import expanded
 
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """What a run left in its folder; see `run`.
+class Outcome:
+    """What is in the folder of a run or an assimilation that was done in this process.
 
     Attributes:
-        folder: of the run.
-        case: that was run.
-        status: 0 when the case's end was reached, 128 plus the signal when the run was stopped, 1
-            when its end was reached and a result could not be written.
+        folder: of it.
+        case: that was used.
+        status: 0 when the end was reached, 128 plus the signal when it was stopped, 1 when the end
+            was reached and a result could not be written.
     """
 
     folder: Path
-    case: Case
+    case: CaseFile
     status: int = 0
 
     @property
     def stopped(self) -> bool:
-        """Whether a signal ended the run before its end; `run(case, restart=folder)` goes on."""
+        """Whether a signal ended it before its end; `restart=folder` goes on."""
         return self.status >= 128
 
     @property
     def checkpoints(self) -> list[Path]:
-        """The folders of the checkpoints, oldest first; `uzushio.open_checkpoint` opens one."""
+        """The folders of the checkpoints, oldest first."""
         from uzushio.checkpoint import complete
 
         return complete(self.folder)
@@ -64,6 +64,20 @@ class RunResult:
         found: dict[str, Any] = json.loads(text)
         return found
 
+
+@dataclass(frozen=True)
+class RunResult(Outcome):
+    """What a run left in its folder; see `run`.
+
+    Attributes:
+        folder: of the run.
+        case: that was run.
+        status: 0 when the case's end was reached, 128 plus the signal when the run was stopped, 1
+            when its end was reached and a result could not be written.
+    """
+
+    case: Case
+
     @cached_property
     def statistics(self) -> xr.Dataset | None:
         """The statistics, read when they are looked at; None if nothing was sampled."""
@@ -76,7 +90,7 @@ class RunResult:
 
 
 def run(
-    case: Case | Path | str | Mapping[str, Any],
+    case: Case | Path | str | Mapping[str, Any] | None = None,
     *,
     out: Path | str | None = None,
     restart: Path | str | None = None,
@@ -95,7 +109,8 @@ def run(
     one raises `KeyboardInterrupt`.
 
     Args:
-        case: as `uzushio.load_case` returns it, or what it takes.
+        case: as `uzushio.load_case` returns it, or what it takes; None: that of the run in
+            `restart`, which goes on in its folder.
         out: folder of the run instead of output.folder.
         restart: folder of a run, or of one checkpoint, to go on from.
         restart_fallback: take the checkpoint before if that one is damaged.
@@ -111,8 +126,9 @@ def run(
     """
     from uzushio.case_run import run as run_case
     from uzushio.launch import default_comm
+    from uzushio.restart import source_of_restart
 
-    given = case if isinstance(case, Case) else load_case(case)
+    comm = default_comm() if comm is None else comm
     options = Options(
         restart=None if restart is None else expanded(restart),
         fallback=restart_fallback,
@@ -124,7 +140,12 @@ def run(
         interpolate=interpolate,
         case_file=Path(case) if isinstance(case, str | Path) else None,
     )
-    status = run_case(given, default_comm() if comm is None else comm, options)
+    if case is None:
+        source = source_of_restart(options, comm)
+        given, options = load_case(source.file, source.overrides), source.options
+    else:
+        given = case if isinstance(case, Case) else load_case(case)
+    status = run_case(given, comm, options)
     return RunResult(options.out or given.output.folder, given, status)
 
 

@@ -13,6 +13,7 @@ from uzushio.errors import UzushioError
 from uzushio.launch import default_comm
 from uzushio.loop import is_over, sample, time_left
 from uzushio.options import Options
+from uzushio.paths import expanded
 from uzushio.solver import Parameter, Reading, Solver
 
 if TYPE_CHECKING:
@@ -51,39 +52,52 @@ class Simulation:
 
     def __init__(
         self,
-        case: Case | Path | str | Mapping[str, Any],
+        case: Case | Path | str | Mapping[str, Any] | None = None,
         *,
         restart: Path | str | None = None,
+        interpolate: bool = False,
         comm: MPI.Intracomm | None = None,
     ) -> None:
         """Set up the solver, with its initial field or the state of a checkpoint (collective).
 
         Args:
-            case: as `uzushio.load_case` returns it, or what it takes.
+            case: as `uzushio.load_case` returns it, or what it takes; None: that of the run in
+                `restart`.
             restart: folder of a run, of which the newest checkpoint is taken, or of a checkpoint.
+            interpolate: take a checkpoint of another grid in the same box.
             comm: the ranks; None: those of the mpiexec that this runs in, or this process.
 
         Raises:
             CaseError: the case is not usable, or does not fit the number of ranks.
             CheckpointError: there is no whole checkpoint, or it is of another solver.
+            UzushioError: neither a case nor a restart is given, or no restart to interpolate.
         """
+        from uzushio.restart import source_of_restart
         from uzushio.statistics import TimeAverage
 
-        self.case = case if isinstance(case, Case) else load_case(case)
+        options = Options(
+            restart=None if restart is None else expanded(restart), interpolate=interpolate
+        )
+        options.check()
         self.comm = default_comm() if comm is None else comm
+        if case is None:
+            source = source_of_restart(options, self.comm)
+            self.case = load_case(source.file, source.overrides)
+        else:
+            self.case = case if isinstance(case, Case) else load_case(case)
         self._solver: Solver | None = registry.solver_class(self.case.solver)(self.case, self.comm)
         self._average = TimeAverage()
         self._fields: Fields | None = None
         self._saved: Path | None = None
-        if restart is not None:
-            self._restore(Path(restart))
+        if options.restart is not None:
+            self._restore(options.restart, interpolate)
 
-    def _restore(self, where: Path) -> None:
+    def _restore(self, where: Path, interpolate: bool) -> None:
         """Take a checkpoint's state, and its averages if they are of the same flow."""
         from uzushio.collective import collective
         from uzushio.saved_state import restore, restore_averages
 
-        found = restore(where, self.case, self.solver, self.comm)
+        found = restore(where, self.case, self.solver, self.comm, interpolate=interpolate)
         with collective(self.comm):
             if self.comm.rank == 0:
                 restore_averages(found, self.case, self._average)

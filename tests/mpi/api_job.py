@@ -44,4 +44,22 @@ where = left_open.save("channel")
 comm.Barrier()
 stored = uzushio.open_checkpoint(where, "w")["w"]
 np.testing.assert_allclose(stored.sel(z_faces=w.z_faces, y=w.y), w, atol=1e-13)
+
+TWIN = {
+    "model": "phasefield",
+    "grid": {"nx": 20, "ny": 16},
+    "time": {"steps": 12, "dt": 0.1},
+    "truth": {"m": 1.0, "side": 0.5},
+    "first_guess": {"m": -0.5, "side": 0.4},
+    "controls": {"phi": {"sigma": 0.5}, "m": {"sigma": 2.0}},
+    "optimiser": {"iterations": 4},
+    "uncertainty": {"iterations": 2},
+}
+together = uzushio.assimilate(TWIN, out="together", quiet=True, figures=False)
+alone = uzushio.assimilate(
+    TWIN, out=f"alone{comm.rank}", quiet=True, figures=False, comm=MPI.COMM_SELF
+)
+assert together.summary["ranks"] == comm.size and alone.summary["ranks"] == 1
+assert together.parameters == alone.parameters
+np.testing.assert_array_equal(together.estimate["phi"], alone.estimate["phi"])
 print("all is well", flush=True)

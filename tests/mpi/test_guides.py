@@ -328,6 +328,19 @@ def test_cells_of_notebook(mpi_run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "kept/case.yaml").exists()
 
 
+def test_assimilation_in_python(mpi_run: Run, tmp_path: Path) -> None:
+    """On two ranks."""
+    (code,) = blocks("assimilation_in_python", "python")
+    shutil.copy(ROOT / "examples/cases/phasefield.yaml", tmp_path)
+    (tmp_path / "estimate.py").write_text(code)
+    done = mpi_run(2, tmp_path / "estimate.py", timeout=120)
+    assert done.returncode == 0, done.stderr
+    told = re.findall(r"^m = (\S+) ± (\S+), truth 1.0$", done.stdout, re.M)
+    assert len(told) == 2 and told[0] == told[1], done.stdout
+    assert abs(float(told[0][0]) - 1.0) < 5.0 * float(told[0][1]) < 0.5
+    assert (tmp_path / "runs/small/figures/states.svg").exists()
+
+
 def test_first_case(uzushio: Run, tmp_path: Path) -> None:
     first, schemas = (words_of(code) for code in blocks("first_case", "sh"))
     for words in first[:2]:

@@ -81,6 +81,76 @@ def test_run_returns_what_the_run_left(capfd: pytest.CaptureFixture[str]) -> Non
     assert "Restarted from" in capfd.readouterr().out
 
 
+def test_a_restart_without_a_case_takes_that_of_the_run(capfd: pytest.CaptureFixture[str]) -> None:
+    with uzushio.Simulation(HEAT) as simulation:
+        for _ in range(5):
+            simulation.step()
+        simulation.save("there")
+    with uzushio.Simulation(restart="there") as again:
+        assert (again.step_index, again.case) == (5, uzushio.load_case(HEAT))
+    done = uzushio.run(restart="there", quiet=True)
+    assert (done.folder, done.summary["steps_done"]) == (Path("there"), 7)
+    assert uzushio.run(restart="there/checkpoints/step-00000012").summary["step"] == 12
+    assert "Nothing is left to do" in capfd.readouterr().out
+    for wrong in (uzushio.run, uzushio.Simulation, uzushio.assimilate):
+        with pytest.raises(UzushioError, match="only restart=FOLDER does without one"):
+            wrong()
+    with pytest.raises(CheckpointError, match=r"nowhere holds no case\.yaml"):
+        uzushio.run(restart="nowhere")
+
+
+def test_a_simulation_takes_a_checkpoint_of_another_grid() -> None:
+    with uzushio.Simulation(CHANNEL) as coarse:
+        coarse.step()
+        bulk = float(coarse.fields["u"].integrate("z").mean())
+        coarse.save("coarse")
+    fine = uzushio.load_case(CHANNEL, {"grid.nx": 16, "grid.ny": 12})
+    with pytest.raises(CaseError, match="--interpolate"):
+        uzushio.Simulation(fine, restart="coarse")
+    with uzushio.Simulation(fine, restart="coarse", interpolate=True) as simulation:
+        u = simulation.fields["u"]
+        assert (simulation.step_index, u.shape[1:]) == (1, (12, 16))
+        assert float(u.integrate("z").mean()) == pytest.approx(bulk, rel=1e-12)
+    with pytest.raises(UzushioError, match="--interpolate is for a restart"):
+        uzushio.Simulation(fine, interpolate=True)
+
+
+TWIN: dict[str, Any] = {
+    "model": "phasefield",
+    "grid": {"nx": 32, "ny": 24},
+    "time": {"steps": 16, "dt": 0.1},
+    "truth": {"m": 1.0, "side": 0.5},
+    "first_guess": {"m": 0.0, "side": 0.4},
+    "controls": {"phi": {"sigma": 0.5}, "m": {"sigma": 2.0}},
+    "optimiser": {"iterations": 60},
+    "output": {"folder": "estimated"},
+}
+
+
+def test_an_assimilation_returns_estimate_deviations_and_history(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    done = uzushio.assimilate(TWIN, quiet=True, figures=False)
+    assert capfd.readouterr().out == ""
+    assert done.folder == Path("estimated") and not done.stopped and not done.figures
+    m, estimate, history = done.parameters["m"], done.estimate, done.history
+    assert estimate is not None and history is not None
+    assert m.sd is not None and abs(m.value - 1.0) < 4.0 * m.sd < 1.0
+    assert (m.first_guess, m.truth) == (0.0, 1.0)
+    assert estimate["phi"].dims == ("y", "x") and estimate["phi"].shape == (24, 32)
+    assert (estimate.attrs["m"], estimate.attrs["m_sd"]) == (m.value, m.sd)
+    assert float(history["m"][-1]) == m.value and float(history["m"][0]) == 0.0
+    assert float(history["J"][-1]) == done.summary["results"]["J"]
+    assert history["J"].dims == ("iteration",) and int(history["iteration"][-1]) < 60
+    more = uzushio.assimilate(restart="estimated", out="more", quiet=True)
+    assert more.parameters == done.parameters and more.folder == Path("more")
+    assert len(more.figures) == 6
+    with pytest.raises(OutputError, match="--overwrite"):
+        uzushio.assimilate(TWIN)
+    with pytest.raises(CaseError, match="give it to uzushio assimilate"):
+        uzushio.run(TWIN)
+
+
 def test_a_simulation_is_stepped_by_hand_to_the_case_s_end() -> None:
     with uzushio.Simulation(HEAT) as simulation:
         assert simulation.step_index == 0 and "u" in simulation.fields
@@ -198,6 +268,11 @@ def test_xarray_opens_a_checkpoint_whose_modes_are_the_fields(
         found = (weight * (re * np.cos(wave) - im * np.sin(wave))).sum(("kx", "ky"))
         wanted = fields[name].isel({state[name].dims[0]: inside})
         xr.testing.assert_allclose(found.transpose(*wanted.dims), wanted, atol=1e-10)
+    empty = xr.open_zarr(path)  # which says so itself
+    assert not empty.variables and "group='state'" in empty.attrs["description"]
+    assert "uzushio.open_checkpoint(PATH)" in empty.attrs["description"]
+    both = xr.open_datatree(path, engine="zarr")
+    xr.testing.assert_identical(both["state"].to_dataset(), state)
     run = uzushio.run(HEAT, out="run", quiet=True)
     means = xr.open_zarr(run.checkpoints[-1], group="statistics")
     assert means["square"].dims == ("z",)

@@ -16,7 +16,7 @@ def test_the_examples_run_from_top_to_bottom(
     tmp_path: Path, job_environment: dict[str, str]
 ) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     (tmp_path / "page.py").write_text("\n".join(blocks))
     done = subprocess.run(
         [sys.executable, "page.py"],
@@ -29,6 +29,7 @@ def test_the_examples_run_from_top_to_bottom(
     assert done.returncode == 0 and not done.stderr, done.stderr
     assert "small 8 ['step-00000006', 'step-00000008']" in done.stdout
     assert "grid.nx: got -3" in done.stdout
+    assert "truth 1.0" in done.stdout
 
 
 def test_the_reference_lists_all_public_names_as_they_are() -> None:

@@ -1,6 +1,7 @@
 """Estimate a model's initial state and its parameters from observations, with their uncertainty.
 
-A model of one's own is a subclass of `Model`, which `uzushio.registry.register_model` names.
+`uzushio.assimilate` does one, from its case to its results. A model of one's own is a subclass of
+`Model`, which `uzushio.registry.register_model` names.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ if TYPE_CHECKING:
     from uzushio.assimilation.case import AssimilationCase, load_assimilation
     from uzushio.assimilation.model import Guess, Model, Quantity, Trajectory
     from uzushio.assimilation.observations import Observations
+    from uzushio.assimilation.running import AssimilationResult, ParameterEstimate, assimilate
 
 __all__ = [
     "AssimilationCase",
+    "AssimilationResult",
     "Guess",
     "Model",
     "Observations",
+    "ParameterEstimate",
     "Quantity",
     "Trajectory",
+    "assimilate",
     "load_assimilation",
 ]
 
@@ -29,11 +34,14 @@ if not TYPE_CHECKING:
         __name__,
         {
             "AssimilationCase": "case",
+            "AssimilationResult": "running",
             "Guess": "model",
             "Model": "model",
             "Observations": "observations",
+            "ParameterEstimate": "running",
             "Quantity": "model",
             "Trajectory": "model",
+            "assimilate": "running",
             "load_assimilation": "case",
         },
     )

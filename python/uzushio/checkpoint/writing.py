@@ -34,6 +34,13 @@ from uzushio.solver import DistributedArray, State
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+#: What the group at the root, which has no arrays of its own, says of itself: xarray shows it.
+_ROOT = (
+    "Checkpoint: its arrays are in groups. xarray.open_zarr(PATH, group='state') opens what the "
+    "solver goes on from, group='statistics' the averages; uzushio.open_checkpoint(PATH) returns a "
+    "solver's fields in physical space."
+)
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -151,7 +158,7 @@ def _create(
             f"only {free:,} bytes are free there; free some space, or choose another folder with "
             "--out."
         )
-    root = zarr.open_group(path, mode="a", zarr_format=3)
+    root = zarr.open_group(path, mode="a", zarr_format=3, attributes={"description": _ROOT})
     state = root.create_group("state")
     for name, array in arrays.items():
         _create_array(state, name, array.shape, (1, *array.shape[1:]), array.data.dtype, array.dims)

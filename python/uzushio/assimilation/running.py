@@ -1,0 +1,180 @@
+"""Do an assimilation from Python, as the command line does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uzushio.assimilation.case import AssimilationCase, load_assimilation
+from uzushio.monitor import tell
+from uzushio.options import Options
+from uzushio.paths import expanded
+from uzushio.running import Outcome
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from mpi4py import MPI
+
+
+@dataclass(frozen=True)
+class ParameterEstimate:
+    """What was found of a parameter.
+
+    Attributes:
+        value: the estimate.
+        sd: its standard deviation: the spread of an ensemble if there was one, else from the
+            curvature of J; None if it was not found.
+        first_guess: that the search began at.
+        truth: of a twin experiment, or None.
+        note: why there is no standard deviation, or what to know about it.
+    """
+
+    value: float
+    sd: float | None
+    first_guess: float
+    truth: float | None
+    note: str
+
+
+@dataclass(frozen=True)
+class AssimilationResult(Outcome):
+    """What an assimilation left in its folder; see `assimilate`.
+
+    Attributes:
+        folder: of the assimilation.
+        case: of it.
+        status: 0 when the search ended, 128 plus the signal when it was stopped, 1 when it ended
+            and a result could not be written.
+    """
+
+    case: AssimilationCase
+
+    @cached_property
+    def estimate(self) -> xr.Dataset | None:
+        """The estimated initial state and the first guess, with coordinates y and x.
+
+        Attributes hold the parameters, as `m`, and their standard deviations, as `m_sd`. Values are
+        read when they are looked at. None before the search has ended.
+        """
+        import xarray as xr
+
+        from uzushio.run_folder import ESTIMATE
+
+        path = self.folder / ESTIMATE
+        return xr.open_zarr(path) if path.exists() else None
+
+    @cached_property
+    def parameters(self) -> dict[str, ParameterEstimate]:
+        """The estimate of each parameter by name; empty before the search has ended."""
+        found: Mapping[str, Any] = self.summary.get("results", {}).get("parameters", {})
+        return {
+            name: ParameterEstimate(
+                one["estimate"],
+                (one["ensemble"] or one)["sd"],
+                one["first_guess"],
+                one["truth"],
+                one["note"],
+            )
+            for name, one in found.items()
+        }
+
+    @cached_property
+    def history(self) -> xr.Dataset | None:
+        """J, gradient, parameters, runs and seconds along `iteration`, as history.csv has them.
+
+        The last iteration of a stage is there again as the first one of the next, with the J of
+        that. None before the search has ended.
+        """
+        import numpy as np
+        import xarray as xr
+
+        from uzushio.run_folder import HISTORY
+
+        path = self.folder / HISTORY
+        if not path.exists():
+            return None
+        names = path.read_text(encoding="utf-8").partition("\n")[0].split(",")
+        columns = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2).T
+        found = {name: ("iteration", values) for name, values in zip(names, columns, strict=True)}
+        found["iteration"] = ("iteration", found["iteration"][1].astype(int))
+        return xr.Dataset(found)
+
+
+def assimilate(
+    case: AssimilationCase | Path | str | Mapping[str, Any] | None = None,
+    *,
+    out: Path | str | None = None,
+    restart: Path | str | None = None,
+    restart_fallback: bool = False,
+    overwrite: bool = False,
+    tuned: bool = True,
+    figures: bool = True,
+    quiet: bool = False,
+    comm: MPI.Intracomm | None = None,
+) -> AssimilationResult:
+    """Estimate initial state and parameters, as `uzushio assimilate` does (collective).
+
+    Messages name the options of the command line, which have the names of these arguments. SIGINT
+    (the notebook's Interrupt) finishes the iteration, writes a checkpoint and returns; a second one
+    raises `KeyboardInterrupt`.
+
+    Args:
+        case: as `uzushio.assimilation.load_assimilation` returns it, or what it takes; None: that
+            of the assimilation in `restart`, which goes on in its folder.
+        out: folder of the assimilation instead of output.folder.
+        restart: folder of an assimilation, or of one checkpoint, to go on from.
+        restart_fallback: take the checkpoint before if that one is damaged.
+        overwrite: remove the run that the folder holds.
+        tuned: use what `uzushio tune` found on this machine, for a case that is read from a file.
+        figures: draw figures at the end, if the case does not say otherwise.
+        quiet: print errors and warnings only.
+        comm: the ranks; None: those of the mpiexec that this runs in, or this process.
+
+    Raises:
+        UzushioError: a kind of `uzushio.errors`, with a sentence that says what to do.
+    """
+    from uzushio.assimilation.run import run
+    from uzushio.launch import default_comm
+
+    comm = default_comm() if comm is None else comm
+    options = Options(
+        restart=None if restart is None else expanded(restart),
+        fallback=restart_fallback,
+        out=None if out is None else expanded(out),
+        overwrite=overwrite,
+        figures=figures,
+        quiet=quiet,
+        case_file=Path(case) if isinstance(case, str | Path) else None,
+        command="assimilate",
+    )
+    given, options = _case(case, options, tuned, comm)
+    status = run(given, comm, options)
+    return AssimilationResult(options.out or given.output.folder, given, status)
+
+
+def _case(
+    case: AssimilationCase | Path | str | Mapping[str, Any] | None,
+    options: Options,
+    tuned: bool,
+    comm: MPI.Intracomm,
+) -> tuple[AssimilationCase, Options]:
+    """The case, and the options of a restart (collective)."""
+    if isinstance(case, AssimilationCase):
+        return case, options
+    if isinstance(case, Mapping):
+        return load_assimilation(case), options
+    file, overrides = options.case_file, list[str]()
+    if file is None:
+        from uzushio.restart import source_of_restart
+
+        source = source_of_restart(options, comm)
+        file, overrides, options = source.file, source.overrides, source.options
+    if tuned:
+        from uzushio.tuning.use import tuned_overrides
+
+        say = (lambda _: None) if options.quiet else tell
+        overrides = [*overrides, *tuned_overrides(file, overrides, comm, say)]
+    return load_assimilation(file, overrides), options
