@@ -371,6 +371,29 @@ def test_a_full_disk_is_one_sentence_and_keeps_the_last_checkpoint(
     assert again.returncode == 0, again.stderr
 
 
+@pytest.mark.parametrize(
+    ("iterations", "first", "windows"),
+    [(20, "null", [3, 6, 24]), (20, "5", [3, 6, 10, 20, 24]), (2, "5", [3, 5, 10, 20, 24])],
+)
+def test_a_restart_with_another_first_window_goes_on_with_the_stage_that_it_was_in(
+    uzushio: Run, twin: Path, tmp_path: Path, iterations: int, first: str, windows: list[int]
+) -> None:
+    few = ("--set", "uncertainty.iterations=0", "--no-figures")
+    begin = ("--set", f"optimiser.iterations={iterations}", "--set", "optimiser.first_window=3")
+    done = uzushio("assimilate", twin, *begin, *few)
+    assert done.returncode == 0, done.stderr
+    seen = [line.split(",")[1] for line in (tmp_path / "run/history.csv").open()][1:]
+    assert seen[-1] == ("6" if iterations == 20 else "3")
+    more = ("--set", "optimiser.iterations=60", "--set", f"optimiser.first_window={first}")
+    done = uzushio("assimilate", twin, "--restart", "run", *more, *few)
+    assert done.returncode == 0, done.stderr
+    told = json.loads((tmp_path / "run/summary.json").read_text())
+    assert told["windows"] == windows
+    after = [line.split(",")[1] for line in (tmp_path / "run/history.csv").open()][1:]
+    assert after[: len(seen)] == seen and after[-1] == "24"
+    assert abs(told["results"]["parameters"]["m"]["estimate"] - 1.0) < 0.2
+
+
 def test_a_restart_of_another_problem_is_refused(uzushio: Run, twin: Path, whole: Path) -> None:
     done = uzushio("assimilate", twin, "--restart", whole, "--set", "observations.sigma=0.2")
     assert done.returncode == 1

@@ -51,6 +51,9 @@ class Assimilation:
         The problem has its observations already.
         """
         problem = self.problem
+        if found is not None:
+            rows = found.manifest.attributes["history"]
+            problem.pass_stages(self.history.windows_of(rows))
         self.windows = problem.windows()
         if found is None:
             window = self.windows[0]

@@ -61,6 +61,10 @@ class History:
         """The last window noted."""
         return int(self._rows[-1][1]) if self._rows else 0
 
+    def windows_of(self, rows: Sequence[Sequence[float]]) -> list[int]:
+        """The windows of rows that `stored` gave: each once, of one stage after the other."""
+        return list(dict.fromkeys(int(row[self.columns.index("window")]) for row in rows))
+
     def newest(self) -> dict[str, float]:
         """The last row."""
         return dict(zip(self.columns, self._rows[-1], strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -67,6 +68,7 @@ class Problem:
         self.observations: Observations | None = None
         self.timings = Timings()
         self.states = 0
+        self._passed: list[int] = []
 
     def observe(self) -> Observations:
         """Read the observations, or make those of a twin."""
@@ -84,6 +86,13 @@ class Problem:
         if self.groups.mine == 0 and not store.is_whole(path, self.observations, self.model.comm):
             store.write(path, self.model, self.observations)
 
+    def pass_stages(self, windows: Sequence[int]) -> None:
+        """Take the stages that a search has seen before its restart, the last one as well.
+
+        The case may begin with another window then: it says what follows.
+        """
+        self._passed = list(windows)
+
     def windows(self) -> list[int]:
         """Steps that each stage looks at, the whole run last.
 
@@ -92,8 +101,14 @@ class Problem:
         (C. Pires, R. Vautard, O. Talagrand, On extending the limits of variational assimilation in
         nonlinear chaotic systems, Tellus A 48 (1996)).
         """
+        whole, passed = self._case.time.steps, self._passed
+        return passed + [
+            one for one in self._windows_of_case(whole) if one > max(passed, default=0)
+        ]
+
+    def _windows_of_case(self, whole: int) -> list[int]:
         assert self.observations is not None
-        whole, first = self._case.time.steps, self._case.optimiser.first_window
+        first = self._case.optimiser.first_window
         if first is None:
             return [whole]
         # The first stage sees at least two observed steps, if there are so many.
