@@ -7,10 +7,11 @@
 namespace uzushio::parallel {
 
 /// Kinds of communication that are counted apart.
-enum class Exchange { transpose_xy, transpose_z, pipeline, halo, reduction, count };
+enum class Exchange { transpose_xy, transpose_z, pipeline, halo, reduction, redistribution, count };
 
 inline constexpr std::array<std::string_view, static_cast<std::size_t>(Exchange::count)>
-    exchange_names = {"transpose xy", "transpose z", "pipeline z", "halo z", "reduction"};
+    exchange_names = {"transpose xy", "transpose z", "pipeline z",
+                      "halo",         "reduction",   "redistribution"};
 
 /// What this rank sent to other ranks.
 struct Sent {

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <vector>
+
+#include "domain/decomposition.hpp"
+#include "domain/field_spec.hpp"
+#include "domain/view.hpp"
+#include "parallel/aligned_array.hpp"
+
+namespace uzushio::domain {
+
+/// Values of one rank's blocks with their ghost layers, zero at first. Each block has one
+/// contiguous, aligned array (face-centred: one for each axis of the mesh). Blocks are counted as
+/// in `Decomposition::blocks_of`; the decomposition may go.
+template <class T> class Field {
+  public:
+    Field(const Decomposition& decomposition, int rank, FieldSpec spec) : spec_(std::move(spec)) {
+        const auto all = staggers(spec_, decomposition.mesh().dimension());
+        arrays_ = all.size();
+        const Index<3> ghosts = decomposition.mesh().layers(spec_.ghosts);
+        for (const int id : decomposition.blocks_of(rank))
+            for (const Stagger& stagger : all) {
+                const Box<3> own = staggered(decomposition.block(id).cells, stagger);
+                const Box<3> stored = own.grown(ghosts);
+                const auto size = static_cast<std::size_t>(stored.volume() * spec_.components);
+                parts_.push_back({own, stored, parallel::AlignedArray<T>(size)});
+            }
+    }
+
+    [[nodiscard]] const FieldSpec& spec() const { return spec_; }
+    /// Blocks of this rank.
+    [[nodiscard]] std::size_t blocks() const { return parts_.size() / arrays_; }
+    /// Arrays a block: 1, or of a face-centred field the dimensions of the mesh.
+    [[nodiscard]] std::size_t arrays() const { return arrays_; }
+    /// Indices without ghost layers, in the zone.
+    [[nodiscard]] const Box<3>& owned(std::size_t block, std::size_t array = 0) const {
+        return parts_[block * arrays_ + array].own;
+    }
+    [[nodiscard]] View<T> view(std::size_t block, std::size_t array = 0) {
+        auto& part = parts_[block * arrays_ + array];
+        return {part.values.data(), part.stored, spec_.components};
+    }
+    [[nodiscard]] View<const T> view(std::size_t block, std::size_t array = 0) const {
+        const auto& part = parts_[block * arrays_ + array];
+        return {part.values.data(), part.stored, spec_.components};
+    }
+
+  private:
+    struct Part {
+        Box<3> own;
+        Box<3> stored;
+        parallel::AlignedArray<T> values;
+    };
+    FieldSpec spec_;
+    std::size_t arrays_ = 1;
+    std::vector<Part> parts_;
+};
+
+} // namespace uzushio::domain

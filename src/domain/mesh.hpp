@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "domain/index_map.hpp"
+#include "domain/zone.hpp"
+
+namespace uzushio::domain {
+
+/// Multiblock mesh: structured zones with one-to-one connections, validated. The same on all ranks.
+/// A mesh of fewer than three dimensions has one cell along each other axis, no faces across these
+/// and no ghost layers beyond them.
+class Mesh {
+  public:
+    /// A connection as solvers of indices need it.
+    struct Link {
+        int donor = 0;
+        Patch patch;
+        IndexMap map;
+        Vector translation{};
+    };
+
+    /// Throws `MeshError`, which names zone, face and range, unless each cell side of each face is
+    /// covered exactly once, connections agree from both sides, and vertices that they join
+    /// coincide.
+    Mesh(int dimension, std::vector<Zone> zones);
+
+    [[nodiscard]] int dimension() const { return dimension_; }
+    [[nodiscard]] const std::vector<Zone>& zones() const { return zones_; }
+    [[nodiscard]] const Zone& zone(int number) const {
+        return zones_[static_cast<std::size_t>(number)];
+    }
+    [[nodiscard]] const std::vector<Link>& links(int zone) const {
+        return links_[static_cast<std::size_t>(zone)];
+    }
+    /// Number of a zone, or -1 if there is none of this name.
+    [[nodiscard]] int find(std::string_view name) const;
+    /// Cells of all zones.
+    [[nodiscard]] std::int64_t cells() const;
+    /// `layers` along the axes of the mesh, 0 along others.
+    [[nodiscard]] Index<3> layers(std::int64_t layers) const;
+
+  private:
+    int dimension_;
+    std::vector<Zone> zones_;
+    std::vector<std::vector<Link>> links_;
+};
+
+} // namespace uzushio::domain

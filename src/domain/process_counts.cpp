@@ -1,0 +1,39 @@
+#include "domain/process_counts.hpp"
+
+#include <tuple>
+
+namespace uzushio::domain {
+
+std::int64_t surface_between(const Index<3>& cells, const PartCounts& counts,
+                             const std::array<bool, 3>& periodic) {
+    std::int64_t surface = 0;
+    for (std::size_t a = 0; a < 3; ++a) {
+        const std::int64_t cuts = counts[a] > 1 ? counts[a] - (periodic[a] ? 0 : 1) : 0;
+        surface += cuts * cells[(a + 1) % 3] * cells[(a + 2) % 3];
+    }
+    return surface;
+}
+
+PartCounts least_surface(const Index<3>& cells, int parts, const std::array<bool, 3>& periodic) {
+    PartCounts best{};
+    std::tuple<std::int64_t, std::int64_t, int, int> least{};
+    for (int i = 1; i <= parts; ++i)
+        for (int j = 1; parts % i == 0 && j <= parts / i; ++j) {
+            if (parts / i % j != 0)
+                continue;
+            const PartCounts counts{i, j, parts / i / j};
+            std::int64_t largest = 1;
+            for (std::size_t a = 0; a < 3; ++a)
+                largest *= counts[a] > cells[a] ? 0 : (cells[a] + counts[a] - 1) / counts[a];
+            if (largest == 0)
+                continue;
+            const auto cost = std::tuple(surface_between(cells, counts, periodic), largest, i, j);
+            if (best[0] == 0 || cost < least) {
+                best = counts;
+                least = cost;
+            }
+        }
+    return best;
+}
+
+} // namespace uzushio::domain
