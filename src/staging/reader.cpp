@@ -1,7 +1,6 @@
 #include "staging/reader.hpp"
 
 #include <array>
-#include <concepts>
 #include <span>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "staging/datamodel/structure.hpp"
 #include "staging/in_quotes.hpp"
 #include "staging/own_process.hpp"
+#include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/team.hpp"
 #include "staging/transport/engines.hpp"
@@ -24,18 +24,7 @@ namespace {
 
 using Step = std::shared_ptr<const Announce>;
 
-void require(bool holds, const std::string& sentence) {
-    if (!holds)
-        throw StagingError(sentence);
-}
-
-/// The same where blocks are read: sentences take longer to make than all the rest.
-template <class Sentence>
-    requires std::invocable<Sentence>
-void require(bool holds, const Sentence& sentence) {
-    if (!holds)
-        throw StagingError(sentence());
-}
+constexpr Require<StagingError> require;
 
 /// The step in the bytes of a whole Announce, which anyone may have sent.
 Step decode_announce(std::span<const std::byte> bytes) {

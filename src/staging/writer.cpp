@@ -6,6 +6,7 @@
 #include "staging/datamodel/description.hpp"
 #include "staging/own_process.hpp"
 #include "staging/queue/buffer_pool.hpp"
+#include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/team.hpp"
 #include "staging/transport/engines.hpp"
@@ -14,10 +15,7 @@
 namespace uzushio::staging {
 namespace {
 
-void require(bool holds, const std::string& sentence) {
-    if (!holds)
-        throw StagingError(sentence);
-}
+constexpr Require<StagingError> require;
 
 } // namespace
 

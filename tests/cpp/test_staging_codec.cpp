@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../fuzz/models.hpp"
+#include "staging/datamodel/select.hpp"
 #include "staging/wire/crc32c.hpp"
 #include "staging/wire/decode_error.hpp"
 #include "staging/wire/message_codec.hpp"
@@ -175,6 +176,40 @@ TEST(StagingCodec, TheTotalOfMemoryIsLimitedEvenIfTheBytesAreThere) {
     allocated = 0;
     EXPECT_THROW((void)decode_step(bytes, limits), DecodeError);
     EXPECT_LT(allocated, 1000u);
+}
+
+/// A step of one field with `blocks` blocks of eight values.
+StepInfo step_of_blocks(std::int64_t blocks) {
+    StepInfo step;
+    step.coordsets.push_back({"mesh", UniformCoords{}});
+    step.topologies.push_back({"mesh", 0, 3, {{}, {blocks, 1, 8}}});
+    step.fields.push_back({"u", 0, Association::element, ScalarType::float64, 1, {}});
+    for (std::int64_t i = 0; i < blocks; ++i) {
+        Block block = Block::with_elements({{i, 0, 0}, {1, 1, 8}});
+        block.id = static_cast<std::uint64_t>(i);
+        StoredArray array;
+        array.offset = static_cast<std::uint64_t>(64 * i);
+        array.layout = packed_view<const std::byte>(nullptr, {1, 1, 8}, 1, 8).layout;
+        block.arrays.push_back(array);
+        step.blocks.push_back(std::move(block));
+    }
+    return step;
+}
+
+TEST(StagingCodec, NoMemoryIsTakenForMessagesWhileBlocksAreInOrder) {
+    constexpr std::size_t blocks = 1000;
+    const StepInfo step = step_of_blocks(blocks);
+    const std::vector<std::byte> segment(64 * blocks);
+    allocated = 0;
+    validate(step);
+    EXPECT_LT(allocated, 16 * blocks) << "the list of ids, 8 bytes a block";
+    Piece piece;
+    piece.block = 7;
+    piece.source = {{}, {1, 1, 8}};
+    const PieceRequest request = request_of(step, piece, 0, 0);
+    allocated = 0;
+    EXPECT_EQ(select(step, 0, request, segment).data, segment.data() + 64 * 7);
+    EXPECT_EQ(allocated, 0u);
 }
 
 TEST(StagingCodec, ABodyLongerThanAllowedIsRefusedByItsFrame) {

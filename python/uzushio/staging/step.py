@@ -335,15 +335,19 @@ class Step:
         """
         described = self.field(name)
         chosen = [b for b in self.blocks if name in b.ghosts] if blocks is None else list(blocks)
+        of_vertices = described.association == "vertex"
         result, wanted = {}, {}
         for block in chosen:
             if block._step is not self:
                 raise StagingError(f"Block {block.id} is of another step; take those of this one.")
-            if out is not None and block.id not in out:
+            given = None if out is None else out.get(block.id)
+            if given is None and out is not None:
                 raise StagingError(f"There is no array for block {block.id} in out=.")
-            count = block.box(name, ghosts).count
-            array = _array(count, described, (), None if out is None else out[block.id])
-            result[block.id] = array
+            if ghosts or name not in block.ghosts:
+                box = block.box(name, ghosts)
+            else:  # the same without a call for each block
+                box = block.vertices if of_vertices else block.elements
+            result[block.id] = array = _array(box.count, described, (), given)
             if array.size:
                 wanted[block._place] = array
         self._live().read_blocks(name, wanted, ghosts, described.components > 1)

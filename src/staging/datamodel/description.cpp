@@ -1,27 +1,16 @@
 #include "staging/datamodel/description.hpp"
 
 #include <algorithm>
-#include <concepts>
 #include <utility>
 
 #include "staging/in_quotes.hpp"
+#include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 
 namespace uzushio::staging {
 namespace {
 
-void require(bool holds, const std::string& sentence) {
-    if (!holds)
-        throw StagingError(sentence);
-}
-
-/// The same where values are put: sentences take longer to make than all the rest.
-template <class Sentence>
-    requires std::invocable<Sentence>
-void require(bool holds, const Sentence& sentence) {
-    if (!holds)
-        throw StagingError(sentence());
-}
+constexpr Require<StagingError> require;
 
 const char* name_of(Association association) {
     return association == Association::vertex ? "vertices" : "elements";

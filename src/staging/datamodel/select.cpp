@@ -3,36 +3,40 @@
 #include <string>
 
 #include "staging/datamodel/model_error.hpp"
+#include "staging/require.hpp"
 
 namespace uzushio::staging {
 namespace {
 
-void require(bool holds, const std::string& sentence) {
-    if (!holds)
-        throw ModelError(sentence);
-}
+constexpr Require<ModelError> require;
 
 } // namespace
 
 ConstArrayView select(const StepInfo& step, std::uint32_t rank, const PieceRequest& request,
                       std::span<const std::byte> segment) {
-    require(request.block < step.blocks.size(),
-            "The step has no block of the number " + std::to_string(request.block) + ".");
+    require(request.block < step.blocks.size(), [&] {
+        return "The step has no block of the number " + std::to_string(request.block) + ".";
+    });
     const Block& block = step.blocks[request.block];
-    require(block.rank == rank, "Rank " + std::to_string(rank) + " was asked for block " +
-                                    std::to_string(block.id) + ", which is on rank " +
-                                    std::to_string(block.rank) + ".");
-    require(request.array < block.arrays.size(), "Block " + std::to_string(block.id) +
-                                                     " has no array of the number " +
-                                                     std::to_string(request.array) + ".");
+    require(block.rank == rank, [&] {
+        return "Rank " + std::to_string(rank) + " was asked for block " + std::to_string(block.id) +
+               ", which is on rank " + std::to_string(block.rank) + ".";
+    });
+    require(request.array < block.arrays.size(), [&] {
+        return "Block " + std::to_string(block.id) + " has no array of the number " +
+               std::to_string(request.array) + ".";
+    });
     const ConstArrayView all = view_of(step, block, block.arrays[request.array], segment);
-    require(is_valid(request.source) && Box{{}, all.count}.contains(request.source),
-            "The box " + (is_valid(request.source) ? to_string(request.source) : "asked for") +
-                " reaches out of the array, which is " + to_string(Box{{}, all.count}) + ".");
+    require(is_valid(request.source) && Box{{}, all.count}.contains(request.source), [&] {
+        return "The box " + (is_valid(request.source) ? to_string(request.source) : "asked for") +
+               " reaches out of the array, which is " + to_string(Box{{}, all.count}) + ".";
+    });
     require(request.components >= 1 && request.components <= all.components &&
                 request.first_component <= all.components - request.components,
-            "The array has " + std::to_string(all.components) +
-                " components, not those asked for.");
+            [&] {
+                return "The array has " + std::to_string(all.components) +
+                       " components, not those asked for.";
+            });
     return all.sub(request.source).some(request.first_component, request.components);
 }
 

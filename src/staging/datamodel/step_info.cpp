@@ -7,6 +7,7 @@
 
 #include "staging/datamodel/model_error.hpp"
 #include "staging/in_quotes.hpp"
+#include "staging/require.hpp"
 
 namespace uzushio::staging {
 namespace {
@@ -14,10 +15,7 @@ namespace {
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
 constexpr std::uint32_t most_components = 1u << 16;
 
-void require(bool holds, const std::string& sentence) {
-    if (!holds)
-        throw ModelError(sentence);
-}
+constexpr Require<ModelError> require;
 
 template <class Named>
 std::optional<std::uint32_t> find(const std::vector<Named>& list, std::string_view name) {
@@ -118,43 +116,52 @@ void validate_coordsets(const StepInfo& step) {
 }
 
 void validate_array(const StepInfo& step, const Block& block, const StoredArray& array) {
-    const std::string who = "An array of block " + std::to_string(block.id);
-    require(array.field < step.fields.size(), who + " names a field that is not there.");
+    require(array.field < step.fields.size(), [&] {
+        return "An array of block " + std::to_string(block.id) +
+               " names a field that is not there.";
+    });
     const Field& field = step.fields[array.field];
-    const std::string whose =
-        "The array of field " + in_quotes(field.name) + " on block " + std::to_string(block.id);
-    require(field.topology == block.topology, whose + " is on another topology than its field.");
-    const auto span = span_of(step, block, array);
-    require(span.has_value(),
-            whose + " has strides with which its values overlap or leave the memory.");
-    require(array.offset <= most_bytes, whose + " lies outside any memory.");
+    const auto whose = [&] {
+        return "The array of field " + in_quotes(field.name) + " on block " +
+               std::to_string(block.id);
+    };
+    require(field.topology == block.topology,
+            [&] { return whose() + " is on another topology than its field."; });
+    require(span_of(step, block, array).has_value(), [&] {
+        return whose() + " has strides with which its values overlap or leave the memory.";
+    });
+    require(array.offset <= most_bytes, [&] { return whose() + " lies outside any memory."; });
 }
 
-void validate_block(const StepInfo& step, const Block& block) {
-    const std::string who = "Block " + std::to_string(block.id);
-    require(block.topology < step.topologies.size(), who + " names a topology that is not there.");
+/// `fields` is memory for the numbers of a block's fields, used again for the next block.
+void validate_block(const StepInfo& step, const Block& block, std::vector<std::uint32_t>& fields) {
+    const auto who = [&] { return "Block " + std::to_string(block.id); };
+    require(block.topology < step.topologies.size(),
+            [&] { return who() + " names a topology that is not there."; });
     const Topology& topology = step.topologies[block.topology];
-    require(is_valid(block.elements) && is_valid(block.vertices), who + " has an impossible box.");
+    require(is_valid(block.elements) && is_valid(block.vertices),
+            [&] { return who() + " has an impossible box."; });
     const Box vertices = vertices_of(topology.elements, topology.dimension);
-    require(topology.elements.contains(block.elements) && vertices.contains(block.vertices),
-            who + " with elements " + to_string(block.elements) + " reaches out of topology " +
-                in_quotes(topology.name) + " with elements " + to_string(topology.elements) + ".");
-    std::vector<std::uint32_t> fields;
-    fields.reserve(block.arrays.size());
+    require(topology.elements.contains(block.elements) && vertices.contains(block.vertices), [&] {
+        return who() + " with elements " + to_string(block.elements) + " reaches out of topology " +
+               in_quotes(topology.name) + " with elements " + to_string(topology.elements) + ".";
+    });
+    fields.clear();
     for (const auto& array : block.arrays) {
         validate_array(step, block, array);
         fields.push_back(array.field);
     }
     std::sort(fields.begin(), fields.end());
     require(std::adjacent_find(fields.begin(), fields.end()) == fields.end(),
-            who + " has two arrays of one field.");
+            [&] { return who() + " has two arrays of one field."; });
 }
 
 void validate_blocks(const StepInfo& step) {
     std::vector<std::uint64_t> ids;
+    std::vector<std::uint32_t> fields;
     ids.reserve(step.blocks.size());
     for (const auto& block : step.blocks) {
-        validate_block(step, block);
+        validate_block(step, block, fields);
         ids.push_back(block.id);
     }
     std::sort(ids.begin(), ids.end());
@@ -249,10 +256,11 @@ ConstArrayView view_of(const StepInfo& step, const Block& block, const StoredArr
                        std::span<const std::byte> segment) {
     const Field& field = step.fields[array.field];
     const std::uint64_t bytes = stored_bytes(step, block, array);
-    require(array.offset <= segment.size() && bytes <= segment.size() - array.offset,
-            "Field " + in_quotes(field.name) + " of block " + std::to_string(block.id) +
-                " does not lie wholly in its rank's " + std::to_string(segment.size()) +
-                " bytes of the step.");
+    require(array.offset <= segment.size() && bytes <= segment.size() - array.offset, [&] {
+        return "Field " + in_quotes(field.name) + " of block " + std::to_string(block.id) +
+               " does not lie wholly in its rank's " + std::to_string(segment.size()) +
+               " bytes of the step.";
+    });
     return {segment.data() + array.offset, stored_box(step, block, array).count, array.layout,
             field.components, size_of(field.type)};
 }
