@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _staging_windows import get, put_and_copy
 from mpi4py import MPI
 
 from uzushio import staging
@@ -267,8 +268,12 @@ def measure_fetch(
     mine: np.ndarray,
     limit: Callable[[], None],
     prepare: Callable[[], None] = lambda: None,
+    more: dict[str, float] | None = None,
 ) -> None:
-    """Time reads of this rank's blocks, and `limit` after each; `prepare` tells the other side."""
+    """Time reads of this rank's blocks, and `limit` after each; `prepare` tells the other side.
+
+    `more` is told beside these times.
+    """
     other, parts = parts_of(np.zeros_like(mine), config), parts_of(mine, config)
     reads, limits, copies = [], [], []
     with staging.attach(
@@ -298,7 +303,7 @@ def measure_fetch(
                 copies.append(timed(comm, lambda: copy_parts(other, parts)))
             mine.fill(-1.0)  # now: a reader reads a step as soon as it is there
     measured = {"read": min(reads), "limit": min(limits), "memcpy": min(copies)}
-    tell(comm, {**measured, "bytes": mine.nbytes, "steps": len(reads)})
+    tell(comm, {**measured, **(more or {}), "bytes": mine.nbytes, "steps": len(reads)})
 
 
 # ---- stored steps -----------------------------------------------------------------------------
@@ -370,6 +375,13 @@ def mpi(config: Config) -> None:
         world.recv(source=partner, tag=6)
         world.Send(values, partner, tag=7)
 
+    mode, measured = config["options"]["mpi"]["mode"], {}
+    if mode == "push":
+        measured["one-sided"] = put_and_copy(world, partner, values, reads)
+    elif mode == "pull":
+        measured["one-sided"] = get(world, partner, values, reads, pause=0.0)
+        measured["late"] = get(world, partner, values, reads, pause=0.001)
+    values.fill(float(comm.rank))
     if reads:
         measure_fetch(
             comm,
@@ -377,6 +389,7 @@ def mpi(config: Config) -> None:
             values,
             limit=lambda: world.Recv(values, partner, tag=7),
             prepare=lambda: world.send(None, partner, tag=6),  # filling `values` takes it longer
+            more=measured,
         )
     else:
         publish_all(comm, config, values, after=send_when_asked)
