@@ -289,7 +289,7 @@ class Bench:
                 found = measured(mpiexec(pairs, "fetch", {**config, "contact": there}))
             what = "a relay" if processes == 1 else f"a relay of {processes} ranks"
             name = f"tcp through {what}, {pairs} to {pairs}"
-            yield self.share(name, pairs, found, 0.8, "a plain two-socket copy loop a pair")
+            yield self.share(name, pairs, found, 0.9, "a plain two-socket copy loop a pair")
 
     def file(self) -> Iterator[Row]:
         """Stored steps, beside a plain file for each rank."""
@@ -332,6 +332,7 @@ class Bench:
                     found["memcpy"] / found[how],
                     "×",
                     "memcpy of the same blocks",
+                    0.9 if name else None,
                     rate=found["bytes"] / found[how],
                     limit=found["bytes"] / found["memcpy"],
                 )
@@ -344,7 +345,7 @@ class Bench:
                         f"{what.replace('shm', engine)}, read{name}",
                         1,
                         {"engine": engine},
-                        None,
+                        0.9 if once else None,
                         limit,
                         blocks=many,
                         **{"at once": once},
