@@ -119,8 +119,9 @@ UZ_API const char* uz_error_message(void);
  * comm: ranks that publish together; it is duplicated. MPI_COMM_NULL: this process alone.
  * file: YAML file with the engine's options, read by rank 0 alone. NULL or "": the defaults. If
  * rank 0 has the environment variable UZUSHIO_STAGING and it is not empty, that names the file
- * instead: a job can be switched to another engine without touching the code or its input. writer:
- * set on success, and to NULL on failure. */
+ * instead: a job can be switched to another engine without touching the code or its input.
+ * A leading ~/ of it, and of paths in it, is the home folder that HOME names.
+ * writer: set on success, and to NULL on failure. */
 UZ_API uz_status uz_open(const char* name, MPI_Comm comm, const char* file, uz_writer** writer);
 
 /* The same with a communicator as Fortran has it; `comm` NULL: this process alone. Sentences of

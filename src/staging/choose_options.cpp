@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "staging/home_path.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/team.hpp"
 
@@ -30,7 +31,7 @@ EngineOptions choose_options(const std::filesystem::path& file, MPI_Comm comm) {
             return;
         const char* instead = std::getenv("UZUSHIO_STAGING");
         const bool named = instead != nullptr && *instead != '\0';
-        const std::filesystem::path chosen = named ? instead : file;
+        const auto chosen = with_home(named ? instead : file.string());
         if (chosen.empty())
             return;
         where = chosen.string() + (named ? " (named by UZUSHIO_STAGING)" : "");

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "staging/home_path.hpp"
 #include "staging/quantity.hpp"
 #include "staging/staging_error.hpp"
 
@@ -93,7 +94,7 @@ Set text(std::string& to) {
 }
 
 Set path(std::filesystem::path& to) {
-    return [&to](const Value& value) { to = value.text("a path"); };
+    return [&to](const Value& value) { to = with_home(value.text("a path")); };
 }
 
 Set yes_or_no(bool& to) {
@@ -245,7 +246,8 @@ EngineOptions parse_options(std::string_view yaml, const std::string& where) {
     return options;
 }
 
-EngineOptions read_options(const std::filesystem::path& file) {
+EngineOptions read_options(const std::filesystem::path& given) {
+    const auto file = with_home(given.string());
     std::ifstream stream(file, std::ios::binary);
     std::string text(max_bytes + 1, '\0');
     if (!stream || (!stream.read(text.data(), static_cast<std::streamsize>(text.size())) &&

@@ -2,11 +2,13 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "staging/choose_options.hpp"
 #include "staging/engine_options.hpp"
 #include "staging/staging_error.hpp"
 
@@ -36,6 +38,28 @@ TEST(StagingOptions, NothingSaidLeavesTheDefaults) {
         EXPECT_EQ(options.queue.bytes, QueueOptions{}.bytes) << yaml;
         EXPECT_EQ(options.queue.depth, QueueOptions{}.depth) << yaml;
     }
+}
+
+TEST(StagingOptions, ATildeBeforeASlashIsTheHomeFolder) {
+    const auto home = std::filesystem::temp_directory_path() / ("home" + std::to_string(getpid()));
+    const char* const before = std::getenv("HOME");
+    const std::string kept = before == nullptr ? "" : before;
+    std::filesystem::create_directories(home);
+    ::setenv("HOME", home.c_str(), 1);
+    const auto options =
+        parse_options("{contact: ~/a.contact, file: {folder: \"~/out\"}}", "options");
+    EXPECT_EQ(options.contact, home / "a.contact");
+    EXPECT_EQ(options.file.folder, home / "out");
+    EXPECT_EQ(parse_options("contact: ~other/a", "options").contact, "~other/a");
+    EXPECT_EQ(parse_options("contact: a/~/b", "options").contact, "a/~/b");
+    std::ofstream(home / "staging.yaml") << "engine: file\n";
+    EXPECT_EQ(read_options("~/staging.yaml").engine, "file");
+    EXPECT_EQ(choose_options("~/staging.yaml", MPI_COMM_NULL).engine, "file");
+    ::unsetenv("HOME");
+    EXPECT_EQ(parse_options("contact: ~/a", "options").contact, "~/a");
+    if (before != nullptr)
+        ::setenv("HOME", kept.c_str(), 1);
+    std::filesystem::remove_all(home);
 }
 
 TEST(StagingOptions, EveryKeyReachesItsPlace) {

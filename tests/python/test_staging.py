@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -521,3 +522,23 @@ def test_end_step_says_which_steps_a_slow_reader_never_gets(tmp_path: Path) -> N
             step = reader.next(20.0)
             assert step is not None and step.index == number
         reader.detach()
+
+
+def test_a_tilde_in_paths_of_staging_is_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "options.yaml").write_text("engine: file\nfile: {folder: ~/steps.zarr}\n")
+    for given_options in ("~/options.yaml", {"engine": "file", "file": {"folder": "~/steps.zarr"}}):
+        with staging.open("wave", options=given_options) as writer:
+            writer.rectilinear_mesh("box", [np.arange(n + 1.0) for n in (2, 3, 4)])
+            writer.field("u", "box")
+            writer.block(0, "box", (2, 3, 4))
+            with writer.step(0, 0.0):
+                writer.put("u", np.ones((2, 3, 4)), block=0)
+        assert (tmp_path / "steps.zarr").is_dir() and not (tmp_path / "~").exists()
+        with staging.attach("~/steps.zarr", attach_limit=5.0) as reader:
+            step = reader.next()
+            assert step is not None and np.sum(step.read("u")) == 24.0
+        shutil.rmtree(tmp_path / "steps.zarr")

@@ -81,6 +81,7 @@ def _read(options: str | Path | None) -> tuple[str, str]:
     file = os.environ.get(OVERRIDE) or options
     if file is None:
         return "options", ""
+    file = os.path.expanduser(file)
     try:
         return str(file), Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -52,7 +52,7 @@ def attach(
 
     Args:
         contact: a contact file, "host:port", "mpi:NAME" inside one MPI launch with the writer, or
-            the folder of stored steps.
+            the folder of stored steps. A leading ~/ of a path is the home folder.
         comm: ranks that read together and see the same steps; None: this process alone, which
             then needs no MPI.
         stream: its name, if another one there would be a mistake.
@@ -68,7 +68,7 @@ def attach(
         PeerGone: there is no writer within the limit, or it is gone.
         StagingError: the contact is unusable, or of another stream.
     """
-    where = os.fspath(contact)
+    where = os.path.expanduser(os.fspath(contact))
     end = time.monotonic() + attach_limit
     if _is_adios2(where, comm, attach_limit):
         from uzushio.staging.adios2_source import Adios2Source

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "staging/home_path.hpp"
 #include "staging/in_seconds.hpp"
 #include "staging/notice.hpp"
 #include "staging/relay/allowance.hpp"
@@ -117,6 +118,8 @@ class Relay::Core {
 Relay::Core::Core(RelayOptions options, const Team& team)
     : options_(std::move(options)), team_(team), secret_(shared_secret(team)),
       allowance_(options_.bytes) {
+    options_.from = with_home(options_.from).string();
+    options_.to = with_home(options_.to.string());
     team_.together([&] {
         if (options_.bytes < least_bytes)
             throw StagingError("A relay needs at least " + std::to_string(least_bytes >> 20) +

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "staging/home_path.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/file/file_engine.hpp"
 #include "staging/transport/file/file_source.hpp"
@@ -110,8 +111,9 @@ std::unique_ptr<WriterEngine> make_engine(const std::string& name, const Team& t
     return found->make(name, team, options);
 }
 
-std::unique_ptr<Source> attach(const std::string& contact, const Team& team,
+std::unique_ptr<Source> attach(const std::string& given, const Team& team,
                                const ReaderOptions& options) {
+    const std::string contact = with_home(given).string();
     // Rank 0 decides for all: files come and go while others look.
     const auto& entries = readers();
     std::size_t found = 0;
