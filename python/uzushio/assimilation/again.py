@@ -120,5 +120,10 @@ def _deviation(told: Mapping[str, Any]) -> Deviation:
     """A deviation from its entry in the summary."""
     spread = None if told.get("ensemble") is None else Spread(**told["ensemble"])
     return Deviation(
-        told["sd"], told["note"], told["products"], told["residual"], told["to_minimum"], spread
+        told.get("sd"),
+        told.get("note", ""),
+        told.get("products", 0),
+        told.get("residual"),
+        told.get("to_minimum"),
+        spread,
     )

@@ -73,7 +73,7 @@ class AssimilationResult(Outcome):
         return {
             name: ParameterEstimate(
                 one["estimate"],
-                (one["ensemble"] or one)["sd"],
+                (one.get("ensemble") or one)["sd"],
                 one["first_guess"],
                 one["truth"],
                 one["note"],
