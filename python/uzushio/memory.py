@@ -56,6 +56,11 @@ def process_memory(root: Path = _ROOT) -> FreeMemory | None:
     return FreeMemory(max(0.0, limit - used), "ulimit -v")
 
 
+def smallest(node: FreeMemory, own: FreeMemory | None) -> FreeMemory:
+    """Return the tighter one of the limits of a node and of a process."""
+    return node if own is None or node.bytes <= own.bytes else own
+
+
 def require(comm: MPI.Comm, needed: float, purpose: str) -> None:
     """Compare the bytes that each rank will allocate with those that are free (collective).
 

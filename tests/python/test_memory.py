@@ -122,6 +122,45 @@ def test_a_limit_of_one_rank_is_told_to_all(mpi_run: Run) -> None:
     assert done.stdout.count("are free for it (ulimit -v)") == 2
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_relay_with_a_larger_budget_than_the_node_is_refused(uzushio: Run, ranks: int) -> None:
+    words = ["relay", "--from", "a.contact", "--to", "b.contact", "--memory", "900 TB"]
+    done = uzushio(*words, "--ranks", ranks)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert re.search(r"the relay needs 9\d\d TB|the relay needs 1.8 PB", done.stderr), done.stderr
+    assert re.search(r"[\d.]+ \wB are free", done.stderr)
+
+
+RENDER = """
+import sys
+from pathlib import Path
+import numpy as np
+from mpi4py import MPI
+from uzushio import launch, memory, staging
+
+comm = MPI.COMM_WORLD
+if comm.rank == 0:
+    with staging.open("box", options={"engine": "file"}) as writer:
+        writer.rectilinear_mesh("box", [np.arange(9.0)] * 3)
+        writer.field("u", "box")
+        writer.block(0, "box", (8, 8, 8))
+        with writer.step(0, 0.0):
+            writer.put("u", np.ones((8, 8, 8)), block=0)
+    Path("p.yaml").write_text("actions:\\n- {plot: {series: {fields: [u], reduce: [mean]}}}\\n")
+comm.Barrier()
+memory.node_memory = lambda: memory.FreeMemory(1000.0, "free memory")
+from uzushio.pipeline.render_command import RenderOptions, render
+sys.exit(render(RenderOptions(Path("p.yaml"), "box.zarr", Path("out")), None, False))
+"""
+
+
+def test_a_step_that_a_reader_job_has_no_memory_for_is_refused(mpi_run: Run) -> None:
+    done = mpi_run(2, ["-c", RENDER])
+    assert done.returncode != 0 and "Traceback" not in done.stderr, done.stderr
+    sentence = r"a step of this pipeline needs [\d.]+ kB of memory on \S+ \(2 ranks\), and 1 kB are"
+    assert len(re.findall(sentence, done.stderr)) == 1, done.stderr
+
+
 def test_an_allocation_that_fails_is_one_sentence(uzushio: Run, case: Path) -> None:
     done = uzushio("run", case, "--set", "fault.kind=memory", "--set", "fault.step=3", "--ranks", 2)
     assert done.returncode == 1

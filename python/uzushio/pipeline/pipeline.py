@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uzushio import memory
 from uzushio.agreement import Agreement
 from uzushio.collective import collective, system_sentence
 from uzushio.errors import OtherRankError, PipelineError, StagingError, UzushioError
@@ -274,7 +275,11 @@ class Pipeline:
             if len(self._layouts) >= _LAYOUTS:
                 self._layouts.clear()
             with self.timings.stage("plan"):
-                self._layouts[key] = plan(graph, needs, step, self._comm, self._inside)
+                layout = plan(graph, needs, step, self._comm, self._inside)
+            if not self._inside:  # inside the solver most values are looked at where they lie
+                needed = max(0, layout.bytes_read(step) - self._pool.bytes)
+                memory.require(self._comm, needed, "a step of this pipeline")
+            self._layouts[key] = layout
         return self._layouts[key]
 
     def _fires(self, job: Job, context: Context) -> bool:

@@ -58,6 +58,14 @@ class Layout:
     reads: dict[str, Box] = field(default_factory=dict)
     rounds: dict[frozenset[str], int] = field(default_factory=dict)
 
+    def bytes_read(self, step: Step) -> int:
+        """Bytes of the boxes that a reader reads of a step."""
+        fields = step.fields
+        return sum(
+            box.size * fields[name].components * fields[name].dtype.itemsize
+            for name, box in self.reads.items()
+        )
+
 
 def plan(graph: Graph, needs: Iterable[Need], step: Step, comm: MPI.Comm, inside: bool) -> Layout:
     """Say what this rank works on, and what that takes.

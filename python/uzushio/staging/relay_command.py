@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uzushio import launch
+from uzushio import launch, memory
 from uzushio.collective import guarded, system_sentence
-from uzushio.errors import LaunchError, OutputError, StagingError
+from uzushio.errors import LaunchError, MemoryShortageError, OutputError, StagingError
 from uzushio.quantities import parse_size, show_size
 from uzushio.signals import Stop
 from uzushio.staging.relay import Progress, Relay, RelayOptions, RelayStatus
@@ -75,6 +75,7 @@ def _serve(
 ) -> int:
     stop, began, parent = Stop(), time.monotonic(), os.getppid()
     with stop.listening():
+        _require(options.memory, comm)
         server = Relay(options, comm)
         first = comm is None or comm.rank == 0
         if first:
@@ -99,6 +100,19 @@ def _serve(
         if summary is not None:
             _write_summary(summary, server.status(), comm, time.monotonic() - began)
     return 0
+
+
+def _require(needed: int, comm: MPI.Comm | None) -> None:
+    """Raise `MemoryShortageError` on all ranks if the bytes that a relay may hold are not free."""
+    if comm is not None:
+        memory.require(comm, needed, "the relay")
+        return
+    free = memory.smallest(memory.node_memory(), memory.process_memory())
+    if needed > free.bytes:
+        raise MemoryShortageError(
+            f"the relay needs {show_size(needed)} of memory, and {show_size(free.bytes)} are free "
+            f"({free.limit}). Give it less with --memory, or raise the limit."
+        )
 
 
 def _write_summary(path: Path, status: RelayStatus, comm: MPI.Comm | None, seconds: float) -> None:

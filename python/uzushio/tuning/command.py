@@ -16,6 +16,7 @@ from rich.console import Console
 from uzushio import __version__, launch, run_folder, user_cache
 from uzushio.collective import guarded, system_sentence
 from uzushio.errors import CaseError, LaunchError, OutputError
+from uzushio.memory import node_memory
 from uzushio.monitor import tell, warn
 from uzushio.quantities import parse_time
 from uzushio.run_lock import FILE as LOCK
@@ -139,7 +140,7 @@ def _tune_in(folder: Path, declared: Declared, budget: Budget, options: TuneOpti
             options.baseline,
             options.seed,
             options.limit,
-            _MEMORY_SHARE * _free_memory(),
+            _MEMORY_SHARE * node_memory().bytes,
         )
         say(
             f"Tuning {subject.room} on {ranks} of {user_cache.processor_name()}: "
@@ -278,12 +279,3 @@ def _damaged(mark: Path) -> OutputError:
     return OutputError(
         f"{mark} is damaged; choose another folder with --out, or say --overwrite to begin anew."
     )
-
-
-def _free_memory() -> float:
-    """Bytes of memory that are free (Linux); without bound where the system does not say."""
-    with contextlib.suppress(OSError, ValueError, StopIteration):
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        line = next(line for line in lines if line.startswith("MemAvailable:"))
-        return 1024.0 * int(line.split()[1])
-    return float("inf")

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from uzushio import memory
 from uzushio.collective import all_arrive
 from uzushio.errors import UzushioError
 from uzushio.tuning import machine
@@ -37,7 +38,11 @@ _PAUSE = 0.0005  # seconds between two looks for a command
 def serve(comm: MPI.Intracomm, declare: Callable[[], Subject]) -> int:
     """Answer commands until the tuner says that it is the end, or is gone (collective)."""
     _die_with_launcher()
-    workload = declare().workload(comm)
+    subject = declare()
+    # Points are compared with the default's: without memory for that there is nothing to tune.
+    least = subject.memory(subject.default()) / comm.size
+    memory.require(comm, least, "tuning")
+    workload = subject.workload(comm)
     worker = _Worker(comm, workload)
     gc.collect()
     gc.freeze()  # what was imported: a look at all of it takes longer than a short sweep
