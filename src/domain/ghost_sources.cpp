@@ -1,27 +1,11 @@
 #include "domain/ghost_sources.hpp"
 
+#include "domain/beyond.hpp"
+
 namespace uzushio::domain {
 namespace {
 
 constexpr int max_connections = 16; ///< across which one ghost is looked for
-constexpr std::int64_t far = std::int64_t{1} << 40;
-
-/// Indices outside of a zone that a connection covers: beyond its patch, and beyond the edges of
-/// the face that the patch reaches.
-Box<3> beyond(const Patch& patch, const Index<3>& cells, const Stagger& stagger) {
-    Box<3> box;
-    const std::size_t normal = patch.face.axis;
-    box.lower[normal] = patch.face.is_upper() ? cells[normal] + stagger[normal] : -far;
-    box.upper[normal] = patch.face.is_upper() ? far : 0;
-    const auto along = patch.face.along();
-    for (std::size_t t = 0; t < 2; ++t) {
-        const std::size_t a = along[t];
-        box.lower[a] = patch.range.lower[t] == 0 ? -far : patch.range.lower[t];
-        box.upper[a] = patch.range.upper[t] == cells[a] ? far : patch.range.upper[t] + stagger[a];
-    }
-    return box;
-}
-
 /// A search for the sources of one box.
 class Search {
   public:

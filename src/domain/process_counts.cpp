@@ -16,18 +16,23 @@ std::int64_t surface_between(const Index<3>& cells, const PartCounts& counts,
 
 PartCounts least_surface(const Index<3>& cells, int parts, const std::array<bool, 3>& periodic) {
     PartCounts best{};
-    std::tuple<std::int64_t, std::int64_t, int, int> least{};
+    std::tuple<std::int64_t, std::int64_t, std::int64_t, int, int> least{};
     for (int i = 1; i <= parts; ++i)
         for (int j = 1; parts % i == 0 && j <= parts / i; ++j) {
             if (parts / i % j != 0)
                 continue;
             const PartCounts counts{i, j, parts / i / j};
-            std::int64_t largest = 1;
-            for (std::size_t a = 0; a < 3; ++a)
-                largest *= counts[a] > cells[a] ? 0 : (cells[a] + counts[a] - 1) / counts[a];
+            std::int64_t largest = 1, edges = 0;
+            for (std::size_t a = 0; a < 3; ++a) {
+                const std::int64_t extent =
+                    counts[a] > cells[a] ? 0 : (cells[a] + counts[a] - 1) / counts[a];
+                largest *= extent;
+                edges += extent;
+            }
             if (largest == 0)
                 continue;
-            const auto cost = std::tuple(surface_between(cells, counts, periodic), largest, i, j);
+            const auto cost =
+                std::tuple(surface_between(cells, counts, periodic), largest, edges, i, j);
             if (best[0] == 0 || cost < least) {
                 best = counts;
                 least = cost;

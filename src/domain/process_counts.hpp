@@ -15,8 +15,8 @@ using PartCounts = std::array<int, 3>;
                                            const std::array<bool, 3>& periodic);
 
 /// The factorisation of `parts` with the least surface between parts; of several the best balanced
-/// one, then the one with the fewest parts along i, then along j. All zero if no factorisation
-/// leaves each part a cell.
+/// one, then that with the shortest edges, then the one with the fewest parts along i, then along
+/// j. All zero if no factorisation leaves each part a cell.
 [[nodiscard]] PartCounts least_surface(const Index<3>& cells, int parts,
                                        const std::array<bool, 3>& periodic = {});
 

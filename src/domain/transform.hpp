@@ -53,6 +53,13 @@ class Transform {
             vector[axis(a)] = sign(a) * static_cast<int>(a + 1);
         return Transform(vector);
     }
+    /// From the zone to the donor of the donor.
+    [[nodiscard]] Transform then(const Transform& next) const {
+        std::array<int, 3> vector{};
+        for (std::size_t a = 0; a < 3; ++a)
+            vector[a] = sign(a) * next.vector_[axis(a)];
+        return Transform(vector);
+    }
     /// Whether a right-handed zone has a right-handed donor.
     [[nodiscard]] bool is_rotation() const {
         const bool even = (axis(1) + 3 - axis(0)) % 3 == 1;

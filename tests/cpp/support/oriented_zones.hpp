@@ -142,13 +142,9 @@ class OrientedZones {
             if (common.empty())
                 continue;
             const Face other{d, face.is_upper() ? Side::lower : Side::upper};
-            const Transform back = parts_[p].to_own.inverse();
-            std::array<int, 3> vector{};
-            for (std::size_t a = 0; a < 3; ++a)
-                vector[a] = back.sign(a) * parts_[q].to_own.vector()[back.axis(a)];
+            const Transform transform = parts_[p].to_own.inverse().then(parts_[q].to_own);
             zones[p].connections.push_back({patch_of(p, face, common), zones[q].name,
-                                            patch_of(q, other, common), Transform(vector),
-                                            translation});
+                                            patch_of(q, other, common), transform, translation});
         }
     }
 

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "domain/field.hpp"
+
+namespace uzushio::domain {
+
+/// Positions of cell centres (means of eight vertices) or vertices of a rank's blocks, as a field
+/// of `Values::position`; ghosts are zero until it is exchanged.
+[[nodiscard]] Field<double> positions(const Decomposition& decomposition, int rank,
+                                      Centring centring, int ghosts);
+
+} // namespace uzushio::domain

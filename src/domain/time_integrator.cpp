@@ -1,0 +1,140 @@
+#include "domain/time_integrator.hpp"
+
+#include <stdexcept>
+
+namespace uzushio::domain {
+namespace {
+
+/// One stage: `time` in units of the step, then the coefficients of the scheme's own formula.
+struct Stage {
+    double time;
+    double a;
+    double b;
+};
+
+/// u = a u_n + b (u + dt f).
+constexpr Stage ssp[] = {{0, 0, 1}, {1, 3. / 4, 1. / 4}, {1. / 2, 1. / 3, 2. / 3}};
+
+/// u = u + dt (a f + b f_before).
+constexpr Stage wray[] = {
+    {0, 8. / 15, 0}, {8. / 15, 5. / 12, -17. / 60}, {2. / 3, 3. / 4, -5. / 12}};
+
+/// d = a d + dt f, u = u + b d. Table 1 of the paper, solution 3.
+constexpr Stage carpenter_kennedy[] = {
+    {0, 0, 1432997174477. / 9575080441755.},
+    {1432997174477. / 9575080441755., -567301805773. / 1357537059087.,
+     5161836677717. / 13612068292357.},
+    {2526269341429. / 6820363962896., -2404267990393. / 2016746695238.,
+     1720146321549. / 2090206949498.},
+    {2006345519317. / 3224310063776., -3550918686646. / 2091501179385.,
+     3134564353537. / 4481467310338.},
+    {2802321613138. / 2924317926251., -1275806237668. / 842570457699.,
+     2277821191437. / 14882151754819.}};
+
+std::span<const Stage> stages_of(TimeScheme scheme) {
+    switch (scheme) {
+    case TimeScheme::ssp_rk3:
+        return ssp;
+    case TimeScheme::wray_rk3:
+        return wray;
+    case TimeScheme::carpenter_kennedy_rk4:
+        return carpenter_kennedy;
+    }
+    throw std::invalid_argument("there is no such time scheme");
+}
+
+/// Call `row(u, f, r, count)` for all rows of owned values of a field, its derivative and its
+/// register.
+template <class T, class Row>
+void for_rows(Field<T>& state, Field<T>& derivative, Field<T>& reg, Row&& row) {
+    for (std::size_t b = 0; b < state.blocks(); ++b)
+        for (std::size_t array = 0; array < state.arrays(); ++array) {
+            const View<T> u = state.view(b, array), f = derivative.view(b, array),
+                          r = reg.view(b, array);
+            const Box<3>& own = state.owned(b, array);
+            for (int c = 0; c < u.components(); ++c)
+                for (std::int64_t k = own.lower[2]; k < own.upper[2]; ++k)
+                    for (std::int64_t j = own.lower[1]; j < own.upper[1]; ++j) {
+                        const Index<3> first{own.lower[0], j, k};
+                        row(&u(first, c), &f(first, c), &r(first, c), own.extent(0));
+                    }
+        }
+}
+
+template <class T>
+void advance(TimeScheme scheme, const Stage& stage, double dt, Field<T>& state,
+             Field<T>& derivative, Field<T>& reg) {
+    const bool first = &stage == stages_of(scheme).data();
+    const auto a = static_cast<T>(stage.a), b = static_cast<T>(stage.b), h = static_cast<T>(dt);
+    const auto run = [&](auto&& one) {
+        for_rows(state, derivative, reg,
+                 [&](T* __restrict u, T* __restrict f, T* __restrict r, std::int64_t count) {
+                     for (std::int64_t i = 0; i < count; ++i)
+                         one(u[i], f[i], r[i]);
+                 });
+    };
+    // A register of the first stage holds the last step's values, which may be NaN: it is not read.
+    switch (scheme) {
+    case TimeScheme::ssp_rk3:
+        if (first)
+            run([&](T& u, T f, T& r) { r = u, u = u + h * f; });
+        else
+            run([&](T& u, T f, T& r) { u = a * r + b * (u + h * f); });
+        break;
+    case TimeScheme::wray_rk3:
+        if (first)
+            run([&](T& u, T f, T& r) { u = u + h * (a * f), r = f; });
+        else
+            run([&](T& u, T f, T& r) { u = u + h * (a * f + b * r), r = f; });
+        break;
+    case TimeScheme::carpenter_kennedy_rk4:
+        if (first)
+            run([&](T& u, T f, T& r) { r = h * f, u = u + b * r; });
+        else
+            run([&](T& u, T f, T& r) { r = a * r + h * f, u = u + b * r; });
+        break;
+    }
+}
+
+} // namespace
+
+template <class T>
+TimeIntegrator<T>::TimeIntegrator(TimeScheme scheme, const Decomposition& decomposition, int rank,
+                                  const std::vector<FieldSpec>& specs)
+    : scheme_(scheme) {
+    for (FieldSpec spec : specs) {
+        spec.ghosts = 0;
+        derivative_.emplace_back(decomposition, rank, spec);
+        register_.emplace_back(decomposition, rank, spec);
+    }
+    for (Field<T>& field : derivative_)
+        derivatives_.push_back(&field);
+}
+
+template <class T> int TimeIntegrator<T>::stages() const {
+    return static_cast<int>(stages_of(scheme_).size());
+}
+
+template <class T>
+void TimeIntegrator<T>::step(double time, double dt, std::span<Field<T>* const> state,
+                             const RightHandSide& rhs) {
+    bool same = state.size() == derivative_.size();
+    for (std::size_t f = 0; same && f < state.size(); ++f)
+        same = state[f]->spec().components == derivative_[f].spec().components &&
+               state[f]->spec().centring == derivative_[f].spec().centring &&
+               state[f]->blocks() == derivative_[f].blocks();
+    if (!same)
+        throw std::invalid_argument(
+            "a time integrator was given other fields than those that it was "
+            "made for");
+    for (const Stage& stage : stages_of(scheme_)) {
+        rhs(time + stage.time * dt, state, derivatives_);
+        for (std::size_t f = 0; f < state.size(); ++f)
+            advance(scheme_, stage, dt, *state[f], derivative_[f], register_[f]);
+    }
+}
+
+template class TimeIntegrator<double>;
+template class TimeIntegrator<float>;
+
+} // namespace uzushio::domain
