@@ -17,6 +17,9 @@ Marcher::Marcher(const Plan& plan, bool depth)
       front_(plan.channels.size()), back_(plan.channels.size()) {}
 
 Pixels Marcher::draw(int column, int row) {
+    if (std::none_of(plan_.parts.begin(), plan_.parts.end(),
+                     [&](const Part& part) { return part.outline.meets(column, row); }))
+        return {};
     const Packet packet(plan_.scene, plan_.camera, plan_.width, plan_.height, column, row);
     packet_ = &packet;
     painter_.begin(packet);

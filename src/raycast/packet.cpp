@@ -13,65 +13,47 @@ constexpr double tiny = 1e-30;
 
 Packet::Packet(const Scene& scene, const Camera& camera, int width, int height, int column,
                int row) {
+    const Vector3 low = scene.low(), high = scene.high();
+    const Vector3 scales{scene.axes[0].scale(), scene.axes[1].scale(), scene.axes[2].scale()};
     const double pixel = camera.pixel(height);
     const double left = (column + 0.5 - width / 2.0) * pixel;
     const double top = (height / 2.0 - row - 0.5) * pixel;
-    std::array<double, lanes> near{}, far{}, cosines{};
-    if (camera.perspective) {
+    const double spread = camera.perspective ? 1 : 0; // of directions, else of origins
+    using Lanes = std::array<double, lanes>;
+    alignas(64) std::array<Lanes, 3> starts, speeds;
+    alignas(64) Lanes lengths, cosines;
+    // One loop, so that nothing of a ray goes through memory before it is done.
 #pragma omp simd
-        for (int i = 0; i < lanes; ++i) {
-            const double u = left + (i % side) * pixel, v = top - (i / side) * pixel;
-            const double scale = 1 / std::sqrt(1 + u * u + v * v);
-            for (std::size_t a = 0; a < 3; ++a) {
-                origins[a][i] = camera.position[a];
-                directions[a][i] =
-                    scale * (camera.forward[a] + u * camera.right[a] + v * camera.up[a]);
-            }
-            cosines[i] = scale;
-        }
-    } else {
-#pragma omp simd
-        for (int i = 0; i < lanes; ++i) {
-            const double u = left + (i % side) * pixel, v = top - (i / side) * pixel;
-            for (std::size_t a = 0; a < 3; ++a) {
-                origins[a][i] = camera.position[a] + u * camera.right[a] + v * camera.up[a];
-                directions[a][i] = camera.forward[a];
-            }
-            cosines[i] = 1;
-        }
-    }
-#pragma omp simd
-    for (int i = 0; i < lanes; ++i)
-        far[i] = std::numeric_limits<double>::max();
-    for (std::size_t a = 0; a < 3; ++a) {
-        const double low = scene.axes[a].low(), high = scene.axes[a].high();
-#pragma omp simd
-        for (int i = 0; i < lanes; ++i) {
-            const double d = directions[a][i];
+    for (int i = 0; i < lanes; ++i) {
+        const double u = left + (i % side) * pixel, v = top - (i / side) * pixel;
+        const double scale = 1 / std::sqrt(1 + spread * (u * u + v * v));
+        double near = 0, far = std::numeric_limits<double>::max();
+        for (std::size_t a = 0; a < 3; ++a) {
+            const double across = u * camera.right[a] + v * camera.up[a];
+            const double origin = camera.position[a] + (1 - spread) * across;
+            const double d = scale * (camera.forward[a] + spread * across);
             const double inverted = 1 / (std::abs(d) < tiny ? tiny : d);
-            const double to_low = (low - origins[a][i]) * inverted;
-            const double to_high = (high - origins[a][i]) * inverted;
-            near[i] = std::max(near[i], std::min(to_low, to_high));
-            far[i] = std::min(far[i], std::max(to_low, to_high));
+            const double to_low = (low[a] - origin) * inverted;
+            const double to_high = (high[a] - origin) * inverted;
+            near = std::max(near, std::min(to_low, to_high));
+            far = std::min(far, std::max(to_low, to_high));
+            origins[a][i] = origin;
+            directions[a][i] = d;
+            speeds[a][i] = d * scales[a];
         }
+        for (std::size_t a = 0; a < 3; ++a)
+            starts[a][i] = (origins[a][i] + near * directions[a][i] - low[a]) * scales[a];
+        enters[i] = near;
+        lengths[i] = std::max(far - near, 0.0);
+        cosines[i] = scale;
     }
-    alignas(64) std::array<float, lanes> values;
-    const auto convert = [&values](auto&& value) {
-#pragma omp simd
-        for (int i = 0; i < lanes; ++i)
-            values[i] = static_cast<float>(value(i));
-        return load(values.data());
-    };
-    enters = near;
-    enter = convert([&](int i) { return near[i]; });
-    length = convert([&](int i) { return std::max(far[i] - near[i], 0.0); });
-    cosine = convert([&](int i) { return cosines[i]; });
+    enter = load_floats(enters.data());
+    length = load_floats(lengths.data());
+    cosine = load_floats(cosines.data());
     for (std::size_t a = 0; a < 3; ++a) {
-        const double low = scene.axes[a].low(), scale = scene.axes[a].scale();
-        direction[a] = convert([&](int i) { return directions[a][i]; });
-        start[a] = convert(
-            [&](int i) { return (origins[a][i] + near[i] * directions[a][i] - low) * scale; });
-        along[a] = convert([&](int i) { return directions[a][i] * scale; });
+        direction[a] = load_floats(directions[a].data());
+        start[a] = load_floats(starts[a].data());
+        along[a] = load_floats(speeds[a].data());
         const Floats safe = select(less(abs(along[a]), floats(1e-20F)), floats(1e-20F), along[a]);
         inverse[a] = floats(1) / safe;
     }
@@ -84,7 +66,7 @@ Packet::Packet(const Scene& scene, const Camera& camera, int width, int height, 
 }
 
 Floats Packet::plane(const Vector3& origin, const Vector3& normal) const {
-    alignas(64) std::array<float, lanes> distance;
+    alignas(64) std::array<double, lanes> distance;
     const double offset = dot(origin, normal);
 #pragma omp simd
     for (int i = 0; i < lanes; ++i) {
@@ -94,9 +76,9 @@ Floats Packet::plane(const Vector3& origin, const Vector3& normal) const {
             at += origins[a][i] * normal[a];
         }
         const double safe = std::abs(along_normal) < tiny ? tiny : along_normal;
-        distance[i] = static_cast<float>((offset - at) / safe - enters[i]);
+        distance[i] = (offset - at) / safe - enters[i];
     }
-    const Floats t = load(distance.data());
+    const Floats t = load_floats(distance.data());
     const Mask met = hits & less_equal(floats(0), t) & less_equal(t, length);
     return select(met, t, floats(infinity));
 }

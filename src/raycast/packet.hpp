@@ -24,8 +24,8 @@ struct Packet {
     Floats enter;                    ///< distance from the camera at which the ray enters
     Floats length;                   ///< within the domain
     Floats cosine;                   ///< of the angle with the view direction
-    std::array<std::array<double, lanes>, 3> origins, directions;
-    std::array<double, lanes> enters;
+    alignas(64) std::array<std::array<double, lanes>, 3> origins, directions;
+    alignas(64) std::array<double, lanes> enters;
 
     /// Whose upper left pixel is (column, row).
     Packet(const Scene& scene, const Camera& camera, int width, int height, int column, int row);

@@ -195,6 +195,12 @@ UZUSHIO_INLINE Floats load_some(const double* base, int count, double less) {
                                      eight(base + 8, bits >> 8), 1));
 }
 
+/// Doubles as floats.
+UZUSHIO_INLINE Floats load_floats(const double* from) {
+    return Floats(_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(_mm512_loadu_pd(from))),
+                                     _mm512_cvtpd_ps(_mm512_loadu_pd(from + 8)), 1));
+}
+
 /// Bytes; four of them are read at each index.
 UZUSHIO_INLINE Ints gather_bytes(const std::uint8_t* base, Ints index) {
     return Ints(_mm512_i32gather_epi32(__m512i(index), base, 1)) & 255;
@@ -335,6 +341,12 @@ UZUSHIO_INLINE Floats load_some(const double* base, int count, double less) {
     Floats result = floats(quiet_nan);
     for (int i = 0; i < count; ++i)
         result[i] = static_cast<float>(base[i] - less);
+    return result;
+}
+UZUSHIO_INLINE Floats load_floats(const double* from) {
+    Floats result;
+    for (int i = 0; i < lanes; ++i)
+        result[i] = static_cast<float>(from[i]);
     return result;
 }
 UZUSHIO_INLINE void gather_fours(const float* base, Ints index, Floats& a, Floats& b, Floats& c,
