@@ -74,11 +74,8 @@ void widen(Ranges& ranges, const Index& count, std::size_t axis,
 }
 
 bool shows(const Isosurface& layer, float low, float high, bool /*bad*/) {
-    // As much as interpolation may round.
-    const double margin = 1e-6 * std::max(std::abs(low), std::abs(high));
-    return std::any_of(layer.values.begin(), layer.values.end(), [&](double value) {
-        return value >= low - margin && value <= high + margin;
-    });
+    return std::any_of(layer.values.begin(), layer.values.end(),
+                       [&](double value) { return Bricks::may_hold(low, high, value); });
 }
 
 bool shows(const Volume& layer, float low, float high, bool bad) {

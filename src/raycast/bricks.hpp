@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -22,6 +24,11 @@ struct Bricks {
     double least, greatest;            ///< of all finite values; greatest < least if there is none
     bool any_bad = false;
 
+    /// Whether interpolation, which may round, can find a value in a brick of this range.
+    [[nodiscard]] static bool may_hold(float low, float high, double value) {
+        const double margin = 1e-6 * std::max(std::abs(low), std::abs(high));
+        return value >= low - margin && value <= high + margin;
+    }
     [[nodiscard]] std::size_t number(int x, int y, int z) const {
         return x + count[0] * (y + static_cast<std::size_t>(count[1]) * z);
     }

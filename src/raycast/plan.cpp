@@ -84,12 +84,16 @@ Plan::Plan(const Scene& s, const Camera& c, int w, int h, std::span<const Source
             low[a] = points[block.first_cell()[a]];
             high[a] = points[block.first_cell()[a] + block.cells()[a]];
         }
-        Part part{&block, Sampler(scene, block), {}, {}, {}, Outline(camera, width, height)};
+        Part part{&block, Sampler(scene, block), {}, {}, {}, {}, Outline(camera, width, height)};
         for (const std::size_t number : source.fields)
             part.fields.push_back(&block.field(number));
         part.any_bad.resize(source.fields.size());
         for (const IsoField& group : iso_fields)
             part.any_bad[group.field] = block.bricks(source.fields[group.field], threads).any_bad;
+        for (const Surface& iso : isos)
+            part.crossed.add(*part.fields[iso.field],
+                             block.bricks(source.fields[iso.field], threads), block.points(),
+                             iso.shift, iso.value, threads);
         if (marching())
             part.activity = find_activity(
                 scene, block, [&](std::size_t field) { return source.fields[field]; }, threads);

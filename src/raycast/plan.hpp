@@ -8,6 +8,7 @@
 #include "raycast/activity.hpp"
 #include "raycast/block.hpp"
 #include "raycast/camera.hpp"
+#include "raycast/crossed_cells.hpp"
 #include "raycast/edges.hpp"
 #include "raycast/outline.hpp"
 #include "raycast/sampler.hpp"
@@ -54,6 +55,7 @@ struct Part {
     std::vector<const FieldView*> fields; ///< by number in the scene
     std::vector<bool> any_bad;            ///< whether an iso-surface's field has such values
     Activity activity;
+    CrossedCells crossed; ///< by the iso-surfaces
     Outline outline;
 };
 

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <bit>
 
-#include "raycast/box_range.hpp"
-
 namespace uzushio::raycast {
+
+namespace {
+
+constexpr std::int32_t max_box = 16; ///< cells along an axis
+
+} // namespace
 
 Scout::Stretch Scout::next(std::int32_t from, std::int32_t end) {
     while (part_.activity.any && from < end) {
@@ -87,23 +91,14 @@ bool Scout::surfaces(unsigned stretch) {
 
 /// Whether an iso-surface may cut a stretch's box. A large box is not looked through.
 bool Scout::may_cross(unsigned stretch) const {
-    PointBox box;
+    Index low, high;
     std::int32_t widest = 0;
     for (std::size_t a = 0; a < 3; ++a) {
-        box.low[a] = low_[a][stretch];
-        box.high[a] = high_[a][stretch] + 1;
-        widest = std::max(widest, box.high[a] - box.low[a]);
+        low[a] = low_[a][stretch];
+        high[a] = high_[a][stretch];
+        widest = std::max(widest, high[a] - low[a]);
     }
-    return std::any_of(
-        plan_.iso_fields.begin(), plan_.iso_fields.end(), [&](const IsoField& group) {
-            if (widest >= PointBox::max_row / 2)
-                return true;
-            const auto range = range_in(*part_.fields[group.field], group.shift, box);
-            return std::any_of(group.isos.begin(), group.isos.end(), [&](std::size_t number) {
-                const auto value = static_cast<float>(plan_.isos[number].value - group.shift);
-                return range.low < value && value <= range.high;
-            });
-        });
+    return widest >= max_box || part_.crossed.any_in(low, high);
 }
 
 } // namespace uzushio::raycast

@@ -13,8 +13,8 @@ namespace uzushio::raycast {
 ///
 /// It looks at sixteen stretches of the way at once, each of some segments: at the box of cells in
 /// which all rays of the packet are on a stretch. A stretch is passed over if no brick that its box
-/// touches shows anything; and, in a scene without volumes, if no value of an iso-surface lies
-/// between those at the box's own points.
+/// touches shows anything; and, in a scene without volumes, if no iso-surface crosses a cell of the
+/// box.
 class Scout {
   public:
     Scout(const Plan& plan, const Part& part, const PacketBounds& bounds, const SegmentEnds& ends)

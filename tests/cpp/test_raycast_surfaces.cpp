@@ -1,4 +1,4 @@
-// Surfaces cell by cell: cubics along rays, values in boxes, and where rays are cut.
+// Surfaces cell by cell: cubics along rays, which cells are crossed, and where rays are cut.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "raycast/box_range.hpp"
+#include "raycast/crossed_cells.hpp"
 #include "raycast/cubic.hpp"
 #include "raycast/segment_ends.hpp"
 
@@ -121,13 +121,14 @@ TEST(Cubic, HasNoRootWhereNoCornerIsNegative) {
     }
 }
 
-TEST(BoxRange, IsThatOfAllNumbersInABoxWhateverTheLayout) {
+TEST(CrossedCells, HaveAPointBelowAndOneNotBelowWhateverTheLayout) {
     std::mt19937 random(10);
     const Index points{21, 6, 7};
     std::vector<float> thin(21 * 6 * 7);
+    const double level = 0.9; // of which few points are not below
     for (auto& value : thin)
         value = std::uniform_real_distribution<float>(-1, 1)(random);
-    for (int i = 0; i < 100; ++i)
+    for (int i = 0; i < 10; ++i)
         thin[std::uniform_int_distribution<std::size_t>(0, thin.size() - 1)(random)] = quiet_nan;
     std::vector<double> wide(thin.begin(), thin.end());
     std::vector<float> apart(3 * thin.size());
@@ -136,27 +137,34 @@ TEST(BoxRange, IsThatOfAllNumbersInABoxWhateverTheLayout) {
     const std::array<FieldView, 3> views{{{thin.data(), false, true, {1, 21, 126}},
                                           {wide.data(), true, true, {1, 21, 126}},
                                           {apart.data() + 1, false, false, {3, 63, 378}}}};
-    for (int repeat = 0; repeat < 300; ++repeat) {
-        PointBox box;
+    const auto crossed = [&](int x, int y, int z) {
+        int below = 0;
+        for (int i = 0; i < 8; ++i)
+            below += thin[x + (i & 1) + 21 * (y + (i >> 1 & 1) + 6 * (z + (i >> 2)))] < level;
+        return below > 0 && below < 8;
+    };
+    std::array<CrossedCells, 3> cells;
+    for (std::size_t i = 0; i < 3; ++i)
+        cells[i].add(views[i], Bricks(views[i], points, 1), points, 0.25, level, 1);
+    int empty = 0;
+    for (int repeat = 0; repeat < 1000; ++repeat) {
+        Index low, high;
         for (std::size_t a = 0; a < 3; ++a) {
-            box.low[a] = std::uniform_int_distribution<int>(0, points[a] - 1)(random);
-            const int last = std::min(points[a] - 1, box.low[a] + PointBox::max_row - 1);
-            box.high[a] = std::uniform_int_distribution<int>(box.low[a], last)(random);
+            low[a] = std::uniform_int_distribution<int>(0, points[a] - 2)(random);
+            const int last = std::min(points[a] - 2, low[a] + repeat % 8);
+            high[a] = std::uniform_int_distribution<int>(low[a], last)(random);
         }
-        float low = infinity, high = -infinity;
-        for (int z = box.low[2]; z <= box.high[2]; ++z)
-            for (int y = box.low[1]; y <= box.high[1]; ++y)
-                for (int x = box.low[0]; x <= box.high[0]; ++x)
-                    if (const float v = thin[x + 21 * (y + 6 * z)]; !std::isnan(v)) {
-                        low = std::min(low, v);
-                        high = std::max(high, v);
-                    }
-        for (const FieldView& view : views) {
-            const auto range = range_in(view, 0.25, box);
-            EXPECT_EQ(range.low, low - 0.25F);
-            EXPECT_EQ(range.high, high - 0.25F);
-        }
+        bool expected = false;
+        for (int z = low[2]; z <= high[2]; ++z)
+            for (int y = low[1]; y <= high[1]; ++y)
+                for (int x = low[0]; x <= high[0]; ++x)
+                    expected = expected || crossed(x, y, z);
+        empty += !expected;
+        for (const CrossedCells& some_cells : cells)
+            EXPECT_EQ(some_cells.any_in(low, high), expected);
     }
+    EXPECT_GT(empty, 100);
+    EXPECT_LT(empty, 900);
 }
 
 TEST(SegmentEnds, AreAStepApartOnEvenAxesAndAtMostACellOnStretchedOnes) {
