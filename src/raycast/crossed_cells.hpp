@@ -16,9 +16,6 @@ class CrossedCells {
     void add(const FieldView& field, const Bricks& ranges, const Index& points, double shift,
              double value, int threads);
 
-    /// Add all cells.
-    void set_all() { bits_.assign(bits_.size(), ~std::uint64_t{0}); }
-
     /// Whether there are any in a box of cells, both ends included.
     [[nodiscard]] bool any_in(const Index& low, const Index& high) const;
 

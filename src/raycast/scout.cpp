@@ -91,6 +91,8 @@ bool Scout::surfaces(unsigned stretch) {
 
 /// Whether an iso-surface may cut a stretch's box. A large box is not looked through.
 bool Scout::may_cross(unsigned stretch) const {
+    if (plan_.isos.empty())
+        return false;
     Index low, high;
     std::int32_t widest = 0;
     for (std::size_t a = 0; a < 3; ++a) {
