@@ -8,7 +8,7 @@ import subprocess
 import sys
 from typing import Any
 
-from uzushio.launch import find_mpiexec, prepare_environment
+from uzushio.parallel.launch import find_mpiexec, prepare_environment
 
 TIME_LIMIT = 900.0  # seconds
 

@@ -22,7 +22,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from uzushio.launch import find_mpiexec, prepare_environment
+from uzushio.parallel.launch import find_mpiexec, prepare_environment
 
 HERE = Path(__file__).resolve().parent
 CASE = HERE.parent / "examples/cases/channel.yaml"
@@ -56,9 +56,9 @@ def measure(settings: Result, folder: Path) -> Result | None:
 
     from mpi4py import MPI
 
-    from uzushio.case import load_case
-    from uzushio.publish import Publisher
-    from uzushio.registry import solver_class
+    from uzushio.case.model import load_case
+    from uzushio.case.registry import solver_class
+    from uzushio.job.publish import Publisher
 
     comm = MPI.COMM_WORLD
     grid = [f"grid.{axis}={n}" for axis, n in settings["grid"].items()]

@@ -27,7 +27,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from uzushio.launch import find_mpiexec, prepare_environment
+from uzushio.parallel.launch import find_mpiexec, prepare_environment
 
 WORKER = Path(__file__).with_name("_staging_worker.py")
 TIME_LIMIT = 300.0  # seconds for one job

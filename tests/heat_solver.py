@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from mpi4py import MPI
 
-from uzushio.case import Case, Section
+from uzushio.case.model import Case
+from uzushio.config.section import Section
 from uzushio.errors import CaseError
 from uzushio.solver import (
     DistributedArray,

@@ -11,7 +11,7 @@ import numpy as np
 from mpi4py import MPI
 
 from uzushio import staging
-from uzushio.case import Section
+from uzushio.config.section import Section
 from uzushio.pipeline import action_table
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.context import Context

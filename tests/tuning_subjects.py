@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uzushio.case import read_document
+from uzushio.case.model import read_document
 from uzushio.errors import UzushioError
 from uzushio.tuning.bench import PointFailedError
 from uzushio.tuning.subject import Machine, Parameter, Point, Rule, Subject, Value, Workload

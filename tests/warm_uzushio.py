@@ -29,9 +29,9 @@ _IMPORTED = (
     "uzushio.channel.figures",
     "uzushio.channel.solver",
     "uzushio.phasefield.assimilated",
-    "uzushio.pipeline.render_command",
-    "uzushio.case_run",
-    "uzushio.tuning.command",
+    "uzushio.cli.render",
+    "uzushio.job.case_run",
+    "uzushio.cli.tune",
 )
 _LONGEST = 1 << 20  # bytes of a message
 
@@ -161,6 +161,6 @@ def _settle(folder: str, environment: dict[str, str], files: Sequence[str]) -> N
 
 if __name__ == "__main__":
     sys.argv = ["uzushio", *_serve(int(sys.argv[1]))]
-    from uzushio.cli import main
+    from uzushio.cli.app import main
 
     main()

@@ -26,15 +26,15 @@ import xarray as xr
 from mpi4py import MPI
 
 from uzushio import __version__, checkpoint
-from uzushio.case import load_case
+from uzushio.case.model import load_case
 from uzushio.channel import figures, reference, statistics
 from uzushio.channel.case import ChannelCase
 from uzushio.channel.figures import plots
 from uzushio.channel.figures.averages import Averages, half
 from uzushio.checkpoint.manifest import Manifest, read_manifest
 from uzushio.figure_style import style, write
-from uzushio.statistics import TimeAverage
-from uzushio.uncertainty import derive, explanation
+from uzushio.statistics.averages import TimeAverage
+from uzushio.statistics.uncertainty import derive, explanation
 
 ROOT = Path(__file__).resolve().parent.parent
 CASE = Path(__file__).with_suffix(".yaml")

@@ -26,16 +26,15 @@ if TYPE_CHECKING:
     from uzushio import phasefield as phasefield
     from uzushio import pipeline as pipeline
     from uzushio import raycast as raycast
-    from uzushio import registry as registry
     from uzushio import render as render
     from uzushio import report as report
     from uzushio import solver as solver
     from uzushio import staging as staging
     from uzushio import tuning as tuning
     from uzushio.assimilation.running import AssimilationResult, assimilate
-    from uzushio.case import Case, load_case
-    from uzushio.running import RunResult, open_checkpoint, run
-    from uzushio.simulation import Simulation, SimulationStep
+    from uzushio.case.model import Case, load_case
+    from uzushio.job.running import RunResult, open_checkpoint, run
+    from uzushio.job.simulation import Simulation, SimulationStep
 
 __version__ = "0.1.0"
 
@@ -58,7 +57,6 @@ __all__ = [
     "phasefield",
     "pipeline",
     "raycast",
-    "registry",
     "render",
     "report",
     "run",
@@ -72,14 +70,14 @@ if not TYPE_CHECKING:
         __name__,
         {
             "AssimilationResult": "assimilation.running",
-            "Case": "case",
-            "RunResult": "running",
-            "Simulation": "simulation",
-            "SimulationStep": "simulation",
+            "Case": "case.model",
+            "RunResult": "job.running",
+            "Simulation": "job.simulation",
+            "SimulationStep": "job.simulation",
             "assimilate": "assimilation.running",
-            "load_case": "case",
-            "open_checkpoint": "running",
-            "run": "running",
+            "load_case": "case.model",
+            "open_checkpoint": "job.running",
+            "run": "job.running",
         },
         modules=(
             "assimilation",
@@ -91,7 +89,6 @@ if not TYPE_CHECKING:
             "phasefield",
             "pipeline",
             "raycast",
-            "registry",
             "render",
             "report",
             "solver",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from uzushio.signals import leave_at_once
+from uzushio.parallel.signals import leave_at_once
 
 
 def main() -> None:
@@ -16,7 +16,7 @@ def main() -> None:
     """
     leave_at_once("Stopped before anything was done.")
     _open_closed_streams()
-    from uzushio.cli import main as command_line
+    from uzushio.cli.app import main as command_line
 
     command_line()
 

@@ -2,7 +2,7 @@
 
 The run loop, the case file, checkpoints, statistics, the monitor and the command line use this
 module and know no solver. To add a solver: subclass `Case` with the sections it needs, subclass
-`Solver`, and name the pair in `uzushio.registry`.
+`Solver`, and name the pair in `uzushio.case.registry`.
 
 Methods marked *collective* are called by every rank of the communicator, in the same order.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from mpi4py import MPI
 
-    from uzushio.case import Case
+    from uzushio.case.model import Case
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@
 
 namespace uzushio::staging {
 
-/// "4 GB", "256 MiB", "1500": bytes, as python/uzushio/quantities.py has them. GB is 10^9, GiB
+/// "4 GB", "256 MiB", "1500": bytes, as python/uzushio/config/quantities.py has them. GB is 10^9, GiB
 /// 2^30. Throws std::invalid_argument that says what such a text "must be", unless at least one
 /// byte and below 2^63.
 [[nodiscard]] std::size_t parse_size(std::string_view text);

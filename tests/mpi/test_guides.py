@@ -27,7 +27,7 @@ from conftest import Run, wait
 from PIL import Image
 from warm_uzushio import Warm
 
-from uzushio.cli import app
+from uzushio.cli.app import app
 from uzushio.staging.options import parse_options
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ import pytest
 
 import uzushio
 from uzushio import staging
-from uzushio.compiler_flags import Installation
+from uzushio.cli.compiler_flags import Installation
 from uzushio.staging import Reader, Step
 
 ROOT = Path(__file__).resolve().parents[2]

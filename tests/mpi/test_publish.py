@@ -15,7 +15,7 @@ from conftest import Run, wait
 from mpi4py import MPI
 
 from uzushio import staging
-from uzushio.case import load_case
+from uzushio.case.model import load_case
 from uzushio.channel.solver import ChannelSolver
 from uzushio.errors import CaseError
 

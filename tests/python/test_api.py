@@ -12,7 +12,7 @@ import xarray as xr
 from heat_solver import exact
 
 import uzushio
-from uzushio import registry
+from uzushio.case import registry
 from uzushio.errors import CaseError, CheckpointError, OutputError, UzushioError
 
 SHAPE = (10, 12, 8)

@@ -15,9 +15,9 @@ import yaml
 from conftest import TESTS, Run
 
 from uzushio.assimilation.case import load_assimilation
-from uzushio.case import load_case
-from uzushio.case_reference import reference
-from uzushio.case_schema import case_models, json_schema, sections
+from uzushio.case.model import load_case
+from uzushio.case.reference import reference
+from uzushio.case.schema import case_models, json_schema, sections
 from uzushio.errors import CaseError, StagingError
 from uzushio.staging.option_keys import OPTION_KEYS
 from uzushio.staging.options import parse_options

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from uzushio import fft_plans, user_cache
+from uzushio.channel import fft_plans
+from uzushio.config import user_cache
 
 
 def test_what_is_kept_is_recalled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

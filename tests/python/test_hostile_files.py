@@ -12,12 +12,12 @@ import pytest
 import yaml
 from pipeline_case import Flow, Lines, stretched
 
+from uzushio.config.yaml_document import Document
+from uzushio.config.yaml_file import parse_value
 from uzushio.errors import CaseError, PipelineError, StagingError
 from uzushio.pipeline.expression import FieldExpression, ScalarExpression
 from uzushio.pipeline.model import load
 from uzushio.staging.options import parse_options
-from uzushio.yaml_document import Document
-from uzushio.yaml_file import parse_value
 
 LEVELS = "abcdefghijklm"
 BOMB = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from uzushio import launch
 from uzushio.errors import LaunchError
+from uzushio.parallel import launch
 
 NAMES = [*launch._SIZES, *launch._RANKS, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID"]
 

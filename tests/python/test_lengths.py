@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uzushio.lengths import parse_length
+from uzushio.config.lengths import parse_length
 
 
 @pytest.mark.parametrize(

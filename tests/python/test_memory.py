@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import TESTS, Run
 
-from uzushio.memory import node_memory, process_memory
+from uzushio.parallel.memory import node_memory, process_memory
 
 GIB = 2**30
 CHANNEL = TESTS.parent / "examples/cases/channel.yaml"
@@ -72,7 +72,7 @@ def test_a_limit_of_version_1_counts_also_where_the_path_is_the_hosts(tmp_path: 
 
 def test_a_limit_on_the_address_space_leaves_what_is_not_mapped() -> None:
     code = (
-        "import resource; from uzushio.memory import process_memory;"
+        "import resource; from uzushio.parallel.memory import process_memory;"
         f"resource.setrlimit(resource.RLIMIT_AS, ({4 * GIB}, {4 * GIB}));"
         "print(process_memory().bytes)"
     )
@@ -100,7 +100,7 @@ def test_a_run_larger_than_the_node_is_refused_with_both_sizes(
 LIMITED = """
 import resource
 from mpi4py import MPI
-from uzushio import memory
+from uzushio.parallel import memory
 from uzushio.errors import MemoryShortageError
 
 comm = MPI.COMM_WORLD
@@ -136,7 +136,9 @@ import sys
 from pathlib import Path
 import numpy as np
 from mpi4py import MPI
-from uzushio import launch, memory, staging
+from uzushio import staging
+from uzushio.parallel import launch
+from uzushio.parallel import memory
 
 comm = MPI.COMM_WORLD
 if comm.rank == 0:
@@ -149,7 +151,7 @@ if comm.rank == 0:
     Path("p.yaml").write_text("actions:\\n- {plot: {series: {fields: [u], reduce: [mean]}}}\\n")
 comm.Barrier()
 memory.node_memory = lambda: memory.FreeMemory(1000.0, "free memory")
-from uzushio.pipeline.render_command import RenderOptions, render
+from uzushio.cli.render import RenderOptions, render
 sys.exit(render(RenderOptions(Path("p.yaml"), "box.zarr", Path("out")), None, False))
 """
 

@@ -8,8 +8,9 @@ import os
 
 import pytest
 
-from uzushio import launch, monitor
-from uzushio.monitor import Monitor
+from uzushio.job import monitor
+from uzushio.job.monitor import Monitor
+from uzushio.parallel import launch
 from uzushio.solver import Reading
 
 READINGS = {"CFL": Reading(0.51234), "U": Reading(1.5, "m/s", ".3f")}

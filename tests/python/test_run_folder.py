@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from uzushio import run_folder
-from uzushio.case import Case, Time
+from uzushio.case.model import Case, Time
 from uzushio.errors import OutputError
-from uzushio.options import Options
+from uzushio.job import run_folder
+from uzushio.job.options import Options
 
 CASE = Case(solver="toy", time=Time(steps=1, dt=1.0))
 

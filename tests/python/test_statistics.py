@@ -12,7 +12,7 @@ import xarray as xr
 
 from uzushio.errors import CheckpointError
 from uzushio.solver import Sample
-from uzushio.statistics import TimeAverage, write_statistics
+from uzushio.statistics.averages import TimeAverage, write_statistics
 
 
 def sample(*values: float) -> dict[str, Sample]:

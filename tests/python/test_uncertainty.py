@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from uzushio.batch_means import GROUPS, MAX_BATCHES, BatchMeans, quantile
 from uzushio.errors import CheckpointError
 from uzushio.solver import Sample
-from uzushio.statistics import TimeAverage, write_statistics
-from uzushio.uncertainty import derive, explanation, half_width, replicates
+from uzushio.statistics.averages import TimeAverage, write_statistics
+from uzushio.statistics.batch_means import GROUPS, MAX_BATCHES, BatchMeans, quantile
+from uzushio.statistics.uncertainty import derive, explanation, half_width, replicates
 
 PROCESSES = 600
 

@@ -1,7 +1,7 @@
 """Estimate a model's initial state and its parameters from observations, with their uncertainty.
 
 `uzushio.assimilate` does one, from its case to its results. A model of one's own is a subclass of
-`Model`, which `uzushio.registry.register_model` names.
+`Model`, which `uzushio.case.registry.register_model` names.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uzushio import memory, run_folder
 from uzushio.assimilation import saved
 from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.case import AssimilationCase, load_assimilation
@@ -15,12 +14,15 @@ from uzushio.assimilation.deviations import Deviation
 from uzushio.assimilation.ensemble import Member, Spread, spreads
 from uzushio.assimilation.memory import needs
 from uzushio.assimilation.results import AssimilationResults
-from uzushio.collective import collective
-from uzushio.monitor import Voice
-from uzushio.options import Options
-from uzushio.results import import_modules
-from uzushio.run_lock import RunLock
-from uzushio.signals import Stop
+from uzushio.files import read_summary
+from uzushio.job import run_folder
+from uzushio.job.monitor import Voice
+from uzushio.job.options import Options
+from uzushio.job.results import import_modules
+from uzushio.job.run_lock import RunLock
+from uzushio.parallel import memory
+from uzushio.parallel.collective import collective
+from uzushio.parallel.signals import Stop
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -87,7 +89,7 @@ def write_again(
 
 def _summary_of(run: Path, step: int) -> Mapping[str, Any] | None:
     """The summary of a run, if it is of this iteration."""
-    told = run_folder.read_summary(run)
+    told = read_summary(run)
     return told if told.get("step") == step and "results" in told else None
 
 

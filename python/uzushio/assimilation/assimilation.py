@@ -17,7 +17,7 @@ from uzushio.assimilation.ensemble import MemberFiles
 from uzushio.assimilation.history import History
 from uzushio.assimilation.model import Guess
 from uzushio.assimilation.problem import Parts, Problem
-from uzushio.collective import collective
+from uzushio.parallel.collective import collective
 from uzushio.solver import Reading
 
 if TYPE_CHECKING:

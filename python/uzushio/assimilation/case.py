@@ -12,12 +12,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from uzushio import registry
-from uzushio.case import CaseFile, Checkpoint, Section, model_of, read_document
+from uzushio.case import registry
+from uzushio.case.model import CaseFile, Checkpoint, model_of, read_document
+from uzushio.config.names import unknown
+from uzushio.config.overrides import Overrides
+from uzushio.config.quantities import Magnitude, Size
+from uzushio.config.section import Section
+from uzushio.config.yaml_document import Document
 from uzushio.errors import CaseError
-from uzushio.overrides import Overrides
-from uzushio.quantities import Magnitude, Size
-from uzushio.yaml_document import Document
 
 Positive = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(gt=0)]
@@ -218,7 +220,7 @@ def _check_controls(case: AssimilationCase, document: Document) -> None:
     model = registry.model_class(case.model)
     known = [model.state.name, *(one.name for one in model.parameters)]
     wrong = [
-        f"{document.where(('controls', name))}: controls.{name} {registry.unknown(name, known)}"
+        f"{document.where(('controls', name))}: controls.{name} {unknown(name, known)}"
         for name in case.controls
         if name not in known
     ]

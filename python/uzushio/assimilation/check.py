@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from uzushio import registry
 from uzushio.assimilation.case import load_assimilation
 from uzushio.assimilation.hessian import plan_of
 from uzushio.assimilation.memory import needs
 from uzushio.assimilation.schedule import plan
+from uzushio.case import registry
+from uzushio.config.quantities import show_size
 from uzushio.errors import CaseError
-from uzushio.memory import node_memory
-from uzushio.quantities import show_size
+from uzushio.parallel.memory import node_memory
 
 
 def check(path: Path, overrides: list[str] | None, ranks: int) -> None:

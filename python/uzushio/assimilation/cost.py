@@ -19,7 +19,7 @@ from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.observations import Observations
 from uzushio.assimilation.schedule import Plan
 from uzushio.assimilation.sweeps import Counts, Sweeps
-from uzushio.timings import Timings
+from uzushio.parallel.timings import Timings
 
 
 class Cost:

@@ -26,14 +26,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uzushio import run_folder
 from uzushio.assimilation.cost import Cost
 from uzushio.assimilation.groups import Evaluator, Groups
 from uzushio.assimilation.minimise import Minimiser, Settings
 from uzushio.assimilation.model import Metric
 from uzushio.assimilation.perturbed import Perturber
 from uzushio.assimilation.space import Space
-from uzushio.collective import collective
+from uzushio.files import atomic_write
+from uzushio.job import run_folder
+from uzushio.parallel.collective import collective
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -137,7 +138,7 @@ class MemberFiles:
         """Write a member's file, whole or not at all; raises `OSError`."""
         self._folder.mkdir(parents=True, exist_ok=True)
         content = {"of": self._key, **asdict(member)}
-        run_folder.replace(self._path(member.number), json.dumps(content, indent=1) + "\n")
+        atomic_write(self._path(member.number), json.dumps(content, indent=1) + "\n")
 
     def _path(self, number: int) -> Path:
         return self._folder / f"{number:05}.json"

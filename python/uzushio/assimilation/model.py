@@ -2,7 +2,7 @@
 
 The cost function, optimiser, checkpoints, uncertainty and command line use this module and know no
 model. To add one: subclass `AssimilationCase` with the sections it needs, subclass `Model`, and
-name it in `uzushio.registry`.
+name it in `uzushio.case.registry`.
 
 A model has a state, which is a field of real numbers on a grid that the ranks share, and a few real
 parameters that do not change with time. Step s leads from state s to state s + 1. All methods that

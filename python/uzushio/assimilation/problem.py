@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from uzushio import registry
 from uzushio.assimilation import store, twin
 from uzushio.assimilation.case import AssimilationCase, ControlSection
 from uzushio.assimilation.cost import Cost
@@ -22,7 +21,8 @@ from uzushio.assimilation.perturbed import Perturber
 from uzushio.assimilation.scales import scales, weight
 from uzushio.assimilation.schedule import Plan, plan
 from uzushio.assimilation.space import Space
-from uzushio.timings import Timings
+from uzushio.case import registry
+from uzushio.parallel.timings import Timings
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from uzushio import run_folder
 from uzushio.assimilation import store
 from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.deviations import Deviation
@@ -19,10 +18,12 @@ from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.panels import Panels
 from uzushio.assimilation.problem import Problem
 from uzushio.assimilation.summary import ending, summarise
-from uzushio.collective import collective
 from uzushio.extracts.frame import Variable
 from uzushio.extracts.zarr_series import ZarrSeries
-from uzushio.results import Results, ResultWriter
+from uzushio.files import atomic_write
+from uzushio.job import run_folder
+from uzushio.job.results import Results, ResultWriter
+from uzushio.parallel.collective import collective
 
 #: Points of a picture along each axis, at most.
 _PICTURE = 1024
@@ -80,12 +81,12 @@ class AssimilationResults(ResultWriter):
         with results.part("the history"):
             if first:
                 path = self.folder / run_folder.HISTORY
-                run_folder.replace(path, work.history.table())
+                atomic_write(path, work.history.table())
                 results.wrote(path)
         with results.part("the members"):
             if first and self.members:
                 path = self.folder / run_folder.MEMBERS_TABLE
-                run_folder.replace(path, table(self.members, work.history.parameters))
+                atomic_write(path, table(self.members, work.history.parameters))
                 results.wrote(path)
 
     def summary(self, head: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from uzushio import checkpoint, memory, run_folder
+from uzushio import checkpoint
 from uzushio.assimilation import saved
 from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.case import AssimilationCase
@@ -19,13 +19,15 @@ from uzushio.assimilation.deviations import Deviation, deviations
 from uzushio.assimilation.ensemble import Member, spreads
 from uzushio.assimilation.memory import needs
 from uzushio.assimilation.results import AssimilationResults
-from uzushio.collective import collective, maximum
 from uzushio.errors import CaseError, OutputError
-from uzushio.monitor import Monitor, Voice
-from uzushio.options import Options
-from uzushio.results import import_modules
-from uzushio.run_lock import RunLock
-from uzushio.signals import Stop
+from uzushio.job import run_folder
+from uzushio.job.monitor import Monitor, Voice
+from uzushio.job.options import Options
+from uzushio.job.results import import_modules
+from uzushio.job.run_lock import RunLock
+from uzushio.parallel import memory
+from uzushio.parallel.collective import collective, maximum
+from uzushio.parallel.signals import Stop
 
 if TYPE_CHECKING:
     from mpi4py import MPI

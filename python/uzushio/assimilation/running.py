@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uzushio.assimilation.case import AssimilationCase, load_assimilation
-from uzushio.monitor import tell
-from uzushio.options import Options
-from uzushio.paths import expanded
-from uzushio.running import Outcome
+from uzushio.config.paths import expanded
+from uzushio.job.options import Options
+from uzushio.job.running import Outcome
+from uzushio.terminal import tell
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,7 +61,7 @@ class AssimilationResult(Outcome):
         """
         import xarray as xr
 
-        from uzushio.run_folder import ESTIMATE
+        from uzushio.job.run_folder import ESTIMATE
 
         path = self.folder / ESTIMATE
         return xr.open_zarr(path) if path.exists() else None
@@ -91,7 +91,7 @@ class AssimilationResult(Outcome):
         import numpy as np
         import xarray as xr
 
-        from uzushio.run_folder import HISTORY
+        from uzushio.job.run_folder import HISTORY
 
         path = self.folder / HISTORY
         if not path.exists():
@@ -137,7 +137,7 @@ def assimilate(
         UzushioError: a kind of `uzushio.errors`, with a sentence that says what to do.
     """
     from uzushio.assimilation.run import run
-    from uzushio.launch import default_comm
+    from uzushio.parallel.launch import default_comm
 
     comm = default_comm() if comm is None else comm
     options = Options(
@@ -168,7 +168,7 @@ def _case(
         return load_assimilation(case), options
     file, overrides = options.case_file, list[str]()
     if file is None:
-        from uzushio.restart import source_of_restart
+        from uzushio.job.restart import source_of_restart
 
         source = source_of_restart(options, comm)
         file, overrides, options = source.file, source.overrides, source.options

@@ -17,7 +17,7 @@ import numpy as np
 from uzushio import checkpoint
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.model import Model
-from uzushio.case import differences
+from uzushio.case.model import differences
 from uzushio.errors import CheckpointError
 from uzushio.solver import DistributedArray, State, StoredState
 

@@ -22,7 +22,7 @@ from uzushio import _core
 from uzushio.assimilation import sums
 from uzushio.assimilation.model import Metric
 from uzushio.assimilation.sums import Doubled
-from uzushio.timings import Timings
+from uzushio.parallel.timings import Timings
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -19,12 +19,12 @@ import numpy as np
 from uzushio.assimilation.model import Model
 from uzushio.assimilation.observations import Observations
 from uzushio.assimilation.real_numbers import read_flags, read_real
-from uzushio.collective import collective, maximum
+from uzushio.config.quantities import LARGEST, SMALLEST
 from uzushio.errors import CaseError
 from uzushio.extracts.frame import Frame, Variable
 from uzushio.extracts.spread import Spread
 from uzushio.extracts.zarr_series import ZarrSeries
-from uzushio.quantities import LARGEST, SMALLEST
+from uzushio.parallel.collective import collective, maximum
 from uzushio.staging.box import Box
 
 if TYPE_CHECKING:

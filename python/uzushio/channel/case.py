@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from uzushio.case import Case, Length, Section, Statistics, unit
+from uzushio.case.model import Case, Length, Statistics
+from uzushio.config.section import Section, unit
 
 #: Largest CFL number for which three-substep Runge–Kutta is stable for the shortest wave.
 STABLE_CFL = float(np.sqrt(3.0) / np.pi)

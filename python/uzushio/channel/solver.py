@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from uzushio import fft_plans
-from uzushio.case import Case
-from uzushio.channel import initial, timing
+from uzushio.case.model import Case
+from uzushio.channel import fft_plans, initial, timing
 from uzushio.channel import statistics as averages
 from uzushio.channel.case import STABLE_CFL, ChannelCase
 from uzushio.channel.decomposition import (

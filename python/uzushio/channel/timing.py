@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from uzushio import fft_plans
-from uzushio.channel import initial
+from uzushio.channel import fft_plans, initial
 from uzushio.channel.case import STABLE_CFL, ChannelCase, InitialField
 from uzushio.channel.decomposition import core, core_parameters, decompose
 

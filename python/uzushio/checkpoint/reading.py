@@ -14,8 +14,8 @@ import zarr
 from uzushio.checkpoint import folder as folders
 from uzushio.checkpoint.manifest import Manifest, checksum, read_manifest
 from uzushio.checkpoint.writing import chunk_name
-from uzushio.collective import collective
 from uzushio.errors import CheckpointError
+from uzushio.parallel.collective import collective
 from uzushio.solver import StoredState
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from uzushio.checkpoint.manifest import (
     sync_all,
     write_manifest,
 )
-from uzushio.collective import collective
 from uzushio.errors import OutputError
+from uzushio.parallel.collective import collective
 from uzushio.solver import DistributedArray, State
 
 if TYPE_CHECKING:

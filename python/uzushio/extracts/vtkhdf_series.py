@@ -16,7 +16,6 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from uzushio.collective import collective
 from uzushio.errors import OutputError
 from uzushio.extracts import hdf5_room
 from uzushio.extracts.frame import Frame, Variable
@@ -29,6 +28,7 @@ from uzushio.extracts.vtkhdf_layout import (
     write_geometry,
     write_steps,
 )
+from uzushio.parallel.collective import collective
 
 #: Steps in the first file of parts; each next one has room for twice as many.
 _FIRST = 8

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from uzushio.collective import collective
 from uzushio.errors import OutputError
 from uzushio.extracts.frame import Frame, Variable
 from uzushio.extracts.spread import Spread, common
+from uzushio.parallel.collective import collective
 from uzushio.staging.box import Box, Triple
 
 #: Attribute of a group that this module wrote; others are not touched.

@@ -13,8 +13,8 @@ from uzushio.assimilation.model import Guess, Metric, Model, Quantity, Trajector
 from uzushio.assimilation.observations import Observations
 from uzushio.assimilation.real_numbers import read_real
 from uzushio.assimilation.sums import Doubled
-from uzushio.collective import collective
 from uzushio.errors import CaseError, ModelError
+from uzushio.parallel.collective import collective
 from uzushio.phasefield.case import PhaseFieldCase, State
 
 if TYPE_CHECKING:

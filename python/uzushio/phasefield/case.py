@@ -10,9 +10,9 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from uzushio.assimilation.case import AssimilationCase
-from uzushio.case import Section
+from uzushio.config.quantities import Magnitude
+from uzushio.config.section import Section
 from uzushio.phasefield.parameters import Parameters
-from uzushio.quantities import Magnitude
 
 Points = Annotated[int, Field(ge=3, le=2**20)]
 #: Groups of ranks.

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from uzushio import _core
 from uzushio.assimilation.observations import Observations
-from uzushio.collective import collective, together_or_end
 from uzushio.errors import ModelError
+from uzushio.parallel.collective import collective, together_or_end
 from uzushio.phasefield.observations import check
 from uzushio.phasefield.parameters import Parameters
 

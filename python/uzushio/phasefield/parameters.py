@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from uzushio.config.quantities import LARGEST, SMALLEST
 from uzushio.errors import ModelError
-from uzushio.quantities import LARGEST, SMALLEST
 
 Boundary = Literal["zero_flux", "periodic"]
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from uzushio.case import Section
+from uzushio.config.section import Section
 from uzushio.pipeline.need import Need
 
 if TYPE_CHECKING:

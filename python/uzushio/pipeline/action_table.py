@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from uzushio.config.names import unknown
 from uzushio.errors import PipelineError
-from uzushio.registry import unknown
 
 if TYPE_CHECKING:
     from uzushio.pipeline.action import Action

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from uzushio.collective import collective
-from uzushio.timings import Timings
+from uzushio.parallel.collective import collective
+from uzushio.parallel.timings import Timings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

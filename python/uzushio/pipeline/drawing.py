@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uzushio.collective import collective
 from uzushio.errors import PipelineError, RenderError
+from uzushio.parallel.collective import collective
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.stream import Coordinates, Grid, Stream

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from uzushio.config.names import unknown
 from uzushio.errors import PipelineError
-from uzushio.registry import unknown
 
 _OF_ONE = (
     "abs arccos arcsin arctan ceil cos cosh exp expm1 floor log log10 log1p sin sinh sqrt tan tanh"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from uzushio.case import Section
+from uzushio.config.section import Section
 from uzushio.errors import PipelineError
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
+from uzushio.config.names import unknown
 from uzushio.errors import PipelineError
 from uzushio.pipeline.expression import CONSTANTS, FieldExpression
 from uzushio.pipeline.nodes import (
@@ -20,7 +21,6 @@ from uzushio.pipeline.nodes import (
 )
 from uzushio.pipeline.sources import SourceSettings
 from uzushio.pipeline.stream import Grid, Quantity, Stream, components_of
-from uzushio.registry import unknown
 from uzushio.staging.box import Box
 
 #: Spacings that a field of a staggered grid is extrapolated over at most.

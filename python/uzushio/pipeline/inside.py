@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uzushio import run_folder
-from uzushio.collective import collective
 from uzushio.errors import CaseError, OutputError, PipelineError
+from uzushio.files import PIPELINE, write_summary
+from uzushio.parallel.collective import collective
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
 from uzushio.pipeline.stream import Stream
@@ -52,7 +52,7 @@ class InsidePipeline:
         """
         self._solver, self._comm, self._warn = solver, comm, warn
         began = solver.step_index
-        self._folder = folder / f"{run_folder.PIPELINE}{f'-{began:08d}' if began else ''}"
+        self._folder = folder / f"{PIPELINE}{f'-{began:08d}' if began else ''}"
         self._pipeline = Pipeline(load(file), comm, self._folder, warn, inside=True)
         try:
             self._pipeline.prepare(Stream.of_layouts(fields, solver.attributes()))
@@ -116,7 +116,7 @@ class InsidePipeline:
                         for stage in seconds
                     }
                     summary = {**self._pipeline.summary(), "seconds": slowest, "ranks": len(ranks)}
-                    run_folder.write_summary(self._folder, summary)
+                    write_summary(self._folder, summary)
         except OutputError as error:
             self._warn(f"The pipeline has no summary: {error}")
 

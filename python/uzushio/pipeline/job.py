@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from uzushio.agreement import WAIT_LIMIT
 from uzushio.errors import PipelineError, UzushioError
+from uzushio.parallel.agreement import WAIT_LIMIT
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.reductions import Reduced

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from uzushio.run_folder import replace
+from uzushio.files import atomic_write
 
 
 def cut_after(path: Path, step: int) -> None:
@@ -22,7 +22,7 @@ def cut_after(path: Path, step: int) -> None:
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     kept = [line for number, line in enumerate(lines) if _is_kept(line, number == 0, step)]
     if len(kept) < len(lines):
-        replace(path, "".join(kept))
+        atomic_write(path, "".join(kept))
 
 
 def _is_kept(line: str, first: bool, step: int) -> bool:

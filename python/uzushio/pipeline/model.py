@@ -8,16 +8,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, create_model, field_validator
 
-from uzushio.agreement import WAIT_LIMIT
-from uzushio.case import Section
+from uzushio.config.names import unknown
+from uzushio.config.quantities import Seconds
+from uzushio.config.section import Section
+from uzushio.config.yaml_document import Document
 from uzushio.errors import CaseError, PipelineError
+from uzushio.parallel.agreement import WAIT_LIMIT
 from uzushio.pipeline.action_table import ACTIONS, action_class
 from uzushio.pipeline.sources import SourceSettings
 from uzushio.pipeline.trigger import When
-from uzushio.quantities import Seconds
-from uzushio.registry import unknown
 from uzushio.render.view import View
-from uzushio.yaml_document import Document
 
 #: Actions of no known kind that are told at once.
 _MAX_MISTAKES = 20

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uzushio import memory
-from uzushio.agreement import Agreement
-from uzushio.collective import collective, system_sentence
 from uzushio.errors import OtherRankError, PipelineError, StagingError, UzushioError
+from uzushio.parallel import memory
+from uzushio.parallel.agreement import Agreement
+from uzushio.parallel.collective import collective, system_sentence
+from uzushio.parallel.timings import Timings
 from uzushio.pipeline.action_table import action_class
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.drawing import Drawing
@@ -28,7 +29,6 @@ from uzushio.pipeline.stream import Stream
 from uzushio.pipeline.trigger import Clock
 from uzushio.pipeline.values import Layout, Pool, StepValues, plan
 from uzushio.staging.step import Step
-from uzushio.timings import Timings
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from uzushio.config.names import unknown
 from uzushio.errors import PipelineError
 from uzushio.pipeline.expression import FieldExpression, ScalarExpression
 from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.need import Need, Part
-from uzushio.registry import unknown
 from uzushio.staging.box import Box
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from uzushio.case import Section
+from uzushio.config.section import Section
 
 Kind = Literal[
     "vorticity",

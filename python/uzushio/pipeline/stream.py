@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uzushio.config.names import unknown
 from uzushio.errors import PipelineError
-from uzushio.registry import unknown
 from uzushio.staging.box import Box
 
 if TYPE_CHECKING:

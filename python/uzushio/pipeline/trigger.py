@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from uzushio.case import Section
+from uzushio.config.section import Section
 
 
 class When(Section):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uzushio.collective import collective
 from uzushio.errors import PipelineError
+from uzushio.parallel.collective import collective
+from uzushio.parallel.timings import Timings
 from uzushio.pipeline.graph import Graph, union
 from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.nodes import Patch
@@ -18,7 +19,6 @@ from uzushio.pipeline.stream import Grid
 from uzushio.pipeline.tiles import Tile, around, contains, own_blocks, share, stored_box
 from uzushio.staging.box import Box, Triple
 from uzushio.staging.step import Block, Step
-from uzushio.timings import Timings
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from uzushio.case import Section
+from uzushio.config.section import Section
 from uzushio.errors import PipelineError
 from uzushio.extracts.frame import Lines
 from uzushio.pipeline.need import Part

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from uzushio.config.yaml_document import Document
 from uzushio.errors import RenderError
 from uzushio.raycast import Block, cast
 from uzushio.render import casting
@@ -19,7 +20,6 @@ from uzushio.render.picture import Picture
 from uzushio.render.renderer import ImageInFlight, bounds_of, check, written
 from uzushio.render.together import in_a_sentence
 from uzushio.render.view import Layer, SliceLayer, View
-from uzushio.yaml_document import Document
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, model_validator
 
-from uzushio.case import Section
+from uzushio.config.section import Section
 
 #: Red, green, blue, opacity, each 0 to 1.
 RGBA = tuple[float, float, float, float]

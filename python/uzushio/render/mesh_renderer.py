@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from uzushio.collective import minimum
 from uzushio.compositing import Compositor
 from uzushio.errors import UzushioError
+from uzushio.parallel.collective import minimum
+from uzushio.parallel.timings import Timings
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import averaged
@@ -22,7 +23,6 @@ from uzushio.render.together import together
 from uzushio.render.view import MeshLayer, View
 from uzushio.render.vtk_filters import meshes_of, surfaces
 from uzushio.render.vtk_window import MeshPart, VtkWindow, values_of, window_class
-from uzushio.timings import Timings
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from uzushio.collective import system_sentence
 from uzushio.errors import OutputError
+from uzushio.parallel.collective import system_sentence
 from uzushio.render.picture import Picture
 
 if TYPE_CHECKING:

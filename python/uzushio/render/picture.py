@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uzushio.collective import system_sentence
 from uzushio.errors import OutputError
+from uzushio.parallel.collective import system_sentence
 
 #: Formats of pictures, by the suffix of the file.
 FORMATS = (".png", ".jpg", ".jpeg")

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from uzushio.collective import minimum
 from uzushio.errors import RenderError
+from uzushio.parallel.collective import minimum
+from uzushio.parallel.timings import Timings
 from uzushio.raycast import Block, Camera, Scene, cast, rounds, visibility_order
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
@@ -25,7 +26,6 @@ from uzushio.render.picture import Picture
 from uzushio.render.ticks import number as in_words
 from uzushio.render.together import together
 from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View, VolumeLayer
-from uzushio.timings import Timings
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from uzushio.collective import collective
 from uzushio.errors import RenderError
+from uzushio.parallel.collective import collective
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
-from uzushio.case import Section
+from uzushio.config.section import Section
 from uzushio.render.cameras import NAMED, Vector, Viewpoint
 from uzushio.render.colors import Color, Colors, luminance
 from uzushio.render.placeholders import check_placeholders

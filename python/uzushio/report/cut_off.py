@@ -8,11 +8,13 @@ from typing import Any
 
 import yaml
 
-from uzushio import run_folder, yaml_file
 from uzushio.checkpoint.folder import FOLDER as CHECKPOINTS
 from uzushio.checkpoint.manifest import NAME as MANIFEST
 from uzushio.checkpoint.manifest import read_manifest
+from uzushio.config import yaml_file
 from uzushio.errors import CheckpointError
+from uzushio.files import PIPELINE
+from uzushio.job import run_folder
 from uzushio.report.results import IMAGES, MOVIES, Action, Run, figures_in
 
 #: What the folder of a reader job has.
@@ -25,9 +27,7 @@ def cut_off(folder: Path) -> Run | None:
     """What is known from the files of a folder without a summary; None if no run's."""
     if (folder / run_folder.MARK).is_file():
         return Run(folder, _solver(folder), ended=False, figures=figures_in(folder))
-    inside = (
-        folder.name.startswith(run_folder.PIPELINE) and (folder.parent / run_folder.MARK).is_file()
-    )
+    inside = folder.name.startswith(PIPELINE) and (folder.parent / run_folder.MARK).is_file()
     if not inside and not (folder / _JOB).is_file():
         return None
     return Run(folder, {}, ended=False, actions=_actions(folder))

@@ -13,9 +13,11 @@ from typing import Any
 
 import yaml
 
-from uzushio import __version__, run_folder
-from uzushio.collective import system_sentence
+from uzushio import __version__
 from uzushio.errors import OutputError
+from uzushio.files import atomic_write
+from uzushio.job import run_folder
+from uzushio.parallel.collective import system_sentence
 from uzushio.report import assimilated, words
 from uzushio.report import elements as e
 from uzushio.report.collect import collect
@@ -68,7 +70,7 @@ def write_report(
     text = _page(found, files, title or _title(found))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        run_folder.replace(path, text)
+        atomic_write(path, text)
     except OSError as error:
         if error.errno == errno.EISDIR:
             raise OutputError(f"{path} is a folder; name a file with --out.") from error

@@ -59,13 +59,13 @@ def duration(seconds: float) -> str:
     """Seconds as `show_duration` writes them."""
     if not math.isfinite(seconds):
         return number(seconds)
-    from uzushio.quantities import show_duration
+    from uzushio.config.quantities import show_duration
 
     return show_duration(seconds)
 
 
 def size(given: float) -> str:
     """Bytes with a unit."""
-    from uzushio.quantities import show_size
+    from uzushio.config.quantities import show_size
 
     return show_size(given)

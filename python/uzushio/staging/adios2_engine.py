@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uzushio import _core
+from uzushio.config.names import unknown
 from uzushio.errors import PeerGone, StagingError, WaitStopped
-from uzushio.registry import unknown
 from uzushio.staging.adios2_connections import end_connections
 from uzushio.staging.adios2_library import Stream, library
 from uzushio.staging.engines import Counters, WriterEngine

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from uzushio.config.names import unknown
 from uzushio.errors import StagingError
-from uzushio.registry import unknown
 from uzushio.staging.box import Extents, Triple, make_box
 from uzushio.staging.step import Association
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from uzushio import _core, yaml_file
+from uzushio import _core
+from uzushio.config import yaml_file
+from uzushio.config.yaml_file import plain
 from uzushio.errors import StagingError
-from uzushio.yaml_file import plain
 
 if TYPE_CHECKING:
     from mpi4py import MPI

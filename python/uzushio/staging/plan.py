@@ -11,12 +11,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from uzushio.case import Section
+from uzushio.config.names import unknown
+from uzushio.config.quantities import Rate, Seconds, Size
+from uzushio.config.section import Section
+from uzushio.config.yaml_document import Document
+from uzushio.config.yaml_file import KeyPath
 from uzushio.errors import CaseError
-from uzushio.quantities import Rate, Seconds, Size
-from uzushio.registry import unknown
-from uzushio.yaml_document import Document
-from uzushio.yaml_file import KeyPath
 
 #: More than anyone has: the search for the smallest number of ranks goes no further.
 MOST_RANKS = 10**9

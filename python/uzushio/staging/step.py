@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from uzushio.config.names import unknown
 from uzushio.errors import StagingError
-from uzushio.registry import unknown
 from uzushio.staging.box import Box, Selection, Triple, make_box, select
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uzushio import registry
-from uzushio.case import read_document
+from uzushio.case import registry
+from uzushio.case.model import read_document
+from uzushio.config.yaml_document import Document
 from uzushio.errors import CaseError
 from uzushio.tuning.subject import Parameter, Subject, Value
-from uzushio.yaml_document import Document
 
 #: Case file, overrides, ranks.
 Declare = Callable[[Path, list[str], int], Subject]

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column, Table
 
-from uzushio.monitor import tell
+from uzushio.terminal import tell
 from uzushio.tuning.journal import Record
 from uzushio.tuning.search import Finalist, Outcome, State
 from uzushio.tuning.space import Key, Space

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uzushio.case import read_document
+from uzushio.case.model import read_document
 from uzushio.tuning.declared import Declared, declare, is_tunable
 from uzushio.tuning.kept import Kept, file_of, recall
 from uzushio.tuning.subject import Value

@@ -18,9 +18,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from uzushio import memory
-from uzushio.collective import all_arrive
 from uzushio.errors import UzushioError
+from uzushio.parallel import memory
+from uzushio.parallel.collective import all_arrive
 from uzushio.tuning import machine
 
 if TYPE_CHECKING:

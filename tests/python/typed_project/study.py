@@ -9,8 +9,10 @@ import numpy as np
 from mpi4py import MPI
 
 import uzushio
-from uzushio import assimilation, channel, compositing, pipeline, registry, render, staging
-from uzushio.case import Case, Section
+from uzushio import assimilation, channel, compositing, pipeline, render, staging
+from uzushio.case import registry
+from uzushio.case.model import Case
+from uzushio.config.section import Section
 from uzushio.errors import CaseError, UzushioError
 from uzushio.raycast import Block, Camera, Isosurface, Scene, cast
 from uzushio.render import Colors, IsosurfaceLayer, SliceLayer, View, VolumeLayer

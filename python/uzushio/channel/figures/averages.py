@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
-from uzushio.uncertainty import explanation, half_width, replicates
+from uzushio.statistics.uncertainty import explanation, half_width, replicates
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from uzushio.case import Section
+from uzushio.config.section import Section
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.context import Context
 from uzushio.pipeline.need import Need

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from uzushio.case import Section
-from uzushio.collective import system_sentence
+from uzushio.config.section import Section
 from uzushio.errors import OutputError, PipelineError
 from uzushio.extracts.frame import Frame, Variable
 from uzushio.extracts.spread import Spread
 from uzushio.extracts.zarr_series import ZarrSeries
+from uzushio.parallel.collective import system_sentence
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.result_files import suffixed

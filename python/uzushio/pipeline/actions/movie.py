@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from uzushio.case import Section
+from uzushio.config.section import Section
 from uzushio.pipeline.actions.picture import ShowsView
 from uzushio.pipeline.actions.reel import Fps, check_fps
 from uzushio.pipeline.result_files import MovieFile

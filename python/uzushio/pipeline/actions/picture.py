@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from uzushio.case import Section
+from uzushio.config.names import unknown
+from uzushio.config.section import Section
 from uzushio.errors import PipelineError
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.actions.reel import Fps, Reel, check_fps
@@ -16,7 +17,6 @@ from uzushio.pipeline.drawing import Drawing
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.result_files import MovieFile, PicturePattern
 from uzushio.pipeline.stream import Stream
-from uzushio.registry import unknown
 from uzushio.render.view import View
 
 

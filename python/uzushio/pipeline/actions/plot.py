@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from pydantic import model_validator
 
-from uzushio.case import Section
+from uzushio.config.section import Section
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.curves.profile import Profile, ProfileSettings
 from uzushio.pipeline.curves.series import Series, SeriesSettings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
-from uzushio.case import Section
+from uzushio.config.section import Section
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.curves.subject import name_axis
 from uzushio.pipeline.figure import FigureFile, FigureSettings, Pace, label

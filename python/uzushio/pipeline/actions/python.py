@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from uzushio.agreement import Agreement
-from uzushio.case import Section
+from uzushio.config.section import Section
 from uzushio.errors import PipelineError
+from uzushio.parallel.agreement import Agreement
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
 

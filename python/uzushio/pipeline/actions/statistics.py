@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from uzushio.case import Section
+from uzushio.config.section import Section
 from uzushio.errors import OutputError, PipelineError
 from uzushio.extracts.frame import Frame, Variable
 from uzushio.extracts.spread import Spread
@@ -156,7 +156,7 @@ class Statistics(Action[StatisticsSettings]):
 
     def _write(self) -> None:
         """Replace the store (collective)."""
-        from uzushio.collective import collective
+        from uzushio.parallel.collective import collective
 
         assert self._selection is not None and self._moments is not None
         comm, fresh = self.setup.comm, self._path.with_name(f".{self._path.name}.new")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field, field_validator
 
-from uzushio.case import Section
+from uzushio.config.section import Section
 from uzushio.errors import PipelineError
 from uzushio.extracts.spread import Spread
 from uzushio.pipeline.curves.subject import Subject

@@ -1,0 +1,261 @@
+"""Case files: the sections that all solvers share, and how a file becomes a validated `Case`.
+
+A solver adds its own sections by subclassing `Case`, each a `Section`. Times and lengths are in the
+solver's units; a `Length` may be given in words, as "2 pi".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+
+import yaml
+from pydantic import ConfigDict, Field, model_validator
+
+from uzushio.case import registry
+from uzushio.config.lengths import Length
+from uzushio.config.overrides import Overrides, apply
+from uzushio.config.paths import UserPath
+from uzushio.config.section import Count, Positive, Section, unit
+from uzushio.config.yaml_document import Document
+from uzushio.errors import CaseError, StagingError
+
+__all__ = ["Case", "CaseFile", "Length", "Section", "load_case", "model_of", "read_document"]
+
+#: Relative distance to the end time that counts as reached.
+_CLOSE = 1e-12
+
+
+class Time(Section):
+    """How far and how fast: stops at whichever of `steps` and `end` comes first."""
+
+    steps: Count | None = Field(default=None, description="number of the last step, counted from 0")
+    end: Positive | None = Field(
+        default=None, description="time at which to stop", json_schema_extra=unit("time")
+    )
+    cfl: Positive | None = Field(default=None, description="CFL number that sets each time step")
+    dt: Positive | None = Field(
+        default=None, description="fixed time step", json_schema_extra=unit("time")
+    )
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> Self:
+        if self.steps is None and self.end is None:
+            raise ValueError("needs 'steps' or 'end' (or both)")
+        if (self.cfl is None) == (self.dt is None):
+            raise ValueError("needs exactly one of 'cfl' and 'dt' (set the other to null)")
+        return self
+
+    def reached(self, step: int, time: float) -> bool:
+        """Whether a step at a time is the last one, or beyond it."""
+        if self.steps is not None and step >= self.steps:
+            return True
+        return self.end is not None and self.end - time <= _CLOSE * max(1.0, abs(self.end))
+
+    def passed(self, step: int, time: float) -> bool:
+        """Whether a step at a time is beyond the last one."""
+        if self.steps is not None and step > self.steps:
+            return True
+        return self.end is not None and time - self.end > _CLOSE * max(1.0, abs(self.end))
+
+
+class Statistics(Section):
+    """When time averages are sampled."""
+
+    start: float = Field(
+        default=0.0, description="time from which samples are taken", json_schema_extra=unit("time")
+    )
+    every: Count = Field(default=10, description="number of steps between samples")
+
+
+class Checkpoint(Section):
+    """When checkpoints are written, besides the one at the end of a run."""
+
+    every: Count | None = Field(
+        default=500, description="number of steps between checkpoints; null: none"
+    )
+    minutes: Positive | None = Field(
+        default=None,
+        description="wall-clock time between checkpoints",
+        json_schema_extra=unit("min"),
+    )
+    keep: Count = Field(default=2, description="number of checkpoints kept")
+
+
+class Output(Section):
+    """Where results go, how often the progress is said, and whether figures are drawn."""
+
+    folder: UserPath = Field(default=Path("run"), description="folder of the run")
+    monitor_every: Positive = Field(
+        default=5.0, description="time between progress lines", json_schema_extra=unit("s")
+    )
+    figures: list[Literal["png", "pdf", "svg"]] | Literal[False] = Field(
+        default=["png", "pdf", "svg"],
+        description="formats of each figure; false: none is drawn at the end",
+    )
+
+
+class Publish(Section):
+    """Publishing of steps to readers while the run continues.
+
+    Further keys (`engine`, `queue`, `contact`, …) are the options of staging, as in a file of them.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
+
+    name: str | None = Field(
+        default=None, description="name of the stream; null: the solver's name"
+    )
+    every: Count = Field(default=1, description="number of steps between published ones")
+    fields: Annotated[list[str], Field(min_length=1)] | None = Field(
+        default=None, description="names of the published fields; null: all"
+    )
+    python: UserPath | None = Field(
+        default=None,
+        description="file with a function on_step(step) that engine inproc calls in each step",
+    )
+    pipeline: UserPath | None = Field(
+        default=None, description="pipeline file that engine inproc runs in each step"
+    )
+
+    def options(self) -> Any:
+        """The options of staging; raises `StagingError` that names the key."""
+        from uzushio.staging.options import parse_options
+
+        return parse_options(self.model_extra or {}, "publish")
+
+    @model_validator(mode="after")
+    def _valid(self) -> Self:
+        try:
+            engine = self.options().engine
+        except StagingError as error:
+            # The line is that of a text which nobody sees.
+            raise ValueError(re.sub(r"^publish(, line \d+)?: ", "", str(error))) from error
+        inside = self.python is not None or self.pipeline is not None
+        if (engine == "inproc") != inside:
+            raise ValueError(
+                "needs 'pipeline' or 'python' with the engine inproc, and neither with another"
+            )
+        for key, file in (("python", self.python), ("pipeline", self.pipeline)):
+            if file is not None and not file.is_file():
+                raise ValueError(f"{key}: there is no file {file}")
+        return self
+
+
+class CaseFile(Section):
+    """What every case file holds, whatever is done with it."""
+
+    #: Values of a small case that can be computed as it is, for `uzushio init`.
+    example: ClassVar[Mapping[str, Any]] = {}
+
+    title: str = Field(default="", description="title of the run, for figures and reports")
+    output: Output = Output()
+
+    def digest(self) -> str:
+        """Identify the case: equal for cases with equal values."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
+
+    def to_yaml(self) -> str:
+        """Write the case with all defaults filled in, as a case file that loads to the same."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+CaseKind = TypeVar("CaseKind", bound=CaseFile)
+
+
+class Case(CaseFile):
+    """What the case file of a run holds; a solver's case adds its own sections."""
+
+    solver: str = Field(description="name of the solver")
+    time: Time
+    statistics: Statistics = Statistics()
+    checkpoint: Checkpoint = Checkpoint()
+    publish: Publish | None = None
+
+    def averaged_values(self) -> dict[str, Any]:
+        """The values that decide what is averaged: averages go on only where all are equal."""
+        return self.model_dump(mode="json", exclude=_NOT_AVERAGED)
+
+
+#: How long, how and where a run goes, and from what it began, of which averages keep nothing.
+_NOT_AVERAGED = {"title", "time", "checkpoint", "output", "publish", "decomposition", "initial"}
+
+
+def differences(
+    one: Mapping[str, Any], other: Mapping[str, Any], above: tuple[str, ...] = ()
+) -> list[str]:
+    """The keys, as "section.key", whose values differ."""
+    found = []
+    for key in sorted({*one, *other}):
+        a, b, path = one.get(key), other.get(key), (*above, key)
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            found += differences(a, b, path)
+        elif a != b:
+            found.append(".".join(path))
+    return found
+
+
+def load_case(source: Path | str | Mapping[str, Any], overrides: Overrides | None = None) -> Case:
+    """Read a case, apply overrides and validate it with the model of its solver.
+
+    Args:
+        source: the YAML file, or a mapping of what would be in it.
+        overrides: values by key, as ``{"grid.nx": 64}``; or "section.key=value" each, the value in
+            YAML. A section that is given as a whole replaces that of the case.
+
+    Raises:
+        CaseError: one line for each mistake, naming the file and line, the key, the value given
+            and what is allowed.
+    """
+    document = read_document(source, overrides)
+    found = model_of(
+        document, "solver", registry.known(), lambda name: registry.solver_class(name).case_model
+    )
+    return document.validate(found)
+
+
+def read_document(
+    source: Path | str | Mapping[str, Any], overrides: Overrides | None = None
+) -> Document:
+    """Read a case and apply overrides, as `load_case`; nothing is validated."""
+    if isinstance(source, Mapping):
+        document = Document.of(source, "the case")
+    else:
+        document = Document.read(source)
+    apply(overrides or [], document)
+    return document
+
+
+#: The key that names what a case is for, and what that is, with its command.
+_KINDS = {"solver": ("a run", "uzushio run"), "model": ("an assimilation", "uzushio assimilate")}
+
+
+def model_of(
+    document: Document, key: str, known: Iterable[str], find: Callable[[str], type[CaseKind]]
+) -> type[CaseKind]:
+    """Find the case model that a file asks for.
+
+    Args:
+        document: the file.
+        key: `solver` or `model`.
+        known: values of it, for messages.
+        find: the case model for one of them; raises `CaseError`.
+
+    Raises:
+        CaseError: nothing is named there, what is named is not known, or the case is for another
+            command.
+    """
+    name, where = document.values.get(key), document.where((key,))
+    for other, (what, command) in _KINDS.items():
+        if name is None and other != key and other in document.values:
+            there = document.where((other,))
+            raise CaseError(f"{there}: a case with '{other}' is {what}; give it to {command}.")
+    if not isinstance(name, str):
+        raise CaseError(f"{where}: {key} is required (allowed: {', '.join(known)})")
+    try:
+        return find(name)
+    except CaseError as error:
+        raise CaseError(f"{where}: {error}") from error

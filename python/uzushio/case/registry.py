@@ -1,0 +1,111 @@
+"""Solvers, models of assimilations, and their tunables, by name; imported when a case asks.
+
+Another package adds its solver with an entry point in the group `uzushio.solvers` (a model in
+`uzushio.models`), or by calling `register` (`register_model`) before the case is loaded. What of it
+can be tuned has one in `uzushio.tunables`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+from uzushio.config.names import unknown
+from uzushio.errors import CaseError
+
+if TYPE_CHECKING:
+    from uzushio.assimilation.model import Model
+    from uzushio.solver import Solver
+    from uzushio.tuning.declared import Declare
+
+ENTRY_POINT_GROUP = "uzushio.solvers"
+MODEL_ENTRY_POINT_GROUP = "uzushio.models"
+TUNABLES_ENTRY_POINT_GROUP = "uzushio.tunables"
+
+#: Name in the case file to "module:Class".
+SOLVERS: dict[str, str] = {"channel": "uzushio.channel.solver:ChannelSolver"}
+
+#: Name in the case file of an assimilation to "module:Class".
+MODELS: dict[str, str] = {"phasefield": "uzushio.phasefield.assimilated:PhaseFieldModel"}
+
+#: Name of a solver or model to "module:function", which declares what can be tuned of it.
+TUNABLES: dict[str, str] = {"phasefield": "uzushio.phasefield.tunables:declare"}
+
+
+def register(name: str, target: str) -> None:
+    """Add a solver, or replace one.
+
+    Args:
+        name: the value of `solver` in a case file.
+        target: "module:Class", a subclass of `uzushio.solver.Solver` with a `case_model`.
+    """
+    SOLVERS[name] = target
+
+
+def register_model(name: str, target: str) -> None:
+    """Add a model of assimilations, or replace one.
+
+    Args:
+        name: the value of `model` in a case file.
+        target: "module:Class", a subclass of `uzushio.assimilation.model.Model`.
+    """
+    MODELS[name] = target
+
+
+def known() -> dict[str, str]:
+    """All solvers: the built-in and registered ones, and those of installed packages."""
+    return _installed(ENTRY_POINT_GROUP) | SOLVERS
+
+
+def known_models() -> dict[str, str]:
+    """All models of assimilations: built-in, registered, and of installed packages."""
+    return _installed(MODEL_ENTRY_POINT_GROUP) | MODELS
+
+
+def solver_class(name: str) -> type[Solver]:
+    """Import the solver called `name`.
+
+    Raises:
+        CaseError: if there is no such solver, or its module cannot be imported.
+    """
+    found: type[Solver] = _imported("solver", name, known())
+    return found
+
+
+def model_class(name: str) -> type[Model]:
+    """Import the model of assimilations called `name`; raises `CaseError` as `solver_class`."""
+    found: type[Model] = _imported("model", name, known_models())
+    return found
+
+
+def known_tunables() -> dict[str, str]:
+    """Solvers and models that say what can be tuned: built-in, and of installed packages."""
+    return _installed(TUNABLES_ENTRY_POINT_GROUP) | TUNABLES
+
+
+def tunables(name: str) -> Declare:
+    """Import what declares the tunables of a solver or model; raises `CaseError` if nothing does.
+
+    It takes the case file, overrides and the number of ranks, and returns a
+    `uzushio.tuning.subject.Subject`.
+    """
+    found: Declare = _imported("tunable solver or model", name, known_tunables())
+    return found
+
+
+def _installed(group: str) -> dict[str, str]:
+    return {entry.name: entry.value for entry in entry_points(group=group)}
+
+
+def _imported(kind: str, name: str, targets: dict[str, str]) -> Any:
+    if name not in targets:
+        raise CaseError(f"{kind} '{name}' {unknown(name, list(targets))}")
+    module, _, attribute = targets[name].partition(":")
+    try:
+        return getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise CaseError(
+            f"{kind} '{name}' cannot be loaded from {targets[name]} ({error}); "
+            "install it, or rebuild Uzushio's compiled core."
+        ) from error

@@ -1,0 +1,182 @@
+"""Keys of case files, from the models that validate them: JSON schemas, and tables of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from uzushio.case import registry
+from uzushio.case.model import CaseFile
+
+
+def case_models() -> dict[str, type[CaseFile]]:
+    """Case models by the name of their solver or model, in alphabetical order."""
+    solvers = {name: registry.solver_class(name).case_model for name in registry.known()}
+    models = {name: registry.model_class(name).case_model for name in registry.known_models()}
+    return dict(sorted((solvers | models).items()))
+
+
+def json_schema(name: str) -> dict[str, Any]:
+    """Return the JSON schema of the cases of a solver or model.
+
+    Raises:
+        CaseError: there is no solver or model of this name.
+    """
+    schema = case_model(name).model_json_schema()
+    kind = kind_key(name)
+    schema["properties"] = {kind: None} | schema["properties"]
+    schema["properties"][kind]["const"] = name
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema
+
+
+def case_model(name: str) -> type[CaseFile]:
+    """Return the case model of a solver or of a model of assimilations; raises `CaseError`."""
+    if name in registry.known_models():
+        return registry.model_class(name).case_model
+    return registry.solver_class(name).case_model
+
+
+def kind_key(name: str) -> str:
+    """Return the key of a case file that holds this name: `solver` or `model`."""
+    return "model" if name in registry.known_models() else "solver"
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of a case file.
+
+    Attributes:
+        path: of the key, as "grid.nx".
+        kind: type of its value, in words.
+        unit: "–" for numbers without one.
+        default: in YAML; "required" without one.
+        limits: of the value; empty without any.
+        meaning: in words.
+    """
+
+    path: str
+    kind: str
+    unit: str
+    default: str
+    limits: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class SectionKeys:
+    """The keys of a section; of the file itself with an empty `path`."""
+
+    path: str
+    meaning: str
+    keys: tuple[Key, ...]
+
+
+def sections(name: str) -> list[SectionKeys]:
+    """Return all keys of a solver's or model's case, section by section."""
+    schema = json_schema(name)
+    return list(_sections("", schema, schema["$defs"]))
+
+
+def _sections(path: str, schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[Any]:
+    keys, below = [], []
+    required = schema.get("required", ())
+    for name, given in schema["properties"].items():
+        full = f"{path}.{name}" if path else name
+        found, values = _resolved(given, defs)
+        nested = found.get("additionalProperties")
+        if "properties" in found:
+            below.append((full, found))
+        elif isinstance(nested, Mapping) and "properties" in _resolved(nested, defs)[0]:
+            below.append((f"{full}.NAME", _resolved(nested, defs)[0]))
+        else:
+            keys.append(_key(full, found, values, name in required))
+    yield SectionKeys(path, schema.get("description", ""), tuple(keys))
+    for full, found in below:
+        yield from _sections(full, found, defs)
+
+
+def _resolved(
+    given: Mapping[str, Any], defs: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return a property with its reference followed, and the alternatives for its value."""
+    values = [one for one in _alternatives(given, defs) if one.get("type") != "null"]
+    return {**values[0], **{k: v for k, v in given.items() if k != "$ref"}}, values
+
+
+def _alternatives(given: Mapping[str, Any], defs: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if "anyOf" not in given:
+        return [_followed(given, defs)]
+    return [each for one in given["anyOf"] for each in _alternatives(one, defs)]
+
+
+def _followed(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> dict[str, Any]:
+    if "$ref" not in schema:
+        return dict(schema)
+    return dict(defs[schema["$ref"].rsplit("/", 1)[-1]]) | {
+        key: value for key, value in schema.items() if key != "$ref"
+    }
+
+
+def _key(path: str, found: Mapping[str, Any], values: list[dict[str, Any]], needed: bool) -> Key:
+    default = "required" if needed else f"`{inline(found.get('default'))}`"
+    kinds = list(dict.fromkeys(_kind(one) for one in values))
+    return Key(
+        path,
+        found.get("written", " or ".join(kinds)),
+        found.get("unit", "–"),
+        default,
+        ", ".join(filter(None, (_limits(one) for one in values))),
+        found.get("description", ""),
+    )
+
+
+_KINDS = {"integer": "integer", "number": "number", "boolean": "boolean", "string": "text"}
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    if isinstance(schema.get("const"), bool):
+        return f"`{str(schema['const']).lower()}`"
+    if "const" in schema or "enum" in schema:
+        return "one of " + ", ".join(
+            f"`{one}`" for one in schema.get("enum", [schema.get("const")])
+        )
+    if schema.get("format") == "path":
+        return "path"
+    if schema.get("type") == "array":
+        items = schema.get("items") or schema.get("prefixItems", [{}])[0]
+        inner = items.get("anyOf", [items])[0]
+        if "enum" in inner:
+            return "list of " + ", ".join(f"`{one}`" for one in inner["enum"])
+        return f"list of {_KINDS.get(inner.get('type', ''), 'value')}s"
+    return _KINDS.get(schema.get("type", ""), "value")
+
+
+_LIMITS = {
+    "minimum": "≥ {}",
+    "exclusiveMinimum": "> {}",
+    "maximum": "≤ {}",
+    "exclusiveMaximum": "< {}",
+    "multipleOf": "multiple of {}",
+    "minItems": "at least {} value",
+}
+
+
+def _limits(schema: Mapping[str, Any]) -> str:
+    found = [text.format(f"{schema[key]:,.12g}") for key, text in _LIMITS.items() if key in schema]
+    if schema.get("type") == "array" and isinstance(schema.get("items"), Mapping):
+        inner = _limits(schema["items"])
+        found += [f"each {inner}"] if inner else []
+    return ", ".join(found)
+
+
+def summary_line(text: str | None) -> str:
+    """Return the first paragraph of a docstring on one line."""
+    return " ".join((text or "").strip().split("\n\n")[0].split())
+
+
+def inline(value: object) -> str:
+    """Return a value as YAML on one line."""
+    return yaml.safe_dump(value, default_flow_style=True, width=10**6).removesuffix("...\n").strip()

@@ -1,0 +1,147 @@
+"""What a stream offers, as tables: `uzushio inspect`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from uzushio.config.quantities import show_size
+from uzushio.errors import StagingError
+from uzushio.staging.box import Box
+from uzushio.staging.reader import attach
+from uzushio.staging.step import Field, Mesh, Step
+from uzushio.terminal import print_table
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """Smallest and largest of a field's values, of all components; NaN if any is NaN."""
+
+    low: float
+    high: float
+
+    @property
+    def text(self) -> str:
+        """Both with six figures."""
+        return f"{self.low:.6g} … {self.high:.6g}"
+
+
+def extremes(step: Step, name: str) -> Extremes | None:
+    """Look through a field block by block; None if no block has values."""
+    lows, highs = [], []
+    for block in step.blocks:
+        if name in block.ghosts and block.box(name).size:
+            values = block.values(name)
+            lows.append(values.min())
+            highs.append(values.max())
+    return Extremes(float(np.min(lows)), float(np.max(highs))) if lows else None
+
+
+def inspect(
+    contact: str,
+    console: Console,
+    steps: int,
+    limit: float,
+    secret: str = "",
+    verify: bool | None = None,
+) -> int:
+    """Attach, print what there is, then a line for each further step.
+
+    Args:
+        contact: as `attach`.
+        console: where to.
+        steps: how many to look at; 0: until the stream ends.
+        limit: seconds to wait for the writer, and for each step.
+        secret: for a contact that is host:port.
+        verify: whether to check checksums, as `attach`.
+
+    Returns:
+        The number of steps that came.
+    """
+    came, began, expected = 0, time.monotonic(), -1
+    with attach(
+        contact, attach_limit=limit, step_limit=limit, secret=secret, verify=verify
+    ) as reader:
+        for step in reader:
+            missed = max(0, step.sequence - expected) if came else 0
+            if came == 0:
+                _print_offer(step, console)
+            else:
+                found = (f"{name} {_range(step, name)}" for name in step.fields)
+                seconds = time.monotonic() - began
+                console.print(
+                    f"step {step.index}  t {step.time:.6g}  +{seconds:.3g} s  "
+                    f"missed {missed}  {'  '.join(found)}",
+                    markup=False,
+                    soft_wrap=True,
+                )
+            came, began, expected = came + 1, time.monotonic(), step.sequence + 1
+            if came == steps:
+                break
+    if came == 0:
+        raise StagingError(f"{contact} leads to a stream that ended without a step for us.")
+    return came
+
+
+def _print_offer(step: Step, console: Console) -> None:
+    console.print(
+        f"step {step.index}  t {step.time:.6g}  (number {step.sequence} of the stream)",
+        markup=False,
+    )
+    for name, value in step.attributes.items():
+        console.print(f"  {name} = {value}", markup=False, soft_wrap=True)
+    meshes = _table("meshes (z × y × x)", "name", "kind", "elements", "coordinates")
+    for mesh in step.meshes.values():
+        meshes.add_row(mesh.name, mesh.kind, _counts(mesh.elements), _reach(mesh))
+    fields = _table("fields", "name", "of", "type", "min … max", "unit", "description")
+    for field in step.fields.values():
+        fields.add_row(
+            field.name,
+            f"{_plural(field)} of {field.mesh}",
+            f"{field.dtype}" + (f" × {field.components}" if field.components > 1 else ""),
+            _range(step, field.name),
+            str(field.attributes.get("unit", field.attributes.get("units", ""))),
+            str(field.attributes.get("description", "")),
+        )
+    ranks = _table("blocks of the writer's ranks", "rank", "blocks", "values")
+    for rank in sorted({block.rank for block in step.blocks}):
+        mine = [block for block in step.blocks if block.rank == rank]
+        size = sum(
+            block.box(name).size * step.fields[name].components * step.fields[name].dtype.itemsize
+            for block in mine
+            for name in block.ghosts
+        )
+        ranks.add_row(str(rank), str(len(mine)), show_size(size))
+    for table in (meshes, fields, ranks):
+        print_table(table, console)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column)
+    return table
+
+
+def _counts(box: Box) -> str:
+    return " × ".join(map(str, box.count))
+
+
+def _plural(field: Field) -> str:
+    return "vertices" if field.association == "vertex" else "elements"
+
+
+def _reach(mesh: Mesh) -> str:
+    if mesh.coordinates is None:
+        return f"field {mesh.coordinate_field}"
+    lines = zip("zyx", mesh.coordinates, strict=True)
+    return ", ".join(f"{axis} {line[0]:.4g} … {line[-1]:.4g}" for axis, line in lines)
+
+
+def _range(step: Step, name: str) -> str:
+    found = extremes(step, name)
+    return "no values" if found is None else found.text

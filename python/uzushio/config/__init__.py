@@ -1,0 +1,1 @@
+"""Values and errors of YAML files: sections, quantities, lengths, paths, overrides."""

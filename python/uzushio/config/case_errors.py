@@ -1,0 +1,195 @@
+"""Pydantic's complaints as lines for people: place, key, value given, what is allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from uzushio.config.names import unknown
+from uzushio.config.yaml_file import KeyPath
+
+_SHORTER = {
+    "must be a valid integer": "must be an integer",
+    "must be a valid number": "must be a number",
+    "must be a valid string": "must be text",
+    "must be a valid dictionary": "must be a section of `key: value` lines",
+    "must be a valid tuple": "must be a list",
+    "must be a valid list": "must be a list",
+    "must be a valid boolean": "must be true or false",
+    "Input is not a valid path": "must be a path",
+}
+
+
+#: Mistakes of a file that are told, and characters of a wrong value.
+_MAX_MISTAKES = 100
+_MAX_TEXT = 200
+#: What a whole case's validator says of a key.
+_NAMED = re.compile(r"Value error, (?P<key>[a-z_]+(\.[a-z_]+)*): (?P<what>.*)", re.DOTALL)
+#: What pydantic says of lengths, and where it has the limit.
+_LENGTHS = {
+    "too_short": ("least", "min_length"),
+    "too_long": ("most", "max_length"),
+    "string_too_short": ("least", "min_length"),
+    "string_too_long": ("most", "max_length"),
+}
+
+
+def explain(
+    error: ValidationError,
+    model: type[BaseModel],
+    values: dict[str, Any],
+    where: Callable[[KeyPath], str],
+) -> list[str]:
+    """One line for each mistake.
+
+    Args:
+        error: what pydantic found.
+        model: the model of the whole case.
+        values: the values that were validated.
+        where: says in which file and line, or override, a key was given.
+    """
+    lines = []
+    found = error.errors(include_url=False)
+    mistakes = found[:_MAX_MISTAKES]
+    keys = [_key(one["loc"], values, one["type"] == "missing") for one in mistakes]
+    for mistake, key in zip(mistakes, keys, strict=True):
+        others = [one for one, place in zip(mistakes, keys, strict=True) if place == key]
+        inside = any(place[: len(key)] == key and place != key for place in keys)
+        if _follows(mistake) or _is_of_another_type(mistake, others, inside):
+            continue
+        location = mistake["loc"]
+        if not location and (named := _NAMED.match(mistake["msg"])):
+            path = tuple(named["key"].split("."))
+            if path[0] in model.model_fields:
+                lines.append(f"{where(path)}: {named['key']}: {named['what']}")
+                continue
+        allowed = _allowed(location, model) if mistake["type"] == "extra_forbidden" else []
+        if _is_of_type(mistake):
+            types = [_message(one).removeprefix("must be ") for one in others]
+            if len(types) > 1:
+                mistake = mistake | {"msg": "must be " + " or ".join(dict.fromkeys(types))}
+        lines.append(f"{where(key)}: {_sentence(mistake, key, allowed)}")
+    if more := len(found) - len(mistakes):
+        lines.append(f"and {more} more mistakes, of which the first {_MAX_MISTAKES} stand here")
+    return list(dict.fromkeys(lines))
+
+
+def _told(given: Any) -> str:
+    """A value as a message names it: not longer than a line or two."""
+    text = repr(given)
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]} … ({len(text)} characters)"
+
+
+def _sentence(mistake: Any, key: KeyPath, allowed: list[str]) -> str:
+    """Say what is wrong with the value at `key`."""
+    dotted = ".".join(map(str, key)) or "the case"
+    if mistake["type"] == "missing":
+        if isinstance(key[-1], int):
+            section = ".".join(map(str, key[:-1]))
+            return (
+                f"{section}: got {_told(list(mistake['input']))}, which lacks entry {key[-1] + 1}"
+            )
+        return f"{dotted} is required"
+    if mistake["type"] == "extra_forbidden":
+        return f"{dotted} {unknown(str(key[-1]), allowed)}"
+    if mistake["type"].startswith("union_tag"):
+        return _tag_sentence(mistake, dotted)
+    message, given = _message(mistake), mistake["input"]
+    if isinstance(given, (dict, BaseModel)):
+        return f"{dotted} {message}"
+    return f"{dotted}: got {_told(given)}, {message}"
+
+
+def _message(mistake: Any) -> str:
+    """Say what is allowed."""
+    message: str = mistake["msg"]
+    message = message.removeprefix("Value error, ").replace("Input should be", "must be")
+    if mistake["type"] in _LENGTHS:
+        bound, limit = _LENGTHS[mistake["type"]]
+        least = mistake["ctx"][limit]
+        many = "letter" if mistake["type"].startswith("string") else "entry"
+        few = {"letter": "letters", "entry": "entries"}[many] if least != 1 else many
+        return f"must have at {bound} {least} {few}"
+    return next((short for long, short in _SHORTER.items() if message.startswith(long)), message)
+
+
+def _follows(mistake: Any) -> bool:
+    """Whether a list is too short only because pydantic left out what it complains of too."""
+    context, given = mistake.get("ctx", {}), mistake["input"]
+    return bool(
+        mistake["type"] == "too_short"
+        and isinstance(given, (list, tuple))
+        and len(given) >= context["min_length"]
+    )
+
+
+def _is_of_type(mistake: Any) -> bool:
+    """Whether it says of what type a value must be."""
+    return bool(mistake["type"].endswith(("_type", "_parsing")))
+
+
+def _is_of_another_type(mistake: Any, others: list[Any], inside: bool) -> bool:
+    """Whether this only says that a value is not of a type which it may have besides its own.
+
+    Its own is the one that the `others` of its place, or those `inside` it, find mistakes in.
+    """
+    return _is_of_type(mistake) and (inside or not all(map(_is_of_type, others)))
+
+
+def _tag_sentence(mistake: Any, dotted: str) -> str:
+    """Say which values are allowed for the key that a section's kind is told by."""
+    if not isinstance(mistake["input"], (dict, BaseModel)):
+        return f"{dotted}: got {_told(mistake['input'])}, must be a section of `key: value` lines"
+    context = mistake["ctx"]
+    name = context["discriminator"].strip("'").removesuffix("()").lstrip("_")
+    key = f"{dotted}.{name}"
+    if mistake["type"] == "union_tag_not_found":
+        return f"{key} is required"
+    return f"{key}: got {_told(context['tag'])}, must be one of {context['expected_tags']}"
+
+
+def _key(location: tuple[Any, ...], values: Any, missing: bool) -> KeyPath:
+    """Keep what is in the file of pydantic's location, which also names union members."""
+    key: list[Any] = []
+    for depth, part in enumerate(location, start=1):
+        indices = range(len(values)) if isinstance(values, list) else ()
+        if part in (values if isinstance(values, dict) else indices):
+            values = values[part]
+        elif not (missing and depth == len(location)):
+            continue
+        key.append(part)
+    return tuple(key)
+
+
+def _allowed(location: tuple[Any, ...], model: type[BaseModel]) -> list[str]:
+    """List the keys known in the section that holds the last part of `location`."""
+    sections = [model]
+    for part in location[:-1]:
+        inner = [found.model_fields[part].annotation for found in sections if _has(found, part)]
+        if inner:
+            sections = [found for annotation in inner for found in _models(annotation)]
+        else:
+            sections = [found for found in sections if _is_member(found, part)] or sections
+    return list(dict.fromkeys(name for found in sections for name in found.model_fields))
+
+
+def _has(model: type[BaseModel], part: Any) -> bool:
+    return part in model.model_fields
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Find the models in an annotation such as `Annotated[A | B | None, …]` or `list[A]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models(argument)
+
+
+def _is_member(model: type[BaseModel], tag: Any) -> bool:
+    """Whether pydantic calls this union member `tag`: its class, or a literal it is told by."""
+    if model.__name__ == tag:
+        return True
+    return any(tag in get_args(field.annotation) for field in model.model_fields.values())

@@ -1,0 +1,1 @@
+"""Run of a case: loop, folder, lock, progress, publishing, results, restart."""

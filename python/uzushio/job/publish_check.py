@@ -1,0 +1,63 @@
+"""Check what a case publishes before anything is allocated or removed."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from uzushio.case.model import Case
+from uzushio.errors import CaseError, PipelineError
+from uzushio.job.publish import chosen
+from uzushio.parallel import launch
+from uzushio.solver import Offer, Solver
+
+
+def check_published(case: Case, kind: type[Solver]) -> None:
+    """Read the files that the section `publish` names, and compare names with what there will be.
+
+    Names of fields are compared if the solver can say them without being made (`Solver.offer`).
+
+    Raises:
+        CaseError: a file cannot be used, or asks for a field that there will not be.
+    """
+    section = case.publish
+    if section is None:
+        return
+    offer = kind.offer(case)
+    if offer is not None:
+        offer = Offer(chosen(section, offer.fields), offer.attributes)
+    if section.python is not None:
+        _check_python(section.python)
+    if section.pipeline is not None:
+        _check_pipeline(section.pipeline, offer)
+
+
+def _check_python(file: Path) -> None:
+    try:
+        compile(file.read_bytes(), str(file), "exec")
+    except (SyntaxError, ValueError, OSError) as error:
+        raise CaseError(f"publish.python: {file} cannot be loaded: {error}") from error
+
+
+def _check_pipeline(file: Path, offer: Offer | None) -> None:
+    """Read a pipeline's file, and make its actions for the fields that there will be."""
+    from uzushio.pipeline.model import load
+
+    loaded = load(file)
+    if offer is None:
+        return
+    launch.prepare_environment()
+    from mpi4py import MPI
+
+    from uzushio.pipeline.pipeline import Pipeline
+    from uzushio.pipeline.stream import Stream
+
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            pipeline = Pipeline(loaded, MPI.COMM_SELF, Path(folder), lambda _: None, inside=True)
+            try:
+                pipeline.prepare(Stream.of_layouts(offer.fields, offer.attributes))
+            finally:
+                pipeline.close()
+        except PipelineError as error:
+            raise CaseError(str(error)) from error

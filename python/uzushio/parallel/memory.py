@@ -1,0 +1,141 @@
+"""Memory that a node has free for the ranks of a job, compared with what they will allocate.
+
+Linux promises more memory than it has, and ends processes when they use it. So each command
+compares the sizes before it allocates.
+"""
+
+from __future__ import annotations
+
+import re
+import resource
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uzushio.config.quantities import show_size
+from uzushio.errors import MemoryShortageError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+_ROOT = Path("/")
+#: Controls of the two versions of Linux's control groups: limit, use, and of memory.stat the key
+#: of the file cache that the kernel gives back.
+_V2 = ("memory.max", "memory.current", "inactive_file")
+_V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+
+
+@dataclass(frozen=True)
+class FreeMemory:
+    """Bytes that can still be allocated, and the limit that leaves no more."""
+
+    bytes: float
+    limit: str
+
+
+def node_memory(root: Path = _ROOT) -> FreeMemory:
+    """Return what this node, and the control group of this process, have free for all its ranks.
+
+    Args:
+        root: folder that holds `proc` and `sys`.
+    """
+    available = FreeMemory(1024.0 * _table(root / "proc/meminfo")["MemAvailable"], "free memory")
+    return min(
+        [available, *(FreeMemory(left, "control group") for left in _group_headrooms(root))],
+        key=lambda free: free.bytes,
+    )
+
+
+def process_memory(root: Path = _ROOT) -> FreeMemory | None:
+    """Return what `ulimit -v` leaves this process; None without such a limit."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return None
+    used = 1024.0 * _table(root / "proc/self/status")["VmSize"]
+    return FreeMemory(max(0.0, limit - used), "ulimit -v")
+
+
+def smallest(node: FreeMemory, own: FreeMemory | None) -> FreeMemory:
+    """Return the tighter one of the limits of a node and of a process."""
+    return node if own is None or node.bytes <= own.bytes else own
+
+
+def require(comm: MPI.Comm, needed: float, purpose: str) -> None:
+    """Compare the bytes that each rank will allocate with those that are free (collective).
+
+    Args:
+        comm: all ranks that allocate.
+        needed: bytes that this rank will allocate.
+        purpose: subject of the message, as "the run".
+
+    Raises:
+        MemoryShortageError: on all ranks, with the two sizes, if a node has less.
+    """
+    from mpi4py import MPI
+
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    together = node.allreduce(float(needed))
+    free = min(node.allgather(node_memory()), key=lambda each: each.bytes)
+    own, ranks, name = process_memory(), node.size, MPI.Get_processor_name()
+    node.Free()
+    failure = None
+    if together > free.bytes:
+        failure = (
+            f"{purpose} needs {show_size(together)} of memory on {name} ({_ranks(ranks)}), and "
+            f"{show_size(free.bytes)} are free there ({free.limit})"
+        )
+    elif own is not None and needed > own.bytes:
+        failure = (
+            f"{purpose} needs {show_size(needed)} of memory on rank {comm.rank}, and "
+            f"{show_size(own.bytes)} are free for it ({own.limit})"
+        )
+    failures = [found for found in comm.allgather(failure) if found is not None]
+    if failures:
+        raise MemoryShortageError(f"{failures[0]}. {ADVICE}")
+
+
+#: What a user can do about too little memory.
+ADVICE = "Use more nodes, fewer ranks a node or a smaller grid, or raise the limit."
+
+
+def _ranks(count: int) -> str:
+    return f"{count} ranks" if count > 1 else "1 rank"
+
+
+def _table(file: Path) -> dict[str, float]:
+    """Read lines of a key, a number and perhaps a unit."""
+    found = re.finditer(r"^(\w+):?\s+(\d+)\b", file.read_text("ascii", "replace"), re.MULTILINE)
+    return {line[1]: float(line[2]) for line in found}
+
+
+def _group_headrooms(root: Path) -> Iterator[float]:
+    """Yield what each memory control group above this process leaves, from the innermost."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        number, controllers, path = line.split(":", 2)
+        if number == "0":
+            mount, names = root / "sys/fs/cgroup", _V2
+        elif "memory" in controllers.split(","):
+            mount, names = root / "sys/fs/cgroup/memory", _V1
+        else:
+            continue
+        # In a container the path may be that of the host; the mount is the container's own group.
+        inner = mount / path.strip("/")
+        for folder in [inner, *inner.parents]:
+            if folder.is_relative_to(mount):
+                yield from _headroom(folder, *names)
+
+
+def _headroom(folder: Path, limit: str, current: str, reclaimable: str) -> Iterator[float]:
+    """Yield what one control group leaves; nothing if it has no limit."""
+    try:
+        largest = float((folder / limit).read_text())  # "max" without a limit
+        used = float((folder / current).read_text())
+        cache = _table(folder / "memory.stat").get(reclaimable, 0.0)
+    except (OSError, ValueError):
+        return
+    yield max(0.0, largest - used + cache)

@@ -1,0 +1,1 @@
+"""Time averages, batch means and confidence intervals."""

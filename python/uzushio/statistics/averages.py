@@ -1,0 +1,181 @@
+"""Running averages over time of a solver's samples, and the file of published statistics."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uzushio.errors import CheckpointError
+from uzushio.solver import Sample
+from uzushio.statistics.batch_means import BatchMeans, leave_one_out
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FILE = "statistics.zarr"
+#: Array of a checkpoint that holds the batch means, beside the averages by their names.
+_BATCHES = "batch_means"
+
+
+class TimeAverage:
+    """Equal-weight means of samples, and their means over batches, kept on rank 0.
+
+    The mean is advanced by (sample - mean) / n: exact for constants, no growing sums, and the same
+    bits whether or not the run was interrupted in between.
+
+    Attributes:
+        samples: number of samples in the mean.
+        times: of the first and the last sample; None if an earlier version took the first ones.
+        batches: the same samples in batches, those since an earlier version's excepted.
+    """
+
+    def __init__(self) -> None:
+        self.samples = 0
+        self.times: tuple[float, float] | None = None
+        self.batches = BatchMeans()
+        self._mean: dict[str, Sample] = {}
+
+    def add(self, sample: Mapping[str, Sample], time: float | None = None) -> None:
+        """Take one more sample, of a time; the names and shapes are those of the first."""
+        self._average(sample)
+        if time is not None and (self.samples == 1 or self.times is not None):
+            self.times = (self.times[0] if self.times else time, time)
+        self.batches.add(self._vector(sample))
+
+    def _average(self, sample: Mapping[str, Sample]) -> None:
+        self.samples += 1
+        if self.samples == 1:
+            self._mean = {
+                name: Sample(one.dims, np.array(one.values, dtype=_accumulator(one.values)))
+                for name, one in sample.items()
+            }
+            return
+        if sample.keys() != self._mean.keys():
+            raise ValueError(f"samples changed from {list(self._mean)} to {list(sample)}")
+        for name, one in sample.items():
+            mean = self._mean[name].values
+            if np.shape(one.values) != mean.shape:
+                raise ValueError(f"the sample '{name}' changed its shape from {mean.shape}")
+            mean += (one.values - mean) / self.samples
+
+    def mean(self) -> Mapping[str, Sample]:
+        """The averages so far; empty before the first sample."""
+        return self._mean
+
+    def leave_one_out(self) -> Iterator[Mapping[str, Sample]]:
+        """Yield the averages over all groups of batches but one, for each group."""
+        means, _ = self.batches.groups()
+        for vector in leave_one_out(means) if len(means) else ():
+            yield self._labelled(vector)
+
+    def correlation_times(self) -> dict[str, float]:
+        """Integral correlation time of each average in samples: the median of its elements."""
+        times = self.batches.correlation_times()
+        found = {}
+        for name, one in self._parts(times):
+            known = one[np.isfinite(one)]
+            found[name] = float(np.median(known)) if known.size else float("nan")
+        return found
+
+    def _vector(self, sample: Mapping[str, Sample]) -> np.ndarray:
+        """All values as one vector of doubles; a complex value is two of them."""
+        values = (
+            np.ascontiguousarray(sample[name].values, self._mean[name].values.dtype)
+            for name in sorted(self._mean)
+        )
+        return np.concatenate([one.reshape(-1).view(np.float64) for one in values])
+
+    def _parts(self, vector: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+        """Yield the names of averages and their doubles in a vector."""
+        first = 0
+        for name in sorted(self._mean):
+            mean = self._mean[name].values
+            size = mean.size * mean.dtype.itemsize // 8
+            yield name, vector[first : first + size]
+            first += size
+
+    def _labelled(self, vector: np.ndarray) -> dict[str, Sample]:
+        """Turn a vector back into values with their axes."""
+        means = self._mean
+        return {
+            name: Sample(
+                means[name].dims,
+                np.array(values).view(means[name].values.dtype).reshape(means[name].values.shape),
+            )
+            for name, values in self._parts(vector)
+        }
+
+    def stored(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and JSON that `restore` needs."""
+        arrays = {name: one.values for name, one in self._mean.items()}
+        dims = {name: list(one.dims) for name, one in self._mean.items()}
+        notes: dict[str, Any] = {"samples": self.samples, "dims": dims}
+        if self.times is not None:
+            notes["times"] = list(self.times)
+        if self.batches.samples:
+            arrays[_BATCHES], notes[_BATCHES] = self.batches.stored()
+            dims[_BATCHES] = ["batch", "value"]
+        return arrays, notes
+
+    def restore(self, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> None:
+        """Go on from what `stored` returned; raises `CheckpointError` if it is not that."""
+        samples, dims = notes.get("samples"), notes.get("dims")
+        if not isinstance(samples, int) or not isinstance(dims, Mapping):
+            raise CheckpointError("the checkpoint's averages have no number of samples or no axes.")
+        if dims.keys() != arrays.keys() or (samples > 0) != bool(dims):
+            raise CheckpointError(
+                f"the checkpoint's averages are {sorted(arrays)} of {samples} samples, its "
+                f"manifest lists {sorted(dims)}."
+            )
+        for name, values in arrays.items():
+            if values.ndim != len(dims[name]):
+                raise CheckpointError(
+                    f"the checkpoint's average '{name}' has the shape {values.shape}, its manifest "
+                    f"lists the axes {list(dims[name])}."
+                )
+        self._mean = {
+            name: Sample(tuple(dims[name]), np.array(values))
+            for name, values in arrays.items()
+            if name != _BATCHES
+        }
+        self.samples, self.batches = samples, BatchMeans()
+        times = notes.get("times")
+        self.times = (float(times[0]), float(times[1])) if times else None
+        if _BATCHES in arrays:
+            self._restore_batches(arrays[_BATCHES], notes.get(_BATCHES, {}))
+
+    def _restore_batches(self, rows: np.ndarray, notes: Mapping[str, Any]) -> None:
+        doubles = self._vector(self._mean).size
+        if rows.shape[-1] != doubles:
+            raise CheckpointError(
+                f"the checkpoint's batch means have {rows.shape[-1]} values, its averages "
+                f"{doubles}."
+            )
+        self.batches.restore(rows, notes)
+
+
+def _accumulator(values: np.ndarray) -> np.dtype:
+    """Double precision, complex for complex samples."""
+    return np.result_type(values, np.float64)
+
+
+def write_statistics(dataset: xr.Dataset, folder: Path) -> Path:
+    """Write `statistics.zarr` into `folder`, replacing an earlier one; returns its path."""
+    path, fresh = folder / FILE, folder / f".{FILE}.new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    try:
+        with warnings.catch_warnings():
+            # Zarr warns that consolidated metadata is not in the specification yet; without it,
+            # xarray warns everybody who opens the file.
+            warnings.simplefilter("ignore")
+            dataset.to_zarr(fresh, mode="w", zarr_format=3, consolidated=True)
+        shutil.rmtree(path, ignore_errors=True)
+        fresh.rename(path)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return path
