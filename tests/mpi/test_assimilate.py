@@ -479,3 +479,22 @@ def test_check_says_what_is_kept(uzushio: Run, twin: Path) -> None:
     assert "2 groups of 2 ranks try candidates at the same time" in done.stdout
     assert "snapshots and a window of" in done.stdout
     assert uzushio("run", twin).stderr.count("give it to uzushio assimilate") == 1
+
+
+def test_check_says_how_long_an_iteration_is(uzushio: Run, twin: Path) -> None:
+    changes = ("grid={nx: 320, ny: 256}", "optimiser.iterations=6", "optimiser.first_window=null")
+    changes += ("uncertainty.iterations=1",)
+    more = [word for change in changes for word in ("--set", change)]
+    ratios = []
+    for _ in range(3):  # other work on the machine may slow down one of the two measurements
+        said = uzushio("check", twin, *more).stdout
+        each = re.search(r"time: ([\d.]+) (ms|s) an iteration over all 24 steps", said)
+        assert each and "for all 6 iterations" in said and "1 Hessian-vector product" in said, said
+        done = uzushio("assimilate", twin, *more, "--no-figures", "--overwrite")
+        assert done.returncode == 0, done.stderr
+        result = summary(twin.parent / "run")
+        took = result["seconds_in"]["search"] / result["iterations"]
+        ratios.append(took / (float(each[1]) * {"s": 1.0, "ms": 1e-3}[each[2]]))
+        if 1 / 3 < ratios[-1] < 3:
+            return
+    pytest.fail(f"measured over predicted: {ratios}")

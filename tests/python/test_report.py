@@ -287,7 +287,10 @@ def assimilation(folder: Path, **of_m: Any) -> Path:
 
 
 def test_the_estimates_of_an_assimilation_stand_first_with_their_deviations(tmp_path: Path) -> None:
-    page = Page(write_report([assimilation(tmp_path / "run")]))
+    run = assimilation(tmp_path / "run")
+    png(run / "figures/progress.png")
+    page = Page(write_report([run]))
+    assert "Figures of the assimilation" in page.text and "of the solver" not in page.text
     found = "m = 0.99994 ± 0.00013 (truth 1)."
     said = f"Assimilation with the model phasefield on 2 ranks, 95 iterations: {found}"
     assert said in page.text and "t =" not in page.text and "to step" not in page.text

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from uzushio.assimilation.case import load_assimilation
+from uzushio.assimilation.case import AssimilationCase, load_assimilation
 from uzushio.assimilation.hessian import plan_of
 from uzushio.assimilation.memory import needs
+from uzushio.assimilation.model import Model
 from uzushio.assimilation.schedule import plan
 from uzushio.case import registry
-from uzushio.config.quantities import show_size
+from uzushio.config.quantities import show_duration, show_size
 from uzushio.errors import CaseError
+from uzushio.parallel import launch
 from uzushio.parallel.memory import node_memory
+
+#: Limits of the time of an iteration over its estimate, which leaves out the optimiser's vectors,
+#: communication, and that the first stages look at a part of the window.
+_FASTER, _SLOWER = 0.5, 2.0
+#: Sweeps of a Hessian-vector product (tangent, second-order adjoint) over those of a gradient.
+_PRODUCT = 2.0
 
 
 def check(path: Path, overrides: list[str] | None, ranks: int) -> None:
@@ -50,6 +58,7 @@ def check(path: Path, overrides: list[str] | None, ranks: int) -> None:
             "note: this machine does not have the memory for it; an assimilation on this machine "
             "alone is refused"
         )
+    _print_time(case, kind, each)
     if case.uncertainty.kind == "ensemble":
         print(
             f"an ensemble of {case.uncertainty.members} perturbed assimilations, "
@@ -74,3 +83,32 @@ def check(path: Path, overrides: list[str] | None, ranks: int) -> None:
         f"a Hessian-vector product: {product.snapshots} snapshots, a window of {product.window}, "
         f"{product.forward_steps} steps of model and tangent"
     )
+
+
+def _print_time(case: AssimilationCase, kind: type[Model], ranks: int) -> None:
+    """Print how long the search takes on groups of so many ranks, and what may follow it."""
+    launch.prepare_environment()
+    each = kind.seconds_per_iteration(case, ranks)
+    if each is None:
+        return
+    most = case.optimiser.iterations
+    print(
+        f"time: {show_duration(each)} an iteration over all {case.time.steps} steps, on cores such "
+        f"as this machine's; {show_duration(_FASTER * most * each)} to "
+        f"{show_duration(_SLOWER * most * each)} for all {most} iterations, of which few searches "
+        "need all"
+    )
+    products = case.uncertainty.iterations
+    if products:
+        count = len(kind.parameters)
+        whole = _PRODUCT * each * products * count
+        print(
+            f"time of standard deviations: up to {show_duration(_SLOWER * whole)} for {products} "
+            "Hessian-vector products" + (f" for each of {count} parameters" if count > 1 else "")
+        )
+    if case.uncertainty.kind == "ensemble":
+        rounds = -(-case.uncertainty.members // kind.groups(case))
+        print(
+            f"time of the ensemble: up to {show_duration(_SLOWER * rounds * most * each)}, each "
+            "member as the search"
+        )

@@ -113,6 +113,14 @@ class Model(ABC):
     def notes(cls, case: AssimilationCase, ranks: int) -> list[str]:
         """Sentences on grid, tiles and communication for `uzushio check`; raises `CaseError`."""
 
+    @classmethod
+    def seconds_per_iteration(cls, case: AssimilationCase, ranks: int) -> float | None:
+        """Return the time of J and its gradient over the whole window on a group of so many ranks.
+
+        It is for `uzushio check`, measured on this process; None: it is not known.
+        """
+        return None
+
     @abstractmethod
     def __init__(self, case: AssimilationCase, comm: MPI.Comm) -> None:
         """Allocate and plan on the ranks of `comm`, one group. Raises `CaseError` on all ranks."""

@@ -61,6 +61,13 @@ class PhaseFieldModel(Model):
             f"{blocking.bblt} backward",
         ]
 
+    @classmethod
+    def seconds_per_iteration(cls, case: AssimilationCase, ranks: int) -> float:
+        """Measured on a small grid."""
+        from uzushio.phasefield import timing
+
+        return timing.seconds_per_iteration(cast(PhaseFieldCase, case), ranks)
+
     def __init__(self, case: AssimilationCase, comm: MPI.Comm) -> None:
         from uzushio.phasefield.model import Model as Sweeps
 

@@ -236,7 +236,8 @@ def _figures(run: Run, files: e.Files) -> str:
         e.picture(files, path, description(path), "plot", other_formats(path))
         for path in run.figures
     )
-    return e.section("Figures of the solver", f'<div class="grid">{shown}</div>' if shown else "")
+    title = f"Figures of the {'assimilation' if assimilated.is_one(run) else 'solver'}"
+    return e.section(title, f'<div class="grid">{shown}</div>' if shown else "")
 
 
 def _solver(run: Run, several: bool) -> str:
