@@ -21,8 +21,8 @@ from mpi4py import MPI
 from uzushio import _core
 from uzushio.compositing import Compositor
 
-#: Pictures in a row that are timed, as in a run: no barrier, which ranks leave one after the other,
-#: is between them; a picture before them is not timed.
+#: Consecutive pictures that are timed, without barriers between them (ranks leave a barrier at
+#: different times), after one that is not timed.
 BATCH = 10
 SHARED = "hybrid(radix_k(8))"
 #: Algorithms by their names in the tables.
@@ -35,7 +35,7 @@ MESSAGES = {
     "radix-4": "radix_k(4)",
     "multi-step(4)": "multi_step(4, binary_swap, binary_tree)",
 }
-#: Shares of active pixels, and what is done about the others.
+#: Shares of active pixels, and treatments of the others.
 SHARES = (0.125, 0.5, 1.0)
 TREATMENTS = {
     "plain": (0, False),
@@ -71,7 +71,7 @@ def bounds_of(rank: int, side: int, share: float) -> tuple[int, int, int, int]:
 
 
 def exact(side: int, share: float) -> Images:
-    """What all ranks' images give in double precision, in units of 1/255."""
+    """Composite all ranks' images in double precision, in units of 1/255."""
     result = np.zeros((side, side, 4))
     for rank in range(comm.size):
         result += (1 - result[..., 3:] / 255) * image(rank, side, bounds_of(rank, side, share))
@@ -79,17 +79,17 @@ def exact(side: int, share: float) -> Images:
 
 
 class Trial:
-    """Pictures by several ways in turn; the least time of each."""
+    """Pictures by several methods in turn, with the minimum time of each."""
 
     def __init__(self, expected: Images) -> None:
-        self.ways: dict[str, Picture] = {}
+        self.methods: dict[str, Picture] = {}
         self.times: dict[str, float] = {}
         self.errors: dict[str, float] = {}
         self._expected = expected
 
     def run(self, repeats: int) -> None:
         for repeat in range(repeats):
-            for name, picture in self.ways.items():
+            for name, picture in self.methods.items():
                 comm.Barrier()
                 result = picture()
                 start = time.perf_counter()
@@ -113,10 +113,10 @@ def through(compositor: Compositor, mine: Images | None, bounds: Any = None) -> 
 def rates() -> tuple[float, float]:
     """Bytes a second of STREAM's triad, and of blending two images, by two of the ranks.
 
-    Ranks that share processors do not move more together. The others sleep.
+    More ranks on the same processors do not move more. The others sleep.
     """
     pair = comm.Split(0 if comm.rank < 2 else 1)
-    found = _core.compositing.memory_rates(pair.handle) if comm.rank < 2 else None
+    found = _core.compositing.measure_memory_rates(pair.handle) if comm.rank < 2 else None
     pair.Free()
     done = comm.Ibarrier()
     while not done.Test():
@@ -125,7 +125,7 @@ def rates() -> tuple[float, float]:
 
 
 def full(side: int, repeats: int) -> dict[str, Any]:
-    """Every pixel active, by every algorithm."""
+    """Measure every algorithm with all pixels active."""
     whole = (0, side, 0, side)
     mine = image(comm.rank, side, whole)
     trial = Trial(exact(side, 1.0) if comm.rank == 0 else None)
@@ -137,16 +137,16 @@ def full(side: int, repeats: int) -> dict[str, Any]:
         drawn = name in ("shared", "auto")
         if drawn:
             compositor.canvas()[:] = mine
-        trial.ways[name] = through(compositor, None if drawn else mine)
+        trial.methods[name] = through(compositor, None if drawn else mine)
     if _icet.library():
         for way in _icet.STRATEGIES:
-            trial.ways[way] = partial(_icet.IceT(comm, side, way).composite, mine)
+            trial.methods[way] = partial(_icet.IceT(comm, side, way).composite, mine)
     rates_before = rates()
     trial.run(repeats)
     chooser = compositors["auto"]
     predicted = {name: chooser.predict(algorithm) for name, algorithm in MESSAGES.items()}
     predicted["shared"] = chooser.predict(SHARED)
-    # How fast memory is changes with what else the host does: the better of before and after.
+    # The memory rate changes with the load of the host: take the better of before and after.
     triad, blending = map(max, zip(rates_before, rates(), strict=True))
     result = {
         "times": trial.times,
@@ -163,7 +163,7 @@ def full(side: int, repeats: int) -> dict[str, Any]:
 
 
 def active(side: int, repeats: int) -> dict[str, Any]:
-    """Shares of active pixels, treated in several ways."""
+    """Measure shares of active pixels with several treatments."""
     result: dict[str, Any] = {}
     for share in SHARES:
         bounds = bounds_of(comm.rank, side, share)
@@ -174,7 +174,7 @@ def active(side: int, repeats: int) -> dict[str, Any]:
             for treatment, (interlace, bounded) in TREATMENTS.items():
                 drawn = algorithm == SHARED
                 if drawn and interlace:
-                    continue  # in shared memory ranks take tiles as they are free
+                    continue  # interlacing does not apply to shared memory
                 compositor = Compositor(
                     comm, side, side, algorithm=algorithm, interlace=interlace, frames=1
                 )
@@ -182,13 +182,13 @@ def active(side: int, repeats: int) -> dict[str, Any]:
                     compositor.canvas()[:] = mine
                 compositors.append(compositor)
                 way = through(compositor, None if drawn else mine, bounds if bounded else None)
-                trial.ways[f"{'shared' if drawn else algorithm}, {treatment}"] = way
+                trial.methods[f"{'shared' if drawn else algorithm}, {treatment}"] = way
         if _icet.library():
             for name in ("IceT radix-k", "IceT all to root"):
                 for treatment, (interlace, bounded) in TREATMENTS.items():
                     peer = _icet.IceT(comm, side, name, interlace=bool(interlace))
                     part = bounds if bounded else None
-                    trial.ways[f"{name}, {treatment}"] = partial(peer.composite, mine, part)
+                    trial.methods[f"{name}, {treatment}"] = partial(peer.composite, mine, part)
         trial.run(repeats)
         result[str(share)] = {"times": trial.times, "errors": trial.errors}
         for compositor in compositors:
@@ -197,7 +197,7 @@ def active(side: int, repeats: int) -> dict[str, Any]:
 
 
 def frames(side: int, repeats: int) -> dict[str, Any]:
-    """Pictures in flight: the time of each of a row, while the next ones are under way already."""
+    """Measure the time of a picture with several in flight."""
     mine = image(comm.rank, side, (0, side, 0, side))
     count = 12
     times: dict[str, float] = {}

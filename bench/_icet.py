@@ -1,8 +1,8 @@
-"""IceT, a peer of `bench/compositing.py` where it is installed, called through its C interface.
+"""IceT through its C interface, for comparison in `bench/compositing.py` where it is installed.
 
-Debian's package `paraview` brings IceT 2.2 (`libvtkIceTMPI`), built for Open MPI, whose binary
-interface the Open MPI of `.venv` shares. Elsewhere name the library's folder in `UZUSHIO_ICET`.
-It suffices to unpack the package: ``apt-get download paraview && dpkg -x paraview_*.deb FOLDER``.
+Debian's package `paraview` contains IceT 2.2 (`libvtkIceTMPI`), built for Open MPI; the Open MPI of
+`.venv` has the same binary interface. `UZUSHIO_ICET` is the library's folder if it is elsewhere. It
+suffices to unpack the package: ``apt-get download paraview && dpkg -x paraview_*.deb FOLDER``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Ways to composite: IceT's names for a strategy, and for how it makes a single image.
+#: IceT's constants of the strategy and the single-image strategy of each method.
 STRATEGIES = {
     "IceT binary-swap": (0x6002, 0x7002),
     "IceT radix-k": (0x6002, 0x7004),
@@ -44,7 +44,7 @@ def library() -> Path | None:
 
 
 class IceT:
-    """Composites RGBA8 images in rank order onto rank 0, as `uzushio.compositing.Compositor`."""
+    """Compositor of RGBA8 images in rank order onto rank 0."""
 
     def __init__(self, comm: MPI.Comm, side: int, way: str, *, interlace: bool = True) -> None:
         from mpi4py import MPI

@@ -1,5 +1,5 @@
 /*
- * Uzushio's sort-last compositing for C: the images of all ranks become one picture.
+ * Uzushio's sort-last compositing for C: the images of all ranks are composited to one picture.
  *
  *     uz_compositor_options options;
  *     uz_compositor_defaults(&options);
@@ -21,8 +21,8 @@
  * Images are width x height pixels, row by row, colours premultiplied by opacity.
  *
  * All functions are collective, in the same order on all ranks, except uz_compositor_progress and
- * uz_compositor_canvas. Errors are as in uzushio.h: a status, and uz_error_message(). Arguments
- * that must be the same on all ranks fail on all of them.
+ * uz_compositor_canvas. Errors are as in uzushio.h: a status, and uz_error_message(). An argument
+ * that must be the same on all ranks and differs is an error on all of them.
  */
 #ifndef UZUSHIO_COMPOSITING_H
 #define UZUSHIO_COMPOSITING_H
@@ -36,66 +36,65 @@
 extern "C" {
 #endif
 
-/* What a pixel is, and how two of them combine. */
+/* Pixel type and operator. */
 typedef int uz_pixel;
 enum {
     UZ_RGBA8 = 1,      /* 4 bytes; over */
     UZ_RGBA_FLOAT = 2, /* 4 floats; over */
-    UZ_RGBA8_DEPTH = 3 /* 4 bytes and a float; the nearer one. Aligned to 8 bytes. */
+    UZ_RGBA8_DEPTH = 3 /* 4 bytes and a float depth, aligned to 8 bytes; the smaller depth */
 };
 
 typedef struct uz_compositor uz_compositor;
 
-/* The same on all ranks. Fill it with uz_compositor_defaults first. */
+/* Options, the same on all ranks. Fill them with uz_compositor_defaults first. */
 typedef struct uz_compositor_options {
     int width;
     int height;
     uz_pixel format;       /* UZ_RGBA8 */
     const char* algorithm; /* "auto"; or "binary_swap", "radix_k(8)", "hybrid(binary_swap)", ... */
-    int root;              /* who gets the picture: 0 */
-    int gather;            /* 1; 0: every rank keeps the part that it composited */
+    int root;              /* rank that receives the picture: 0 */
+    int gather;            /* 1; 0: every rank keeps the tile that it composited */
     int interlace;         /* pixels of a block of an interlaced image; 0: not interlaced */
-    int frames;            /* pictures that may be under way at a time: 2 */
+    int frames;            /* maximum number of pictures in flight: 2 */
     float far_depth;       /* depth of the background: infinity */
-    double limit;          /* seconds that a call waits for other ranks at most: 600; 0: for ever */
+    double limit;          /* timeout of a call in seconds: 600; 0: unlimited */
 } uz_compositor_options;
 
-/* A part of an image: x0 <= x < x1, y0 <= y < y1. */
+/* Part of an image: x0 <= x < x1, y0 <= y < y1. */
 typedef struct uz_rectangle {
     int x0, x1, y0, y1;
 } uz_rectangle;
 
-/* What a rank has of a picture, until the one `frames` after it is submitted. */
+/* Pixels of a picture on this rank, valid until the picture `frames` after it is submitted. */
 typedef struct uz_picture {
-    const void* pixels; /* one after the other; null where count is 0 */
-    size_t first;       /* the first of them, in the order of uz_compositor_pixel */
+    const void* pixels; /* contiguous; null where count is 0 */
+    size_t first;       /* position of the first, for uz_compositor_pixel */
     size_t count;       /* all at the root of a gathered picture, 0 at the other ranks */
 } uz_picture;
 
 UZ_API void uz_compositor_defaults(uz_compositor_options* options);
 UZ_API uz_status uz_compositor_create(MPI_Comm comm, const uz_compositor_options* options,
                                       uz_compositor** compositor);
-/* The ranks that have data, front to back; at first all, by number. The same list on all ranks,
- * also on those that are not in it; where it differs, the functions fail on all ranks, and the
- * compositor is of no more use. */
+/* Set the ranks that have data, front to back; the default is all ranks by number. The list must be
+ * the same on all ranks, including those that are not in it. Where it differs, the functions fail
+ * on all ranks, and the compositor can only be destroyed. */
 UZ_API uz_status uz_compositor_set_order(uz_compositor* compositor, const int* front_to_back,
                                          int count);
-/* Memory to draw the next image into: it need not be copied then. It may be written until
- * uz_compositor_submit alone: other ranks may read it even after uz_compositor_finish. */
+/* Return memory for the next image, which is then not copied. It may be written only until
+ * uz_compositor_submit: other ranks may read it even after uz_compositor_finish. */
 UZ_API uz_status uz_compositor_canvas(uz_compositor* compositor, void** image);
-/* Begin a picture. `image` null: what is in the canvas; else it must stay as it is until
- * uz_compositor_finish has returned the picture. `bounds` null: the whole image; what is outside
- * counts as background. */
+/* Begin a picture. `image` null: the canvas; else it must not change until uz_compositor_finish has
+ * returned the picture. `bounds` null: the whole image; pixels outside are background. */
 UZ_API uz_status uz_compositor_submit(uz_compositor* compositor, const void* image,
                                       const uz_rectangle* bounds);
-/* Wait for the oldest picture under way. */
+/* Wait for the oldest picture in flight. */
 UZ_API uz_status uz_compositor_finish(uz_compositor* compositor, uz_picture* picture);
-/* Move on what can be moved on without waiting. */
+/* Advance the pictures in flight without waiting. */
 UZ_API uz_status uz_compositor_progress(uz_compositor* compositor);
-/* Number in the image, row by row, of the pixel at a position of a picture's part. */
+/* Return the index in the image, row by row, of the pixel at a position of a tile. */
 UZ_API size_t uz_compositor_pixel(const uz_compositor* compositor, size_t position);
-/* Finish the pictures under way and free the compositor (collective, unless one of its functions
- * has failed because of other ranks). Null is allowed, and so it becomes. */
+/* Finish the pictures in flight and free the compositor (collective, unless one of its functions
+ * has failed because of other ranks). The handle becomes null; it may be null already. */
 UZ_API uz_status uz_compositor_destroy(uz_compositor** compositor);
 
 #ifdef __cplusplus

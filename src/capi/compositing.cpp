@@ -14,27 +14,27 @@ namespace compositing = uzushio::compositing;
 
 struct uz_compositor {
     compositing::Compositor compositor;
-    std::size_t bytes; ///< of an image
+    std::size_t bytes; ///< size of an image
 };
 
 namespace {
 
-compositing::Format format_of(uz_pixel format) {
+compositing::ImageFormat format_of(uz_pixel format) {
     switch (format) {
     case UZ_RGBA8:
-        return compositing::Format::rgba8;
+        return compositing::ImageFormat::rgba8;
     case UZ_RGBA_FLOAT:
-        return compositing::Format::rgba_float;
+        return compositing::ImageFormat::rgba_float;
     case UZ_RGBA8_DEPTH:
-        return compositing::Format::rgba8_depth;
+        return compositing::ImageFormat::rgba8_depth;
     default:
         refuse("'format' is " + std::to_string(format) +
                "; it must be UZ_RGBA8, UZ_RGBA_FLOAT or UZ_RGBA8_DEPTH.");
     }
 }
 
-compositing::Options options_of(const uz_compositor_options& given_options) {
-    compositing::Options options;
+compositing::CompositorOptions options_of(const uz_compositor_options& given_options) {
+    compositing::CompositorOptions options;
     options.width = given_options.width;
     options.height = given_options.height;
     options.format = format_of(given_options.format);
@@ -48,8 +48,7 @@ compositing::Options options_of(const uz_compositor_options& given_options) {
     return options;
 }
 
-/// Do something with the compositor behind a handle; a call at the wrong time is the caller's
-/// error.
+/// Call `work` with the compositor of a handle. A call at the wrong time is an argument error.
 template <class Work> uz_status with(uz_compositor* compositor, Work&& work) noexcept {
     return guarded([&] {
         try {
@@ -74,11 +73,11 @@ uz_status uz_compositor_create(MPI_Comm comm, const uz_compositor_options* optio
         *compositor = nullptr;
     return guarded([&] {
         given(compositor, "compositor");
-        compositing::Options chosen;
+        compositing::CompositorOptions chosen;
         try {
             chosen = options_of(*given(options, "options"));
         } catch (const ArgumentError& error) {
-            compositing::agree(comm, chosen, error.what()); // throws, on the other ranks too
+            compositing::agree_on_options(comm, chosen, error.what()); // throws on all ranks
         }
         const auto bytes = static_cast<std::size_t>(std::max(chosen.width, 0)) *
                            static_cast<std::size_t>(std::max(chosen.height, 0)) *
@@ -131,7 +130,7 @@ uz_status uz_compositor_progress(uz_compositor* compositor) {
 
 size_t uz_compositor_pixel(const uz_compositor* compositor, size_t position) {
     return compositor == nullptr ? position
-                                 : static_cast<size_t>(compositor->compositor.interlace().index(
+                                 : static_cast<size_t>(compositor->compositor.interlacing().index(
                                        static_cast<int>(position)));
 }
 
@@ -141,7 +140,7 @@ uz_status uz_compositor_destroy(uz_compositor** compositor) {
             std::exchange(*given(compositor, "compositor"), nullptr));
         try {
             if (owned && !owned->compositor.failed())
-                (void)owned->compositor.meet();
+                (void)owned->compositor.finish_all();
         } catch (const std::logic_error& error) {
             refuse(error.what());
         }

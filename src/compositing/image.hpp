@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "compositing/interlace.hpp"
-#include "compositing/kernels.hpp"
+#include "compositing/pixel.hpp"
+#include "compositing/pixel_interlacing.hpp"
 #include "parallel/block.hpp"
 
 namespace uzushio::compositing {
@@ -16,7 +16,7 @@ using parallel::Range;
     return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
-/// Part of an image: columns and rows.
+/// Columns and rows of a part of an image.
 struct Rectangle {
     Range x;
     Range y;
@@ -25,26 +25,26 @@ struct Rectangle {
     [[nodiscard]] bool empty() const { return x.size() <= 0 || y.size() <= 0; }
 };
 
-/// What all images of a compositor have in common.
-struct Shape {
+/// Size, pixel format, background and order of pixels of all images of a compositor.
+struct ImageShape {
     int width = 0;
     int height = 0;
-    Format format = Format::rgba8;
+    ImageFormat format = ImageFormat::rgba8;
     float far = 0; ///< depth of the background
-    Interlace order;
+    PixelInterlacing interlacing;
 
     [[nodiscard]] int pixels() const { return width * height; }
     [[nodiscard]] Rectangle whole() const { return {{0, width}, {0, height}}; }
-    [[nodiscard]] std::size_t bytes(Width of = Width::narrow) const {
+    [[nodiscard]] std::size_t bytes(ChannelWidth of = ChannelWidth::narrow) const {
         return pixel_bytes(format, of);
     }
 };
 
-/// One rank's image. The memory is the caller's and is only read. Pixels outside `bounds` count as
-/// background and are not looked at.
-struct Picture {
+/// One rank's image in memory of the caller, which is only read. Pixels outside `bounds` are
+/// background and are not read.
+struct ImageView {
     const std::byte* pixels = nullptr;
-    Width width = Width::narrow;
+    ChannelWidth width = ChannelWidth::narrow;
     Rectangle bounds;
 };
 

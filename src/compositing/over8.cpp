@@ -4,25 +4,26 @@
 #include <cstdint>
 #include <cstring>
 
-#include "compositing/kernel_table.hpp"
+#include "compositing/blend_kernels.hpp"
 
 namespace uzushio::compositing {
 
 namespace {
 
-// Pixels that are blended at a time: sums of a block stay in cache while layer by layer is added,
-// and loops of constant length are vectorised without a remainder.
-constexpr std::size_t block = Block::pixels;
+// Pixels that are blended together: the sums of a block stay in cache while layers are added, and
+// loops of constant length are vectorised without a remainder.
+constexpr std::size_t block = BlendBlock::pixels;
 constexpr std::size_t cache_line = 64;
 
-/// Sums of one block, channel by channel, in units of 1/255; `clear` is what still shines through.
+/// Sums of one block, channel by channel, in units of 1/255, and the transparency that is left, in
+/// [0, 1].
 struct Sums {
     alignas(64) float r[block];
     alignas(64) float g[block];
     alignas(64) float b[block];
-    alignas(64) float clear[block];
+    alignas(64) float transparency[block];
 };
-static_assert(sizeof(Sums) <= sizeof(Block));
+static_assert(sizeof(Sums) <= sizeof(BlendBlock));
 
 static_assert(std::endian::native == std::endian::little, "a channel is found by shifting");
 
@@ -30,7 +31,7 @@ constexpr float byte_opacity = 1.0F / 255;
 constexpr float word_opacity = 1.0F / 65535;
 constexpr float word_to_byte = 1.0F / 257;
 
-// Loops of a length that is known where they are called are vectorised without a remainder.
+// A loop that is inlined with a constant length is vectorised without a remainder.
 #define UZUSHIO_INLINE [[gnu::always_inline]] inline
 
 UZUSHIO_INLINE void start(Sums& sums, const std::uint32_t* pixels) {
@@ -39,7 +40,8 @@ UZUSHIO_INLINE void start(Sums& sums, const std::uint32_t* pixels) {
         sums.r[i] = static_cast<float>(static_cast<std::int32_t>(c & 255));
         sums.g[i] = static_cast<float>(static_cast<std::int32_t>(c >> 8 & 255));
         sums.b[i] = static_cast<float>(static_cast<std::int32_t>(c >> 16 & 255));
-        sums.clear[i] = 1 - byte_opacity * static_cast<float>(static_cast<std::int32_t>(c >> 24));
+        sums.transparency[i] =
+            1 - byte_opacity * static_cast<float>(static_cast<std::int32_t>(c >> 24));
     }
 }
 
@@ -48,14 +50,14 @@ UZUSHIO_INLINE void add(Sums& sums, std::size_t at, const std::uint32_t* pixels,
     float* const r = sums.r + at;
     float* const g = sums.g + at;
     float* const b = sums.b + at;
-    float* const clear = sums.clear + at;
+    float* const transparency = sums.transparency + at;
     for (std::size_t i = 0; i < count; ++i) {
         const std::uint32_t c = pixels[i];
-        const float left = clear[i];
+        const float left = transparency[i];
         r[i] += left * static_cast<float>(static_cast<std::int32_t>(c & 255));
         g[i] += left * static_cast<float>(static_cast<std::int32_t>(c >> 8 & 255));
         b[i] += left * static_cast<float>(static_cast<std::int32_t>(c >> 16 & 255));
-        clear[i] =
+        transparency[i] =
             left - left * byte_opacity * static_cast<float>(static_cast<std::int32_t>(c >> 24));
     }
 }
@@ -67,7 +69,7 @@ UZUSHIO_INLINE void start(Sums& sums, const std::uint64_t* pixels) {
         sums.r[i] = word_to_byte * static_cast<float>(static_cast<std::int32_t>(low & 65535));
         sums.g[i] = word_to_byte * static_cast<float>(static_cast<std::int32_t>(low >> 16));
         sums.b[i] = word_to_byte * static_cast<float>(static_cast<std::int32_t>(high & 65535));
-        sums.clear[i] =
+        sums.transparency[i] =
             1 - word_opacity * static_cast<float>(static_cast<std::int32_t>(high >> 16));
     }
 }
@@ -77,23 +79,23 @@ UZUSHIO_INLINE void add(Sums& sums, std::size_t at, const std::uint64_t* pixels,
     float* const r = sums.r + at;
     float* const g = sums.g + at;
     float* const b = sums.b + at;
-    float* const clear = sums.clear + at;
+    float* const transparency = sums.transparency + at;
     for (std::size_t i = 0; i < count; ++i) {
         const auto low = static_cast<std::uint32_t>(pixels[i]);
         const auto high = static_cast<std::uint32_t>(pixels[i] >> 32);
-        const float left = clear[i];
+        const float left = transparency[i];
         const float scale = left * word_to_byte;
         r[i] += scale * static_cast<float>(static_cast<std::int32_t>(low & 65535));
         g[i] += scale * static_cast<float>(static_cast<std::int32_t>(low >> 16));
         b[i] += scale * static_cast<float>(static_cast<std::int32_t>(high & 65535));
-        clear[i] =
+        transparency[i] =
             left - left * word_opacity * static_cast<float>(static_cast<std::int32_t>(high >> 16));
     }
 }
 
-/// Premultiplied colour may exceed its opacity, but not the largest value.
-std::uint32_t rounded(float value, float most) {
-    return static_cast<std::uint32_t>(static_cast<std::int32_t>(std::min(value, most) + 0.5F));
+/// Round, and clamp to `max`: a sum of premultiplied colours may exceed it.
+std::uint32_t rounded(float value, float max) {
+    return static_cast<std::uint32_t>(static_cast<std::int32_t>(std::min(value, max) + 0.5F));
 }
 
 UZUSHIO_INLINE void finish(const Sums& sums, std::size_t at, std::uint32_t* out,
@@ -101,10 +103,10 @@ UZUSHIO_INLINE void finish(const Sums& sums, std::size_t at, std::uint32_t* out,
     const float* const r = sums.r + at;
     const float* const g = sums.g + at;
     const float* const b = sums.b + at;
-    const float* const clear = sums.clear + at;
+    const float* const transparency = sums.transparency + at;
     for (std::size_t i = 0; i < count; ++i)
         out[i] = rounded(r[i], 255) | rounded(g[i], 255) << 8 | rounded(b[i], 255) << 16 |
-                 rounded(255 - 255 * clear[i], 255) << 24;
+                 rounded(255 - 255 * transparency[i], 255) << 24;
 }
 
 UZUSHIO_INLINE void finish(const Sums& sums, std::size_t at, std::uint64_t* out,
@@ -112,11 +114,11 @@ UZUSHIO_INLINE void finish(const Sums& sums, std::size_t at, std::uint64_t* out,
     const float* const r = sums.r + at;
     const float* const g = sums.g + at;
     const float* const b = sums.b + at;
-    const float* const clear = sums.clear + at;
+    const float* const transparency = sums.transparency + at;
     for (std::size_t i = 0; i < count; ++i) {
         const std::uint32_t low = rounded(257 * r[i], 65535) | rounded(257 * g[i], 65535) << 16;
         const std::uint32_t high =
-            rounded(257 * b[i], 65535) | rounded(65535 - 65535 * clear[i], 65535) << 16;
+            rounded(257 * b[i], 65535) | rounded(65535 - 65535 * transparency[i], 65535) << 16;
         out[i] = low | std::uint64_t{high} << 32;
     }
 }
@@ -125,12 +127,12 @@ template <class Word> const Word* words(const std::byte* pixels) {
     return reinterpret_cast<const Word*>(pixels);
 }
 
-/// `step(pixels)` on a layer's block, or on a copy of it where fewer pixels are left.
+/// Call `step(pixels)` on a block of a layer, or on a zero-padded copy where fewer pixels are left.
 ///
-/// Many layers are more streams than the processor follows by itself, so the next block of this one
-/// is asked for while the layers after it are added.
+/// The hardware prefetcher follows fewer streams than there are layers, so the next block of this
+/// layer is prefetched here.
 template <class Word, class Step>
-void on_block(const Source& layer, std::size_t from, std::size_t count, Step&& step) {
+void on_block(const LayerPixels& layer, std::size_t from, std::size_t count, Step&& step) {
     const std::byte* const first = layer.pixels + from * sizeof(Word);
     if (count == block) {
         for (std::size_t ahead = 0; ahead < block * sizeof(Word); ahead += cache_line)
@@ -148,14 +150,14 @@ template <class Word> void finish(const Sums& sums, std::byte* out, std::size_t 
     finish(sums, 0, reinterpret_cast<Word*>(out), count);
 }
 
-void blend(std::span<const Source> layers, std::size_t pixels, std::byte* out, Width to,
+void blend(std::span<const LayerPixels> layers, std::size_t pixels, std::byte* out, ChannelWidth to,
            float /*far*/) {
     if (layers.size() == 1 && layers[0].width == to) {
         if (out != layers[0].pixels)
-            std::memmove(out, layers[0].pixels, pixels * pixel_bytes(Format::rgba8, to));
+            std::memmove(out, layers[0].pixels, pixels * pixel_bytes(ImageFormat::rgba8, to));
         return;
     }
-    if (layers.size() == 2 && to == Width::narrow && layers[0].width == to &&
+    if (layers.size() == 2 && to == ChannelWidth::narrow && layers[0].width == to &&
         layers[1].width == to) {
         const auto view = [&](const std::byte* first) {
             return std::span(reinterpret_cast<const Rgba8*>(first), pixels);
@@ -171,37 +173,38 @@ void blend(std::span<const Source> layers, std::size_t pixels, std::byte* out, W
             const auto step = [&](const auto* block_pixels) {
                 l == 0 ? start(sums, block_pixels) : add(sums, 0, block_pixels, block);
             };
-            if (layers[l].width == Width::narrow)
+            if (layers[l].width == ChannelWidth::narrow)
                 on_block<std::uint32_t>(layers[l], from, count, step);
             else
                 on_block<std::uint64_t>(layers[l], from, count, step);
         }
-        if (to == Width::narrow)
+        if (to == ChannelWidth::narrow)
             finish<std::uint32_t>(sums, out + from * sizeof(std::uint32_t), count);
         else
             finish<std::uint64_t>(sums, out + from * sizeof(std::uint64_t), count);
     }
 }
 
-Sums& sums_of(Block& in) { return *reinterpret_cast<Sums*>(in.memory); }
-const Sums& sums_of(const Block& in) { return *reinterpret_cast<const Sums*>(in.memory); }
+Sums& sums_of(BlendBlock& in) { return *reinterpret_cast<Sums*>(in.memory); }
+const Sums& sums_of(const BlendBlock& in) { return *reinterpret_cast<const Sums*>(in.memory); }
 
-void begin(Block& in, std::size_t pixels, float /*far*/) {
+void begin(BlendBlock& in, std::size_t pixels, float /*far*/) {
     auto& sums = sums_of(in);
     for (float* channel : {sums.r, sums.g, sums.b})
         std::fill_n(channel, pixels, 0.0F);
-    std::fill_n(sums.clear, pixels, 1.0F);
+    std::fill_n(sums.transparency, pixels, 1.0F);
 }
 
-void add_part(Block& in, std::size_t at, const Source& layer, std::size_t pixels) {
-    if (layer.width == Width::narrow)
+void add_part(BlendBlock& in, std::size_t at, const LayerPixels& layer, std::size_t pixels) {
+    if (layer.width == ChannelWidth::narrow)
         add(sums_of(in), at, words<std::uint32_t>(layer.pixels), pixels);
     else
         add(sums_of(in), at, words<std::uint64_t>(layer.pixels), pixels);
 }
 
-void end(const Block& in, std::size_t at, std::size_t pixels, std::byte* out, Width to) {
-    if (to == Width::narrow)
+void end(const BlendBlock& in, std::size_t at, std::size_t pixels, std::byte* out,
+         ChannelWidth to) {
+    if (to == ChannelWidth::narrow)
         finish(sums_of(in), at, reinterpret_cast<std::uint32_t*>(out), pixels);
     else
         finish(sums_of(in), at, reinterpret_cast<std::uint64_t*>(out), pixels);
@@ -218,21 +221,21 @@ void any_set(const std::byte* pixels, std::size_t groups, std::uint8_t* active) 
     }
 }
 
-void activity(const std::byte* pixels, std::size_t groups, Width width, float /*far*/,
+void activity(const std::byte* pixels, std::size_t groups, ChannelWidth width, float /*far*/,
               std::uint8_t* active) {
-    if (width == Width::narrow)
+    if (width == ChannelWidth::narrow)
         any_set<std::uint32_t>(pixels, groups, active);
     else
         any_set<std::uint64_t>(pixels, groups, active);
 }
 
-void clear(std::byte* out, std::size_t pixels, Width width, float /*far*/) {
-    std::memset(out, 0, pixels * pixel_bytes(Format::rgba8, width));
+void clear(std::byte* out, std::size_t pixels, ChannelWidth width, float /*far*/) {
+    std::memset(out, 0, pixels * pixel_bytes(ImageFormat::rgba8, width));
 }
 
 } // namespace
 
-const Kernels over8_kernels{Format::rgba8, blend, begin, add_part, end, activity, clear};
+const BlendKernels over8_kernels{ImageFormat::rgba8, blend, begin, add_part, end, activity, clear};
 
 void over(std::span<const Rgba8> front, std::span<const Rgba8> back, std::span<Rgba8> out) {
     assert(front.size() == back.size() && front.size() == out.size());
@@ -246,11 +249,11 @@ void over(std::span<const Rgba8> front, std::span<const Rgba8> back, std::span<R
     auto* const to = reinterpret_cast<std::uint32_t*>(out.data());
     const std::size_t size = front.size();
     for (std::size_t i = 0; i < size; ++i) {
-        const std::uint32_t clear = 255 - (f[i] >> 24);
-        const std::uint32_t even = (f[i] & 0x00ff00ffU) + scaled(b[i] & 0x00ff00ffU, clear);
+        const std::uint32_t transparency = 255 - (f[i] >> 24);
+        const std::uint32_t even = (f[i] & 0x00ff00ffU) + scaled(b[i] & 0x00ff00ffU, transparency);
         const std::uint32_t odd =
-            (f[i] >> 8 & 0x00ff00ffU) + scaled(b[i] >> 8 & 0x00ff00ffU, clear);
-        // Colours brighter than their opacity may overflow: 256 and more become 255.
+            (f[i] >> 8 & 0x00ff00ffU) + scaled(b[i] >> 8 & 0x00ff00ffU, transparency);
+        // Colours that exceed their opacity may overflow: 256 and more become 255.
         const auto capped = [](std::uint32_t pair) {
             const std::uint32_t carry = pair >> 8 & 0x00010001U;
             return (pair | ((carry << 8) - carry)) & 0x00ff00ffU;

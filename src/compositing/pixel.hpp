@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 namespace uzushio::compositing {
 
@@ -18,28 +17,29 @@ struct RgbaFloat {
     bool operator==(const RgbaFloat&) const = default;
 };
 
-/// Colour of the nearest surface and its depth: smaller is nearer.
+/// Colour and depth of the nearest surface; a smaller depth is nearer.
 struct alignas(8) Rgba8Depth {
     Rgba8 colour;
     float depth = 0;
     bool operator==(const Rgba8Depth&) const = default;
 };
 
-/// What a pixel is, and with it how two of them combine: `over` in visibility order for the first
-/// two, the nearer one for the third (the one in front where both are as near).
-enum class Format { rgba8, rgba_float, rgba8_depth };
+/// Pixel type, which determines the operator: `over` in visibility order for rgba8 and rgba_float,
+/// the smaller depth for rgba8_depth (the front layer at equal depth).
+enum class ImageFormat { rgba8, rgba_float, rgba8_depth };
 
-/// Bytes of a channel may be kept wider between stages: results of `over` on Rgba8 travel with 16
-/// bits a channel (0 to 65535) until the last stage, so that a picture is rounded once.
-enum class Width : std::uint8_t { narrow, wide };
+/// Bits of a channel between stages. Intermediate results of `over` on Rgba8 are wide, 16 bits a
+/// channel (0 to 65535), so that a picture is rounded to bytes once, in the last stage.
+enum class ChannelWidth : std::uint8_t { narrow, wide };
 
-[[nodiscard]] constexpr std::size_t pixel_bytes(Format format, Width width = Width::narrow) {
+[[nodiscard]] constexpr std::size_t pixel_bytes(ImageFormat format,
+                                                ChannelWidth width = ChannelWidth::narrow) {
     switch (format) {
-    case Format::rgba8:
-        return width == Width::narrow ? 4 : 8;
-    case Format::rgba_float:
+    case ImageFormat::rgba8:
+        return width == ChannelWidth::narrow ? 4 : 8;
+    case ImageFormat::rgba_float:
         return 16;
-    case Format::rgba8_depth:
+    case ImageFormat::rgba8_depth:
         return 8;
     }
     return 0;

@@ -1,4 +1,4 @@
-// The one suite that every compositing algorithm must pass, on any number of ranks.
+// Suite that every compositing algorithm must pass, on any number of ranks.
 // ranks: 1 2 3 5 16 17
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -10,29 +10,20 @@
 #include <random>
 
 #include "compositing/compositor.hpp"
-#include "support/pictures.hpp"
+#include "support/compositing_scenes.hpp"
+#include "support/compositing_setup.hpp"
 
 namespace uzushio::compositing {
 namespace {
 
+using test::rank;
+using test::ranks;
 using test::Scene;
 
 constexpr int width = 43, height = 31;
 constexpr float far = 100;
 
-int rank() {
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    return rank;
-}
-
-int ranks() {
-    int size = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    return size;
-}
-
-/// A visibility order of its own for each number, the same on all ranks.
+/// Return a visibility order for each number, the same on all ranks.
 std::vector<int> shuffled(unsigned number) {
     std::vector<int> order(static_cast<std::size_t>(ranks()));
     std::iota(order.begin(), order.end(), 0);
@@ -41,12 +32,7 @@ std::vector<int> shuffled(unsigned number) {
     return order;
 }
 
-template <class Pixel> constexpr Format format_of();
-template <> constexpr Format format_of<Rgba8>() { return Format::rgba8; }
-template <> constexpr Format format_of<RgbaFloat>() { return Format::rgba_float; }
-template <> constexpr Format format_of<Rgba8Depth>() { return Format::rgba8_depth; }
-
-/// All ranks' images of a scene in visibility order; few enough that every rank knows them.
+/// Return all ranks' images of a scene in visibility order.
 template <class Pixel>
 std::vector<std::vector<Pixel>> images(Scene scene, std::span<const int> order) {
     static std::map<Scene, std::vector<std::vector<Pixel>>> known;
@@ -59,10 +45,9 @@ std::vector<std::vector<Pixel>> images(Scene scene, std::span<const int> order) 
     return all;
 }
 
-/// Greatest error of the parts of one picture that are here, having checked that together they are
-/// the whole picture.
+/// Return the maximum error of this rank's part of a picture. All parts must cover the picture.
 template <class Pixel>
-double error_of(const Compositor& compositor, const Result& result,
+double error_of(const Compositor& compositor, const CompositedPixels& result,
                 const std::vector<std::vector<Pixel>>& all) {
     int covered = result.region.size();
     MPI_Allreduce(MPI_IN_PLACE, &covered, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -73,37 +58,29 @@ double error_of(const Compositor& compositor, const Result& result,
         return test::error<Pixel>(pixels, all, 0, far);
     double worst = 0;
     for (int p = 0; p < result.region.size(); ++p) {
-        const int index = compositor.interlace().index(result.region.begin + p);
+        const int index = compositor.interlacing().index(result.region.begin + p);
         worst = std::max(worst, test::error<Pixel>(pixels.subspan(static_cast<std::size_t>(p), 1),
                                                    all, static_cast<std::size_t>(index), far));
     }
     return worst;
 }
 
-template <class Pixel> constexpr double tolerance = 0.6; // one rounding, and a little
+template <class Pixel> constexpr double tolerance = 0.6; // one rounding, with a margin
 template <> constexpr double tolerance<RgbaFloat> = 1e-3;
 template <> constexpr double tolerance<Rgba8Depth> = 0;
 
-/// An algorithm; "on nodes of N" has hybrids take so many ranks for a node.
 class Algorithms : public testing::TestWithParam<const char*> {
   protected:
-    template <class Pixel> static Options options() {
-        Options result;
-        result.width = width;
-        result.height = height;
-        result.format = format_of<Pixel>();
-        const std::string text = GetParam();
-        const auto nodes = text.find(" on nodes of ");
-        result.algorithm = text.substr(0, nodes);
-        if (nodes != std::string::npos)
-            result.ranks_per_node = text.back() - '0';
+    template <class Pixel> static CompositorOptions options() {
+        auto result = test::options_of(GetParam(), width, height);
+        result.format = test::format_of<Pixel>();
         result.far = far;
         return result;
     }
 
-    /// Composite one picture of a scene and tell its greatest error.
+    /// Composite one picture of a scene; return its maximum error.
     template <class Pixel>
-    static double composite(Options options, Scene scene, std::span<const int> order) {
+    static double composite(CompositorOptions options, Scene scene, std::span<const int> order) {
         Compositor compositor(MPI_COMM_WORLD, options);
         compositor.set_order(order);
         const auto own = images<Pixel>(scene, std::array{rank()}).front();
@@ -137,9 +114,9 @@ TEST_P(Algorithms, TheNearestPixelWinsAndTheOneInFrontAtEqualDepth) {
     every_scene_in_every_order<Rgba8Depth>();
 }
 
-TEST_P(Algorithms, RanksThatAreNotInTheOrderTakeNoPart) {
+TEST_P(Algorithms, RanksThatAreNotInTheOrderSendNothing) {
     auto order = shuffled(7);
-    order.resize(order.size() / 2); // down to none at all
+    order.resize(order.size() / 2); // empty on one rank
     for (const int root : {0, ranks() - 1})
         for (const bool gather : {true, false}) {
             auto chosen = options<Rgba8>();
@@ -180,7 +157,7 @@ TEST_P(Algorithms, PixelsOutsideTheBoundsAreBackground) {
     EXPECT_LE(error_of<Rgba8>(compositor, compositor.finish(), all), 0.6);
 }
 
-TEST_P(Algorithms, PicturesUnderWayDoNotDisturbEachOther) {
+TEST_P(Algorithms, PicturesInFlightAreIndependent) {
     auto chosen = options<Rgba8>();
     chosen.frames = 3;
     Compositor compositor(MPI_COMM_WORLD, chosen);
@@ -191,7 +168,7 @@ TEST_P(Algorithms, PicturesUnderWayDoNotDisturbEachOther) {
 
     constexpr std::size_t pictures = 9;
     for (std::size_t k = 0; k < pictures + 2; ++k) {
-        if (k >= 2) { // two under way, a third submitted before the first is asked for
+        if (k >= 2) { // two are in flight; submit a third before the first is finished
             const auto of = k - 2;
             const auto order = shuffled(static_cast<unsigned>(of / 4));
             if (k < pictures) {
@@ -205,10 +182,10 @@ TEST_P(Algorithms, PicturesUnderWayDoNotDisturbEachOther) {
             compositor.submit(std::span<const Rgba8>(own[k % 4]));
         }
     }
-    EXPECT_EQ(compositor.under_way(), 0);
+    EXPECT_EQ(compositor.in_flight(), 0);
 }
 
-TEST_P(Algorithms, WhatIsDrawnIntoTheCanvasIsCompositedWithinItsBounds) {
+TEST_P(Algorithms, TheCanvasIsCompositedWithinItsBounds) {
     Compositor compositor(MPI_COMM_WORLD, options<Rgba8>());
     auto all = images<Rgba8>(Scene::surfaces, shuffled(3));
     compositor.set_order(shuffled(3));
@@ -230,7 +207,7 @@ TEST_P(Algorithms, WhatIsDrawnIntoTheCanvasIsCompositedWithinItsBounds) {
     }
 }
 
-TEST_P(Algorithms, MoreRanksThanPixelsAreNoTrouble) {
+TEST_P(Algorithms, MoreRanksThanPixelsGiveTheSamePicture) {
     auto chosen = options<Rgba8>();
     chosen.width = 3;
     chosen.height = 2;
@@ -257,12 +234,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "multi_step(2, sequential, multi_step(3, direct_send, sequential))",
                     "hybrid(radix_k(8))", "hybrid(binary_tree) on nodes of 3",
                     "hybrid(direct_send) on nodes of 1", "auto on nodes of 2"),
-    [](const auto& parameter) {
-        std::string name = parameter.param;
-        std::erase_if(name,
-                      [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
-        return name;
-    });
+    [](const auto& parameter) { return test::test_name(parameter.param); });
 
 } // namespace
 } // namespace uzushio::compositing

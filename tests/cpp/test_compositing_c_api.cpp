@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "compositing/compositor.hpp"
-#include "support/pictures.hpp"
-#include "support/sequences.hpp"
+#include "support/compositing_scenes.hpp"
+#include "support/compositing_sequences.hpp"
+#include "support/compositing_setup.hpp"
 #include "uzushio/compositing.h"
 
 namespace uzushio::compositing {
@@ -19,8 +20,6 @@ constexpr int width = 33, height = 21;
 class CompositingInC : public testing::Test {
   protected:
     void SetUp() override {
-        MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-        MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
         uz_compositor_defaults(&options_);
         options_.width = width;
         options_.height = height;
@@ -29,12 +28,12 @@ class CompositingInC : public testing::Test {
                 test::image<Rgba8>(test::Scene::surfaces, r, ranks_, width, height, 0));
     }
 
-    int rank_ = 0, ranks_ = 1;
+    int rank_ = test::rank(), ranks_ = test::ranks();
     uz_compositor_options options_{};
     std::vector<std::vector<Rgba8>> images_;
 };
 
-TEST_F(CompositingInC, ImagesOfAnyMemoryAndOfTheCanvasBecomeAPictureAtTheRoot) {
+TEST_F(CompositingInC, ImagesInAnyMemoryAndInTheCanvasAreCompositedAtTheRoot) {
     for (const char* algorithm : {"auto", "binary_swap", "hybrid(direct_send)"}) {
         options_.algorithm = algorithm;
         uz_compositor* compositor = nullptr;
@@ -61,7 +60,7 @@ TEST_F(CompositingInC, ImagesOfAnyMemoryAndOfTheCanvasBecomeAPictureAtTheRoot) {
     }
 }
 
-TEST_F(CompositingInC, TilesSayWhichPixelsTheyHold) {
+TEST_F(CompositingInC, TilesStateTheIndicesOfTheirPixels) {
     options_.algorithm = "direct_send";
     options_.gather = 0;
     options_.interlace = 16;
@@ -80,17 +79,16 @@ TEST_F(CompositingInC, TilesSayWhichPixelsTheyHold) {
     ASSERT_EQ(uz_compositor_destroy(&compositor), UZ_OK);
 }
 
-/// Composite pictures in a row and count those at the root that are wrong, each looked at when the
-/// picture that takes its memory is about to be submitted.
+/// Composite a sequence of pictures; return the number of wrong ones at the root. Each is compared
+/// just before the picture that reuses its memory is submitted.
 template <class Pixel>
 int wrong_pictures(MPI_Comm comm, const uz_compositor_options& options, int pictures) {
-    int rank = 0, ranks = 1, wrong = 0;
-    MPI_Comm_rank(comm, &rank);
-    MPI_Comm_size(comm, &ranks);
+    const int rank = test::rank_of(comm), ranks = test::size_of(comm);
+    int wrong = 0;
     uz_compositor* compositor = nullptr;
     EXPECT_EQ(uz_compositor_create(comm, &options, &compositor), UZ_OK);
     std::vector<uz_picture> results(static_cast<std::size_t>(options.frames));
-    const auto look = [&](int k) {
+    const auto compare = [&](int k) {
         const auto& result = results[static_cast<std::size_t>(k % options.frames)];
         EXPECT_EQ(result.count, rank == options.root ? std::size_t{width * height} : 0U);
         const auto row = test::row_of<Pixel>(k, test::order_of(k, ranks), width, options.far_depth);
@@ -102,7 +100,7 @@ int wrong_pictures(MPI_Comm comm, const uz_compositor_options& options, int pict
     };
     for (int k = 0; k < pictures; ++k) {
         if (k >= options.frames)
-            look(k - options.frames);
+            compare(k - options.frames);
         const auto order = test::order_of(k, ranks);
         EXPECT_EQ(uz_compositor_set_order(compositor, order.data(), static_cast<int>(order.size())),
                   UZ_OK);
@@ -117,28 +115,27 @@ int wrong_pictures(MPI_Comm comm, const uz_compositor_options& options, int pict
             << uz_error_message();
     }
     for (int k = pictures - options.frames; k < pictures; ++k)
-        look(k);
+        compare(k);
     EXPECT_EQ(uz_compositor_destroy(&compositor), UZ_OK);
     return wrong;
 }
 
 TEST_F(CompositingInC, PicturesInARowAreRightInOrdersThatChange) {
-    for (const int cut : test::Halves::cuts()) {
-        const test::Halves half(cut);
-        int ranks = 1;
-        MPI_Comm_size(half.comm(), &ranks);
+    for (const int cut : test::JobHalves::cuts()) {
+        const test::JobHalves half(cut);
+        const int ranks = test::size_of(half.comm());
         for (const char* algorithm : {"auto", "binary_swap", "direct_send", "hybrid(binary_tree)"})
             for (const int root : {0, ranks - 1}) {
-                const auto said = std::string(algorithm) + ", " + std::to_string(ranks) + " ranks";
+                const auto where = std::string(algorithm) + ", " + std::to_string(ranks) + " ranks";
                 options_.algorithm = algorithm;
                 options_.root = root;
                 options_.frames = 1 + root % 3;
                 options_.format = UZ_RGBA8;
-                EXPECT_EQ(wrong_pictures<Rgba8>(half.comm(), options_, 200), 0) << said;
+                EXPECT_EQ(wrong_pictures<Rgba8>(half.comm(), options_, 200), 0) << where;
                 options_.format = UZ_RGBA_FLOAT;
-                EXPECT_EQ(wrong_pictures<RgbaFloat>(half.comm(), options_, 200), 0) << said;
+                EXPECT_EQ(wrong_pictures<RgbaFloat>(half.comm(), options_, 200), 0) << where;
                 options_.format = UZ_RGBA8_DEPTH;
-                EXPECT_EQ(wrong_pictures<Rgba8Depth>(half.comm(), options_, 200), 0) << said;
+                EXPECT_EQ(wrong_pictures<Rgba8Depth>(half.comm(), options_, 200), 0) << where;
             }
     }
 }
@@ -160,7 +157,7 @@ TEST_F(CompositingInC, OrdersThatDifferAreAnErrorOnAllRanks) {
             if (status == UZ_OK)
                 status = uz_compositor_finish(compositor, &picture);
         }
-        if (status == UZ_OK) // it may be found only when all ranks meet
+        if (status == UZ_OK) // it may be found only when all ranks finish
             status = uz_compositor_destroy(&compositor);
         EXPECT_EQ(status, UZ_ERROR_ARGUMENT) << algorithm;
         EXPECT_NE(std::string(uz_error_message()).find("are not the same on all ranks"),
@@ -172,30 +169,32 @@ TEST_F(CompositingInC, OrdersThatDifferAreAnErrorOnAllRanks) {
     }
 }
 
-TEST_F(CompositingInC, MistakesAreToldInASentenceAndNothingIsThrown) {
-    const auto said = [](uz_status status, const char* text) {
+TEST_F(CompositingInC, MistakesAreStatusesWithAMessage) {
+    const auto expect_error = [](uz_status status, const char* text) {
         EXPECT_EQ(status, UZ_ERROR_ARGUMENT);
         EXPECT_NE(std::string(uz_error_message()).find(text), std::string::npos)
             << uz_error_message();
     };
     uz_compositor* compositor = nullptr;
-    said(uz_compositor_create(MPI_COMM_WORLD, nullptr, &compositor), "'options' is a null pointer");
+    expect_error(uz_compositor_create(MPI_COMM_WORLD, nullptr, &compositor),
+                 "'options' is a null pointer");
     options_.format = 9;
-    said(uz_compositor_create(MPI_COMM_WORLD, &options_, &compositor), "UZ_RGBA8_DEPTH");
+    expect_error(uz_compositor_create(MPI_COMM_WORLD, &options_, &compositor), "UZ_RGBA8_DEPTH");
     options_.format = UZ_RGBA8;
     options_.algorithm = "tree";
-    said(uz_compositor_create(MPI_COMM_WORLD, &options_, &compositor), "binary_tree");
+    expect_error(uz_compositor_create(MPI_COMM_WORLD, &options_, &compositor), "binary_tree");
     options_.algorithm = "binary_tree";
     options_.width = 0;
-    said(uz_compositor_create(MPI_COMM_WORLD, &options_, &compositor), "at least one pixel");
+    expect_error(uz_compositor_create(MPI_COMM_WORLD, &options_, &compositor),
+                 "at least one pixel");
     options_.width = width;
     EXPECT_EQ(compositor, nullptr);
     ASSERT_EQ(uz_compositor_create(MPI_COMM_WORLD, &options_, &compositor), UZ_OK);
     uz_picture picture{};
-    said(uz_compositor_finish(compositor, &picture), "no picture is under way");
-    said(uz_compositor_finish(nullptr, &picture), "'compositor' is a null pointer");
+    expect_error(uz_compositor_finish(compositor, &picture), "no picture is in flight");
+    expect_error(uz_compositor_finish(nullptr, &picture), "'compositor' is a null pointer");
     const int order[] = {0, 99};
-    said(uz_compositor_set_order(compositor, order, 2), "names rank 99");
+    expect_error(uz_compositor_set_order(compositor, order, 2), "names rank 99");
     ASSERT_EQ(uz_compositor_destroy(&compositor), UZ_OK);
 }
 

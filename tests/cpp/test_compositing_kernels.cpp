@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "compositing/compositor.hpp"
-#include "compositing/merge.hpp"
-#include "support/pictures.hpp"
+#include "compositing/layer_merger.hpp"
+#include "support/compositing_scenes.hpp"
 
 namespace uzushio::compositing {
 namespace {
@@ -34,7 +34,7 @@ TEST(Over, RoundsEveryPairOfBytesToTheNearest) {
     }
 }
 
-TEST(Over, SumsThatExceedTheLargestByteAreCutOff) {
+TEST(Over, SumsAbove255AreClamped) {
     const std::vector<Rgba8> front(40, {200, 255, 3, 0}), back(40, {100, 255, 4, 255});
     std::vector<Rgba8> out(40);
     over(front, back, out);
@@ -42,19 +42,20 @@ TEST(Over, SumsThatExceedTheLargestByteAreCutOff) {
         EXPECT_EQ(pixel, (Rgba8{255, 255, 7, 255}));
 }
 
-TEST(Over, LeavesASingleLayerAsItIsInEitherWidth) {
+TEST(Over, LeavesASingleLayerUnchangedInEitherWidth) {
     std::vector<std::uint32_t> pixels;
     for (std::uint32_t i = 0; i < 5000; ++i)
         pixels.push_back(i * 2654435761U);
     std::vector<std::uint64_t> wide(pixels.size());
     std::vector<std::uint32_t> back(pixels.size());
-    const auto& kernel = kernels(Format::rgba8);
-    const Source narrow{reinterpret_cast<const std::byte*>(pixels.data()), Width::narrow};
+    const auto& kernel = blend_kernels(ImageFormat::rgba8);
+    const LayerPixels narrow{reinterpret_cast<const std::byte*>(pixels.data()),
+                             ChannelWidth::narrow};
     kernel.blend({&narrow, 1}, pixels.size(), reinterpret_cast<std::byte*>(wide.data()),
-                 Width::wide, 0);
-    const Source widened{reinterpret_cast<const std::byte*>(wide.data()), Width::wide};
+                 ChannelWidth::wide, 0);
+    const LayerPixels widened{reinterpret_cast<const std::byte*>(wide.data()), ChannelWidth::wide};
     kernel.blend({&widened, 1}, pixels.size(), reinterpret_cast<std::byte*>(back.data()),
-                 Width::narrow, 0);
+                 ChannelWidth::narrow, 0);
     EXPECT_EQ(back, pixels);
 }
 
@@ -63,25 +64,26 @@ TEST(Over, ManyLayersAreRoundedOnce) {
     std::vector<std::vector<Rgba8>> images;
     for (int i = 0; i < layers; ++i)
         images.push_back(test::image<Rgba8>(Scene::veils, i, layers, width, height, 0));
-    std::vector<Source> sources;
+    std::vector<LayerPixels> sources;
     for (const auto& image : images)
-        sources.push_back({reinterpret_cast<const std::byte*>(image.data()), Width::narrow});
+        sources.push_back({reinterpret_cast<const std::byte*>(image.data()), ChannelWidth::narrow});
     std::vector<Rgba8> out(images[0].size());
-    kernels(Format::rgba8)
-        .blend(sources, out.size(), reinterpret_cast<std::byte*>(out.data()), Width::narrow, 0);
+    blend_kernels(ImageFormat::rgba8)
+        .blend(sources, out.size(), reinterpret_cast<std::byte*>(out.data()), ChannelWidth::narrow,
+               0);
     EXPECT_LE(test::error<Rgba8>(out, images, 0, 0), 0.501);
 }
 
-TEST(Nearest, NeitherNotANumberNorTheBackgroundEverWins) {
+TEST(Nearest, NaNAndDepthsBehindTheBackgroundAreNeverTaken) {
     const float nan = std::nanf("");
     const std::vector<Rgba8Depth> front{{{1, 0, 0, 1}, nan}, {{2, 0, 0, 2}, 9}, {{3, 0, 0, 3}, 7}};
     const std::vector<Rgba8Depth> back{{{4, 0, 0, 4}, 3}, {{5, 0, 0, 5}, nan}, {{6, 0, 0, 6}, 8}};
-    const std::vector<Source> sources{
-        {reinterpret_cast<const std::byte*>(front.data()), Width::narrow},
-        {reinterpret_cast<const std::byte*>(back.data()), Width::narrow}};
+    const std::vector<LayerPixels> sources{
+        {reinterpret_cast<const std::byte*>(front.data()), ChannelWidth::narrow},
+        {reinterpret_cast<const std::byte*>(back.data()), ChannelWidth::narrow}};
     std::vector<Rgba8Depth> out(3);
-    kernels(Format::rgba8_depth)
-        .blend(sources, 3, reinterpret_cast<std::byte*>(out.data()), Width::narrow, 8);
+    blend_kernels(ImageFormat::rgba8_depth)
+        .blend(sources, 3, reinterpret_cast<std::byte*>(out.data()), ChannelWidth::narrow, 8);
     EXPECT_EQ(out[0], (Rgba8Depth{{4, 0, 0, 4}, 3}));
     EXPECT_EQ(out[1], (Rgba8Depth{{}, 8})); // 9 is behind the background
     EXPECT_EQ(out[2], (Rgba8Depth{{3, 0, 0, 3}, 7}));
@@ -89,7 +91,7 @@ TEST(Nearest, NeitherNotANumberNorTheBackgroundEverWins) {
 
 TEST(Interlacing, VisitsEveryPixelOnceAndSpreadsEveryPart) {
     for (const int pixels : {1, 15, 16, 17, 1000, 4096}) {
-        const Interlace order(pixels, 16);
+        const PixelInterlacing order(pixels, 16);
         std::set<int> seen;
         for (int p = 0; p < pixels; ++p)
             seen.insert(order.index(p));
@@ -98,7 +100,7 @@ TEST(Interlacing, VisitsEveryPixelOnceAndSpreadsEveryPart) {
     }
     // Any eighth of the order has between one and three of its blocks in each sixteenth of an
     // image.
-    const Interlace order(16 * 256, 16);
+    const PixelInterlacing order(16 * 256, 16);
     for (int part = 0; part < 8; ++part) {
         std::vector<int> hits(16);
         for (int block = 32 * part; block < 32 * (part + 1); ++block)
@@ -113,39 +115,40 @@ class Encoding : public testing::TestWithParam<Scene> {
     static constexpr int width = 83, height = 61;
 };
 
-TEST_P(Encoding, GivesBackEveryPixelAndIsNeverLongerThanThePixels) {
+TEST_P(Encoding, KeepsEveryPixelAndIsNeverLongerThanThePixels) {
     for (const int block : {0, 64})
         for (const Range interval : {Range{0, width * height}, Range{777, 4000}, Range{5, 9}}) {
-            const Shape shape{width, height, Format::rgba8, 0, Interlace(width * height, block)};
+            const ImageShape shape{width, height, ImageFormat::rgba8, 0,
+                                   PixelInterlacing(width * height, block)};
             const auto image = test::image<Rgba8>(GetParam(), 2, 6, width, height, 0);
-            const Picture picture{reinterpret_cast<const std::byte*>(image.data()), Width::narrow,
-                                  shape.whole()};
+            const ImageView picture{reinterpret_cast<const std::byte*>(image.data()),
+                                    ChannelWidth::narrow, shape.whole()};
             RunList runs(interval.size());
-            scan(shape, picture, interval, runs);
-            const Part part{interval, Part::Kind::in_place, Width::narrow, picture.pixels,
-                            runs.get()};
+            find_active_runs(shape, picture, interval, runs);
+            const Fragment part{interval, Fragment::Storage::in_place, ChannelWidth::narrow,
+                                picture.pixels, runs.get()};
 
             const auto whole = static_cast<std::size_t>(interval.size()) * sizeof(Rgba8);
             std::vector<std::byte> message(whole);
-            Encoder encoder(interval.size());
-            encoder.start(shape, interval.size(), Width::narrow, message.data());
+            FragmentEncoder encoder(interval.size());
+            encoder.start(shape, interval.size(), ChannelWidth::narrow, message.data());
             MessageSink into(encoder);
-            Merger merger(1);
-            std::vector<Cursor> cursors{Cursor(shape, {&part, 1})};
-            merger.run(shape, cursors, interval, into, Width::narrow);
+            LayerMerger merger(1);
+            std::vector<LayerCursor> cursors{LayerCursor(shape, {&part, 1})};
+            merger.run(shape, cursors, interval, into, ChannelWidth::narrow);
             const auto bytes = encoder.finish();
             EXPECT_LE(bytes, whole);
             if (GetParam() == Scene::discs && interval.size() > 100) {
                 EXPECT_LT(bytes, whole / 2); // a disc covers an eighth of the image
             }
 
-            const auto read = decode(shape, interval, message.data(), bytes);
+            const auto read = decode_fragment(shape, interval, message.data(), bytes);
             std::vector<Rgba8> back(image.size(), Rgba8{9, 9, 9, 9});
             MemorySink out(shape, reinterpret_cast<std::byte*>(back.data()));
-            cursors.assign(1, Cursor(shape, {&read, 1}));
-            merger.run(shape, cursors, interval, out, Width::narrow);
+            cursors.assign(1, LayerCursor(shape, {&read, 1}));
+            merger.run(shape, cursors, interval, out, ChannelWidth::narrow);
             for (int p = interval.begin; p < interval.end; ++p) {
-                const auto i = static_cast<std::size_t>(shape.order.index(p));
+                const auto i = static_cast<std::size_t>(shape.interlacing.index(p));
                 ASSERT_EQ(back[i], image[i]) << p;
             }
         }
@@ -156,27 +159,28 @@ INSTANTIATE_TEST_SUITE_P(Scenes, Encoding,
                                          Scene::empty),
                          [](const auto& parameter) { return test::name(parameter.param); });
 
-TEST(Encoding, ADamagedMessageIsRefused) {
-    const Shape shape{8, 8, Format::rgba8, 0, {}};
+TEST(Encoding, ADamagedMessageIsAnError) {
+    const ImageShape shape{8, 8, ImageFormat::rgba8, 0, {}};
     std::vector<std::byte> message(256);
     for (const std::size_t bytes : {0, 1, 8, 9, 17, 100, 255}) {
         std::fill(message.begin(), message.end(), std::byte{0x5a});
-        EXPECT_THROW((void)decode(shape, {0, 64}, message.data(), bytes), std::runtime_error);
+        EXPECT_THROW((void)decode_fragment(shape, {0, 64}, message.data(), bytes),
+                     std::runtime_error);
     }
 }
 
-TEST(Methods, AreReadBackAsTheyAreWritten) {
+TEST(AlgorithmSpecs, AreParsedAsTheyAreWritten) {
     for (const auto* text : {"binary_swap", "radix_k(4)", "hybrid(radix_k(8))", "auto",
                              "multi_step(64, binary_swap, binary_tree)",
                              "multi_step(8, multi_step(4, direct_send, sequential), radix_k(2))"})
-        EXPECT_EQ(to_string(parse_method(text)), text);
-    EXPECT_EQ(to_string(parse_method("radix_k")), "radix_k(8)");
-    EXPECT_EQ(to_string(parse_method(" multi_step ( 16 ) ")),
+        EXPECT_EQ(to_string(parse_algorithm(text)), text);
+    EXPECT_EQ(to_string(parse_algorithm("radix_k")), "radix_k(8)");
+    EXPECT_EQ(to_string(parse_algorithm(" multi_step ( 16 ) ")),
               "multi_step(16, binary_swap, binary_tree)");
     for (const auto* text : {"", "binary", "radix_k(", "radix_k()", "radix_k(1)", "radix_k(4) x",
                              "radix_k(99999999999)", "binary_swap(2)", "multi_step(4, binary_swap)",
                              "multi_step(4, auto, binary_tree)", "hybrid(hybrid(radix_k))"})
-        EXPECT_THROW((void)parse_method(text), std::invalid_argument) << text;
+        EXPECT_THROW((void)parse_algorithm(text), std::invalid_argument) << text;
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-// After the first pictures no memory is taken any more, whatever the images hold.
+// No memory is allocated after the first pictures, for images of any content.
 // ranks: 1 4 7
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -8,13 +8,14 @@
 #include <new>
 
 #include "compositing/compositor.hpp"
-#include "support/pictures.hpp"
+#include "support/compositing_scenes.hpp"
+#include "support/compositing_setup.hpp"
 
 namespace {
 
 std::atomic<long> allocations{0};
 
-void* take(std::size_t size, std::size_t alignment) {
+void* allocate(std::size_t size, std::size_t alignment) {
     ++allocations;
     void* memory =
         alignment > 0
@@ -27,9 +28,9 @@ void* take(std::size_t size, std::size_t alignment) {
 
 } // namespace
 
-void* operator new(std::size_t size) { return take(size, 0); }
+void* operator new(std::size_t size) { return allocate(size, 0); }
 void* operator new(std::size_t size, std::align_val_t alignment) {
-    return take(size, static_cast<std::size_t>(alignment));
+    return allocate(size, static_cast<std::size_t>(alignment));
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
@@ -43,24 +44,19 @@ using test::Scene;
 
 class Memory : public testing::TestWithParam<const char*> {};
 
-TEST_P(Memory, IsTakenForTheFirstPicturesOnly) {
-    int rank = 0, ranks = 1;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    Options options;
-    options.width = 90;
-    options.height = 70;
-    options.algorithm = GetParam();
+TEST_P(Memory, IsAllocatedForTheFirstPicturesOnly) {
+    auto options = test::options_of(GetParam(), 90, 70);
     options.interlace = 64;
     Compositor compositor(MPI_COMM_WORLD, options);
     std::vector<std::vector<Rgba8>> images;
     for (const auto scene : {Scene::surfaces, Scene::discs, Scene::empty, Scene::corner})
-        images.push_back(test::image<Rgba8>(scene, rank, ranks, options.width, options.height, 0));
+        images.push_back(test::image<Rgba8>(scene, test::rank(), test::ranks(), options.width,
+                                            options.height, 0));
 
     long first = 0;
     std::size_t held = 0;
     for (std::size_t picture = 0; picture < 16; ++picture) {
-        if (picture == 8) { // every image has been through every slot
+        if (picture == 8) { // every slot has had every image
             first = allocations;
             held = compositor.bytes();
         }

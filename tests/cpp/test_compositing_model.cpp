@@ -1,33 +1,34 @@
-// What algorithms send, how long that takes, and what `auto` makes of it.
+// Messages of the algorithms, their predicted times, and the choice of `auto`.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 
-#include "compositing/model.hpp"
-#include "compositing/planner.hpp"
-#include "compositing/schedule.hpp"
+#include "compositing/compositing_planner.hpp"
+#include "compositing/compositing_schedule.hpp"
+#include "compositing/performance_model.hpp"
 
 namespace uzushio::compositing {
 namespace {
 
 constexpr int side = 512;
 
-Group tree(const char* method, int ranks, bool gather = true, int fan_in = 16) {
+CompositingGroup tree(const char* method, int ranks, bool gather = true, int fan_in = 16) {
     std::vector<int> order(static_cast<std::size_t>(ranks));
     std::iota(order.begin(), order.end(), 0);
-    return arrange(parse_method(method), order, {side * side, 0, gather, fan_in, Width::narrow});
+    return build_tree(parse_algorithm(method), order,
+                      {side * side, 0, gather, fan_in, ChannelWidth::narrow});
 }
 
-Shape shape() { return {side, side, Format::rgba8, 0, {}}; }
+ImageShape shape() { return {side, side, ImageFormat::rgba8, 0, {}}; }
 
-/// The number of messages that each rank receives.
-std::vector<int> received(const Group& group, int ranks) {
+/// Return the number of messages that each rank receives.
+std::vector<int> received(const CompositingGroup& group, int ranks) {
     std::vector<int> counts;
     for (int rank = 0; rank < ranks; ++rank) {
         int count = 0;
-        for (const auto& stage : schedule(group, rank).stages)
+        for (const auto& stage : make_schedule(group, rank).stages)
             for (const auto& layer : stage.layers)
                 count += static_cast<int>(
                     std::ranges::count_if(layer, [](const auto& from) { return from.rank >= 0; }));
@@ -50,14 +51,14 @@ TEST(Trees, TheRootGathersFromAFewRanksHoweverManyThereAre) {
 TEST(Trees, BinarySwapSendsOneMessageARoundAndHalvesThem) {
     const auto group = tree("binary_swap", 64, false);
     for (int rank = 0; rank < 64; ++rank) {
-        const auto all = schedule(group, rank);
+        const auto all = make_schedule(group, rank);
         ASSERT_EQ(all.stages.size(), 7U); // its image, and six rounds
         int pixels = side * side;
         for (std::size_t s = 0; s + 1 < all.stages.size(); ++s) {
-            ASSERT_EQ(all.stages[s].pieces.size(), 2U);
+            ASSERT_EQ(all.stages[s].outputs.size(), 2U);
             pixels /= 2;
-            for (const auto& piece : all.stages[s].pieces)
-                EXPECT_EQ(piece.region.size(), pixels);
+            for (const auto& output : all.stages[s].outputs)
+                EXPECT_EQ(output.region.size(), pixels);
         }
     }
 }
@@ -67,9 +68,9 @@ TEST(Trees, WithAnyNumberOfRanksSwappingSendsLittleMoreThanTheImage) {
         const auto group = tree("binary_swap", ranks, false);
         for (int rank = 0; rank < ranks; ++rank) {
             int sent = 0;
-            for (const auto& stage : schedule(group, rank).stages)
-                for (const auto& piece : stage.pieces)
-                    sent += piece.rank >= 0 ? piece.region.size() : 0;
+            for (const auto& stage : make_schedule(group, rank).stages)
+                for (const auto& output : stage.outputs)
+                    sent += output.rank >= 0 ? output.region.size() : 0;
             EXPECT_LT(sent, 1.01 * side * side) << rank << " of " << ranks;
         }
     }
@@ -84,23 +85,23 @@ TEST(Trees, EveryMessageIsSentAndReceivedInTheSameOrder) {
             const auto group = tree(method, ranks, true, 3);
             std::map<std::pair<int, int>, std::vector<Range>> sent, expected;
             for (int rank = 0; rank < ranks; ++rank)
-                for (const auto& stage : schedule(group, rank).stages) {
+                for (const auto& stage : make_schedule(group, rank).stages) {
                     for (const auto& layer : stage.layers)
                         for (const auto& from : layer)
                             if (from.rank >= 0)
                                 expected[{from.rank, rank}].push_back(from.region);
-                    for (const auto& piece : stage.pieces)
-                        if (piece.rank >= 0)
-                            sent[{rank, piece.rank}].push_back(piece.region);
+                    for (const auto& output : stage.outputs)
+                        if (output.rank >= 0)
+                            sent[{rank, output.rank}].push_back(output.region);
                 }
             EXPECT_EQ(sent, expected) << method << " on " << ranks;
         }
 }
 
 TEST(Model, IsEquationFourForBinarySwap) {
-    // Latency 0 and eight-bit images: p (1 - 1/n) (1/bandwidth + 3/blending) for what is exchanged,
-    // and p (1 - 1/n) / bandwidth for what the root gathers, but for wider results in between.
-    const Machine machine{0, 1e9, 8e9, 0};
+    // Latency 0 and eight-bit images: p (1 - 1/n) (1/bandwidth + 3/blending) for the exchange and
+    // p (1 - 1/n) / bandwidth for the gather, except for the wider intermediate results.
+    const MachineRates machine{0, 1e9, 8e9, 0};
     const double image = 4.0 * side * side;
     double time = 0;
     for (int round = 1; round <= 4; ++round) {
@@ -115,7 +116,7 @@ TEST(Model, IsEquationFourForBinarySwap) {
 }
 
 TEST(Model, PaysLatencyForEveryMessageOfTheBusiestRank) {
-    const Machine machine{1e-3, 1e15, 1e15, 0};
+    const MachineRates machine{1e-3, 1e15, 1e15, 0};
     EXPECT_NEAR(predict(tree("binary_swap", 64, false), shape(), machine), 6e-3, 1e-6);
     EXPECT_NEAR(predict(tree("direct_send", 64, false), shape(), machine), 63e-3, 1e-6);
     EXPECT_NEAR(predict(tree("radix_k(8)", 64, false), shape(), machine), 14e-3, 1e-6);
@@ -123,9 +124,9 @@ TEST(Model, PaysLatencyForEveryMessageOfTheBusiestRank) {
 }
 
 TEST(Model, WithCostlyMessagesAFlatGatherLosesToSteps) {
-    // The seed's case: with a gather of all parts at the root, binary-swap is slow on 4096 ranks,
-    // and groups with a gather each are not.
-    const Machine machine{5e-6, 1e9, 4e9, 0};
+    // With a gather of all parts at the root, binary-swap is slow on 4096 ranks; groups with a
+    // gather each are faster.
+    const MachineRates machine{5e-6, 1e9, 4e9, 0};
     const double flat = predict(tree("binary_swap", 4096, true, 4096), shape(), machine);
     const double steps = predict(tree("multi_step(64, binary_swap, binary_swap)", 4096, true, 4096),
                                  shape(), machine);
@@ -136,14 +137,15 @@ TEST(Model, WithCostlyMessagesAFlatGatherLosesToSteps) {
 }
 
 TEST(Model, AutoFindsNothingSlowerThanItsCandidates) {
-    for (const Machine& machine :
-         {Machine{1e-6, 1e10, 1e10, 0}, Machine{1e-3, 1e10, 1e10, 0}, Machine{1e-6, 1e7, 1e10, 0}})
+    for (const MachineRates& machine :
+         {MachineRates{1e-6, 1e10, 1e10, 0}, MachineRates{1e-3, 1e10, 1e10, 0},
+          MachineRates{1e-6, 1e7, 1e10, 0}})
         for (const int ranks : {1, 2, 5, 16, 200}) {
             std::vector<int> order(static_cast<std::size_t>(ranks));
             std::iota(order.begin(), order.end(), 0);
-            const Planner planner(shape(), 0, 0, true, 16, nullptr);
+            const CompositingPlanner planner(shape(), 0, 0, true, 16, nullptr);
             const double chosen = planner.predict(planner.choose(order, machine), order, machine);
-            for (const auto& method : candidates(ranks))
+            for (const auto& method : candidate_algorithms(ranks))
                 EXPECT_LE(chosen, planner.predict(method, order, machine)) << to_string(method);
         }
 }

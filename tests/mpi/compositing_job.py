@@ -1,4 +1,4 @@
-"""Composite with NumPy arrays and hold the pictures against those that NumPy makes."""
+"""Composite NumPy arrays and compare the pictures with NumPy's own compositing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mpi4py import MPI
 from uzushio.compositing import (
     DEPTH_PIXEL,
     Compositor,
-    Machine,
+    MachineRates,
     Tile,
     algorithms,
     visibility_order,
@@ -27,7 +27,7 @@ def image(rank: int) -> np.ndarray:
 
 
 def over(order: list[int], height: int = HEIGHT) -> np.ndarray:
-    """What the ranks' images give, in double precision."""
+    """Composite the ranks' images in double precision."""
     result = np.zeros((height, WIDTH, 4))
     for rank in order:
         result += (1 - result[..., 3:]) * image(rank)[:height]
@@ -59,7 +59,7 @@ for algorithm in [*algorithms(), "hybrid(binary_swap)", "auto"]:
     else:
         assert first is None and second is None
 
-    if algorithm == "sequential":  # all have let go of their arrays: the compositor is closed
+    if algorithm == "sequential":  # no rank references an array: the memory is released
         del canvas, first, second
         compositor.close()
         try:
@@ -67,8 +67,8 @@ for algorithm in [*algorithms(), "hybrid(binary_swap)", "auto"]:
         except RuntimeError as error:
             assert "is closed" in str(error)
         else:
-            raise AssertionError("a closed compositor went on")
-    elif algorithm == "hybrid(binary_swap)":  # one has not: its arrays stay as they are
+            raise AssertionError("a closed compositor raised no error")
+    elif algorithm == "hybrid(binary_swap)":  # arrays that are still referenced stay valid
         compositor.close()
         assert canvas.shape == (HEIGHT, WIDTH, 4)
 
@@ -99,12 +99,12 @@ if picture is not None:
     assert (picture["rgba"][..., 0] == nearest + 1).all()
     assert (picture["depth"] == np.abs(np.arange(WIDTH) - nearest)).all()
 
-# What is wrong is said in a sentence, on all ranks, also if it is wrong on one alone.
+# Errors are one message on all ranks, also if one rank alone has the mistake.
 one_rank_alone = "rgb" if comm.rank == comm.size - 1 else "rgba8"
 for call, sentence in [
     (lambda: compositor.submit(mine), "the image has shape"),
     (lambda: compositor.submit(pixels[:, ::-1]), "the rows of the image must follow"),
-    (lambda: compositor.finish(), "no picture is under way"),
+    (lambda: compositor.finish(), "no picture is in flight"),
     (lambda: compositor.set_order([0, 0]), "names rank 0 twice"),
     (lambda: compositor.set_order([99]), "names rank 99 of"),
     (lambda: Compositor(comm, 0, 5), "at least one pixel"),
@@ -117,10 +117,10 @@ for call, sentence in [
     except (ValueError, RuntimeError) as error:
         assert sentence in str(error), error
     else:
-        raise AssertionError(f"nothing was said about: {sentence}")
+        raise AssertionError(f"no error: {sentence}")
 
 machine = compositor.machine()
-assert isinstance(machine, Machine) and min(machine) > 0
+assert isinstance(machine, MachineRates) and min(machine) > 0
 assert compositor.predict("binary_swap") > 0
 if comm.rank == 0:
-    print("every picture is as it should be")
+    print("all pictures are correct")

@@ -1,4 +1,4 @@
-"""Composite until somebody kills a rank. Each rank writes its process number first."""
+"""Composite until a rank is killed. Each rank writes its process number first."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Composite hundreds of pictures in a row in orders that change, and in orders that differ.
+"""Composite hundreds of pictures in changing orders, and in orders that differ between ranks.
 
 python compositing_orders_job.py [PICTURES]
 
-The job is cut in two halves in all ways: nine ranks cover all numbers of ranks from 1 to 9.
+The job is split into halves of all sizes: nine ranks cover all numbers of ranks from 1 to 9.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COLUMNS = np.arange(WIDTH)
 
 
 def order_of(k: int) -> list[int]:
-    """The order of picture k: rank 0 is in it or not, a rank is out for long, nobody is in it."""
+    """Return the order of picture k: with and without rank 0, without a rank for long, empty."""
     ranks = list(range(comm.size))
     match k // 15 % 4:
         case 0:
@@ -39,7 +39,7 @@ def order_of(k: int) -> list[int]:
 
 
 def row(k: int, rank: int, format: str) -> np.ndarray:
-    """A row of a rank's image, of which all rows are alike: each pixel is opaque or background."""
+    """Return a row of a rank's image of equal rows: each pixel is opaque or background."""
     opaque = (5 * COLUMNS + 3 * rank + k) % 8 < 3
     colour = np.array([1 + k % 255, 1 + k // 255, 1 + rank, 255]) * opaque[:, None]
     if format == "rgba8_depth":
@@ -54,7 +54,7 @@ def row(k: int, rank: int, format: str) -> np.ndarray:
 
 
 def expected(k: int, format: str) -> np.ndarray:
-    """The row that all rows of picture k are."""
+    """Return a row of picture k, whose rows are equal."""
     depths = format == "rgba8_depth"
     found = row(k, -1, format)
     found["rgba" if depths else slice(None)] = 0
@@ -62,7 +62,7 @@ def expected(k: int, format: str) -> np.ndarray:
         found["depth"] = np.inf
     for rank in reversed(order_of(k)):
         mine = row(k, rank, format)
-        if depths:  # the one in front where both are as near
+        if depths:  # the front layer at equal depth
             front = (mine["rgba"][:, 3] > 0) & (mine["depth"] <= found["depth"])
         else:
             front = mine[:, 3] > 0
@@ -71,13 +71,13 @@ def expected(k: int, format: str) -> np.ndarray:
 
 
 def sequence(algorithm: str, format: Any, root: int, frames: int) -> None:
-    """Look at each picture as late as its memory may be read."""
+    """Compare each picture as late as its memory is valid."""
     with Compositor(
         comm, WIDTH, HEIGHT, format=format, algorithm=algorithm, root=root, frames=frames, limit=60
     ) as compositor:
         kept: deque[tuple[int, Any]] = deque()
 
-        def look() -> None:
+        def compare_oldest() -> None:
             k, picture = kept.popleft()
             if comm.rank == root:
                 assert (picture == expected(k, format)).all(), (algorithm, format, frames, k)
@@ -86,7 +86,7 @@ def sequence(algorithm: str, format: Any, root: int, frames: int) -> None:
 
         for k in range(PICTURES):
             if len(kept) == frames:
-                look()
+                compare_oldest()
             compositor.set_order(order_of(k))
             mine = row(k, comm.rank, format)
             if k % 2:
@@ -98,12 +98,12 @@ def sequence(algorithm: str, format: Any, root: int, frames: int) -> None:
                 time.sleep(2e-4)
             kept.append((k, compositor.finish()))
         while kept:
-            look()
+            compare_oldest()
         kept.clear()
 
 
 def differing(algorithm: str) -> None:
-    """The last rank leaves itself out of the order, of which the others know nothing."""
+    """Composite with an order of the last rank that lacks itself, unlike that of the others."""
     compositor = Compositor(comm, WIDTH, HEIGHT, algorithm=algorithm, limit=60)
     image = np.full((HEIGHT, WIDTH, 4), 255, np.uint8)
     start = time.monotonic()
@@ -115,11 +115,11 @@ def differing(algorithm: str) -> None:
             compositor.finish()
         compositor.close()
     except ValueError as error:
-        assert "are not the same on all ranks, as they must be" in str(error), error
+        assert "are not the same on all ranks" in str(error), error
     else:
-        raise AssertionError(f"nothing was said: {algorithm}")
+        raise AssertionError(f"no error: {algorithm}")
     assert time.monotonic() - start < 20, algorithm
-    compositor.close()  # of a compositor that has failed: nobody is waited for
+    compositor.close()  # a failed compositor waits for no rank
     comm.Barrier()
 
 
@@ -135,4 +135,4 @@ for cut in range(world.size // 2 + 1):
             differing(algorithm)
     comm.Free()
 if world.rank == 0:
-    print("every picture is as it should be on", *sorted(covered), "ranks")
+    print("all pictures are correct on", *sorted(covered), "ranks")

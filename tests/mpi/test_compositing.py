@@ -23,16 +23,16 @@ BINARIES = Path(sys.executable).parent
 
 
 @pytest.mark.parametrize("ranks", [2, 5])
-def test_pictures_of_numpy_arrays_are_those_that_numpy_makes(mpi_run: Run, ranks: int) -> None:
+def test_pictures_of_numpy_arrays_equal_those_of_numpy(mpi_run: Run, ranks: int) -> None:
     done = mpi_run(ranks, JOB, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert "every picture is as it should be" in done.stdout
+    assert "all pictures are correct" in done.stdout
 
 
-def test_pictures_in_a_row_are_right_in_orders_that_change(mpi_run: Run) -> None:
+def test_sequences_of_pictures_are_correct_in_changing_orders(mpi_run: Run) -> None:
     done = mpi_run(9, [ORDERS, 60], timeout=200)
     assert done.returncode == 0, done.stderr
-    assert "every picture is as it should be on 1 2 3 4 5 6 7 8 9 ranks" in done.stdout
+    assert "all pictures are correct on 1 2 3 4 5 6 7 8 9 ranks" in done.stdout
 
 
 def launcher(ranks: int) -> list[object]:
@@ -65,7 +65,7 @@ def test_a_job_that_loses_a_rank_in_the_middle_of_a_picture_ends(
     assert re.search(r"signal.*9|Killed", done.stderr + done.stdout), done.stderr
     deadline = time.monotonic() + 20
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
-        assert time.monotonic() < deadline, "ranks are left over"
+        assert time.monotonic() < deadline, "ranks are still running"
         time.sleep(0.02)
 
 
@@ -88,5 +88,5 @@ def test_the_example_in_c_is_compiled_by_a_c_compiler_and_has_the_exact_picture(
         assert done.returncode == 0, done.stderr
         errors = [float(e) for e in re.findall(r"greatest error ([0-9.]+) of 255", done.stdout)]
         assert len(errors) == 2
-        assert max(errors) < 1.2  # half for what each slab and the picture are rounded by, and more
+        assert max(errors) < 1.2  # one rounding per slab and one of the picture
     assert (tmp_path / "haze1.ppm").stat().st_size == len("P6 320 240 255\n") + 3 * 320 * 240

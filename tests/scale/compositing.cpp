@@ -1,10 +1,10 @@
-// Compositing on simulated ranks: times of a picture by an algorithm, gathered at rank 0, on the
-// platform that smpirun was given. Compile with SimGrid's smpicxx; see tests/scale/simulation.py.
+// Compositing on simulated ranks: time of a picture by an algorithm, gathered at rank 0, on the
+// platform of smpirun. Compile with SimGrid's smpicxx; see tests/scale/simulation.py.
 //
 //   smpirun ... compositing SIDE ALGORITHM [FAN_IN [PICTURES]]
 //
-// Prints, at rank 0, simulated milliseconds a picture and the sum of its bytes, which is the same
-// by every algorithm.
+// Rank 0 prints the simulated milliseconds of a picture and the sum of its bytes, which is the same
+// for every algorithm.
 #include <mpi.h>
 
 #include <cstdint>
@@ -18,22 +18,22 @@
 namespace {
 
 using uzushio::compositing::Compositor;
-using uzushio::compositing::Options;
+using uzushio::compositing::CompositorOptions;
 using uzushio::compositing::Rgba8;
 
-int run(const Options& options, int pictures) {
+int run(const CompositorOptions& options, int pictures) {
     int rank = 0, ranks = 1;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     Compositor compositor(MPI_COMM_WORLD, options);
-    // Opacities of 0 or 1 alone: sums do not depend on how often something was rounded.
+    // Opacities of 0 or 1 only: the sum does not depend on rounding.
     std::vector<Rgba8> image(static_cast<std::size_t>(options.width * options.height));
     for (std::size_t i = 0; i < image.size(); ++i) {
         const auto value =
             static_cast<std::uint8_t>((i * 31 + static_cast<std::size_t>(rank)) % 251);
-        const bool here = (i + static_cast<std::size_t>(rank)) % static_cast<std::size_t>(ranks) <
-                          static_cast<std::size_t>(ranks + 1) / 2;
-        image[i] = here ? Rgba8{value, value, 7, 255} : Rgba8{1, 0, 0, 0};
+        const bool opaque = (i + static_cast<std::size_t>(rank)) % static_cast<std::size_t>(ranks) <
+                            static_cast<std::size_t>(ranks + 1) / 2;
+        image[i] = opaque ? Rgba8{value, value, 7, 255} : Rgba8{1, 0, 0, 0};
     }
     MPI_Barrier(MPI_COMM_WORLD);
     const double start = MPI_Wtime();
@@ -58,11 +58,11 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     int status = 1;
     if (argc >= 3) {
-        Options options;
+        CompositorOptions options;
         options.width = options.height = std::atoi(argv[1]);
         options.algorithm = argv[2];
         options.frames = 1;
-        options.limit = 0; // each look at a clock is an event of its own
+        options.limit = 0; // each read of the clock is an event of its own
         if (argc > 3)
             options.fan_in = std::atoi(argv[3]);
         try {

@@ -1,9 +1,9 @@
 """Compositing on simulated ranks: SimGrid's SMPI runs the same C++ on one core.
 
-Cost of a message for a processor: 5 µs to send and 5 to receive, what 10 µs of half a round trip in
-the MPI of the time of the seed's machines leave besides the wire; without it a gather of thousands
-of parts at one rank costs nothing, and it is what such a gather costs that is asked for here.
-Blending is not simulated: all algorithms blend the same pixels.
+Processor time of a message: 5 µs to send and 5 to receive, half a round trip of 10 µs in the MPI of
+the simulated machines (2008) without the wire. Without it a gather of thousands of parts at one
+rank would cost nothing, which is the cost under study. Blending is not simulated: all algorithms
+blend the same pixels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "src" / "compositing"
 
-#: The seed's torus: 2.8 Gbit/s a link and direction, 6 µs; and a fat tree of 5 Gbit/s, 8.5 µs.
+#: Torus of BlueGene/L: 2.8 Gbit/s a link and direction; fat tree of 5 Gbit/s.
 TORUS = ("350MBps", "1us")
 FAT_TREE = ("625MBps", "1us")
 COST = "0:5e-6:0"
@@ -26,17 +26,17 @@ CONFIGURATION = (
     "smpi/host-speed:1Gf",
     "smpi/simulate-computation:no",
     "smpi/coll-selector:ompi",
-    # What the selector takes gathers all ranks' numbers by all ranks first, once a communicator:
-    # P² messages, hours at 4096 ranks, and nothing to do with a picture.
+    # The selector's default broadcast begins with an all-gather between all ranks, once per
+    # communicator: P² messages, hours at 4096 ranks, unrelated to a picture.
     "smpi/bcast:binomial_tree",
-    "smpi/test:1e-7",  # what a look at the messages costs; the default, 100 µs, hides all else
+    "smpi/test:1e-7",  # time of a poll; the default, 100 µs, dominates all other times
     f"smpi/os:{COST}",
     f"smpi/or:{COST}",
 )
 
 
 def available() -> bool:
-    """Whether SimGrid's compiler and launcher are installed (Debian's libsimgrid-dev)."""
+    """Return whether SimGrid's compiler and launcher are installed (Debian's libsimgrid-dev)."""
     return all(shutil.which(tool) for tool in ("smpicxx", "smpirun"))
 
 
@@ -66,7 +66,7 @@ def platform(folder: Path, kind: str, ranks: int) -> list[str]:
     """Write a platform of `ranks` hosts, a power of two, and return smpirun's arguments for it."""
     power = ranks.bit_length() - 1
     if ranks != 1 << power:
-        raise ValueError(f"{ranks} ranks are no power of two")
+        raise ValueError(f"the number of ranks is a power of two, not {ranks}")
     if kind == "torus":
         sides = [1 << (power + i) // 3 for i in range(3)]
         shape, (bandwidth, latency) = ",".join(map(str, sides)), TORUS
@@ -92,7 +92,7 @@ def simulate(
     """Return simulated milliseconds a picture, and the sum of the picture's bytes.
 
     Raises:
-        RuntimeError: The simulation failed; the message is what it said.
+        RuntimeError: The simulation failed; the message is its output.
     """
     command = ["smpirun", "-np", str(ranks), *platform(program.parent, kind, ranks)]
     command += ["--log=root.thresh:error", *(f"--cfg={item}" for item in CONFIGURATION)]

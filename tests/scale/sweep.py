@@ -1,7 +1,7 @@
 """Compositing of 512² pictures on 256 to 4096 simulated ranks, on a torus and a fat tree.
 
-Takes about an hour on one core, and 24 GB with 4096 ranks; what is done is kept in sweep.json, and
-the next run goes on from there.
+It takes about an hour on one core, and 24 GB with 4096 ranks. Results are stored in sweep.json; the
+next run continues from there.
 
     python tests/scale/sweep.py [--out build/scale] [--ranks 256 ... 4096] [--only CASE ...]
     python tests/scale/sweep.py --out tests/scale --plot docs/images/compositing_scale.png
@@ -17,8 +17,8 @@ import numpy as np
 import simulation
 
 SIDE = 512
-ALL = 4096  # a fan-in by which everything is gathered at once
-#: Algorithms and fan-ins: what the seed compares, with its gather, and a gather in stages.
+ALL = 4096  # fan-in of a gather in one stage
+#: Algorithms and fan-ins: a gather in one stage, as in the paper, and in stages.
 CASES = [
     ("binary_swap", ALL),
     ("binary_swap", 16),
@@ -34,7 +34,7 @@ CASES = [
 ]
 
 
-#: What the plot shows, in this order.
+#: Cases of the plot, in order, with their labels.
 PLOTTED = {
     f"binary_swap fan-in {ALL}": "binary-swap, gathered at once",
     f"multi_step(64, binary_swap, binary_swap) fan-in {ALL}": "multi-step, groups of 64",
@@ -78,14 +78,14 @@ def plot(done: dict[str, float], file: Path) -> None:
 
 
 def main() -> None:
-    """Simulate what is missing, one result a line, and print the table."""
+    """Simulate the missing cases and print a line for each case."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, default=simulation.ROOT / "build" / "scale")
     parser.add_argument("--ranks", type=int, nargs="+", default=[256, 512, 1024, 2048, 4096])
     parser.add_argument("--kinds", nargs="+", default=["torus", "fat_tree"])
     parser.add_argument("--only", nargs="+", help="parts of 'ALGORITHM fan-in N' to simulate")
     parser.add_argument("--limit", type=float, default=3600, help="seconds for one simulation")
-    parser.add_argument("--plot", type=Path, help="draw what is done into this file, and stop")
+    parser.add_argument("--plot", type=Path, help="plot the stored results to this file, and stop")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "sweep.json"

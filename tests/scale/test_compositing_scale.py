@@ -1,4 +1,4 @@
-"""The compositing of 64 simulated ranks, and of 256, on a torus."""
+"""Compositing on 64 and 256 simulated ranks of a torus."""
 
 from __future__ import annotations
 

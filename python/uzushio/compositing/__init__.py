@@ -1,4 +1,4 @@
-"""Sort-last compositing: every rank has an image of the whole view, together they are the picture.
+"""Sort-last compositing: the ranks' images of the whole view are composited to one picture.
 
 ::
 
@@ -10,9 +10,9 @@
         compositor.submit()
         picture = compositor.finish()  # at the root: (height, width, 4)
 
-Colours are premultiplied by opacity. `algorithms()` lists what `algorithm=` takes, besides
-``hybrid(ALGORITHM)``, by which ranks of a node composite in shared memory first, and ``auto``.
-`DEPTH_PIXEL` is the dtype of a pixel with a depth.
+Colours are premultiplied by opacity. `algorithm=` is one of `algorithms()`, ``hybrid(ALGORITHM)``,
+where the ranks of a node composite in shared memory first, or ``auto``. `DEPTH_PIXEL` is the dtype
+of a pixel with a depth.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from uzushio.compositing.compositor import (
         DEPTH_PIXEL,
         Compositor,
-        Machine,
+        MachineRates,
         Tile,
         algorithms,
         visibility_order,
     )
 
-__all__ = ["DEPTH_PIXEL", "Compositor", "Machine", "Tile", "algorithms", "visibility_order"]
+__all__ = ["DEPTH_PIXEL", "Compositor", "MachineRates", "Tile", "algorithms", "visibility_order"]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(__name__, dict.fromkeys(__all__, "compositor"))

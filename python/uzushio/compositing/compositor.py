@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Format = Literal["rgba8", "rgba_float", "rgba8_depth"]
 Bounds = tuple[int, int, int, int]
 
-#: A pixel of format ``rgba8_depth``: colour, and depth, of which the smaller is nearer.
+#: Pixel of format ``rgba8_depth``: colour and depth; a smaller depth is nearer.
 DEPTH_PIXEL = np.dtype([("rgba", np.uint8, 4), ("depth", np.float32)])
 
 #: Data type and channels of the pixels of each format.
@@ -29,25 +29,25 @@ _PIXELS: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
 }
 
 
-class Machine(NamedTuple):
-    """What the ranks of a job can do, all of them at the same time."""
+class MachineRates(NamedTuple):
+    """Rates of the ranks of a job, measured while all ranks are busy."""
 
     latency: float
-    """Seconds for a message, besides its bytes."""
+    """Seconds per message, besides its bytes."""
     bandwidth: float
     """Bytes a second, into or out of a rank."""
     blending: float
     """Bytes a second that a rank reads and writes while it blends."""
-    meeting: float
-    """Seconds until the last rank of a node knows that all are there."""
+    barrier: float
+    """Seconds of a barrier."""
 
 
 @dataclass(frozen=True)
 class Tile:
-    """The part of a picture that a rank keeps when nothing is gathered.
+    """Pixels of a picture that a rank keeps when nothing is gathered.
 
     Attributes:
-        indices: Numbers of its pixels in the picture, row by row; shape (n,).
+        indices: Indices of its pixels in the picture, row by row; shape (n,).
         pixels: Their values; shape (n, 4), or (n,) with depth.
     """
 
@@ -56,7 +56,7 @@ class Tile:
 
 
 def algorithms() -> list[str]:
-    """Return the names of the algorithms that go by messages."""
+    """Return the names of the message-based algorithms."""
     names: list[str] = _core.compositing.algorithms()
     return names
 
@@ -64,8 +64,8 @@ def algorithms() -> list[str]:
 def visibility_order(comm: MPI.Comm, depth: float | None) -> list[int]:
     """Return the ranks that have data, front to back (collective).
 
-    For callers that do not know where the other ranks' data is. It costs one all-gather of a
-    number per rank, so keep the list while camera and data stay.
+    For callers that do not know the other ranks' data. The cost is one all-gather of a number per
+    rank, so reuse the list while camera and data stay the same.
 
     Args:
         comm: The ranks.
@@ -73,7 +73,7 @@ def visibility_order(comm: MPI.Comm, depth: float | None) -> list[int]:
     """
     mine = np.array([np.inf if depth is None else depth], dtype=np.float64)
     if np.isnan(mine[0]):
-        raise ValueError("the distance of a rank's data from the camera is not a number")
+        raise ValueError("the distance of a rank's data from the camera is NaN")
     depths = np.empty(comm.size, dtype=np.float64)
     comm.Allgather(mine, depths)
     order = np.argsort(depths, kind="stable")
@@ -81,7 +81,7 @@ def visibility_order(comm: MPI.Comm, depth: float | None) -> list[int]:
 
 
 def _check_format(comm: MPI.Comm, format: str) -> None:
-    """Raise `ValueError` on all ranks if one has a format that there is not (collective)."""
+    """Raise `ValueError` on all ranks if any has an unknown format (collective)."""
     wrong = min(comm.allgather(comm.size if format in _PIXELS else comm.rank))
     if wrong < comm.size:
         found = comm.bcast(format, root=wrong)
@@ -90,36 +90,35 @@ def _check_format(comm: MPI.Comm, format: str) -> None:
 
 
 class Compositor:
-    """Composites the images of all ranks of a communicator.
+    """Compositor of the images of all ranks of a communicator.
 
     All methods are collective, in the same order on all ranks, except `progress`. A rank that is
-    not in the visibility order takes no part in a picture and passes through at once, unless it is
-    the root.
+    not in the visibility order sends nothing and returns at once, unless it is the root.
 
-    Use it in a ``with`` statement, or `close` it: memory that ranks share can only be given back
-    by all of them together, and stays until the end of the process otherwise.
+    Use it in a ``with`` statement, or `close` it: shared memory is released by all ranks together,
+    and stays until the end of the process otherwise.
 
     Args:
-        comm: The ranks. The compositor works in a duplicate of it.
+        comm: The ranks. The compositor duplicates it.
         width: Columns of an image.
         height: Rows of an image.
         format: ``rgba8`` or ``rgba_float``, premultiplied and composited by `over`; or
-            ``rgba8_depth``, of which the nearest pixel wins.
+            ``rgba8_depth``, composited by the smaller depth.
         algorithm: See the package's docstring.
-        root: The rank that gets the picture.
-        gather: Whether it gets it; else every rank keeps a tile.
-        interlace: Pixels that stay together when the image is interlaced, so that ranks get about
-            as many active pixels each; 0 for no interlacing.
-        frames: Pictures that may be under way at a time.
+        root: The rank that receives the picture.
+        gather: Whether the root receives it; else every rank keeps a tile.
+        interlace: Pixels of a block that stays together when the image is interlaced, which
+            balances the numbers of active pixels of the ranks; 0 for no interlacing.
+        frames: Maximum number of pictures in flight.
         far: Depth of the background.
-        fan_in: Messages that one rank gathers at a time.
-        ranks_per_node: Ranks that a hybrid takes for a node, if fewer than share memory.
-        limit: Seconds that one call waits for other ranks at most, all their drawing included; 0
-            for as long as it takes.
+        fan_in: Maximum number of messages that a rank gathers at a time.
+        ranks_per_node: Maximum number of ranks that a hybrid treats as a node; 0 for all ranks that
+            share memory.
+        limit: Timeout of a call in seconds, including the other ranks' drawing; 0 for unlimited.
 
     Raises:
-        ValueError: An argument makes no sense, and the message says which are allowed; or ranks
-            have different ones. On all ranks.
+        ValueError: An argument is not valid (the message states the allowed values) or differs
+            between ranks. On all ranks.
     """
 
     def __init__(
@@ -149,8 +148,8 @@ class Compositor:
         options.limit = limit
         self._dtype, self._channels = _PIXELS[format]
         self._shape = (height, width, *self._channels)
-        self._images: list[Any] = []  # of pictures under way: they are read until `finish`
-        self._lent: list[weakref.ref[Any]] = []
+        self._images: list[Any] = []  # of pictures in flight: they are read until `finish`
+        self._views: list[weakref.ref[Any]] = []
         self._core = _core.compositing.Compositor(comm.handle, options)
 
     def __enter__(self) -> Self:
@@ -158,40 +157,40 @@ class Compositor:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Close, unless an error is on its way, of which the other ranks may know nothing."""
+        """Close, unless an exception is propagating, which the other ranks may not have."""
         if kind is None:
             self.close()
 
     def close(self) -> None:
-        """Finish the pictures under way and release memory and communicator (collective).
+        """Finish the pictures in flight and release memory and communicator (collective).
 
-        While any rank still holds an array that `canvas` or `finish` returned, memory stays until
-        the end of the process, and the array good: copy what has to outlive the compositor.
+        If any rank still references an array that `canvas` or `finish` returned, the memory stays
+        until the end of the process and the array stays valid. Copy arrays to avoid this.
 
         Raises:
-            ValueError: Ranks were given different visibility orders.
-            RuntimeError: Ranks did not come within the limit.
+            ValueError: The visibility orders of the ranks differ.
+            RuntimeError: The call timed out.
         """
-        self._core.close(any(array() is not None for array in self._lent))
+        self._core.close(any(array() is not None for array in self._views))
 
     def set_order(self, front_to_back: Sequence[int]) -> None:
-        """Name the ranks that have data, front to back, for the pictures from the next on.
+        """Set the ranks that have data, front to back, from the next picture on.
 
-        At first it is all ranks by number. The list must be the same on all ranks, also on those
-        that are not in it. Where it is not, `submit`, `finish`, `canvas`, `progress` or `close`
-        raises `ValueError` on all ranks, and the compositor is of no more use.
+        The default is all ranks by number. The list must be the same on all ranks, including those
+        that are not in it. Where it differs, `submit`, `finish`, `canvas`, `progress` or `close`
+        raises `ValueError` on all ranks, and the compositor can only be closed.
 
         Raises:
-            ValueError: The list names a rank twice, or one that there is not.
+            ValueError: The list names a rank twice, or a rank outside the communicator.
         """
         self._core.set_order(list(front_to_back))
 
     def canvas(self) -> NDArray[Any]:
-        """Return memory to draw the next image into, of undefined content at first.
+        """Return memory for the next image, of undefined content, which `submit` does not copy.
 
-        Shape (height, width, 4), or (height, width) with depth. What is drawn here need not be
-        copied. Write to it before `submit` only, and call `canvas` again for the next image: other
-        ranks may read it even after `finish`, and this call waits until they have.
+        Shape (height, width, 4), or (height, width) with depth. Write to it only before `submit`,
+        and call `canvas` again for the next image: other ranks may read it even after `finish`, and
+        this call waits for them.
         """
         return self._view(self._core.canvas(), self._shape)
 
@@ -199,15 +198,15 @@ class Compositor:
         """Begin to composite a picture.
 
         Args:
-            image: This rank's image, contiguous and shaped as `canvas`; it must stay as it is until
-                `finish` has returned the picture. None: what was drawn into the canvas.
-            bounds: Columns from and to, rows from and to (ends exclusive): pixels outside are
-                background and are not looked at.
+            image: This rank's image, contiguous and shaped as `canvas`; it must not change until
+                `finish` has returned the picture. None: the canvas.
+            bounds: Columns and rows (x0, x1, y0, y1), ends exclusive: pixels outside are background
+                and are not read.
 
         Raises:
-            ValueError: The image has another shape, type or layout; or ranks were given different
-                visibility orders.
-            RuntimeError: `frames` pictures are under way.
+            ValueError: The image has another shape, type or layout, or the visibility orders of the
+                ranks differ.
+            RuntimeError: `frames` pictures are in flight.
         """
         if image is None:
             self._core.submit_canvas(bounds)
@@ -223,18 +222,18 @@ class Compositor:
         self._images.append(image)
 
     def finish(self) -> NDArray[Any] | Tile | None:
-        """Wait for the oldest picture under way.
+        """Wait for the oldest picture in flight.
 
         Returns:
-            The picture at the root, shaped as `canvas`; a tile where nothing is gathered; None for
-            a rank that has nothing of it. The memory is the compositor's, until the picture
-            `frames` after it is submitted.
+            The picture at the root, shaped as `canvas`; a tile where nothing is gathered; None on
+            other ranks. The memory is the compositor's, valid until the picture `frames` after it
+            is submitted.
 
         Raises:
-            ValueError: Ranks were given different visibility orders; the compositor is of no more
-                use.
-            RuntimeError: No picture is under way; or ranks, which the message names, did not come
-                within the limit, and the compositor is of no more use.
+            ValueError: The visibility orders of the ranks differ. The compositor can only be closed
+                then.
+            RuntimeError: No picture is in flight; or the call timed out (the message names the
+                ranks that it waited for), and the compositor can only be closed.
         """
         found: Any = self._core.finish()
         self._images.pop(0)
@@ -247,27 +246,27 @@ class Compositor:
         return Tile(indices, self._view(memory, (end - begin, *self._channels)))
 
     def progress(self) -> None:
-        """Move on what can be moved on without waiting: for a rank that is busy for long."""
+        """Advance the pictures in flight without waiting: for a rank that is busy for long."""
         self._core.progress()
 
     @property
     def algorithm(self) -> str:
-        """The algorithm of the next picture: what ``auto`` has chosen."""
+        """The algorithm of the next picture, or the choice of ``auto``."""
         name: str = self._core.algorithm
         return name
 
     @property
     def messages(self) -> int:
-        """Messages that this rank sent for the picture that was finished last."""
+        """Messages that this rank sent for the last finished picture."""
         count: int = self._core.messages
         return count
 
-    def machine(self) -> Machine:
-        """Return what the ranks can do; measured at the first call (collective)."""
-        return Machine(*self._core.machine())
+    def machine(self) -> MachineRates:
+        """Return the rates of the ranks, measured at the first call (collective)."""
+        return MachineRates(*self._core.machine())
 
     def predict(self, algorithm: str) -> float:
-        """Return the seconds that an algorithm will take if every pixel is active (collective).
+        """Return the predicted seconds of an algorithm if every pixel is active (collective).
 
         From latency, bandwidth and blending rate: equations 2 to 5 of the performance model.
         """
@@ -275,6 +274,6 @@ class Compositor:
         return seconds
 
     def _view(self, memory: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        self._lent = [array for array in self._lent if array() is not None]
-        self._lent.append(weakref.ref(memory))
+        self._views = [array for array in self._views if array() is not None]
+        self._views.append(weakref.ref(memory))
         return memory.view(self._dtype).reshape(shape)

@@ -28,7 +28,7 @@ def on_background(image: NDArray[Any] | None, behind: NDArray[np.uint8]) -> NDAr
         mixed = image[..., :3] * np.float32(255.0) + behind * clear
         return np.asarray(np.clip(mixed + 0.5, 0, 255), np.uint8)
     result = np.empty_like(behind)
-    _core.compositing.on_background(np.ascontiguousarray(image), behind, result)
+    _core.compositing.blend_onto_background(np.ascontiguousarray(image), behind, result)
     return result
 
 
