@@ -12,7 +12,7 @@
 #include "bindings/mpi_handle.hpp"
 #include "bindings/staging.hpp"
 #include "bindings/staging_python.hpp"
-#include "staging/team.hpp"
+#include "staging/stream_group.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -21,11 +21,11 @@ namespace uzushio::bindings {
 
 namespace {
 
-/// A relay with the team that it needs.
+/// A relay with the group that it needs.
 class PythonRelay {
   public:
     PythonRelay(std::optional<std::uintptr_t> comm, const staging::relay::RelayOptions& options)
-        : team_(communicator(comm)), relay_(options, team_) {}
+        : group_(staging::stream_group(communicator(comm))), relay_(options, group_) {}
 
     void run(const nb::callable& go_on) {
         const nb::gil_scoped_release unlock;
@@ -48,7 +48,7 @@ class PythonRelay {
     }
 
   private:
-    staging::Team team_;
+    parallel::CollectiveGroup group_;
     staging::relay::Relay relay_;
 };
 

@@ -20,7 +20,7 @@
 #include "staging/engine_options.hpp"
 #include "staging/queue/queue_timeout.hpp"
 #include "staging/staging_error.hpp"
-#include "staging/team.hpp"
+#include "staging/stream_group.hpp"
 #include "staging/transport/engines.hpp"
 #include "staging/transport/socket/contact_file.hpp"
 
@@ -167,17 +167,17 @@ namespace {
 
 nb::bytes from_rank_0(const std::optional<std::uintptr_t>& comm, const nb::callable& work) {
     const auto bytes = interruptible([&] {
-        const staging::Team team(communicator(comm));
+        const parallel::CollectiveGroup group = staging::stream_group(communicator(comm));
         std::vector<std::byte> found;
-        team.together([&] {
-            if (team.rank() == 0)
+        group.run_collectively([&] {
+            if (group.rank() == 0)
                 with_python([&] {
                     const auto result = nb::cast<nb::bytes>(work());
                     const auto* first = static_cast<const std::byte*>(result.data());
                     found.assign(first, first + result.size());
                 });
         });
-        return team.broadcast(std::move(found));
+        return group.broadcast(std::move(found));
     });
     return nb::bytes(bytes.data(), bytes.size());
 }
@@ -233,12 +233,12 @@ void bind_staging(nb::module_& module) {
     module.def("from_rank_0", &from_rank_0, "comm"_a.none(), "work"_a,
                "What `work` returns on rank 0, bytes, on all ranks of `comm`. If it raises, or a "
                "rank leaves meanwhile, all do. Long waits in it call `heed` now and then.");
-    module.def("heed", &staging::throw_if_interrupted);
+    module.def("heed", &parallel::run_wait_hooks);
     module.def(
         "heed_stop",
         [] {
             const auto scope = staging::heed_stop();
-            staging::throw_if_interrupted();
+            parallel::run_wait_hooks();
         },
         "For waits for readers: `heed`, and raise WaitStopped if the program is to stop.");
     nb::class_<staging::socket::ContactFile>(module, "ContactFile")

@@ -12,7 +12,7 @@
 #include "capi/arguments.hpp"
 #include "capi/status.hpp"
 #include "staging/choose_options.hpp"
-#include "staging/team.hpp"
+#include "staging/stream_group.hpp"
 #include "staging/writer.hpp"
 #include "uzushio/uzushio.h"
 
@@ -46,10 +46,10 @@ std::unique_ptr<uz_writer> open(const char* name, MPI_Comm comm, const char* fil
                                 uz_writer** writer) {
     if (comm != MPI_COMM_NULL)
         require_mpi();
-    const staging::Team team(comm);
+    const parallel::CollectiveGroup group = staging::stream_group(comm);
     std::string stream;
     try {
-        team.together([&] {
+        group.run_collectively([&] {
             stream = text_of(name, "name");
             given(writer, "writer");
         });

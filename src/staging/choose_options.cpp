@@ -9,25 +9,25 @@
 
 #include "staging/home_path.hpp"
 #include "staging/staging_error.hpp"
-#include "staging/team.hpp"
+#include "staging/stream_group.hpp"
 
 namespace uzushio::staging {
 namespace {
 
-std::string from_rank_0(const Team& team, const std::string& text) {
+std::string from_rank_0(const parallel::CollectiveGroup& group, const std::string& text) {
     const auto bytes = std::as_bytes(std::span(text));
-    const auto all = team.broadcast({bytes.begin(), bytes.end()});
+    const auto all = group.broadcast({bytes.begin(), bytes.end()});
     return {reinterpret_cast<const char*>(all.data()), all.size()};
 }
 
 } // namespace
 
 EngineOptions choose_options(const std::filesystem::path& file, MPI_Comm comm) {
-    const Team team(comm);
+    const parallel::CollectiveGroup group = stream_group(comm);
     std::string where;
     std::string yaml;
-    team.together([&] {
-        if (team.rank() != 0)
+    group.run_collectively([&] {
+        if (group.rank() != 0)
             return;
         const char* instead = std::getenv("UZUSHIO_STAGING");
         const bool named = instead != nullptr && *instead != '\0';
@@ -44,8 +44,8 @@ EngineOptions choose_options(const std::filesystem::path& file, MPI_Comm comm) {
                                ": there is no such file, or it may not be read.");
         yaml = text.str();
     });
-    where = from_rank_0(team, where);
-    yaml = from_rank_0(team, yaml);
+    where = from_rank_0(group, where);
+    yaml = from_rank_0(group, yaml);
     return where.empty() ? EngineOptions{} : parse_options(yaml, where);
 }
 

@@ -13,7 +13,7 @@
 #include "staging/own_process.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
-#include "staging/team.hpp"
+#include "staging/stream_group.hpp"
 #include "staging/transport/engines.hpp"
 #include "staging/transport/source.hpp"
 #include "staging/wire/checksum.hpp"
@@ -57,7 +57,8 @@ static_assert(static_cast<int>(News::detached) == static_cast<int>(Arrival::deta
 } // namespace
 
 struct Reader::State {
-    State(MPI_Comm comm, const ReaderOptions& given) : team(comm, "this reader"), options(given) {}
+    State(MPI_Comm comm, const ReaderOptions& given)
+        : group(stream_group(comm, "this reader")), options(given) {}
 
     void require_own() const {
         require(process.here(), [] {
@@ -130,9 +131,9 @@ struct Reader::State {
     [[nodiscard]] Arrival arrive(News news, std::span<const std::byte> message);
 
     OwnProcess process;
-    Team team;
+    parallel::CollectiveGroup group;
     ReaderOptions options;
-    std::unique_ptr<Source> source; ///< null once detached; may use the team
+    std::unique_ptr<Source> source; ///< null once detached; may use the group
     Step current;                   ///< that `next` brought
     Step planned;                   ///< that the planners are for
     std::vector<std::optional<Planner>> planners;
@@ -176,7 +177,7 @@ void Reader::State::fetch(std::span<const Fetch> wanted) {
     try {
         source->fetch(announce(), wanted, options.answer_limit);
     } catch (const StagingError&) {
-        team.throw_if_left(); // the reason, if it took the step with it
+        group.poll_abort(); // the reason, if it took the step with it
         throw;
     }
 }
@@ -187,7 +188,7 @@ void Reader::State::meet(Doing mine) {
     const auto code = static_cast<std::uint64_t>(mine);
     const bool keep = kept && mine != Doing::detach;
     std::array<std::uint64_t, 3> most{code, ~code, keep ? 1u : 0u};
-    team.max(most);
+    group.max(most);
     if (most[0] != ~most[1]) {
         parted = true; // nothing more is done together
         constexpr std::array<const char*, 3> names{"next", "release", "detach"};
@@ -196,19 +197,19 @@ void Reader::State::meet(Doing mine) {
                            ": all have to call the same, and leave together.");
     }
     if (most[2] != 0)
-        team.agree(keep ? kept : std::nullopt);
+        group.agree(keep ? kept : std::nullopt);
 }
 
 /// Done with the step on all ranks; throws on all.
 void Reader::State::drop() {
     const Step step = std::exchange(current, nullptr);
     // Rank 0 may tell the writer only after all are done: agreeing is what it waits for.
-    team.together([&] { source->end(*step); });
+    group.run_collectively([&] { source->end(*step); });
 }
 
 Reader::Reader(const std::string& contact, MPI_Comm comm, const ReaderOptions& options)
     : state_(std::make_unique<State>(comm, options)) {
-    state_->source = attach(contact, state_->team, options);
+    state_->source = attach(contact, state_->group, options);
 }
 
 Reader::Reader(std::unique_ptr<Source> source, MPI_Comm comm, const ReaderOptions& options)
@@ -229,7 +230,7 @@ void Reader::leave(const std::exception_ptr& why) noexcept {
     if (state.awaited()) {
         static const auto unknown = std::make_exception_ptr(
             StagingError("it failed, or ended its reader alone; all have to detach together."));
-        state.team.leave(why ? why : unknown);
+        state.group.abort(why ? why : unknown);
     }
     state.parted = true;
 }
@@ -249,11 +250,11 @@ Arrival Reader::next(std::chrono::nanoseconds limit) {
 
     std::exception_ptr error;
     std::vector<std::byte> news{static_cast<std::byte>(News::ended)};
-    const bool first = state.team.rank() == 0;
-    const bool all = state.team.size() > 1 && state.source->collective();
+    const bool first = state.group.rank() == 0;
+    const bool all = state.group.size() > 1 && state.source->collective();
     if (first || all) {
         try {
-            const WaitScope watching = state.team.watch();
+            const parallel::WaitHook watching = state.group.watch_abort();
             if (held && first)
                 state.source->release(before);
             if (!state.ended) {
@@ -268,11 +269,11 @@ Arrival Reader::next(std::chrono::nanoseconds limit) {
         }
     }
     if (all)
-        state.team.agree(error);
-    news = state.team.broadcast(std::move(news));
+        state.group.agree(error);
+    news = state.group.broadcast(std::move(news));
     const auto kind = static_cast<News>(news[0]);
     if (kind == News::error)
-        state.team.agree(error);
+        state.group.agree(error);
     return state.arrive(kind, std::span(news).subspan(1));
 }
 
@@ -297,7 +298,7 @@ Arrival Reader::State::arrive(News news, std::span<const std::byte> message) {
         error = std::current_exception();
     }
     try {
-        team.agree(error);
+        group.agree(error);
     } catch (...) {
         current = nullptr;
         source = nullptr;
@@ -396,8 +397,8 @@ void Reader::release() {
     state.meet(Doing::release);
     const std::uint64_t sequence = state.current->sequence;
     state.drop();
-    state.team.together([&] {
-        if (state.team.rank() == 0)
+    state.group.run_collectively([&] {
+        if (state.group.rank() == 0)
             state.source->release(sequence);
     });
 }

@@ -5,7 +5,7 @@
 namespace uzushio::staging {
 
 /// Something that the user of staging can do something about; the text is a whole sentence that
-/// says what. On a team of ranks all throw, with the same text.
+/// says what. On a group of ranks all throw, with the same text.
 class StagingError : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;

@@ -8,7 +8,7 @@
 #include "staging/queue/buffer_pool.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
-#include "staging/team.hpp"
+#include "staging/stream_group.hpp"
 #include "staging/transport/engines.hpp"
 #include "staging/transport/writer_engine.hpp"
 
@@ -21,8 +21,8 @@ constexpr Require<StagingError> require;
 
 struct Writer::State {
     State(std::string stream, MPI_Comm comm)
-        : name(std::move(stream)), team(comm, "this writer"),
-          description(static_cast<std::uint32_t>(team.rank())) {}
+        : name(std::move(stream)), group(stream_group(comm, "this writer")),
+          description(static_cast<std::uint32_t>(group.rank())) {}
 
     void require_own(const char* member) const {
         require(process.here(), "The stream \"" + name + "\" is the process's that opened it: " +
@@ -40,9 +40,9 @@ struct Writer::State {
     void agree_on_step(const std::exception_ptr& error) const {
         const auto bits = static_cast<std::uint64_t>(index);
         std::array<std::uint64_t, 3> most{error ? 1u : 0u, bits, ~bits};
-        team.max(most);
+        group.max(most);
         if (most[0] != 0)
-            team.agree(error);
+            group.agree(error);
         require(most[1] == ~most[2],
                 "Ranks publish steps " + std::to_string(static_cast<std::int64_t>(most[1])) +
                     " and " + std::to_string(static_cast<std::int64_t>(~most[2])) +
@@ -52,7 +52,7 @@ struct Writer::State {
     /// The other ranks are not to wait for this one.
     void leave(std::string_view reason) {
         if (!closed)
-            team.leave(std::make_exception_ptr(StagingError(std::string(reason))));
+            group.abort(std::make_exception_ptr(StagingError(std::string(reason))));
     }
 
     /// What was put is forgotten, and the next step may begin.
@@ -64,8 +64,8 @@ struct Writer::State {
 
     OwnProcess process;
     std::string name;
-    Team team;
-    std::unique_ptr<WriterEngine> engine; ///< uses the team
+    parallel::CollectiveGroup group;
+    std::unique_ptr<WriterEngine> engine; ///< uses the group
     Description description;
     BufferPool pool;
     bool step_open = false;
@@ -77,8 +77,9 @@ struct Writer::State {
 
 Writer::Writer(std::string name, MPI_Comm comm, const EngineOptions& options)
     : state_(std::make_unique<State>(std::move(name), comm)) {
-    state_->team.together([&] { require(!state_->name.empty(), "A stream needs a name."); });
-    state_->engine = make_engine(state_->name, state_->team, options);
+    state_->group.run_collectively(
+        [&] { require(!state_->name.empty(), "A stream needs a name."); });
+    state_->engine = make_engine(state_->name, state_->group, options);
 }
 
 Writer::Writer(std::string name, MPI_Comm comm, std::unique_ptr<WriterEngine> engine)
@@ -214,7 +215,7 @@ void Writer::cancel_step(std::string_view reason) {
         misuse = std::current_exception();
     }
     std::ostringstream text;
-    text << "Step " << state.index << " was given up on rank " << state.team.rank() << ": "
+    text << "Step " << state.index << " was given up on rank " << state.group.rank() << ": "
          << reason << (reason.ends_with('.') ? "" : ".");
     try {
         state.agree_on_step(misuse ? misuse : std::make_exception_ptr(StagingError(text.str())));
@@ -231,7 +232,7 @@ void Writer::close() {
     State& state = *state_;
     if (state.closed || !state.process.here())
         return;
-    state.team.together([&] {
+    state.group.run_collectively([&] {
         require(!state.step_open, "Step " + std::to_string(state.index) +
                                       " is open: end_step is missing before close.");
     });

@@ -19,7 +19,7 @@
 #include "staging/datamodel/planner.hpp"
 #include "staging/datamodel/select.hpp"
 #include "staging/staging_error.hpp"
-#include "staging/team.hpp"
+#include "staging/stream_group.hpp"
 #include "staging/transport/file/documents.hpp"
 #include "staging/transport/file/file_engine.hpp"
 #include "staging/transport/file/file_source.hpp"
@@ -119,9 +119,9 @@ Blocks blocks_of(int rank, int ranks, std::uint64_t number, Order order = Order:
     return blocks;
 }
 
-void publish(FileEngine& engine, const Team& team, std::uint64_t number,
+void publish(FileEngine& engine, const parallel::CollectiveGroup& group, std::uint64_t number,
              Order order = Order::interleaved) {
-    Blocks blocks = blocks_of(team.rank(), team.size(), number, order);
+    Blocks blocks = blocks_of(group.rank(), group.size(), number, order);
     const auto sequence = engine.publish(std::move(blocks.step));
     EXPECT_TRUE(sequence.has_value());
 }
@@ -187,35 +187,35 @@ std::vector<std::string> left_over(const fs::path& store) {
 class StagingFile : public testing::Test {
   protected:
     [[nodiscard]] std::unique_ptr<FileEngine> engine(bool overwrite = false) const {
-        return std::make_unique<FileEngine>("flow", team_, options_for(store_, overwrite));
+        return std::make_unique<FileEngine>("flow", group_, options_for(store_, overwrite));
     }
     /// A store of so many steps, closed.
     void store(std::uint64_t steps) const {
         EngineOptions options = options_for(store_);
         options.file.sync = true;
-        FileEngine writer("flow", team_, options);
+        FileEngine writer("flow", group_, options);
         for (std::uint64_t number = 0; number < steps; ++number)
-            publish(writer, team_, number, number % 2 ? Order::planar : Order::interleaved);
+            publish(writer, group_, number, number % 2 ? Order::planar : Order::interleaved);
         writer.close();
     }
-    [[nodiscard]] Box everything() const { return {{}, {8, 6, Blocks::width * team_.size()}}; }
+    [[nodiscard]] Box everything() const { return {{}, {8, 6, Blocks::width * group_.size()}}; }
     /// Work of rank 0 alone, while the others wait.
     void alone(const std::function<void()>& work) const {
-        if (team_.rank() == 0)
+        if (group_.rank() == 0)
             work();
-        team_.barrier();
+        group_.barrier();
     }
 
     suite::Folder temporary_;
     fs::path folder_ = temporary_.path();
-    Team team_{MPI_COMM_WORLD};
+    parallel::CollectiveGroup group_ = stream_group(MPI_COMM_WORLD);
     fs::path store_ = folder_ / "flow.zarr";
 };
 
 TEST_F(StagingFile, GivesOneReaderAllStepsInOrderAndThenTheEnd) {
     store(3);
     alone([&] {
-        const Team self;
+        const parallel::CollectiveGroup self = stream_group();
         FileSource source(store_, self, patient());
         for (std::uint64_t number = 0; number < 3; ++number) {
             const Announced news = source.next(5s);
@@ -223,7 +223,7 @@ TEST_F(StagingFile, GivesOneReaderAllStepsInOrderAndThenTheEnd) {
             const Announce step = announced(news);
             EXPECT_EQ(step.sequence, number);
             EXPECT_EQ(step.step.index, static_cast<std::int64_t>(10 * number));
-            EXPECT_EQ(step.step.blocks.size(), 2u * team_.size());
+            EXPECT_EQ(step.step.blocks.size(), 2u * group_.size());
             EXPECT_EQ(read(source, step, everything()), expected(number, everything()));
             const Box inner{{2, 1, 1}, {5, 4, everything().count[2] - 2}};
             EXPECT_EQ(read(source, step, inner), expected(number, inner));
@@ -235,9 +235,9 @@ TEST_F(StagingFile, GivesOneReaderAllStepsInOrderAndThenTheEnd) {
 
 TEST_F(StagingFile, LetsAnyNumberOfReadersStartAtTheFirstStep) {
     store(2);
-    FileSource source(store_, team_,
+    FileSource source(store_, group_,
                       patient()); // as many as writers, each the part next to its own
-    const Box mine{{0, 0, Blocks::width * ((team_.rank() + 1) % team_.size())},
+    const Box mine{{0, 0, Blocks::width * ((group_.rank() + 1) % group_.size())},
                    {8, 6, Blocks::width}};
     for (std::uint64_t number = 0; number < 2; ++number) {
         const Announce step = announced(source.next(5s));
@@ -248,12 +248,12 @@ TEST_F(StagingFile, LetsAnyNumberOfReadersStartAtTheFirstStep) {
 TEST_F(StagingFile, CarriesTheChecksumOfEveryArray) {
     store(2);
     alone([&] {
-        const Team self;
+        const parallel::CollectiveGroup self = stream_group();
         FileSource source(store_, self, patient());
         for (std::uint64_t number = 0; number < 2; ++number) {
             const Announce step = announced(source.next(5s));
             for (const auto& block : step.step.blocks) {
-                const Blocks sent = blocks_of(static_cast<int>(block.rank), team_.size(), number,
+                const Blocks sent = blocks_of(static_cast<int>(block.rank), group_.size(), number,
                                               number % 2 ? Order::planar : Order::interleaved);
                 const std::size_t which = block.id % 2;
                 ASSERT_TRUE(block.arrays.at(0).checksum.has_value());
@@ -265,13 +265,13 @@ TEST_F(StagingFile, CarriesTheChecksumOfEveryArray) {
 
 TEST_F(StagingFile, LetsAReaderInWhileTheWriterStillWrites) {
     // The last rank reads in a thread of its own while all write.
-    const bool reads = team_.rank() == team_.size() - 1;
+    const bool reads = group_.rank() == group_.size() - 1;
     std::vector<Arrival> seen;
     std::vector<bool> right;
     std::jthread reader;
     if (reads)
         reader = std::jthread([&] {
-            const Team self;
+            const parallel::CollectiveGroup self = stream_group();
             FileSource source(store_, self, patient());
             for (;;) {
                 const Announced news = source.next(20s);
@@ -286,7 +286,7 @@ TEST_F(StagingFile, LetsAReaderInWhileTheWriterStillWrites) {
     std::this_thread::sleep_for(100ms); // the reader waits for the store
     const auto writer = engine();
     for (std::uint64_t number = 0; number < 3; ++number) {
-        publish(*writer, team_, number);
+        publish(*writer, group_, number);
         std::this_thread::sleep_for(120ms); // the reader waits for the step
     }
     writer->close();
@@ -300,11 +300,11 @@ TEST_F(StagingFile, LetsAReaderInWhileTheWriterStillWrites) {
 TEST_F(StagingFile, TimesOutWhenTheWriterDiedAndShowsItsStepsAllTheSame) {
     {
         const auto writer = engine();
-        publish(*writer, team_, 0);
+        publish(*writer, group_, 0);
     } // no close
     alone([&] {
         make_folder(new_step_path(store_, 1)); // in the middle of its second step
-        const Team self;
+        const parallel::CollectiveGroup self = stream_group();
         FileSource source(store_, self, patient());
         EXPECT_EQ(source.next(5s).arrival, Arrival::step);
         const auto begin = std::chrono::steady_clock::now();
@@ -318,7 +318,7 @@ TEST_F(StagingFile, GoesOnBehindStepsThatSomebodyRemoved) {
     alone([&] {
         fs::remove_all(step_path(store_, 0));
         fs::remove_all(step_path(store_, 2));
-        const Team self;
+        const parallel::CollectiveGroup self = stream_group();
         FileSource source(store_, self, patient());
         EXPECT_EQ(announced(source.next(5s)).sequence, 1u);
         EXPECT_EQ(announced(source.next(5s)).sequence, 3u);
@@ -328,34 +328,34 @@ TEST_F(StagingFile, GoesOnBehindStepsThatSomebodyRemoved) {
 
 TEST_F(StagingFile, TellsAReaderWhoseStoreIsOverwrittenOrRemoved) {
     auto writer = engine();
-    publish(*writer, team_, 0);
-    const Team self;
+    publish(*writer, group_, 0);
+    const parallel::CollectiveGroup self = stream_group();
     FileSource source(store_, self, patient());
     FileSource other(store_, self, patient());
     EXPECT_EQ(source.next(5s).arrival, Arrival::step);
     EXPECT_EQ(other.next(5s).arrival, Arrival::step);
-    team_.barrier();
+    group_.barrier();
     EXPECT_NE(fault([&] { (void)engine(true); }).find("another process is storing there"),
               std::string::npos)
         << "the first writer lives";
     writer.reset();
     writer = engine(true);
     EXPECT_THROW((void)source.next(5s), PeerGone);
-    team_.barrier();
+    group_.barrier();
     alone([&] { fs::remove_all(store_); });
     EXPECT_THROW((void)other.next(5s), PeerGone);
-    team_.barrier();
+    group_.barrier();
 }
 
 TEST_F(StagingFile, RefusesAReaderOfAnotherStreamAndOneThatFindsNothing) {
     store(1);
     ReaderOptions options = patient(0s);
     options.stream = "other";
-    EXPECT_NE(fault([&] { FileSource(store_, team_, options); }).find("\"other\""),
+    EXPECT_NE(fault([&] { FileSource(store_, group_, options); }).find("\"other\""),
               std::string::npos);
-    EXPECT_THROW(FileSource(folder_ / "nothing.zarr", team_, patient(100ms)), PeerGone);
+    EXPECT_THROW(FileSource(folder_ / "nothing.zarr", group_, patient(100ms)), PeerGone);
     alone([&] { write_text(folder_ / "file", "x"); });
-    EXPECT_NE(fault([&] { FileSource(folder_ / "file", team_, patient(0s)); }).find("is a file"),
+    EXPECT_NE(fault([&] { FileSource(folder_ / "file", group_, patient(0s)); }).find("is a file"),
               std::string::npos);
 }
 
@@ -363,7 +363,7 @@ TEST_F(StagingFile, LeavesWhatItDidNotMakeAlone) {
     store(1);
     EXPECT_NE(fault([&] { (void)engine(); }).find("holds stored steps already"), std::string::npos);
     const auto again = engine(true);
-    publish(*again, team_, 0);
+    publish(*again, group_, 0);
     alone([&] {
         EXPECT_EQ(left_over(store_), std::vector<std::string>());
         write_text(folder_ / "file", "x");
@@ -372,29 +372,29 @@ TEST_F(StagingFile, LeavesWhatItDidNotMakeAlone) {
     });
     for (const char* name : {"file", "papers"})
         EXPECT_NE(fault([&] {
-                      FileEngine("flow", team_, options_for(folder_ / name, true));
+                      FileEngine("flow", group_, options_for(folder_ / name, true));
                   }).find("choose another folder"),
                   std::string::npos)
             << name;
     EXPECT_TRUE(fs::exists(folder_ / "papers" / "thesis.tex"));
     EXPECT_NE(fault([&] {
-                  FileEngine("flow", team_, options_for("/proc/self/flow.zarr"));
+                  FileEngine("flow", group_, options_for("/proc/self/flow.zarr"));
               }).find("Cannot make the folder"),
               std::string::npos);
 }
 
 TEST_F(StagingFile, RefusesABlockThatTwoRanksPutAndGoesOn) {
     const auto writer = engine();
-    Blocks blocks = blocks_of(team_.rank(), team_.size(), 0);
+    Blocks blocks = blocks_of(group_.rank(), group_.size(), 0);
     for (auto& block : blocks.step.part.blocks)
         block.id = 7;
     const std::string sentence = fault([&] { writer->publish(std::move(blocks.step)); });
     EXPECT_NE(sentence.find("Block 7"), std::string::npos) << sentence;
     alone([&] { EXPECT_TRUE(left_over(store_).empty()); });
-    publish(*writer, team_, 0);
+    publish(*writer, group_, 0);
     writer->close();
     alone([&] {
-        const Team self;
+        const parallel::CollectiveGroup self = stream_group();
         FileSource source(store_, self, patient());
         EXPECT_EQ(read(source, announced(source.next(5s)), everything()),
                   expected(0, everything()));
@@ -403,13 +403,13 @@ TEST_F(StagingFile, RefusesABlockThatTwoRanksPutAndGoesOn) {
 }
 
 TEST_F(StagingFile, RefusesAStepThatRanksDescribeDifferentlyAndGoesOn) {
-    if (team_.size() == 1)
+    if (group_.size() == 1)
         GTEST_SKIP() << "takes two ranks";
     const auto writer = engine();
-    Blocks blocks = blocks_of(team_.rank(), team_.size(), 0);
-    blocks.step.part.index = team_.rank();
+    Blocks blocks = blocks_of(group_.rank(), group_.size(), 0);
+    blocks.step.part.index = group_.rank();
     EXPECT_NE(fault([&] { writer->publish(std::move(blocks.step)); }), "");
-    publish(*writer, team_, 0);
+    publish(*writer, group_, 0);
     alone([&] { EXPECT_TRUE(left_over(store_).empty()); });
 }
 
@@ -435,11 +435,11 @@ class FullDisk {
 };
 
 /// A step whose last rank alone has a block too large for such a disk.
-LocalStep too_large(const Team& team, std::vector<double>& memory) {
-    Blocks blocks = blocks_of(team.rank(), team.size(), 0);
+LocalStep too_large(const parallel::CollectiveGroup& group, std::vector<double>& memory) {
+    Blocks blocks = blocks_of(group.rank(), group.size(), 0);
     LocalStep step{blocks.step.part, {}};
     step.part.blocks.clear();
-    if (team.rank() != team.size() - 1)
+    if (group.rank() != group.size() - 1)
         return step;
     step.part.topologies[0].elements.count = {1, 1, 1 << 18};
     Block block = Block::with_elements({{}, {1, 1, 1 << 18}});
@@ -457,10 +457,10 @@ TEST_F(StagingFile, SaysOnAllRanksThatTheDiskIsFullAndGoesOnWhenItIsNot) {
     alone([&] { make_folder(folder_ / "disk"); });
     const FullDisk disk(folder_ / "disk");
     const fs::path store = folder_ / "disk" / "flow.zarr";
-    FileEngine writer("flow", team_, options_for(store));
-    publish(writer, team_, 0);
+    FileEngine writer("flow", group_, options_for(store));
+    publish(writer, group_, 0);
 
-    const bool last = team_.rank() == team_.size() - 1;
+    const bool last = group_.rank() == group_.size() - 1;
     rlimit before{};
     ::getrlimit(RLIMIT_FSIZE, &before);
     const auto handler = std::signal(SIGXFSZ, SIG_IGN);
@@ -469,7 +469,7 @@ TEST_F(StagingFile, SaysOnAllRanksThatTheDiskIsFullAndGoesOnWhenItIsNot) {
         ::setrlimit(RLIMIT_FSIZE, &limit);
     }
     std::vector<double> memory;
-    LocalStep step = too_large(team_, memory);
+    LocalStep step = too_large(group_, memory);
     const std::string sentence = fault([&] { writer.publish(std::move(step)); });
     ::setrlimit(RLIMIT_FSIZE, &before);
     std::signal(SIGXFSZ, handler);
@@ -478,13 +478,13 @@ TEST_F(StagingFile, SaysOnAllRanksThatTheDiskIsFullAndGoesOnWhenItIsNot) {
               std::string::npos)
         << sentence;
     EXPECT_NE(sentence.find(store.string()), std::string::npos) << sentence;
-    team_.barrier();
+    group_.barrier();
     EXPECT_TRUE(left_over(store).empty()) << "what there was of the step is removed";
-    team_.barrier();
-    publish(writer, team_, 1);
+    group_.barrier();
+    publish(writer, group_, 1);
     writer.close();
     alone([&] {
-        const Team self;
+        const parallel::CollectiveGroup self = stream_group();
         FileSource source(store, self, patient());
         for (std::uint64_t number = 0; number < 2; ++number)
             EXPECT_EQ(read(source, announced(source.next(5s)), everything()),
@@ -496,7 +496,7 @@ TEST_F(StagingFile, SaysOnAllRanksThatTheDiskIsFullAndGoesOnWhenItIsNot) {
 TEST_F(StagingFile, NamesTheFileThatIsDamagedOrMissing) {
     store(1);
     alone([&] {
-        const Team self;
+        const parallel::CollectiveGroup self = stream_group();
         const fs::path place = array_path(step_path(store_, 0), "velo/city", 0);
         const fs::path chunk = place / "c.0.0.0.0";
         const fs::path json = place / document;

@@ -8,6 +8,7 @@
 
 #include "support/staging_suite.hpp"
 
+#include "staging/stream_group.hpp"
 #include "staging/transport/inproc/exchange.hpp"
 #include "staging/transport/inproc/slabs.hpp"
 
@@ -41,16 +42,16 @@ Carrier inside() {
 INSTANTIATE_TEST_SUITE_P(Engines, StagingSuite, testing::Values(inside()), name_of);
 
 TEST(StagingInproc, MemoryThatOneRankLacksForAReadIsAnErrorOnAll) {
-    const Team team(MPI_COMM_WORLD);
-    if (team.size() == 1)
+    const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
+    if (group.size() == 1)
         GTEST_SKIP() << "needs ranks that ask each other";
-    inproc::Exchange exchange(team);
+    inproc::Exchange exchange(group);
     std::vector<double> target(100), source(100, 1.0);
     Fetch fetch;
-    fetch.rank = static_cast<std::uint32_t>((team.rank() + 1) % team.size());
+    fetch.rank = static_cast<std::uint32_t>((group.rank() + 1) % group.size());
     fetch.request.source = {{}, {1, 1, 100}};
     fetch.to = packed_view(reinterpret_cast<std::byte*>(target.data()), {1, 1, 100}, 1, 8);
-    bool short_of_memory = team.rank() == 0;
+    bool short_of_memory = group.rank() == 0;
     const inproc::Exchange::Select select = [&](const PieceRequest&) {
         if (short_of_memory)
             throw std::bad_alloc();
@@ -72,22 +73,22 @@ EngineOptions inproc() {
 /// A line of elements, `per_rank` on each rank, with a field of float64.
 struct Line {
     static constexpr std::int64_t per_rank = 10;
-    Team team{MPI_COMM_WORLD};
+    parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     Writer writer{"line", MPI_COMM_WORLD, inproc()};
-    std::int64_t all = per_rank * team.size();
+    std::int64_t all = per_rank * group.size();
     std::vector<double> values = std::vector<double>(per_rank);
 
     Line() {
         writer.uniform_mesh("line", {{0, 0, 0}, {1, 1, all}}, {}, {1, 1, 1}, 1);
         writer.field("p", "line", Association::element, ScalarType::float64);
-        writer.block(static_cast<std::uint64_t>(team.rank()), "line",
-                     {{0, 0, team.rank() * per_rank}, {1, 1, per_rank}});
-        std::iota(values.begin(), values.end(), static_cast<double>(team.rank() * per_rank));
+        writer.block(static_cast<std::uint64_t>(group.rank()), "line",
+                     {{0, 0, group.rank() * per_rank}, {1, 1, per_rank}});
+        std::iota(values.begin(), values.end(), static_cast<double>(group.rank() * per_rank));
     }
-    [[nodiscard]] bool last() const { return team.rank() == team.size() - 1; }
+    [[nodiscard]] bool last() const { return group.rank() == group.size() - 1; }
     void step(std::int64_t index) {
         writer.begin_step(index, 0);
-        writer.put("p", static_cast<std::uint64_t>(team.rank()), values.data());
+        writer.put("p", static_cast<std::uint64_t>(group.rank()), values.data());
         writer.end_step();
     }
     /// The whole line, as a reader inside the step sees it.
@@ -115,7 +116,7 @@ TEST(StagingInproc, WorkSeesTheSolversOwnArraysWithTheirStridesAndGhosts) {
         for (std::uint32_t b = 0; b < reader.step().blocks.size(); ++b) {
             const auto view = reader.view("p", b);
             const bool own =
-                reader.step().blocks[b].rank == static_cast<std::uint32_t>(line.team.rank());
+                reader.step().blocks[b].rank == static_cast<std::uint32_t>(line.group.rank());
             ASSERT_EQ(view.has_value(), own);
             if (!own)
                 continue;
@@ -127,7 +128,7 @@ TEST(StagingInproc, WorkSeesTheSolversOwnArraysWithTheirStridesAndGhosts) {
         }
     });
     line.writer.begin_step(1, 0);
-    line.writer.put("p", static_cast<std::uint64_t>(line.team.rank()), strided, ghosts);
+    line.writer.put("p", static_cast<std::uint64_t>(line.group.rank()), strided, ghosts);
     line.writer.end_step();
     EXPECT_EQ(seen, 1);
 }
@@ -213,7 +214,7 @@ TEST(StagingInproc, AReadThatIsWrongOnOneRankIsRefusedOnAll) {
 
 TEST(StagingInproc, RanksThatReadUnequallyOftenAreTold) {
     Line line;
-    if (line.team.size() == 1)
+    if (line.group.size() == 1)
         GTEST_SKIP() << "needs two ranks";
     line.writer.on_step([&](Reader& reader) {
         if (line.last()) {
@@ -227,7 +228,7 @@ TEST(StagingInproc, RanksThatReadUnequallyOftenAreTold) {
 
 TEST(StagingInproc, ARankThatIgnoresTheErrorHangsNobody) {
     Line line;
-    if (line.team.size() == 1)
+    if (line.group.size() == 1)
         GTEST_SKIP() << "needs two ranks";
     line.writer.on_step([&](Reader& reader) {
         for (int i = 0; line.last() && i < 3; ++i)
@@ -238,7 +239,7 @@ TEST(StagingInproc, ARankThatIgnoresTheErrorHangsNobody) {
 
 TEST(StagingInproc, RanksWithDifferentWorkAreTold) {
     Line line;
-    if (line.team.size() == 1)
+    if (line.group.size() == 1)
         GTEST_SKIP() << "needs two ranks";
     if (line.last())
         line.writer.on_step([](Reader&) { ADD_FAILURE() << "must not run"; });
@@ -254,7 +255,7 @@ TEST(StagingInproc, PublishingInsideTheWorkIsRefused) {
 
 TEST(StagingInproc, TheTableIsGatheredOnlyWhenItChanges) {
     Line line;
-    if (line.team.size() == 1)
+    if (line.group.size() == 1)
         GTEST_SKIP() << "nothing is gathered on one rank";
     line.writer.on_step([&](Reader& reader) { EXPECT_EQ(line.read(reader), line.truth()); });
     line.step(1);
@@ -270,7 +271,7 @@ TEST(StagingInproc, TheTableIsGatheredOnlyWhenItChanges) {
 
 TEST(StagingInproc, TablesThatContradictEachOtherAreRefusedUntilTheyAgree) {
     Line line;
-    if (line.team.size() == 1)
+    if (line.group.size() == 1)
         GTEST_SKIP() << "needs two ranks";
     int runs = 0;
     line.writer.on_step([&](Reader&) { ++runs; });
@@ -285,18 +286,18 @@ TEST(StagingInproc, TablesThatContradictEachOtherAreRefusedUntilTheyAgree) {
 }
 
 TEST(StagingInproc, PiecesLargerThanAMessageArriveWhole) {
-    const Team team(MPI_COMM_WORLD);
+    const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     const std::int64_t planes = 24, rows = 300, row = 500; // 29 MB of float64 a rank
-    const std::int64_t all = planes * team.size();
+    const std::int64_t all = planes * group.size();
     Writer writer("large", MPI_COMM_WORLD, inproc());
     writer.uniform_mesh("grid", {{0, 0, 0}, {all, rows, row}}, {}, {1, 1, 1});
     writer.field("p", "grid", Association::element, ScalarType::float64);
-    const Box owned{{team.rank() * planes, 0, 0}, {planes, rows, row}};
-    writer.block(static_cast<std::uint64_t>(team.rank()), "grid", owned);
+    const Box owned{{group.rank() * planes, 0, 0}, {planes, rows, row}};
+    writer.block(static_cast<std::uint64_t>(group.rank()), "grid", owned);
     // Every other value of memory; the index of the value in the whole grid.
     std::vector<double> values(static_cast<std::size_t>(owned.volume() * 2));
     for (std::size_t i = 0; i < values.size(); ++i)
-        values[i] = static_cast<double>(team.rank() * owned.volume()) + static_cast<double>(i) / 2;
+        values[i] = static_cast<double>(group.rank() * owned.volume()) + static_cast<double>(i) / 2;
     Layout layout = interleaved(owned.count, 2, 8);
     const ConstArrayView view{reinterpret_cast<const std::byte*>(values.data()), owned.count,
                               layout, 1, 8};
@@ -304,7 +305,7 @@ TEST(StagingInproc, PiecesLargerThanAMessageArriveWhole) {
     std::int64_t wrong = 0;
     writer.on_step([&](Reader& reader) {
         // The next rank's block and a half of the one after, if there are such.
-        const std::int64_t first = (team.rank() + 1) % team.size() * planes;
+        const std::int64_t first = (group.rank() + 1) % group.size() * planes;
         const Box box{{first, 0, 0}, {std::min(planes + planes / 2, all - first), rows, row}};
         std::vector<double> got(static_cast<std::size_t>(box.volume()));
         reader.read("p", box,
@@ -313,7 +314,7 @@ TEST(StagingInproc, PiecesLargerThanAMessageArriveWhole) {
             wrong += got[i] != static_cast<double>(first * rows * row) + static_cast<double>(i);
     });
     writer.begin_step(1, 0);
-    writer.put("p", static_cast<std::uint64_t>(team.rank()), view);
+    writer.put("p", static_cast<std::uint64_t>(group.rank()), view);
     writer.end_step();
     EXPECT_EQ(wrong, 0);
 }
@@ -339,8 +340,8 @@ class Pages {
 };
 
 TEST(StagingInproc, ABlockMayExceedTwoGibibytes) {
-    const Team team(MPI_COMM_WORLD);
-    if (team.size() != 2)
+    const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
+    if (group.size() != 2)
         GTEST_SKIP() << "on two ranks: one has it, the other reads it";
     const Box owned{{0, 0, 0}, {2200, 1024, 1024}};
     const auto bytes = static_cast<std::size_t>(owned.volume());
@@ -349,19 +350,19 @@ TEST(StagingInproc, ABlockMayExceedTwoGibibytes) {
     Writer writer("huge", MPI_COMM_WORLD, inproc());
     writer.uniform_mesh("grid", owned, {}, {1, 1, 1});
     writer.field("p", "grid", Association::element, ScalarType::uint8);
-    if (team.rank() == 0) {
+    if (group.rank() == 0) {
         writer.block(0, "grid", owned);
         for (std::size_t i = 7; i < beyond; i += marks)
             memory.data()[i] = std::byte{1};
         std::fill(memory.data() + beyond, memory.data() + bytes, std::byte{1});
     }
     writer.on_step([&](Reader& reader) {
-        const bool reads = team.rank() == 1;
+        const bool reads = group.rank() == 1;
         reader.read("p", reads ? owned : Box{},
                     packed_view(memory.data(), reads ? owned.count : Extent{}, 1, 1));
     });
     writer.begin_step(1, 0);
-    if (team.rank() == 0)
+    if (group.rank() == 0)
         writer.put("p", 0, memory.data());
     writer.end_step();
     std::size_t sum = 0, marked = 0;

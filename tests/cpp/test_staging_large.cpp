@@ -11,7 +11,7 @@
 
 #include "parallel/aligned_array.hpp"
 #include "staging/reader.hpp"
-#include "staging/team.hpp"
+#include "staging/stream_group.hpp"
 #include "staging/transport/socket/source.hpp"
 #include "staging/writer.hpp"
 #include "support/staging_sides.hpp"
@@ -67,9 +67,9 @@ TEST(StagingLarge, ABlockOfMoreThan2GiBArrivesInAnyPartAndAsAWhole) {
     writer.field("u", "mesh", Association::element, ScalarType::float32);
     writer.block(0, "mesh", whole);
     Reader near(options.contact.string(), MPI_COMM_NULL);
-    Reader far(
-        std::make_unique<socket::SocketSource>(options.contact.string(), Team(), ReaderOptions{}),
-        MPI_COMM_NULL);
+    Reader far(std::make_unique<socket::SocketSource>(options.contact.string(), stream_group(),
+                                                      ReaderOptions{}),
+               MPI_COMM_NULL);
 
     parallel::AlignedArray<float> values(static_cast<std::size_t>(whole.volume()));
     for (std::int64_t i = 0; i < whole.volume(); ++i)

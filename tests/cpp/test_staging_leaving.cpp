@@ -9,10 +9,11 @@
 #include <string>
 #include <thread>
 
+#include "parallel/wait_hook.hpp"
 #include "staging/interrupt.hpp"
 #include "staging/reader.hpp"
 #include "staging/staging_error.hpp"
-#include "staging/team.hpp"
+#include "staging/stream_group.hpp"
 #include "staging/transport/source.hpp"
 #include "staging/writer.hpp"
 
@@ -25,9 +26,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds patience{90};
 
 /// The ranks of the tests meet here, which no test breaks.
-const Team& world() {
-    static const Team team(MPI_COMM_WORLD);
-    return team;
+const parallel::CollectiveGroup& world() {
+    static const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
+    return group;
 }
 
 bool is_last() { return world().rank() == world().size() - 1; }
@@ -53,7 +54,7 @@ class EmptySource : public Source {
     Announced next(std::chrono::nanoseconds limit) override {
         const auto end = Clock::now() + limit;
         while (Clock::now() < end) {
-            throw_if_interrupted();
+            parallel::run_wait_hooks();
             std::this_thread::sleep_for(std::chrono::milliseconds(2));
         }
         return {--waits_ < 0 ? Arrival::ended : Arrival::timeout, nullptr};
@@ -69,34 +70,34 @@ Reader make_reader(int waits) { return {std::make_unique<EmptySource>(waits), MP
 
 TEST(StagingLeaving, WhoWaitsForARankThatHasLeftIsToldWhy) {
     for (int place = 0; place < 5; ++place) {
-        const Team team(MPI_COMM_WORLD, "this crew");
-        team.barrier();
+        const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD, "this crew");
+        group.barrier();
         const std::string text = thrown_by([&] {
             if (is_last()) {
-                team.leave(std::make_exception_ptr(PeerGone("The well is dry.")));
+                group.abort(std::make_exception_ptr(PeerGone("The well is dry.")));
                 return;
             }
             // A broadcast may be over for some ranks before they need the one that is not there.
             switch (place) {
             case 0:
-                team.barrier();
+                group.barrier();
                 break;
             case 1:
-                (void)team.max(1);
+                (void)group.max(1);
                 break;
             case 2:
-                team.agree(std::optional<std::string>());
+                group.agree(std::optional<std::string>());
                 break;
             case 3:
                 for (;;)
-                    (void)team.gather({});
+                    (void)group.gather({});
             default:
-                team.together([] {});
+                group.run_collectively([] {});
             }
         });
         EXPECT_EQ(text,
                   is_last() ? "nothing" : last() + " of this crew has left: The well is dry.");
-        EXPECT_EQ(thrown_by([&] { team.barrier(); }),
+        EXPECT_EQ(thrown_by([&] { group.barrier(); }),
                   is_last() ? "This rank has left the others: The well is dry." : text)
             << "and so does all else from then on";
     }
@@ -104,38 +105,38 @@ TEST(StagingLeaving, WhoWaitsForARankThatHasLeftIsToldWhy) {
 }
 
 TEST(StagingLeaving, AnErrorKeepsItsKind) {
-    const Team team(MPI_COMM_WORLD);
+    const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     if (is_last())
-        team.leave(std::make_exception_ptr(PeerSilent("It sleeps.")));
+        group.abort(std::make_exception_ptr(PeerSilent("It sleeps.")));
     else
-        EXPECT_THROW(team.barrier(), PeerSilent);
+        EXPECT_THROW(group.barrier(), PeerSilent);
     world().barrier();
 }
 
 TEST(StagingLeaving, WhatWasDoneTogetherBeforeIsNotLost) {
     for (int round = 0; round < 5; ++round) {
-        const Team team(MPI_COMM_WORLD);
-        EXPECT_EQ(team.max(static_cast<std::uint64_t>(team.rank())),
-                  static_cast<std::uint64_t>(team.size() - 1));
+        const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
+        EXPECT_EQ(group.max(static_cast<std::uint64_t>(group.rank())),
+                  static_cast<std::uint64_t>(group.size() - 1));
         const std::vector<std::byte> told(5, std::byte{7});
-        EXPECT_EQ(team.broadcast(team.rank() == 0 ? told : std::vector<std::byte>()), told);
+        EXPECT_EQ(group.broadcast(group.rank() == 0 ? told : std::vector<std::byte>()), told);
         if (is_last())
-            team.leave(std::make_exception_ptr(StagingError("It is late.")));
+            group.abort(std::make_exception_ptr(StagingError("It is late.")));
         else
-            EXPECT_NE(thrown_by([&] { team.barrier(); }).find("It is late."), std::string::npos);
+            EXPECT_NE(thrown_by([&] { group.barrier(); }).find("It is late."), std::string::npos);
     }
     world().barrier();
 }
 
 TEST(StagingLeaving, LongWorkOfOneRankEndsWhenAnotherOneLeaves) {
-    const Team team(MPI_COMM_WORLD);
+    const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     const std::string text = thrown_by([&] {
         if (is_last())
-            team.leave(std::make_exception_ptr(StagingError("It is late.")));
+            group.abort(std::make_exception_ptr(StagingError("It is late.")));
         else
-            team.together([&] {
-                while (team.rank() == 0) {
-                    throw_if_interrupted();
+            group.run_collectively([&] {
+                while (group.rank() == 0) {
+                    parallel::run_wait_hooks();
                     std::this_thread::sleep_for(std::chrono::milliseconds(2));
                 }
             });
@@ -145,19 +146,19 @@ TEST(StagingLeaving, LongWorkOfOneRankEndsWhenAnotherOneLeaves) {
 }
 
 TEST(StagingLeaving, AnInterruptEndsAWaitForOtherRanksAndTheyHearOfIt) {
-    const Team team(MPI_COMM_WORLD, "this crew");
+    const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD, "this crew");
     const auto start = Clock::now();
     std::string text;
     if (is_last()) {
         const InterruptScope scope([] { return true; });
-        EXPECT_THROW(team.barrier(), Interrupted);
+        EXPECT_THROW(group.barrier(), Interrupted);
         EXPECT_LT(Clock::now() - start, patience);
         world().barrier();
     } else {
         world().barrier();
         text = thrown_by([&] {
             for (;;) // the first one may have been reached by all
-                team.barrier();
+                group.barrier();
         });
         EXPECT_EQ(text, last() + " of this crew has left: The wait was interrupted.");
     }
@@ -165,18 +166,18 @@ TEST(StagingLeaving, AnInterruptEndsAWaitForOtherRanksAndTheyHearOfIt) {
 }
 
 TEST(StagingLeaving, RanksThatAreAllInterruptedEndInOrderAndMayGoOn) {
-    const Team team(MPI_COMM_WORLD);
+    const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     const std::string text = thrown_by([&] {
         const InterruptScope scope([] { return true; });
-        team.together([&] {
-            while (team.rank() == 0) {
-                throw_if_interrupted();
+        group.run_collectively([&] {
+            while (group.rank() == 0) {
+                parallel::run_wait_hooks();
                 std::this_thread::sleep_for(std::chrono::milliseconds(2));
             }
         });
     });
     EXPECT_EQ(text, "The wait was interrupted.");
-    team.barrier();
+    group.barrier();
     world().barrier();
 }
 

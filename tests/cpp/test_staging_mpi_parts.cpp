@@ -21,6 +21,7 @@
 #include "staging/reader.hpp"
 #include "staging/share.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/stream_group.hpp"
 #include "staging/transport/mpi/introduction.hpp"
 #include "staging/transport/mpi/link.hpp"
 #include "staging/transport/mpi/outgoing.hpp"
@@ -452,7 +453,7 @@ TEST(StagingMpi, ClosingWithoutWaitingLeavesAReaderWhatItIsGetting) {
         EXPECT_TRUE(std::any_of(values.begin(), values.end(),
                                 [](std::byte one) { return one != std::byte{0}; }));
     } else if (programs.which() == 1) {
-        const Team alone(programs.comm());
+        const parallel::CollectiveGroup alone = stream_group(programs.comm());
         const mpi::Introduction found = mpi::introduce("hasty", alone, {});
         const mpi::Link link(found.writers, found.readers);
         const auto windows = mpi::make_windows(link, found.mode);

@@ -14,6 +14,7 @@
 #include "staging/datamodel/copy.hpp"
 #include "staging/queue/queue_timeout.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/stream_group.hpp"
 #include "staging/wire/checksum.hpp"
 #include "staging/wire/message_codec.hpp"
 #include "support/slot_writer.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 TEST(StagingSlots, AStepIsHeldByItsRankAndAnnouncedAsAWhole) {
     Writer writer(options(QueuePolicy::block, 3));
-    Solver solver(writer.team, 4 + writer.team.rank());
+    Solver solver(writer.group, 4 + writer.group.rank());
     auto reader = reader_of(writer);
     for (std::int64_t i = 0; i < 3; ++i)
         EXPECT_EQ(writer.engine.publish(solver.step(10 + i)), static_cast<std::uint64_t>(i));
@@ -34,7 +35,7 @@ TEST(StagingSlots, AStepIsHeldByItsRankAndAnnouncedAsAWhole) {
             continue;
         const Delivery delivery = reader->next(0s);
         ASSERT_TRUE(delivery);
-        const Solver largest(writer.team, 3 + writer.team.size());
+        const Solver largest(writer.group, 3 + writer.group.size());
         EXPECT_EQ(delivery.bytes, aligned(largest.u.size() * 8) + largest.w.size() * 4)
             << "of the rank that has most";
         const Announce announce = decoded(delivery.payload);
@@ -44,7 +45,7 @@ TEST(StagingSlots, AStepIsHeldByItsRankAndAnnouncedAsAWhole) {
         EXPECT_EQ(announce.step.time, 0.5 * static_cast<double>(10 + i));
         EXPECT_EQ(announce.step.attributes,
                   (std::vector<Attribute>{{"dt", 1.0 / static_cast<double>(11 + i)}}));
-        ASSERT_EQ(announce.step.blocks.size(), static_cast<std::size_t>(writer.team.size()));
+        ASSERT_EQ(announce.step.blocks.size(), static_cast<std::size_t>(writer.group.size()));
         for (std::uint32_t rank = 0; rank < announce.step.blocks.size(); ++rank) {
             EXPECT_EQ(announce.step.blocks[rank].rank, rank);
             EXPECT_EQ(announce.step.blocks[rank].id, rank);
@@ -52,20 +53,21 @@ TEST(StagingSlots, AStepIsHeldByItsRankAndAnnouncedAsAWhole) {
     }
     const auto step = writer.served->held->find(2);
     ASSERT_NE(step, nullptr);
-    EXPECT_EQ(step->first_block, static_cast<std::uint32_t>(writer.team.rank()));
+    EXPECT_EQ(step->first_block, static_cast<std::uint32_t>(writer.group.rank()));
     PieceRequest request;
-    request.block = static_cast<std::uint32_t>(writer.team.rank());
+    request.block = static_cast<std::uint32_t>(writer.group.rank());
     request.source = {{1, 0, 0}, {1, 1, 1}};
     double value = 0;
     std::memcpy(&value, select(*step, request.block, request).data, sizeof value);
-    EXPECT_EQ(value, Solver::u_of(12, writer.team.rank(), 15)) << "first behind the ghosts";
+    EXPECT_EQ(value, Solver::u_of(12, writer.group.rank(), 15)) << "first behind the ghosts";
 }
 
 TEST(StagingSlots, WhereReadersReachTheRanksIsKnownToAllOfThem) {
     Writer writer(options(QueuePolicy::block, 1));
-    if (writer.team.rank() == 0) {
-        ASSERT_EQ(writer.served->opened.ranks.size(), static_cast<std::size_t>(writer.team.size()));
-        for (int rank = 0; rank < writer.team.size(); ++rank)
+    if (writer.group.rank() == 0) {
+        ASSERT_EQ(writer.served->opened.ranks.size(),
+                  static_cast<std::size_t>(writer.group.size()));
+        for (int rank = 0; rank < writer.group.size(); ++rank)
             EXPECT_EQ(writer.served->opened.ranks[static_cast<std::size_t>(rank)].address,
                       "rank:" + std::to_string(rank));
     } else {
@@ -75,7 +77,7 @@ TEST(StagingSlots, WhereReadersReachTheRanksIsKnownToAllOfThem) {
 
 TEST(StagingSlots, ADroppedStepIsDroppedOnAllRanksAndCopiedOnNone) {
     Writer writer(options(QueuePolicy::drop_newest, 1));
-    Solver solver(writer.team, 8);
+    Solver solver(writer.group, 8);
     auto reader = reader_of(writer);
     EXPECT_EQ(writer.engine.publish(solver.step(0)), 0u);
     const auto copied = writer.engine.bytes_copied();
@@ -97,7 +99,7 @@ TEST(StagingSlots, ADroppedStepIsDroppedOnAllRanksAndCopiedOnNone) {
 
 TEST(StagingSlots, MemoryGoesRoundWithoutFreshPages) {
     Writer writer(options(QueuePolicy::latest_only, 3));
-    Solver solver(writer.team, 10);
+    Solver solver(writer.group, 10);
     auto reader = reader_of(writer);
     std::set<const std::byte*> places;
     for (int i = 0; i < 40; ++i) {
@@ -116,7 +118,7 @@ TEST(StagingSlots, MemoryGoesRoundWithoutFreshPages) {
 TEST(StagingSlots, MemoryOfLatestOnlyFollowsTheReadersAndGoesRoundToo) {
     constexpr int readers = 4;
     Writer writer(options(QueuePolicy::latest_only, 2));
-    Solver solver(writer.team, 10);
+    Solver solver(writer.group, 10);
     std::vector<QueueReader> all;
     std::vector<Delivery> held(readers);
     for (int i = 0; i < readers && writer.served->queue != nullptr; ++i)
@@ -145,7 +147,7 @@ TEST(StagingSlots, MemoryOfLatestOnlyFollowsTheReadersAndGoesRoundToo) {
 
 TEST(StagingSlots, ArraysInABufferArePublishedWithoutACopyFromTheSecondStepOn) {
     Writer writer(options(QueuePolicy::latest_only, 2));
-    Solver solver(writer.team, 9);
+    Solver solver(writer.group, 9);
     auto reader = reader_of(writer);
     std::optional<StepInfo> table;
     std::set<void*> ring;
@@ -183,7 +185,7 @@ TEST(StagingSlots, ArraysInABufferArePublishedWithoutACopyFromTheSecondStepOn) {
 
 TEST(StagingSlots, OnlyArraysOutsideTheBufferAreCopied) {
     Writer writer(options(QueuePolicy::latest_only, 2));
-    Solver solver(writer.team, 9);
+    Solver solver(writer.group, 9);
     for (int i = 0; i < 4; ++i) {
         const auto w = writer.engine.buffer(solver.w.size() * 4);
         solver.in_w = reinterpret_cast<float*>(w.data());
@@ -199,7 +201,7 @@ TEST(StagingSlots, AStepThatOutgrowsItsBufferIsCopiedOnceAndThenFits) {
     Writer writer(options(QueuePolicy::latest_only, 2));
     std::uint64_t copied = 0;
     for (int i = 0; i < 9; ++i) {
-        Solver solver(writer.team, i < 4 ? 9 : 20);
+        Solver solver(writer.group, i < 4 ? 9 : 20);
         solver.in_u = reinterpret_cast<double*>(writer.engine.buffer(solver.u.size() * 8).data());
         solver.in_w = reinterpret_cast<float*>(writer.engine.buffer(solver.w.size() * 4).data());
         const auto sequence = writer.engine.publish(solver.step(i));
@@ -214,7 +216,7 @@ TEST(StagingSlots, AStepThatOutgrowsItsBufferIsCopiedOnceAndThenFits) {
 
 TEST(StagingSlots, ADroppedStepLeavesItsBufferForTheNextOne) {
     Writer writer(options(QueuePolicy::drop_newest, 1));
-    Solver solver(writer.team, 5);
+    Solver solver(writer.group, 5);
     auto reader = reader_of(writer);
     EXPECT_TRUE(writer.engine.buffer(8).empty());
     EXPECT_TRUE(writer.engine.publish(solver.step(0)));
@@ -229,10 +231,10 @@ TEST(StagingSlots, ATableMayChangeFromStepToStep) {
     Writer writer(options(QueuePolicy::block, 1));
     auto reader = reader_of(writer);
     for (int i = 0; i < 6; ++i) {
-        Solver solver(writer.team, 4);
+        Solver solver(writer.group, 4);
         LocalStep local = solver.step(i);
         // Every other step the last rank has no block, and every third nobody.
-        const bool last = writer.team.rank() == writer.team.size() - 1;
+        const bool last = writer.group.rank() == writer.group.size() - 1;
         const bool none = i % 3 == 2 || (last && i % 2 == 1);
         if (none) {
             local.part.blocks.clear();
@@ -244,7 +246,8 @@ TEST(StagingSlots, ATableMayChangeFromStepToStep) {
             writer.expect_held(*sequence, i, solver);
         if (reader) {
             const Delivery delivery = reader->next(0s);
-            const auto blocks = static_cast<std::size_t>(writer.team.size()) - (i % 2 == 1 ? 1 : 0);
+            const auto blocks =
+                static_cast<std::size_t>(writer.group.size()) - (i % 2 == 1 ? 1 : 0);
             EXPECT_EQ(decoded(delivery.payload).step.blocks.size(), i % 3 == 2 ? 0 : blocks);
             EXPECT_TRUE(reader->release(delivery.sequence));
         }
@@ -255,7 +258,7 @@ TEST(StagingSlots, ChecksumsAreThoseOfTheValuesInEachStep) {
     EngineOptions given = options(QueuePolicy::block, 2);
     given.checksums = true;
     Writer writer(given);
-    Solver solver(writer.team, 6);
+    Solver solver(writer.group, 6);
     auto reader = reader_of(writer);
     for (int i = 0; i < 3; ++i) {
         ASSERT_TRUE(writer.engine.publish(solver.step(i)));
@@ -263,8 +266,8 @@ TEST(StagingSlots, ChecksumsAreThoseOfTheValuesInEachStep) {
             continue;
         const Delivery delivery = reader->next(0s);
         const StepInfo step = decoded(delivery.payload).step;
-        for (int rank = 0; rank < writer.team.size(); ++rank) {
-            Solver other(writer.team, 6);
+        for (int rank = 0; rank < writer.group.size(); ++rank) {
+            Solver other(writer.group, 6);
             other.rank = rank;
             const LocalStep local = other.step(i);
             const auto& arrays = step.blocks[static_cast<std::size_t>(rank)].arrays;
@@ -338,8 +341,8 @@ TEST(StagingSlots, RandomLayoutsArriveWithEqualValues) {
 
 TEST(StagingSlots, AnnouncesAreThoseOfTheCodec) {
     Announcer announcer;
-    const Team team;
-    StepInfo step = Solver(team, 4).step(3).part;
+    const parallel::CollectiveGroup group = stream_group();
+    StepInfo step = Solver(group, 4).step(3).part;
     const StepInfo head{step.index, step.time, step.attributes, {}, {}, {}, {}};
     StepInfo table = step;
     table.index = 0;

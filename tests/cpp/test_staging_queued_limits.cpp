@@ -14,6 +14,7 @@
 #include "staging/datamodel/copy.hpp"
 #include "staging/queue/queue_timeout.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/stream_group.hpp"
 #include "staging/wire/checksum.hpp"
 #include "staging/wire/message_codec.hpp"
 #include "support/slot_writer.hpp"
@@ -33,8 +34,8 @@ template <class Error> std::string thrown(Writer& writer, LocalStep step) {
 
 TEST(StagingSlots, AStepThatIsWrongOnOneRankFailsOnAllAndTheNextOneGoesOn) {
     Writer writer(options(QueuePolicy::block, 1));
-    Solver solver(writer.team, 4);
-    const bool last = writer.team.rank() == writer.team.size() - 1;
+    Solver solver(writer.group, 4);
+    const bool last = writer.group.rank() == writer.group.size() - 1;
     EXPECT_EQ(writer.engine.publish(solver.step(0)), 0u);
 
     LocalStep shape = solver.step(1);
@@ -47,7 +48,7 @@ TEST(StagingSlots, AStepThatIsWrongOnOneRankFailsOnAllAndTheNextOneGoesOn) {
         table.part.fields[0].topology = 7;
     EXPECT_NE(thrown<StagingError>(writer, std::move(table)).find("topology that is not there"),
               std::string::npos);
-    if (writer.team.size() > 1) {
+    if (writer.group.size() > 1) {
         EXPECT_NE(thrown<StagingError>(writer, solver.step(last ? 2 : 1)).find("the same step"),
                   std::string::npos);
         LocalStep field = solver.step(1);
@@ -63,15 +64,15 @@ TEST(StagingSlots, AStepThatIsWrongOnOneRankFailsOnAllAndTheNextOneGoesOn) {
 
 TEST(StagingSlots, MemoryThatOneRankLacksFailsOnAllAndRoomIsGivenBack) {
     bool scarce = false;
-    const Team team(MPI_COMM_WORLD);
+    const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     const MakeSegment make = [&](std::size_t bytes) {
-        if (scarce && team.rank() == team.size() - 1)
+        if (scarce && group.rank() == group.size() - 1)
             throw StagingError("There is no memory on the last rank.");
         return make_heap_segment(bytes);
     };
     Writer writer(options(QueuePolicy::block, 2), make);
     auto reader = reader_of(writer);
-    Solver solver(writer.team, 4);
+    Solver solver(writer.group, 4);
     EXPECT_EQ(writer.engine.publish(solver.step(0)), 0u);
     scarce = true;
     EXPECT_EQ(thrown<StagingError>(writer, solver.step(1)), "There is no memory on the last rank.");
@@ -93,7 +94,7 @@ TEST(StagingSlots, ATimeoutIsATimeoutOnAllRanks) {
     given.queue.on_timeout = OnTimeout::fail;
     Writer writer(given);
     auto reader = reader_of(writer);
-    Solver solver(writer.team, 4);
+    Solver solver(writer.group, 4);
     EXPECT_TRUE(writer.engine.publish(solver.step(0)));
     EXPECT_NE(thrown<QueueTimeout>(writer, solver.step(1)).find("within"), std::string::npos);
     if (reader)
@@ -105,13 +106,13 @@ TEST(StagingSlots, AStepLargerThanTheQueueIsRefusedOnAllRanks) {
     EngineOptions given = options(QueuePolicy::block, 1);
     given.queue.bytes = 1000;
     Writer writer(given);
-    EXPECT_NE(thrown<StagingError>(writer, Solver(writer.team, 10).step(0)).find("never fits"),
+    EXPECT_NE(thrown<StagingError>(writer, Solver(writer.group, 10).step(0)).find("never fits"),
               std::string::npos);
 }
 
 TEST(StagingSlots, AStepThatIsBeingSentKeepsItsMemoryThoughTheQueueGaveItUp) {
     Writer writer(options(QueuePolicy::drop_oldest, 1));
-    Solver solver(writer.team, 4);
+    Solver solver(writer.group, 4);
     ASSERT_EQ(writer.engine.publish(solver.step(0)), 0u);
     auto sending = writer.served->held->find(0);
     const std::byte* const memory = sending->segment->bytes().data();
@@ -134,7 +135,7 @@ TEST(StagingSlots, TheFirstStepWaitsForReadersAsConfigured) {
     given.wait_for_readers = 1;
     given.wait_limit = 20ms;
     Writer writer(given);
-    Solver solver(writer.team, 4);
+    Solver solver(writer.group, 4);
     EXPECT_NE(thrown<PeerGone>(writer, solver.step(0)).find("and 0 came within 0.02 s"),
               std::string::npos);
     auto reader = reader_of(writer);
@@ -148,7 +149,7 @@ TEST(StagingSlots, CloseGivesReadersWhatIsLeftAndEndsTheStream) {
     EngineOptions given = options(QueuePolicy::block, 2);
     given.close_limit = long_enough;
     Writer writer(given);
-    Solver solver(writer.team, 4);
+    Solver solver(writer.group, 4);
     auto reader = reader_of(writer);
     ASSERT_TRUE(writer.engine.publish(solver.step(0)));
     std::vector<Arrival> arrivals;
@@ -180,7 +181,7 @@ TEST(StagingSlots, CloseWaitsForAReaderThatDoesNotMoveNoLongerThanItMay) {
     given.close_limit = 30ms;
     Writer writer(given);
     auto reader = reader_of(writer);
-    ASSERT_TRUE(writer.engine.publish(Solver(writer.team, 4).step(0)));
+    ASSERT_TRUE(writer.engine.publish(Solver(writer.group, 4).step(0)));
     const auto start = std::chrono::steady_clock::now();
     writer.engine.close();
     EXPECT_LT(std::chrono::steady_clock::now() - start, long_enough);
@@ -188,20 +189,20 @@ TEST(StagingSlots, CloseWaitsForAReaderThatDoesNotMoveNoLongerThanItMay) {
 }
 
 TEST(StagingSlots, AServiceThatOneRankCannotHaveFailsOnAll) {
-    const Team team(MPI_COMM_WORLD);
+    const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     auto served = std::make_shared<Served>();
     const MakeService make = [&](const HeldSteps& held, Queue* queue) -> std::unique_ptr<Service> {
-        if (team.rank() == team.size() - 1)
+        if (group.rank() == group.size() - 1)
             throw StagingError("The port is taken.");
-        return std::make_unique<test::FakeService>(team.rank(), served, held, queue);
+        return std::make_unique<test::FakeService>(group.rank(), served, held, queue);
     };
     try {
-        const SlotEngine engine(team, EngineOptions{}, make_heap_segment, make);
+        const SlotEngine engine(group, EngineOptions{}, make_heap_segment, make);
         ADD_FAILURE() << "made";
     } catch (const StagingError& error) {
         EXPECT_STREQ(error.what(), "The port is taken.");
     }
-    EXPECT_TRUE(team.rank() == team.size() - 1 || served->gone);
+    EXPECT_TRUE(group.rank() == group.size() - 1 || served->gone);
 }
 
 } // namespace

@@ -12,7 +12,7 @@
 #include "staging/queue/queue_timeout.hpp"
 #include "staging/reader.hpp"
 #include "staging/staging_error.hpp"
-#include "staging/team.hpp"
+#include "staging/stream_group.hpp"
 #include "staging/transport/source.hpp"
 #include "staging/wire/checksum.hpp"
 #include "staging/wire/message_codec.hpp"
@@ -129,7 +129,7 @@ std::string message_of(const std::function<void()>& work) {
 
 TEST(StagingReader, StepsComeInOrderAreReleasedOnceAndEnd) {
     const auto script = good_script(3);
-    const Team team(MPI_COMM_WORLD);
+    const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     {
         Reader reader = make_reader(script);
         EXPECT_EQ(message_of([&] { static_cast<void>(reader.step()); }),
@@ -154,7 +154,7 @@ TEST(StagingReader, StepsComeInOrderAreReleasedOnceAndEnd) {
         EXPECT_THROW(static_cast<void>(reader.view("p", 0)), StagingError);
     }
     const auto on_root = std::vector<std::uint64_t>{0, 1, 2};
-    EXPECT_EQ(script->released, team.rank() == 0 ? on_root : std::vector<std::uint64_t>{});
+    EXPECT_EQ(script->released, group.rank() == 0 ? on_root : std::vector<std::uint64_t>{});
     EXPECT_EQ(script->begun, 3);
     EXPECT_EQ(script->ended, 3);
     EXPECT_EQ(script->destroyed, 1);
@@ -162,10 +162,10 @@ TEST(StagingReader, StepsComeInOrderAreReleasedOnceAndEnd) {
 
 TEST(StagingReader, AStepIsReleasedOnlyWhenAllRanksAreDoneWithIt) {
     const auto script = good_script(2);
-    const Team team(MPI_COMM_WORLD);
+    const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     Clock::time_point last_end, released;
     script->on_end = [&] {
-        if (team.rank() == team.size() - 1)
+        if (group.rank() == group.size() - 1)
             std::this_thread::sleep_for(std::chrono::milliseconds(60));
         last_end = Clock::now();
     };
@@ -176,8 +176,8 @@ TEST(StagingReader, AStepIsReleasedOnlyWhenAllRanksAreDoneWithIt) {
     const auto ticks = [](Clock::time_point t) {
         return static_cast<std::uint64_t>(t.time_since_epoch().count());
     };
-    const std::uint64_t end_of_all = team.max(ticks(last_end));
-    if (team.rank() == 0) {
+    const std::uint64_t end_of_all = group.max(ticks(last_end));
+    if (group.rank() == 0) {
         EXPECT_GE(ticks(released), end_of_all); // one machine, one monotonic clock
     }
 }
@@ -272,8 +272,8 @@ TEST(StagingReader, ASegmentSmallerThanItsTableSaysIsNotLookedAt) {
 }
 
 TEST(StagingReader, WhatFailsOnOneRankFailsOnAllAsTheSame) {
-    const Team team(MPI_COMM_WORLD);
-    const bool last = team.rank() == team.size() - 1;
+    const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
+    const bool last = group.rank() == group.size() - 1;
     {
         const auto script = good_script(1);
         script->on_next = [] { throw PeerGone("The writer is gone."); };

@@ -25,6 +25,7 @@
 #include "staging/datamodel/select.hpp"
 #include "staging/relay/relay.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/stream_group.hpp"
 #include "staging/transport/socket/address.hpp"
 #include "staging/transport/socket/contact.hpp"
 #include "staging/transport/socket/source.hpp"
@@ -77,7 +78,7 @@ class Running {
     }
 
   private:
-    Team alone_;
+    parallel::CollectiveGroup alone_ = stream_group();
     Relay relay_;
     std::atomic<bool> stop_ = false;
     std::atomic<bool> over_ = false;
@@ -99,7 +100,7 @@ std::unique_ptr<SocketSource> attach(const fs::path& contact,
     ReaderOptions options;
     options.attach_limit = limit;
     options.answer_limit = 20s;
-    return std::make_unique<SocketSource>(contact.string(), Team(), options);
+    return std::make_unique<SocketSource>(contact.string(), stream_group(), options);
 }
 
 Announce announced(const Announced& news) {
@@ -300,7 +301,7 @@ TEST_F(StagingRelay, TellsAReaderOfAnotherStreamWhatTheWriterSaysOfIt) {
     ReaderOptions options;
     options.stream = "other";
     try {
-        const SocketSource source(far_.string(), Team(), options);
+        const SocketSource source(far_.string(), stream_group(), options);
         FAIL() << "attached";
     } catch (const StagingError& error) {
         EXPECT_NE(std::string(error.what()).find("The stream here is \"flow\""), std::string::npos)
@@ -337,7 +338,7 @@ TEST_F(StagingRelay, RefusesWhatCannotWork) {
     const HandMadeWriter writer(near_, writer_of(1));
     const auto fault = [](const RelayOptions& options) -> std::string {
         try {
-            const Relay relay(options, Team());
+            const Relay relay(options, stream_group());
         } catch (const StagingError& error) {
             return error.what();
         }
@@ -489,7 +490,7 @@ std::size_t resident_bytes() {
 std::function<void(const OtherProcess::Tell&)> relaying(const RelayOptions& options) {
     return [options](const OtherProcess::Tell& tell) {
         ::signal(SIGTERM, [](int) { told_to_stop = 1; });
-        const Team alone;
+        const parallel::CollectiveGroup alone = stream_group();
         Relay relay(options, alone);
         const std::size_t before = resident_bytes();
         std::size_t most = before;
@@ -535,7 +536,7 @@ TEST_F(StagingRelay, IsNotHeldUpByAReaderThatStops) {
     ReaderOptions one;
     one.connections = 1;
     const OtherProcess stopped([&](const OtherProcess::Tell& tell) {
-        SocketSource source(far_.string(), Team(), one);
+        SocketSource source(far_.string(), stream_group(), one);
         const Announce step = announced(source.next(20s));
         (void)read_in_parts(source, step, 8);
         tell(1);
@@ -546,7 +547,7 @@ TEST_F(StagingRelay, IsNotHeldUpByAReaderThatStops) {
     writer.publish();
     ASSERT_TRUE(stopped.hear(20s));
     stopped.signal(SIGSTOP); // in the middle of a piece
-    SocketSource source(far_.string(), Team(), one);
+    SocketSource source(far_.string(), stream_group(), one);
     const Announce step = announced(source.next(20s));
     EXPECT_EQ(read_in_parts(source, step, 32), 0u);
 }
@@ -564,7 +565,7 @@ TEST_F(StagingRelay, LosesItsReadersAndFreesItsWriterWhenItIsKilled) {
 // ---- several ranks ------------------------------------------------------------------------------
 
 TEST(StagingRelayRanks, ShareTheWriterAmongThem) {
-    const Team all(MPI_COMM_WORLD);
+    const parallel::CollectiveGroup all = stream_group(MPI_COMM_WORLD);
     const suite::Folder folder;
     const fs::path near = folder.path() / "near.contact";
     const fs::path far = folder.path() / "far.contact";

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "staging/relay/relay.hpp"
+#include "staging/stream_group.hpp"
 #include "support/staging_suite.hpp"
 
 namespace uzushio::staging::suite {
@@ -19,7 +20,7 @@ Carrier behind(const std::string& name, int relays) {
     };
     carrier.write = [=](const std::string& stream, MPI_Comm comm, EngineOptions options) {
         options.engine = "tcp";
-        if (Team(comm).rank() == 0)
+        if (stream_group(comm).rank() == 0)
             for (int i = 0; i < relays; ++i) {
                 relay::RelayOptions between;
                 between.from = contact_behind(options.contact.string(), i);
@@ -30,7 +31,7 @@ Carrier behind(const std::string& name, int relays) {
                 // the next one.
                 static std::deque<std::jthread> threads;
                 threads.emplace_back([between](const std::stop_token& stop) {
-                    const Team alone;
+                    const parallel::CollectiveGroup alone = stream_group();
                     relay::Relay(between, alone).run([&] { return !stop.stop_requested(); });
                 });
             }

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "staging/staging_error.hpp"
-#include "staging/team.hpp"
+#include "staging/stream_group.hpp"
 #include "staging/transport/engines.hpp"
 #include "staging/transport/writer_engine.hpp"
 #include "staging/writer.hpp"
@@ -49,9 +49,9 @@ class Recorder : public WriterEngine {
 /// A writer on all ranks with one mesh, two fields, and two blocks on each rank.
 struct Bench {
     std::shared_ptr<Recorder::Log> log = std::make_shared<Recorder::Log>();
-    Team team{MPI_COMM_WORLD};
+    parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     Writer writer{"bench", MPI_COMM_WORLD, std::make_unique<Recorder>(log)};
-    std::uint64_t first = static_cast<std::uint64_t>(team.rank()) * 2;
+    std::uint64_t first = static_cast<std::uint64_t>(group.rank()) * 2;
     std::vector<double> values = std::vector<double>(4096);
 
     Bench() {
@@ -93,7 +93,7 @@ TEST(StagingWriter, AnUnchangedDescriptionGivesAnUnchangedTableInWhateverOrderVa
     EXPECT_EQ(bench.log->steps.at(0).part, bench.log->steps.at(1).part);
     EXPECT_EQ(bench.log->steps[0].values.size(), 3u);
     for (const Block& block : bench.log->steps[0].part.blocks)
-        EXPECT_EQ(block.rank, static_cast<std::uint32_t>(bench.team.rank()));
+        EXPECT_EQ(block.rank, static_cast<std::uint32_t>(bench.group.rank()));
 }
 
 TEST(StagingWriter, BlocksWithoutValuesAreNotInTheStepAndComeBackWithThem) {
@@ -183,7 +183,7 @@ TEST(StagingWriter, MisuseIsToldInASentenceThatSaysWhatIsWrong) {
 TEST(StagingWriter, AStepThatOneRankCannotPublishFailsOnAllAndTheNextOneWorks) {
     Bench bench;
     Writer& w = bench.writer;
-    const bool last = bench.team.rank() == bench.team.size() - 1;
+    const bool last = bench.group.rank() == bench.group.size() - 1;
     // Values that overlap each other cannot be described.
     ConstArrayView bad =
         packed_view(reinterpret_cast<const std::byte*>(bench.values.data()), {4, 4, 4}, 1, 8);
@@ -194,7 +194,7 @@ TEST(StagingWriter, AStepThatOneRankCannotPublishFailsOnAllAndTheNextOneWorks) {
     else
         w.put("p", bench.first, bench.values.data());
     EXPECT_EQ(message_of([&] { w.end_step(); }),
-              "The array of field \"p\" on block " + std::to_string(2 * bench.team.size() - 2) +
+              "The array of field \"p\" on block " + std::to_string(2 * bench.group.size() - 2) +
                   " has strides with which its values overlap or leave the memory.");
     EXPECT_TRUE(bench.log->steps.empty()) << "no rank may enter the engine";
 
@@ -209,10 +209,10 @@ TEST(StagingWriter, AStepThatOneRankCannotPublishFailsOnAllAndTheNextOneWorks) {
 
 TEST(StagingWriter, RanksThatAreAtDifferentStepsAreTold) {
     Bench bench;
-    const bool last = bench.team.rank() == bench.team.size() - 1;
+    const bool last = bench.group.rank() == bench.group.size() - 1;
     bench.writer.begin_step(last ? -3 : 7, 0);
     const std::string message = message_of([&] { bench.writer.end_step(); });
-    if (bench.team.size() > 1) {
+    if (bench.group.size() > 1) {
         EXPECT_EQ(message, "Ranks publish steps -3 and 7 as one: all must publish the same step.");
         EXPECT_TRUE(bench.log->steps.empty());
     }
@@ -263,11 +263,11 @@ TEST(StagingWriter, BuffersAreTheEnginesAsFarAsItHasThemAndElseTheSameEachStep) 
 TEST(StagingWriter, AStepThatOneRankGivesUpIsOverOnAllAndTheNextIsPublished) {
     Bench bench;
     Writer& w = bench.writer;
-    const Team team(MPI_COMM_WORLD);
-    const int guilty = team.size() - 1;
+    const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
+    const int guilty = group.size() - 1;
     w.begin_step(1, 0);
     w.put("p", bench.first, bench.values.data());
-    if (team.rank() == guilty)
+    if (group.rank() == guilty)
         EXPECT_NO_THROW(w.cancel_step("no more wind"));
     else
         EXPECT_EQ(message_of([&] { w.end_step(); }),

@@ -10,9 +10,9 @@
 #include <sstream>
 #include <string>
 
+#include "parallel/collective_group.hpp"
 #include "staging/engine_options.hpp"
 #include "staging/reader.hpp"
-#include "staging/team.hpp"
 #include "staging/transport/shm/node_name.hpp"
 #include "staging/transport/shm/shared_segment.hpp"
 #include "staging/transport/socket/engine.hpp"
@@ -57,7 +57,7 @@ bool is_shared_and_read_only(const void* address) {
 /// A writer whose values are computed in the ring of buffers.
 struct Solver {
     explicit Solver(const EngineOptions& options)
-        : engine(new socket::SocketEngine("flow", team, options,
+        : engine(new socket::SocketEngine("flow", group, options,
                                           {shm::make_shared_segment, shm::node_name()})),
           writer("flow", MPI_COMM_NULL, std::unique_ptr<WriterEngine>(engine)) {
         writer.uniform_mesh("mesh", Flow::box(n), {}, {1, 1, 1});
@@ -72,7 +72,7 @@ struct Solver {
         return values;
     }
 
-    Team team;
+    parallel::CollectiveGroup group = stream_group();
     socket::SocketEngine* engine; ///< the writer's
     Writer writer;
 };
@@ -143,7 +143,7 @@ TEST(StagingZeroCopy, AReaderThatSharesNoMemoryGetsTheSameValuesOverTheConnectio
     const Folder folder;
     Solver solver(options_in(folder));
     const std::string contact = options_in(folder).contact.string();
-    Reader reader(std::make_unique<socket::SocketSource>(contact, solver.team, ReaderOptions{}),
+    Reader reader(std::make_unique<socket::SocketSource>(contact, solver.group, ReaderOptions{}),
                   MPI_COMM_NULL);
     for (std::int64_t i = 0; i < 4; ++i) {
         solver.publish(i);

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "parallel/wait_hook.hpp"
 #include "staging/in_seconds.hpp"
-#include "staging/interrupt.hpp"
 #include "staging/queue/queue_timeout.hpp"
 
 namespace uzushio::staging {
@@ -167,9 +167,9 @@ bool QueueState::make_room(Lock& lock, std::size_t bytes, Garbage& garbage) {
 }
 
 bool QueueState::wait_for_change(Lock& lock, Clock::time_point deadline) {
-    (void)room_.wait_until(lock, std::min(deadline, Clock::now() + between_interrupts));
+    (void)room_.wait_until(lock, std::min(deadline, Clock::now() + parallel::wait_hook_interval));
     lock.unlock(); // who is asked may use the queue
-    throw_if_interrupted();
+    parallel::run_wait_hooks();
     lock.lock();
     return Clock::now() < deadline;
 }

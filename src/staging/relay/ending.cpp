@@ -7,9 +7,9 @@ constexpr int tag = 1;
 
 } // namespace
 
-Ending::Ending(const Team& team) : team_(team) {
-    if (team_.rank() != 0)
-        MPI_Irecv(nullptr, 0, MPI_BYTE, 0, tag, team_.comm(), &request_);
+Ending::Ending(const parallel::CollectiveGroup& group) : group_(group) {
+    if (group_.rank() != 0)
+        MPI_Irecv(nullptr, 0, MPI_BYTE, 0, tag, group_.comm(), &request_);
 }
 
 Ending::~Ending() {
@@ -22,12 +22,12 @@ Ending::~Ending() {
 }
 
 void Ending::announce() {
-    if (told_ || team_.rank() != 0)
+    if (told_ || group_.rank() != 0)
         return;
     told_ = true;
     // Empty, so that it goes off at once, whether or not it is still waited for.
-    for (int rank = 1; rank < team_.size(); ++rank)
-        MPI_Send(nullptr, 0, MPI_BYTE, rank, tag, team_.comm());
+    for (int rank = 1; rank < group_.size(); ++rank)
+        MPI_Send(nullptr, 0, MPI_BYTE, rank, tag, group_.comm());
 }
 
 bool Ending::announced() {

@@ -2,14 +2,14 @@
 
 #include <mpi.h>
 
-#include "staging/team.hpp"
+#include "parallel/collective_group.hpp"
 
 namespace uzushio::staging::relay {
 
-/// Lets rank 0 tell the other ranks of a team that it has ended, while all do something else.
+/// Lets rank 0 tell the other ranks of a group that it has ended, while all do something else.
 class Ending {
   public:
-    explicit Ending(const Team& team); ///< `team` outlives it
+    explicit Ending(const parallel::CollectiveGroup& group); ///< `group` outlives it
     ~Ending();
     Ending(const Ending&) = delete;
     Ending& operator=(const Ending&) = delete;
@@ -19,7 +19,7 @@ class Ending {
     [[nodiscard]] bool announced();
 
   private:
-    const Team& team_;
+    const parallel::CollectiveGroup& group_;
     bool told_ = false;
     MPI_Request request_ = MPI_REQUEST_NULL; ///< of ranks that are to be told
 };

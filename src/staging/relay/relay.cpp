@@ -62,15 +62,15 @@ std::string to_text(std::span<const std::byte> bytes) {
 }
 
 /// Rank 0's, on all.
-socket::Secret shared_secret(const Team& team) {
+socket::Secret shared_secret(const parallel::CollectiveGroup& group) {
     std::vector<std::byte> bytes;
-    team.together([&] {
-        if (team.rank() == 0) {
+    group.run_collectively([&] {
+        if (group.rank() == 0) {
             const socket::Secret secret = socket::make_secret();
             bytes.assign(secret.begin(), secret.end());
         }
     });
-    bytes = team.broadcast(std::move(bytes));
+    bytes = group.broadcast(std::move(bytes));
     socket::Secret secret{};
     std::copy_n(bytes.begin(), secret.size(), secret.begin());
     return secret;
@@ -80,7 +80,7 @@ socket::Secret shared_secret(const Team& team) {
 
 class Relay::Core {
   public:
-    Core(RelayOptions options, const Team& team);
+    Core(RelayOptions options, const parallel::CollectiveGroup& group);
     ~Core();
 
     void run(const std::function<bool()>& go_on);
@@ -98,7 +98,7 @@ class Relay::Core {
     void publish_contact();
 
     RelayOptions options_;
-    const Team& team_;
+    const parallel::CollectiveGroup& group_;
     socket::Secret secret_;
     RelayStatus status_;
     bool writer_ended_ = false;
@@ -115,12 +115,12 @@ class Relay::Core {
     std::optional<Ending> ending_;
 };
 
-Relay::Core::Core(RelayOptions options, const Team& team)
-    : options_(std::move(options)), team_(team), secret_(shared_secret(team)),
+Relay::Core::Core(RelayOptions options, const parallel::CollectiveGroup& group)
+    : options_(std::move(options)), group_(group), secret_(shared_secret(group)),
       allowance_(options_.bytes) {
     options_.from = with_home(options_.from).string();
     options_.to = with_home(options_.to.string());
-    team_.together([&] {
+    group_.run_collectively([&] {
         if (options_.bytes < least_bytes)
             throw StagingError("A relay needs at least " + std::to_string(least_bytes >> 20) +
                                " MiB to hold bytes in; it was given " +
@@ -143,14 +143,14 @@ Relay::Core::Core(RelayOptions options, const Team& team)
             },
             [this](Peer peer, Hello theirs) { return serve(std::move(peer), std::move(theirs)); });
     });
-    for (const auto& bytes : team_.gather(to_bytes(listener_->address())))
+    for (const auto& bytes : group_.gather(to_bytes(listener_->address())))
         addresses_.push_back(to_text(bytes));
-    team_.together([&] {
-        if (team_.rank() == 0)
+    group_.run_collectively([&] {
+        if (group_.rank() == 0)
             publish_contact();
     });
     listener_->start();
-    ending_.emplace(team_);
+    ending_.emplace(group_);
 }
 
 Relay::Core::~Core() { listener_->stop(); }
@@ -158,8 +158,8 @@ Relay::Core::~Core() { listener_->stop(); }
 Hello Relay::Core::hello() const {
     Hello hello;
     hello.role = Role::relay;
-    hello.rank = static_cast<std::uint32_t>(team_.rank());
-    hello.ranks = static_cast<std::uint32_t>(team_.size());
+    hello.rank = static_cast<std::uint32_t>(group_.rank());
+    hello.ranks = static_cast<std::uint32_t>(group_.size());
     hello.stream = status_.stream;
     return hello;
 }
@@ -205,7 +205,7 @@ asio::awaitable<void> Relay::Core::serve(Peer peer, Hello theirs) {
 }
 
 asio::awaitable<void> Relay::Core::serve_control(Peer peer, Hello theirs) {
-    if (team_.rank() != 0)
+    if (group_.rank() != 0)
         throw socket::Refused(ErrorCode::request, "Readers attach to rank 0 of the relay.");
     const socket::Meeting writer = co_await upstream_->control(theirs, socket::after(writer_limit));
     saw_writer_ = true;
@@ -301,7 +301,7 @@ void Relay::Core::serve_for(std::chrono::nanoseconds time) {
 }
 
 void Relay::Core::run(const std::function<bool()>& go_on) {
-    const bool first = team_.rank() == 0;
+    const bool first = group_.rank() == 0;
     quiet_until_ = socket::after(std::chrono::seconds(2));
     const socket::Deadline deadline = socket::after(options_.wait);
     if (first)
@@ -330,8 +330,8 @@ void Relay::Core::run(const std::function<bool()>& go_on) {
 
 RelayStatus Relay::Core::status() const { return status_; }
 
-Relay::Relay(RelayOptions options, const Team& team)
-    : core_(std::make_unique<Core>(std::move(options), team)) {}
+Relay::Relay(RelayOptions options, const parallel::CollectiveGroup& group)
+    : core_(std::make_unique<Core>(std::move(options), group)) {}
 
 Relay::~Relay() = default;
 

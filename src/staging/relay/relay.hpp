@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
+#include "parallel/collective_group.hpp"
 #include "staging/engine_options.hpp"
 #include "staging/reader_options.hpp"
-#include "staging/team.hpp"
 
 /// From one network to another: readers on the one, the writer on the other.
 namespace uzushio::staging::relay {
@@ -52,8 +52,8 @@ struct RelayStatus {
 /// modulo the number of ranks. MPI is used when it starts and when it ends.
 class Relay {
   public:
-    /// Listen, and write the contact file; collective. `team` outlives the relay.
-    Relay(RelayOptions options, const Team& team);
+    /// Listen, and write the contact file; collective. `group` outlives the relay.
+    Relay(RelayOptions options, const parallel::CollectiveGroup& group);
     ~Relay(); ///< cuts all connections, and removes the contact file
 
     Relay(const Relay&) = delete;

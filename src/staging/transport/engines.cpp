@@ -20,7 +20,8 @@ namespace {
 
 struct EngineEntry {
     std::string_view name;
-    std::unique_ptr<WriterEngine> (*make)(const std::string& name, const Team& team,
+    std::unique_ptr<WriterEngine> (*make)(const std::string& name,
+                                          const parallel::CollectiveGroup& group,
                                           const EngineOptions& options);
 };
 
@@ -28,27 +29,27 @@ struct EngineEntry {
 const std::vector<EngineEntry>& writers() {
     static const std::vector<EngineEntry> entries{
         {"inproc",
-         [](const std::string&, const Team& team,
+         [](const std::string&, const parallel::CollectiveGroup& group,
             const EngineOptions&) -> std::unique_ptr<WriterEngine> {
-             return std::make_unique<inproc::InprocEngine>(team);
+             return std::make_unique<inproc::InprocEngine>(group);
          }},
         {"file",
-         [](const std::string& name, const Team& team,
+         [](const std::string& name, const parallel::CollectiveGroup& group,
             const EngineOptions& options) -> std::unique_ptr<WriterEngine> {
-             return std::make_unique<file::FileEngine>(name, team, options);
+             return std::make_unique<file::FileEngine>(name, group, options);
          }},
         {"shm",
-         [](const std::string& name, const Team& team,
+         [](const std::string& name, const parallel::CollectiveGroup& group,
             const EngineOptions& options) -> std::unique_ptr<WriterEngine> {
              return std::make_unique<socket::SocketEngine>(
-                 name, team, options,
+                 name, group, options,
                  socket::SocketEngine::Memory{shm::make_shared_segment, shm::node_name()});
          }},
         {"tcp",
-         [](const std::string& name, const Team& team,
+         [](const std::string& name, const parallel::CollectiveGroup& group,
             const EngineOptions& options) -> std::unique_ptr<WriterEngine> {
              return std::make_unique<socket::SocketEngine>(
-                 name, team, options, socket::SocketEngine::Memory{queued::make_heap_segment, ""});
+                 name, group, options, socket::SocketEngine::Memory{queued::make_heap_segment, ""});
          }},
         {"mpi", mpi::make_mpi_engine},
     };
@@ -57,7 +58,8 @@ const std::vector<EngineEntry>& writers() {
 
 struct ContactEntry {
     bool (*leads)(const std::string& contact); ///< whether the contact is one of this kind
-    std::unique_ptr<Source> (*attach)(const std::string& contact, const Team& team,
+    std::unique_ptr<Source> (*attach)(const std::string& contact,
+                                      const parallel::CollectiveGroup& group,
                                       const ReaderOptions& options);
 };
 
@@ -65,16 +67,16 @@ struct ContactEntry {
 const std::vector<ContactEntry>& readers() {
     static const std::vector<ContactEntry> entries{
         {file::leads_to_store,
-         [](const std::string& contact, const Team& team,
+         [](const std::string& contact, const parallel::CollectiveGroup& group,
             const ReaderOptions& options) -> std::unique_ptr<Source> {
-             return std::make_unique<file::FileSource>(contact, team, options);
+             return std::make_unique<file::FileSource>(contact, group, options);
          }},
         {mpi::is_mpi_contact, mpi::attach_mpi},
         // Last: a contact file may not be there yet, so that any name may be one.
         {[](const std::string&) { return true; },
-         [](const std::string& contact, const Team& team,
+         [](const std::string& contact, const parallel::CollectiveGroup& group,
             const ReaderOptions& options) -> std::unique_ptr<Source> {
-             return std::make_unique<socket::SocketSource>(contact, team, options,
+             return std::make_unique<socket::SocketSource>(contact, group, options,
                                                            std::make_unique<shm::Mapper>());
          }},
     };
@@ -90,10 +92,11 @@ std::vector<std::string> engine_names() {
     return names;
 }
 
-std::unique_ptr<WriterEngine> make_engine(const std::string& name, const Team& team,
+std::unique_ptr<WriterEngine> make_engine(const std::string& name,
+                                          const parallel::CollectiveGroup& group,
                                           const EngineOptions& options) {
     const EngineEntry* found = nullptr;
-    team.together([&] {
+    group.run_collectively([&] {
         std::string names;
         for (const auto& entry : writers()) {
             if (entry.name == options.engine)
@@ -108,26 +111,26 @@ std::unique_ptr<WriterEngine> make_engine(const std::string& name, const Team& t
             throw StagingError("There is no staging engine \"" + options.engine +
                                "\": choose one of " + names + ".");
     });
-    return found->make(name, team, options);
+    return found->make(name, group, options);
 }
 
-std::unique_ptr<Source> attach(const std::string& given, const Team& team,
+std::unique_ptr<Source> attach(const std::string& given, const parallel::CollectiveGroup& group,
                                const ReaderOptions& options) {
     const std::string contact = with_home(given).string();
     // Rank 0 decides for all: files come and go while others look.
     const auto& entries = readers();
     std::size_t found = 0;
-    if (team.rank() == 0)
+    if (group.rank() == 0)
         while (found < entries.size() && !entries[found].leads(contact))
             ++found;
-    found = static_cast<std::size_t>(team.max(found));
-    team.together([&] {
+    found = static_cast<std::size_t>(group.max(found));
+    group.run_collectively([&] {
         if (found == entries.size())
             throw StagingError("No engine of this build reads from \"" + contact +
                                "\": give a contact file, host:port, mpi:NAME or the folder of "
                                "stored steps.");
     });
-    return entries[found].attach(contact, team, options);
+    return entries[found].attach(contact, group, options);
 }
 
 } // namespace uzushio::staging

@@ -34,9 +34,9 @@ class Source {
   public:
     virtual ~Source() = default; ///< detaches
 
-    /// Whether `next` is called on all ranks of the team, at once; rank 0's result counts.
+    /// Whether `next` is called on all ranks of the group, at once; rank 0's result counts.
     [[nodiscard]] virtual bool collective() const { return false; }
-    /// Wait for the next step. Called on the team's rank 0 alone, unless `collective`.
+    /// Wait for the next step. Called on the group's rank 0 alone, unless `collective`.
     [[nodiscard]] virtual Announced next(std::chrono::nanoseconds limit) = 0;
     /// All ranks now have this step, as rank 0 got it, until `end`.
     virtual void begin([[maybe_unused]] const Announce& step) {}
@@ -70,7 +70,7 @@ class Source {
     }
     /// This rank is done with the step.
     virtual void end([[maybe_unused]] const Announce& step) {}
-    /// All ranks are done with it. Called on the team's rank 0 alone.
+    /// All ranks are done with it. Called on the group's rank 0 alone.
     virtual void release(std::uint64_t sequence) = 0;
 };
 

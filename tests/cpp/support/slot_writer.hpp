@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "staging/datamodel/copy.hpp"
+#include "staging/stream_group.hpp"
 #include "staging/transport/queued/heap_segment.hpp"
 #include "staging/transport/queued/slot_engine.hpp"
 #include "staging/wire/message_codec.hpp"
@@ -28,7 +29,8 @@ inline constexpr auto long_enough = 60s;
 /// A step of one rank: a block of n x 3 x 5 elements with u (double, a ghost layer along z) and w
 /// (float, three components apart from each other), and the memory that a solver has them in.
 struct Solver {
-    Solver(const Team& team, std::int64_t n) : rank(team.rank()), ranks(team.size()), depth(n) {
+    Solver(const parallel::CollectiveGroup& group, std::int64_t n)
+        : rank(group.rank()), ranks(group.size()), depth(n) {
         u.resize(static_cast<std::size_t>((n + 2) * 3 * 5));
         w.resize(static_cast<std::size_t>(3 * n * 3 * 5));
     }
@@ -87,7 +89,7 @@ struct Solver {
 struct Writer {
     explicit Writer(const EngineOptions& given, MakeSegment make = make_heap_segment)
         : options(given),
-          engine(team, options, std::move(make), fake_service(team.rank(), served)) {}
+          engine(group, options, std::move(make), fake_service(group.rank(), served)) {}
 
     /// This rank's values of a step are where the service finds them.
     void expect_held(std::uint64_t sequence, std::int64_t index, const Solver& solver) const {
@@ -95,7 +97,7 @@ struct Writer {
         ASSERT_NE(step, nullptr) << sequence;
         ASSERT_EQ(step->part->blocks.size(), 1u);
         const Block& block = step->part->blocks[0];
-        EXPECT_EQ(block.rank, static_cast<std::uint32_t>(team.rank()));
+        EXPECT_EQ(block.rank, static_cast<std::uint32_t>(group.rank()));
         const auto memory = step->segment->bytes();
         std::vector<double> u(solver.u.size());
         auto view = view_of(*step->part, block, block.arrays[0], memory);
@@ -106,13 +108,13 @@ struct Writer {
              {reinterpret_cast<std::byte*>(w.data()), view.count, planar(view.count, 4), 3, 4});
         std::size_t wrong = 0;
         for (std::size_t i = 0; i < u.size(); ++i)
-            wrong += u[i] != Solver::u_of(index, team.rank(), i);
+            wrong += u[i] != Solver::u_of(index, group.rank(), i);
         for (std::size_t i = 0; i < w.size(); ++i)
-            wrong += w[i] != Solver::w_of(index, team.rank(), i);
+            wrong += w[i] != Solver::w_of(index, group.rank(), i);
         EXPECT_EQ(wrong, 0u);
     }
 
-    Team team{MPI_COMM_WORLD};
+    parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     EngineOptions options;
     std::shared_ptr<Served> served = std::make_shared<Served>();
     SlotEngine engine;

@@ -9,6 +9,7 @@
 
 #include "staging/datamodel/planner.hpp"
 #include "staging/datamodel/select.hpp"
+#include "staging/stream_group.hpp"
 #include "staging/transport/socket/source.hpp"
 #include "support/socket_writer.hpp"
 
@@ -19,7 +20,8 @@ class CheckingReader {
   public:
     explicit CheckingReader(const std::string& contact, const ReaderOptions& options = {},
                             std::unique_ptr<socket::SegmentMapper> mapper = nullptr)
-        : source_(contact, Team(), options, std::move(mapper)), limit_(options.answer_limit) {}
+        : source_(contact, stream_group(), options, std::move(mapper)),
+          limit_(options.answer_limit) {}
 
     Arrival next(std::chrono::nanoseconds limit) {
         const Announced announced = source_.next(limit);

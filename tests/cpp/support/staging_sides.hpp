@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
+#include "parallel/backoff.hpp"
 #include "parallel/communicator.hpp"
-#include "staging/sleeping_wait.hpp"
-#include "staging/team.hpp"
+#include "staging/stream_group.hpp"
 
 namespace uzushio::staging::suite {
 
@@ -36,7 +36,7 @@ inline int world_size() {
 class Folder {
   public:
     Folder() {
-        const Team all(MPI_COMM_WORLD);
+        const parallel::CollectiveGroup all = stream_group(MPI_COMM_WORLD);
         std::vector<std::byte> name;
         if (all.rank() == 0) {
             std::string path =
@@ -52,7 +52,7 @@ class Folder {
     Folder(const Folder&) = delete;
     Folder& operator=(const Folder&) = delete;
     ~Folder() {
-        const Team all(MPI_COMM_WORLD);
+        const parallel::CollectiveGroup all = stream_group(MPI_COMM_WORLD);
         all.barrier();
         std::error_code ignored;
         if (all.rank() == 0)
@@ -80,7 +80,7 @@ class Signal {
     ~Signal() { // a reader that failed before it was given must not leave writers waiting
         if (comm_.size() > 1 && !given_ && !asked_)
             give();
-        wait_asleep(requests_);
+        parallel::blocking_wait(requests_);
     }
 
     /// By every reader, once. A small message, which arrives though its sender then waits for
@@ -91,7 +91,7 @@ class Signal {
             MPI_Isend(nullptr, 0, MPI_BYTE, 0, 0, comm_.get(), &requests_.emplace_back());
     }
     /// By every writer: whether all readers have given it. Collective over `writers`.
-    [[nodiscard]] bool given(const Team& writers) {
+    [[nodiscard]] bool given(const parallel::CollectiveGroup& writers) {
         if (comm_.size() == 1)
             return given_;
         if (!asked_ && comm_.rank() == 0)
@@ -124,7 +124,7 @@ inline void guarded(const char* who, const std::function<void()>& work) {
 /// others read; where the job has one rank, it does both, in two threads.
 inline void run_both(int writers, const std::function<void(const Side&)>& write,
                      const std::function<void(const Side&)>& read) {
-    const Team all(MPI_COMM_WORLD);
+    const parallel::CollectiveGroup all = stream_group(MPI_COMM_WORLD);
     if (all.size() == 1) {
         std::thread reader([&] { guarded("reader", [&] { read({}); }); });
         guarded("writer", [&] { write({}); });

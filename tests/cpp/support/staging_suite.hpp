@@ -22,9 +22,10 @@
 #include <string>
 #include <thread>
 
+#include "parallel/backoff.hpp"
 #include "staging/reader.hpp"
-#include "staging/sleeping_wait.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/stream_group.hpp"
 #include "staging/writer.hpp"
 #include "support/staging_checking.hpp"
 #include "support/staging_sides.hpp"
@@ -218,13 +219,13 @@ inline StepScript step_of(const World& world, std::int64_t index) {
 
 /// Publish step after step, and close.
 inline void publish_until(Signal& done, const Side& side, const World& world, Writer writer) {
-    const Team team(side.comm);
+    const parallel::CollectiveGroup group = stream_group(side.comm);
     WriterActor actor(writer, world, side.rank);
     std::int64_t index = 0;
     do {
         actor.publish(step_of(world, ++index));
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    } while (!done.given(team));
+    } while (!done.given(group));
     writer.close();
 }
 
@@ -315,14 +316,14 @@ TEST_P(StagingSuite, AWaitEndsInTimeAndAMistakeSpoilsNothing) {
     run_both(
         world.writers,
         [&](const Side& side) {
-            const Team team(side.comm);
+            const parallel::CollectiveGroup group = stream_group(side.comm);
             EngineOptions options = lossless(stream);
             options.wait_for_readers = 0;
             Writer writer = carrier().write(stream, side.comm, options);
             WriterActor actor(writer, world, side.rank);
-            Pauses pauses;
-            while (!waited.given(team))
-                pauses.pause();
+            parallel::Backoff backoff;
+            while (!waited.given(group))
+                backoff.pause();
             actor.publish(step_of(world, 1));
             writer.close();
         },

@@ -77,20 +77,21 @@ void remove_store(const fs::path& folder) {
 
 } // namespace
 
-FileEngine::FileEngine(const std::string& stream, const Team& team, const EngineOptions& options)
-    : team_(team),
+FileEngine::FileEngine(const std::string& stream, const parallel::CollectiveGroup& group,
+                       const EngineOptions& options)
+    : group_(group),
       store_(options.file.folder.empty() ? fs::path(stream + ".zarr") : options.file.folder),
       state_{random_id(), stream, false, 0}, disk_(options.file.sync) {
-    team_.together([&] {
-        if (team_.rank() == 0)
+    group_.run_collectively([&] {
+        if (group_.rank() == 0)
             make_store(options.file.overwrite);
     });
-    team_.together([&] {
+    group_.run_collectively([&] {
         std::error_code error;
         if (!fs::exists(store_ / steps_folder, error))
             throw StagingError("The folder " + store_.string() +
                                ", which rank 0 made, is not seen by rank " +
-                               std::to_string(team_.rank()) +
+                               std::to_string(group_.rank()) +
                                ": choose one on a file system that all nodes share.");
     });
 }
@@ -144,21 +145,21 @@ std::optional<std::uint64_t> FileEngine::publish(LocalStep step) {
     ++counters_.published;
     const fs::path folder = new_step_path(store_, next_);
     try {
-        team_.together([&] {
-            if (team_.rank() == 0) {
+        group_.run_collectively([&] {
+            if (group_.rank() == 0) {
                 erase(folder);
                 disk_.make_folder(folder);
             }
         });
-        team_.together([&] { write_part(step, folder); });
-        const auto parts = team_.gather(encode_step(step.part));
-        team_.together([&] {
-            if (team_.rank() == 0)
+        group_.run_collectively([&] { write_part(step, folder); });
+        const auto parts = group_.gather(encode_step(step.part));
+        group_.run_collectively([&] {
+            if (group_.rank() == 0)
                 finish(parts, folder);
         });
     } catch (...) {
         disk_.forget();
-        if (team_.rank() == 0) {
+        if (group_.rank() == 0) {
             std::error_code ignored; // the first error is the one to tell
             fs::remove_all(folder, ignored);
         }
@@ -173,7 +174,7 @@ void FileEngine::write_part(LocalStep& step, const fs::path& folder) {
     std::size_t value = 0;
     std::uint64_t offset = 0;
     for (auto& block : part.blocks) {
-        block.rank = static_cast<std::uint32_t>(team_.rank());
+        block.rank = static_cast<std::uint32_t>(group_.rank());
         for (auto& array : block.arrays) {
             const ConstArrayView& view = step.values.at(value++);
             const Field& field = part.fields.at(array.field);
@@ -233,8 +234,8 @@ void FileEngine::close() {
         return;
     state_.closed = true;
     state_.steps = next_;
-    team_.together([&] {
-        if (team_.rank() == 0)
+    group_.run_collectively([&] {
+        if (group_.rank() == 0)
             write_state();
     });
     lock_.reset();

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "parallel/collective_group.hpp"
 #include "staging/descriptor.hpp"
 #include "staging/engine_options.hpp"
-#include "staging/team.hpp"
 #include "staging/transport/file/disk_writer.hpp"
 #include "staging/transport/file/documents.hpp"
 #include "staging/transport/writer_engine.hpp"
@@ -26,8 +26,9 @@ class FileEngine : public WriterEngine {
   public:
     /// Make the store in the folder that the options name; collective. Throws StagingError if there
     /// is one and it must not be overwritten, or another process writes it, or if the folder holds
-    /// anything else. `team` outlives the engine.
-    FileEngine(const std::string& stream, const Team& team, const EngineOptions& options);
+    /// anything else. `group` outlives the engine.
+    FileEngine(const std::string& stream, const parallel::CollectiveGroup& group,
+               const EngineOptions& options);
 
     std::optional<std::uint64_t> publish(LocalStep step) override;
     void close() override; ///< tells readers that no step follows
@@ -42,7 +43,7 @@ class FileEngine : public WriterEngine {
     void finish(const std::vector<std::vector<std::byte>>& parts,
                 const std::filesystem::path& folder);
 
-    const Team& team_;
+    const parallel::CollectiveGroup& group_;
     std::filesystem::path store_;
     StoreState state_;
     std::optional<Descriptor> lock_; ///< on rank 0

@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "parallel/wait_hook.hpp"
 #include "staging/in_seconds.hpp"
-#include "staging/interrupt.hpp"
 #include "staging/notice.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/file/documents.hpp"
@@ -42,7 +42,7 @@ bool sleep(Clock::time_point deadline) {
     const auto now = Clock::now();
     if (now >= deadline)
         return false;
-    throw_if_interrupted();
+    parallel::run_wait_hooks();
     std::this_thread::sleep_for(std::min<Clock::duration>(between_looks, deadline - now));
     return true;
 }
@@ -87,10 +87,11 @@ bool leads_to_store(const std::string& contact) {
     return fs::is_directory(path, error) || path.extension() == ".zarr";
 }
 
-FileSource::FileSource(fs::path folder, const Team& team, const ReaderOptions& options)
+FileSource::FileSource(fs::path folder, const parallel::CollectiveGroup& group,
+                       const ReaderOptions& options)
     : store_(std::move(folder)), verify_(options.verify.value_or(true)), buffer_(buffer_bytes) {
-    team.together([&] {
-        if (team.rank() != 0)
+    group.run_collectively([&] {
+        if (group.rank() != 0)
             return;
         wait_for_store(store_, options.attach_limit);
         const StoreState state = read_state(store_);
@@ -99,12 +100,12 @@ FileSource::FileSource(fs::path folder, const Team& team, const ReaderOptions& o
                                state.stream + "\", not of \"" + options.stream + "\".");
         id_ = state.id;
     });
-    const auto id = team.broadcast(to_bytes(id_));
+    const auto id = group.broadcast(to_bytes(id_));
     id_.assign(reinterpret_cast<const char*>(id.data()), id.size());
-    team.together([&] {
+    group.run_collectively([&] {
         if (!is_there(store_ / document) || read_state(store_).id != id_)
             throw StagingError("The folder " + store_.string() + " that rank 0 reads is not seen " +
-                               "by rank " + std::to_string(team.rank()) +
+                               "by rank " + std::to_string(group.rank()) +
                                ": it must be on a file system that all nodes share.");
     });
 }

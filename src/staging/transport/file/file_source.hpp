@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "parallel/collective_group.hpp"
 #include "staging/reader_options.hpp"
-#include "staging/team.hpp"
 #include "staging/transport/file/array_reader.hpp"
 #include "staging/transport/source.hpp"
 
@@ -25,8 +25,9 @@ namespace uzushio::staging::file {
 class FileSource : public Source {
   public:
     /// Wait for a store in `folder`, and for all ranks to see it; collective. PeerGone if none
-    /// appears in time. `team` outlives the source.
-    FileSource(std::filesystem::path folder, const Team& team, const ReaderOptions& options);
+    /// appears in time. `group` outlives the source.
+    FileSource(std::filesystem::path folder, const parallel::CollectiveGroup& group,
+               const ReaderOptions& options);
 
     [[nodiscard]] Announced next(std::chrono::nanoseconds limit) override;
     void begin(const Announce& step) override;

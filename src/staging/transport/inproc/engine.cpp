@@ -20,8 +20,8 @@ constexpr Limits unlimited() {
 
 } // namespace
 
-InprocEngine::InprocEngine(const Team& team)
-    : team_(team), source_(new StepSource(team)),
+InprocEngine::InprocEngine(const parallel::CollectiveGroup& group)
+    : group_(group), source_(new StepSource(group)),
       reader_(std::unique_ptr<Source>(source_), MPI_COMM_NULL) {}
 
 void InprocEngine::on_step(std::function<void(Reader&)> work) { work_.push_back(std::move(work)); }
@@ -62,7 +62,7 @@ bool InprocEngine::agree_on_change(const LocalStep& step) const {
     const std::uint64_t works = work_.size();
     const bool changed = works > 0 && (!gathered_ || before != step.part);
     std::array<std::uint64_t, 3> most{changed ? 1u : 0u, works, ~works};
-    team_.max(most);
+    group_.max(most);
     if (most[1] != ~most[2])
         throw StagingError("Some ranks gave " + std::to_string(most[1]) +
                            " pieces of work to "
@@ -73,10 +73,10 @@ bool InprocEngine::agree_on_change(const LocalStep& step) const {
 
 void InprocEngine::gather_table(const StepInfo& part) {
     gathered_ = false;
-    const auto parts = team_.gather(encode_step(part));
+    const auto parts = group_.gather(encode_step(part));
     std::vector<std::byte> bytes;
-    team_.together([&] {
-        if (team_.rank() != 0)
+    group_.run_collectively([&] {
+        if (group_.rank() != 0)
             return;
         std::vector<StepInfo> decoded;
         decoded.reserve(parts.size());
@@ -84,7 +84,7 @@ void InprocEngine::gather_table(const StepInfo& part) {
             decoded.push_back(decode_step(encoded, unlimited()));
         bytes = encode_step(merge(decoded));
     });
-    bytes = team_.broadcast(std::move(bytes));
+    bytes = group_.broadcast(std::move(bytes));
     whole_ = decode_step(bytes, unlimited());
     part_ = part;
     gathered_ = true;

@@ -3,8 +3,8 @@
 #include <functional>
 #include <vector>
 
+#include "parallel/collective_group.hpp"
 #include "staging/reader.hpp"
-#include "staging/team.hpp"
 #include "staging/transport/inproc/step_source.hpp"
 #include "staging/transport/writer_engine.hpp"
 
@@ -15,8 +15,8 @@ namespace uzushio::staging::inproc {
 /// time that the work takes is the solver's.
 class InprocEngine : public WriterEngine {
   public:
-    /// Collective. `team` must outlive the engine.
-    explicit InprocEngine(const Team& team);
+    /// Collective. `group` must outlive the engine.
+    explicit InprocEngine(const parallel::CollectiveGroup& group);
 
     std::optional<std::uint64_t> publish(LocalStep step) override;
     void close() override {}
@@ -29,7 +29,7 @@ class InprocEngine : public WriterEngine {
     void gather_table(const StepInfo& part);
     void run(std::size_t number);
 
-    const Team& team_;
+    const parallel::CollectiveGroup& group_;
     StepSource* source_; ///< the reader's
     Reader reader_;
     std::vector<std::function<void(Reader&)>> work_;

@@ -7,9 +7,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "parallel/backoff.hpp"
 #include "staging/datamodel/copy.hpp"
 #include "staging/datamodel/run_cursor.hpp"
-#include "staging/sleeping_wait.hpp"
 #include "staging/transport/inproc/slabs.hpp"
 
 namespace uzushio::staging::inproc {
@@ -187,7 +187,7 @@ void transfer(std::vector<Outgoing>& outgoing, std::vector<Incoming>& incoming, 
     std::vector<MPI_Request> requests;
     std::vector<Active> active;
     std::vector<int> done;
-    Pauses pauses;
+    parallel::Backoff backoff;
     for (;;) {
         requests.clear();
         active.clear();
@@ -200,10 +200,10 @@ void transfer(std::vector<Outgoing>& outgoing, std::vector<Incoming>& incoming, 
         MPI_Testsome(static_cast<int>(requests.size()), requests.data(), &count, done.data(),
                      MPI_STATUSES_IGNORE);
         if (count == 0) {
-            pauses.pause();
+            backoff.pause();
             continue;
         }
-        pauses = {};
+        backoff = {};
         for (int i = 0; i < count; ++i) {
             const auto [sends, stream, slot] =
                 active[static_cast<std::size_t>(done[static_cast<std::size_t>(i)])];
@@ -230,9 +230,9 @@ std::vector<int> starts_of(const std::vector<int>& counts) {
     return starts;
 }
 
-Requests tell(const Team& team, std::span<const Fetch> wanted) {
+Requests tell(const parallel::CollectiveGroup& group, std::span<const Fetch> wanted) {
     static_assert(std::is_trivially_copyable_v<PieceRequest>);
-    const auto ranks = static_cast<std::size_t>(team.size());
+    const auto ranks = static_cast<std::size_t>(group.size());
     std::vector<int> mine(ranks);
     for (const Fetch& fetch : wanted)
         ++mine[fetch.rank];
@@ -245,8 +245,9 @@ Requests tell(const Team& team, std::span<const Fetch> wanted) {
     Requests theirs;
     theirs.counts.resize(ranks);
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Ialltoall(mine.data(), 1, MPI_INT, theirs.counts.data(), 1, MPI_INT, team.comm(), &request);
-    wait_asleep(request);
+    MPI_Ialltoall(mine.data(), 1, MPI_INT, theirs.counts.data(), 1, MPI_INT, group.comm(),
+                  &request);
+    parallel::blocking_wait(request);
     const std::vector<int> their_starts = starts_of(theirs.counts);
     theirs.all.resize(static_cast<std::size_t>(their_starts.back() + theirs.counts.back()));
 
@@ -254,8 +255,8 @@ Requests tell(const Team& team, std::span<const Fetch> wanted) {
     MPI_Type_contiguous(static_cast<int>(sizeof(PieceRequest)), MPI_BYTE, &type);
     MPI_Type_commit(&type);
     MPI_Ialltoallv(asked.data(), mine.data(), starts.data(), type, theirs.all.data(),
-                   theirs.counts.data(), their_starts.data(), type, team.comm(), &request);
-    wait_asleep(request);
+                   theirs.counts.data(), their_starts.data(), type, group.comm(), &request);
+    parallel::blocking_wait(request);
     MPI_Type_free(&type);
     return theirs;
 }
@@ -263,11 +264,11 @@ Requests tell(const Team& team, std::span<const Fetch> wanted) {
 } // namespace
 
 void Exchange::run(std::span<const Fetch> wanted, const Select& select) {
-    if (!team_.any(!wanted.empty()))
+    if (!group_.any(!wanted.empty()))
         return;
-    const Requests requests = tell(team_, wanted);
-    const std::int64_t most = message_bytes(team_.size());
-    const auto ranks = static_cast<std::size_t>(team_.size());
+    const Requests requests = tell(group_, wanted);
+    const std::int64_t most = message_bytes(group_.size());
+    const auto ranks = static_cast<std::size_t>(group_.size());
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
     struct Over { // also when it throws
@@ -275,8 +276,8 @@ void Exchange::run(std::span<const Fetch> wanted, const Select& select) {
         ~Over() { pool.end_step(); }
     } over{pool_};
     // A rank that lacks memory must say so before others wait for its messages.
-    team_.together([&] {
-        for (int rank = 0; rank < team_.size(); ++rank) {
+    group_.run_collectively([&] {
+        for (int rank = 0; rank < group_.size(); ++rank) {
             outgoing.emplace_back(rank, most);
             incoming.emplace_back(rank, most);
         }
@@ -293,7 +294,7 @@ void Exchange::run(std::span<const Fetch> wanted, const Select& select) {
         for (auto& stream : incoming)
             stream.prepare(pool_);
     });
-    transfer(outgoing, incoming, team_.comm());
+    transfer(outgoing, incoming, group_.comm());
 }
 
 } // namespace uzushio::staging::inproc

@@ -14,7 +14,7 @@ void StepSource::enter(std::uint64_t sequence, const StepInfo& step,
     values_ = std::move(values);
     first_values_.clear();
     const auto own = [&](const Block& block) {
-        return block.rank == static_cast<std::uint32_t>(team_.rank());
+        return block.rank == static_cast<std::uint32_t>(group_.rank());
     };
     const auto first = std::ranges::find_if(step.blocks, own);
     first_block_ = static_cast<std::uint32_t>(first - step.blocks.begin());
@@ -43,13 +43,13 @@ std::shared_ptr<const Announce> StepSource::here() const { return step_; }
 StepSource::Round StepSource::round(At at, const std::exception_ptr& error) const {
     std::array<std::uint64_t, 3> most{at == At::read ? 1u : 0u, at == At::end ? 1u : 0u,
                                       error ? 1u : 0u};
-    team_.max(most);
+    group_.max(most);
     const auto [reads, ends, failed] = most;
     Round result;
     result.all_at_end = reads == 0;
     try {
         if (failed != 0)
-            team_.agree(error);
+            group_.agree(error);
         if (reads != 0 && ends != 0)
             throw StagingError("Some ranks read inside the solver's step and others do not: all "
                                "must read equally often, if only an empty box.");
@@ -81,7 +81,7 @@ const ConstArrayView& StepSource::value(std::uint32_t block, std::uint32_t array
 
 std::optional<ConstArrayView> StepSource::view(const Announce& step, std::uint32_t block,
                                                std::uint32_t array) {
-    if (step.step.blocks[block].rank != static_cast<std::uint32_t>(team_.rank()))
+    if (step.step.blocks[block].rank != static_cast<std::uint32_t>(group_.rank()))
         return std::nullopt;
     return value(block, array);
 }

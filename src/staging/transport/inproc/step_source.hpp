@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "staging/team.hpp"
+#include "parallel/collective_group.hpp"
 #include "staging/transport/inproc/exchange.hpp"
 #include "staging/transport/source.hpp"
 
@@ -16,8 +16,8 @@ namespace uzushio::staging::inproc {
 /// are at, and fail together if something failed or they are at different things.
 class StepSource : public Source {
   public:
-    /// `team` must outlive the source.
-    explicit StepSource(const Team& team) : team_(team), exchange_(team) {}
+    /// `group` must outlive the source.
+    explicit StepSource(const parallel::CollectiveGroup& group) : group_(group), exchange_(group) {}
 
     /// `values`: of this rank's blocks in `step`, block by block, array by array.
     void enter(std::uint64_t sequence, const StepInfo& step, std::vector<ConstArrayView> values);
@@ -44,7 +44,7 @@ class StepSource : public Source {
     [[nodiscard]] Round round(At at, const std::exception_ptr& error) const;
     [[nodiscard]] const ConstArrayView& value(std::uint32_t block, std::uint32_t array) const;
 
-    const Team& team_;
+    const parallel::CollectiveGroup& group_;
     Exchange exchange_;
     std::shared_ptr<const Announce> step_;
     std::vector<ConstArrayView> values_;

@@ -17,14 +17,15 @@ constexpr std::string_view scheme = "mpi:";
 
 } // namespace
 
-std::unique_ptr<WriterEngine> make_mpi_engine(const std::string& stream, const Team& team,
+std::unique_ptr<WriterEngine> make_mpi_engine(const std::string& stream,
+                                              const parallel::CollectiveGroup& group,
                                               const EngineOptions& options) {
-    team.together([] { require_mpi("A writer with the engine mpi", true); });
-    const MPI_Comm comm = team.comm() == MPI_COMM_NULL ? MPI_COMM_SELF : team.comm();
+    group.run_collectively([] { require_mpi("A writer with the engine mpi", true); });
+    const MPI_Comm comm = group.comm() == MPI_COMM_NULL ? MPI_COMM_SELF : group.comm();
     auto own = parallel::Communicator::duplicate(comm);
     auto exposure = std::make_shared<Exposure>();
     return std::make_unique<queued::SlotEngine>(
-        team, options, [exposure](std::size_t bytes) { return exposure->make_segment(bytes); },
+        group, options, [exposure](std::size_t bytes) { return exposure->make_segment(bytes); },
         [&](const HeldSteps& held, Queue* queue) -> std::unique_ptr<Service> {
             return std::make_unique<MpiService>(stream, std::move(own), options.mpi.mode, held,
                                                 queue, exposure);
@@ -33,17 +34,18 @@ std::unique_ptr<WriterEngine> make_mpi_engine(const std::string& stream, const T
 
 bool is_mpi_contact(const std::string& contact) { return contact.starts_with(scheme); }
 
-std::unique_ptr<Source> attach_mpi(const std::string& contact, const Team& team,
+std::unique_ptr<Source> attach_mpi(const std::string& contact,
+                                   const parallel::CollectiveGroup& group,
                                    const ReaderOptions& options) {
     const std::string stream = contact.substr(scheme.size());
-    team.together([&] {
+    group.run_collectively([&] {
         if (stream.empty())
             throw StagingError("The contact \"mpi:\" names no stream: give mpi:NAME.");
         if (!options.stream.empty() && options.stream != stream)
             throw StagingError("The contact \"" + contact + "\" does not lead to the stream \"" +
                                options.stream + "\".");
     });
-    return MpiSource::attach(stream, team, options);
+    return MpiSource::attach(stream, group, options);
 }
 
 } // namespace uzushio::staging::mpi

@@ -8,10 +8,10 @@
 #include <optional>
 #include <utility>
 
+#include "parallel/backoff.hpp"
+#include "parallel/wait_hook.hpp"
 #include "staging/in_seconds.hpp"
-#include "staging/interrupt.hpp"
 #include "staging/notice.hpp"
-#include "staging/sleeping_wait.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/mpi/job.hpp"
 #include "staging/transport/mpi/letter.hpp"
@@ -110,10 +110,10 @@ Letter seek(const std::string& stream, const std::vector<std::int32_t>& readers,
     const auto deadline = Clock::now() + options.attach_limit;
     std::optional<std::int32_t> host; // has our word
     try {
-        InterruptWatch interrupts;
+        parallel::WaitHookTimer interrupts;
         WaitNotice waiting;
-        for (Pauses pauses; Clock::now() < deadline; pauses.pause()) {
-            interrupts.look();
+        for (parallel::Backoff backoff; Clock::now() < deadline; backoff.pause()) {
+            interrupts.poll();
             if (waiting.due())
                 notice("Nobody in this MPI job writes a stream '" + stream +
                        "' yet. Waiting for the writer for up to " +
@@ -134,7 +134,7 @@ Letter seek(const std::string& stream, const std::vector<std::int32_t>& readers,
             }
             host = letter->from;
             post.send(*host, accept);
-            pauses = {};
+            backoff = {};
         }
     } catch (...) {
         leave(host, accept);
@@ -148,16 +148,17 @@ Letter seek(const std::string& stream, const std::vector<std::int32_t>& readers,
 
 } // namespace
 
-Introduction introduce(const std::string& stream, const Team& team, const ReaderOptions& options) {
+Introduction introduce(const std::string& stream, const parallel::CollectiveGroup& group,
+                       const ReaderOptions& options) {
     Introduction found;
     std::vector<std::byte> bytes;
-    team.together([&] {
+    group.run_collectively([&] {
         require_mpi("A reader of 'mpi:" + stream + "'", false);
-        found.readers = world_ranks(team.comm());
-        if (team.rank() == 0)
+        found.readers = world_ranks(group.comm());
+        if (group.rank() == 0)
             bytes = encode(seek(stream, found.readers, options));
     });
-    const Letter link = decode_letter(team.broadcast(std::move(bytes)));
+    const Letter link = decode_letter(group.broadcast(std::move(bytes)));
     found.channel = link.channel;
     found.mode = link.mode;
     found.writers = link.ranks;

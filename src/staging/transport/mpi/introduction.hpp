@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "parallel/collective_group.hpp"
 #include "staging/engine_options.hpp"
 #include "staging/reader_options.hpp"
-#include "staging/team.hpp"
 
 namespace uzushio::staging::mpi {
 
@@ -20,9 +20,10 @@ struct Introduction {
 
 /// Find the writer of a stream, of whom nothing is known but that it is, or will be, in this job:
 /// rank 0 knocks where the stream was last, then at every process that is no reader, again from
-/// time to time. Collective over the team, and throws on all; waits up to the options' attach
+/// time to time. Collective over the group, and throws on all; waits up to the options' attach
 /// limit.
-[[nodiscard]] Introduction introduce(const std::string& stream, const Team& team,
+[[nodiscard]] Introduction introduce(const std::string& stream,
+                                     const parallel::CollectiveGroup& group,
                                      const ReaderOptions& options);
 
 } // namespace uzushio::staging::mpi

@@ -4,9 +4,9 @@
 #include <map>
 #include <utility>
 
+#include "parallel/backoff.hpp"
+#include "parallel/wait_hook.hpp"
 #include "staging/datamodel/select.hpp"
-#include "staging/interrupt.hpp"
-#include "staging/sleeping_wait.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/mpi/get_lane.hpp"
 #include "staging/transport/mpi/introduction.hpp"
@@ -44,16 +44,17 @@ ConstArrayView stored(const Announce& step, std::uint32_t writer, const Fetch& f
 
 } // namespace
 
-std::unique_ptr<Source> MpiSource::attach(const std::string& stream, const Team& team,
+std::unique_ptr<Source> MpiSource::attach(const std::string& stream,
+                                          const parallel::CollectiveGroup& group,
                                           const ReaderOptions& options) {
-    const Introduction found = introduce(stream, team, options);
+    const Introduction found = introduce(stream, group, options);
     Link link(found.writers, found.readers);
     WindowsToCome windows;
     if (found.mode != MpiMode::two_sided)
         windows = make_windows(link, found.mode);
     auto source =
         std::make_unique<MpiSource>(std::move(link), std::move(windows), found.channel, found.mode);
-    team.together(
+    group.run_collectively(
         [&] { source->wait_for_windows(std::min(options.attach_limit, most_wait_for_windows)); });
     return source;
 }
@@ -62,8 +63,8 @@ void MpiSource::wait_for_windows(std::chrono::nanoseconds limit) const {
     const auto deadline = Clock::now() + limit;
     while (windows_.valid() && Clock::now() < deadline &&
            windows_.wait_until(std::min<Clock::time_point>(
-               deadline, Clock::now() + between_interrupts)) != std::future_status::ready)
-        throw_if_interrupted();
+               deadline, Clock::now() + parallel::wait_hook_interval)) != std::future_status::ready)
+        parallel::run_wait_hooks();
 }
 
 MpiSource::MpiSource(Link link, WindowsToCome windows, std::uint32_t channel, MpiMode mode)
@@ -95,11 +96,12 @@ Announced MpiSource::next(std::chrono::nanoseconds limit) {
     asked_ = true;
     const auto deadline = Clock::now() + limit;
     Received message;
-    InterruptWatch interrupts;
-    for (Pauses pauses; !receive(Link::comm(), link_.writer(0), tag(channel_, Talk::down), message);
-         pauses.pause()) {
+    parallel::WaitHookTimer interrupts;
+    for (parallel::Backoff backoff;
+         !receive(Link::comm(), link_.writer(0), tag(channel_, Talk::down), message);
+         backoff.pause()) {
         outgoing_.sweep();
-        interrupts.look();
+        interrupts.poll();
         if (Clock::now() >= deadline)
             return {Arrival::timeout, nullptr};
     }
@@ -176,7 +178,7 @@ void MpiSource::fetch(const Announce& step, std::span<const Fetch> wanted,
     broken_ = true; // unless all comes
     auto deadline = Clock::now() + limit;
     const SharpSleep sharp;
-    InterruptWatch interrupts;
+    parallel::WaitHookTimer interrupts;
     for (Naps naps; !lanes.empty();) {
         bool moved = false;
         for (auto& one : lanes)
@@ -193,7 +195,7 @@ void MpiSource::fetch(const Announce& step, std::span<const Fetch> wanted,
                              " s: it is stopped, or overloaded. Detach, or wait longer "
                              "(answer_limit).");
         } else if (!lanes.empty()) {
-            interrupts.look();
+            interrupts.poll();
             naps.pause();
         }
     }

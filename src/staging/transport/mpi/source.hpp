@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "parallel/collective_group.hpp"
 #include "staging/engine_options.hpp"
 #include "staging/reader_options.hpp"
-#include "staging/team.hpp"
 #include "staging/transport/mpi/ask_lane.hpp"
 #include "staging/transport/mpi/buffers.hpp"
 #include "staging/transport/mpi/lane.hpp"
@@ -23,10 +23,11 @@ namespace uzushio::staging::mpi {
 /// Reads a stream that is written in the same MPI job. Needs no thread: MPI_Init is enough.
 class MpiSource : public Source {
   public:
-    /// Attach to the stream of this name. Collective over the team; waits for the writer up to the
+    /// Attach to the stream of this name. Collective over the group; waits for the writer up to the
     /// options' limit. Where a mode needs windows that are not there within some seconds, because
     /// a process is stopped, values are sent until they are.
-    [[nodiscard]] static std::unique_ptr<Source> attach(const std::string& stream, const Team& team,
+    [[nodiscard]] static std::unique_ptr<Source> attach(const std::string& stream,
+                                                        const parallel::CollectiveGroup& group,
                                                         const ReaderOptions& options);
 
     MpiSource(Link link, WindowsToCome windows, std::uint32_t channel, MpiMode mode);

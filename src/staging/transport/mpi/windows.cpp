@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "staging/sleeping_wait.hpp"
+#include "parallel/backoff.hpp"
 
 namespace uzushio::staging::mpi {
 namespace {
@@ -27,7 +27,7 @@ bool all(MPI_Comm comm, bool holds) {
     int least = 0;
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Iallreduce(&own, &least, 1, MPI_INT, MPI_MIN, comm, &request);
-    wait_asleep(request);
+    parallel::blocking_wait(request);
     return least == 1;
 }
 

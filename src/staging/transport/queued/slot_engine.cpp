@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "staging/in_seconds.hpp"
+#include "staging/interrupt.hpp"
 #include "staging/notice.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/stream_group.hpp"
 #include "staging/wire/checksum.hpp"
 #include "staging/wire/message_codec.hpp"
 
@@ -32,9 +34,9 @@ template <class Work> void attempt(std::exception_ptr& error, Work&& work) {
     }
 }
 
-Endpoints gather(const Team& team, const Endpoint& own) {
+Endpoints gather(const parallel::CollectiveGroup& group, const Endpoint& own) {
     Endpoints all;
-    for (const auto& bytes : team.gather(encode(Message(Endpoints{{own}})))) {
+    for (const auto& bytes : group.gather(encode(Message(Endpoints{{own}})))) {
         const std::span all_bytes(bytes);
         const Frame frame = decode_frame(all_bytes.first<Frame::size>());
         const Message message = staging::decode(frame, all_bytes.subspan(Frame::size));
@@ -72,21 +74,21 @@ class SlotEngine::Room {
     bool reserved_ = false;
 };
 
-SlotEngine::SlotEngine(const Team& team, const EngineOptions& options, MakeSegment make_segment,
-                       const MakeService& make_service)
-    : team_(team.comm(), "this writer"), options_(options),
+SlotEngine::SlotEngine(const parallel::CollectiveGroup& group, const EngineOptions& options,
+                       MakeSegment make_segment, const MakeService& make_service)
+    : group_(stream_group(group.comm(), "this writer")), options_(options),
       pool_(std::move(make_segment), options.queue.depth + 1) {
-    team_.together([&] {
-        if (team_.rank() == 0)
+    group_.run_collectively([&] {
+        if (group_.rank() == 0)
             queue_ = std::make_unique<Queue>(options_.queue);
         service_ = make_service(held_, queue_.get());
     });
-    const Endpoints endpoints = gather(team_, service_->endpoint());
-    team_.together([&] {
-        if (team_.rank() == 0)
+    const Endpoints endpoints = gather(group_, service_->endpoint());
+    group_.run_collectively([&] {
+        if (group_.rank() == 0)
             service_->open(endpoints);
     });
-    parts_.resize(team_.rank() == 0 ? static_cast<std::size_t>(team_.size()) : 0);
+    parts_.resize(group_.rank() == 0 ? static_cast<std::size_t>(group_.size()) : 0);
 }
 
 SlotEngine::~SlotEngine() = default;
@@ -121,9 +123,9 @@ std::optional<std::uint64_t> SlotEngine::publish(LocalStep step) {
     attempt(error, [&] { mine = offer(std::move(step), arrangement); });
     mine.failed = error != nullptr;
 
-    const auto offers = team_.gather(encode(mine));
+    const auto offers = group_.gather(encode(mine));
     Decision decision;
-    if (team_.rank() == 0)
+    if (group_.rank() == 0)
         decision = decide(offers, error, room);
     decision = from_rank_0(decision);
     usual_ = std::max(std::exchange(handed_out_, 0), arrangement.bytes);
@@ -132,7 +134,7 @@ std::optional<std::uint64_t> SlotEngine::publish(LocalStep step) {
     if (decision.new_table) {
         if (mine.part)
             part_ = std::make_shared<const StepInfo>(std::move(*mine.part));
-        first_block_ = static_cast<std::uint32_t>(team_.sum_before(part_->blocks.size()));
+        first_block_ = static_cast<std::uint32_t>(group_.sum_before(part_->blocks.size()));
     }
     ++offered_;
     // One more than the queue holds: the one that `buffer` hands out.
@@ -144,11 +146,11 @@ std::optional<std::uint64_t> SlotEngine::publish(LocalStep step) {
     Outcome outcome;
     attempt(error, [&] { outcome = hold(arrangement); });
     outcome.failed = error != nullptr;
-    const auto outcomes = team_.gather(encode(outcome));
+    const auto outcomes = group_.gather(encode(outcome));
     Verdict verdict;
-    if (team_.rank() == 0)
+    if (group_.rank() == 0)
         verdict = commit(outcomes, error, room);
-    verdict = decode<Verdict>(team_.broadcast(encode(verdict)));
+    verdict = decode<Verdict>(group_.broadcast(encode(verdict)));
     if (verdict.failed) {
         --offered_;
         held_.keep(decision.kept);
@@ -160,16 +162,16 @@ std::optional<std::uint64_t> SlotEngine::publish(LocalStep step) {
 /// Rank 0's decision, for which it may wait for readers. Asked to stop, all ranks mostly are, and
 /// rank 0 ends the wait for all; a rank that is asked alone leaves it.
 Decision SlotEngine::from_rank_0(const Decision& decision) {
-    if (team_.rank() == 0)
-        return decode<Decision>(team_.broadcast(encode(decision)));
-    const WaitScope stopping = heed_stop(stop_grace);
-    return decode<Decision>(team_.broadcast({}));
+    if (group_.rank() == 0)
+        return decode<Decision>(group_.broadcast(encode(decision)));
+    const parallel::WaitHook stopping = heed_stop(stop_grace);
+    return decode<Decision>(group_.broadcast({}));
 }
 
 /// All ranks throw, and rank 0 is told everything anew next time.
 void SlotEngine::fail(const std::exception_ptr& error) {
     part_.reset();
-    team_.agree(error);
+    group_.agree(error);
     throw StagingError("A step could not be published, for a reason that no rank knows.");
 }
 
@@ -180,7 +182,7 @@ Offer SlotEngine::offer(LocalStep step, Arrangement& arrangement) {
     offer.head.attributes = step.part.attributes;
     validate(offer.head);
     arrangement =
-        arrange(std::move(step), static_cast<std::uint32_t>(team_.rank()),
+        arrange(std::move(step), static_cast<std::uint32_t>(group_.rank()),
                 open_ ? std::span<const std::byte>(open_->bytes()) : std::span<const std::byte>());
     offer.bytes = arrangement.bytes;
     if (!part_ || *part_ != arrangement.part) {
@@ -195,7 +197,7 @@ Decision SlotEngine::decide(const std::vector<std::vector<std::byte>>& offers,
     Decision decision;
     std::exception_ptr own;
     attempt(own, [&] {
-        const WaitScope watching = team_.watch();
+        const parallel::WaitHook watching = group_.watch_abort();
         std::vector<StepInfo> heads;
         std::uint64_t most_bytes = 0;
         for (std::size_t rank = 0; rank < offers.size(); ++rank) {
@@ -213,7 +215,7 @@ Decision SlotEngine::decide(const std::vector<std::vector<std::byte>>& offers,
         head_ = merge(heads);
         if (decision.new_table)
             announcer_.set_table(merge(parts_));
-        const WaitScope stopping = heed_stop();
+        const parallel::WaitHook stopping = heed_stop();
         await_readers();
         decision.accepted = reserve(room, most_bytes);
         decision.most_steps = queue_->most_steps();
@@ -237,7 +239,7 @@ void SlotEngine::await_readers() {
                std::to_string(queue_->readers()) + " came";
     };
     WaitNotice waiting;
-    const WaitScope saying([&] {
+    const parallel::WaitHook saying([&] {
         if (waiting.due())
             notice(so_far() + " so far; it waits for up to " + in_seconds(options_.wait_limit) +
                    "." +
@@ -254,7 +256,7 @@ void SlotEngine::await_readers() {
 /// Room in the queue, as its policy says. The first wait for it that is long says so.
 bool SlotEngine::reserve(Room& room, std::size_t bytes) {
     WaitNotice waiting;
-    const WaitScope saying([&] {
+    const parallel::WaitHook saying([&] {
         if (!wait_told_ && waiting.due()) {
             wait_told_ = true;
             notice("The solver waits for readers to release a step (queue.policy: block), for up "
@@ -335,13 +337,13 @@ void SlotEngine::close() {
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
     std::exception_ptr error;
-    if (team_.rank() == 0) {
+    if (group_.rank() == 0) {
         queue_->close();
         attempt(error, [&] {
-            const WaitScope watching = team_.watch();
-            const WaitScope stopping = heed_stop(stop_grace);
+            const parallel::WaitHook watching = group_.watch_abort();
+            const parallel::WaitHook stopping = heed_stop(stop_grace);
             WaitNotice waiting;
-            const WaitScope saying([&] {
+            const parallel::WaitHook saying([&] {
                 if (waiting.due())
                     notice("The stream's end waits for readers to take the last steps, for up to " +
                            in_seconds(options_.close_limit) + " (close_limit).");
@@ -350,8 +352,8 @@ void SlotEngine::close() {
         });
     }
     {
-        const WaitScope stopping = heed_stop(2 * stop_grace);
-        team_.barrier(); // until then readers may ask any rank
+        const parallel::WaitHook stopping = heed_stop(2 * stop_grace);
+        group_.barrier(); // until then readers may ask any rank
     }
     const auto left = error ? Clock::duration(0) : options_.close_limit - (Clock::now() - start);
     attempt(error, [&] {
@@ -360,7 +362,7 @@ void SlotEngine::close() {
     held_.keep({});
     open_.reset();
     pool_.clear();
-    team_.agree(error);
+    group_.agree(error);
 }
 
 QueueCounters SlotEngine::counters() const {

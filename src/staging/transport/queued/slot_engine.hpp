@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "parallel/collective_group.hpp"
 #include "staging/engine_options.hpp"
 #include "staging/queue/held_steps.hpp"
 #include "staging/queue/queue.hpp"
 #include "staging/queue/segment.hpp"
-#include "staging/team.hpp"
 #include "staging/transport/queued/announcer.hpp"
 #include "staging/transport/queued/arrangement.hpp"
 #include "staging/transport/queued/publishing.hpp"
@@ -36,8 +36,8 @@ class SlotEngine : public WriterEngine {
   public:
     /// Collective; duplicates the communicator. Throws StagingError on all ranks if one cannot have
     /// its service.
-    SlotEngine(const Team& team, const EngineOptions& options, MakeSegment make_segment,
-               const MakeService& make_service);
+    SlotEngine(const parallel::CollectiveGroup& group, const EngineOptions& options,
+               MakeSegment make_segment, const MakeService& make_service);
     ~SlotEngine() override;
     SlotEngine(const SlotEngine&) = delete;
     SlotEngine& operator=(const SlotEngine&) = delete;
@@ -80,7 +80,7 @@ class SlotEngine : public WriterEngine {
     void await_readers();
     [[nodiscard]] bool reserve(Room& room, std::size_t bytes);
 
-    Team team_;
+    parallel::CollectiveGroup group_;
     EngineOptions options_;
     std::unique_ptr<Queue> queue_; ///< on rank 0
     HeldSteps held_;

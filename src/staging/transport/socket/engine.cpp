@@ -13,37 +13,37 @@ namespace uzushio::staging::socket {
 namespace {
 
 /// Made by rank 0, known to all.
-Secret shared_secret(const Team& team) {
+Secret shared_secret(const parallel::CollectiveGroup& group) {
     Secret secret{};
-    team.together([&] {
-        if (team.rank() == 0)
+    group.run_collectively([&] {
+        if (group.rank() == 0)
             secret = make_secret();
     });
-    const auto bytes = team.broadcast({secret.begin(), secret.end()});
+    const auto bytes = group.broadcast({secret.begin(), secret.end()});
     std::copy(bytes.begin(), bytes.end(), secret.begin());
     return secret;
 }
 
 } // namespace
 
-SocketEngine::SocketEngine(const std::string& stream, const Team& team, const EngineOptions& given,
-                           const Memory& memory) {
+SocketEngine::SocketEngine(const std::string& stream, const parallel::CollectiveGroup& group,
+                           const EngineOptions& given, const Memory& memory) {
     EngineOptions options = given;
     if (options.contact.empty())
         options.contact = stream + ".contact";
-    const Secret secret = shared_secret(team);
+    const Secret secret = shared_secret(group);
     std::string address;
     const queued::MakeService serve = [&](const HeldSteps& held, Queue* queue) {
         auto service = std::make_unique<SocketService>(
-            SocketService::Owner{stream, static_cast<std::uint32_t>(team.rank()),
-                                 static_cast<std::uint32_t>(team.size()), memory.node},
+            SocketService::Owner{stream, static_cast<std::uint32_t>(group.rank()),
+                                 static_cast<std::uint32_t>(group.size()), memory.node},
             secret, options.tcp, held, queue);
         address = service->endpoint().address;
         return service;
     };
-    slots_ = std::make_unique<queued::SlotEngine>(team, options, memory.make, serve);
-    team.together([&] {
-        if (team.rank() == 0)
+    slots_ = std::make_unique<queued::SlotEngine>(group, options, memory.make, serve);
+    group.run_collectively([&] {
+        if (group.rank() == 0)
             contact_.emplace(options.contact, Contact{stream, options.engine, address, secret,
                                                       options.tcp.tls, 0, ""});
     });

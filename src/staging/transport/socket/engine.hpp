@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "parallel/collective_group.hpp"
 #include "staging/engine_options.hpp"
-#include "staging/team.hpp"
 #include "staging/transport/queued/slot_engine.hpp"
 #include "staging/transport/socket/contact.hpp"
 #include "staging/transport/writer_engine.hpp"
@@ -24,8 +24,8 @@ class SocketEngine final : public WriterEngine {
 
     /// Collective. Throws StagingError on all ranks if one cannot listen, or the contact file
     /// cannot be written or is another living writer's.
-    SocketEngine(const std::string& stream, const Team& team, const EngineOptions& options,
-                 const Memory& memory);
+    SocketEngine(const std::string& stream, const parallel::CollectiveGroup& group,
+                 const EngineOptions& options, const Memory& memory);
 
     void take_back_buffers() override { slots_->take_back_buffers(); }
     [[nodiscard]] std::span<std::byte> buffer(std::size_t bytes) override {

@@ -5,8 +5,8 @@
 #include <thread>
 #include <utility>
 
+#include "parallel/wait_hook.hpp"
 #include "staging/in_seconds.hpp"
-#include "staging/interrupt.hpp"
 #include "staging/notice.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/socket/contact.hpp"
@@ -93,7 +93,7 @@ class Search {
                 throw PeerGone("No writer was there within " + in_seconds(options_.attach_limit) +
                                ". " + found_);
             tell();
-            throw_if_interrupted();
+            parallel::run_wait_hooks();
             std::this_thread::sleep_for(pause);
         }
     }

@@ -13,12 +13,13 @@
 #include <type_traits>
 #include <utility>
 
+#include "parallel/wait_hook.hpp"
 #include "staging/interrupt.hpp"
 
 namespace uzushio::staging::socket {
 
 /// Coroutines that are run to their end in this thread, together with whatever else is under way on
-/// `io`. An interrupt, or what else `throw_if_interrupted` throws, stops them first.
+/// `io`. An interrupt, or what else `parallel::run_wait_hooks` throws, stops them first.
 class Crew {
   public:
     explicit Crew(asio::io_context& io) : io_(io) {}
@@ -51,15 +52,15 @@ class Crew {
     /// Until all have ended. `interrupted` is called, once, before they are stopped.
     template <class Interrupted> void run(Interrupted interrupted) {
         std::exception_ptr interrupt;
-        auto look = std::chrono::steady_clock::now() + between_interrupts;
+        auto look = std::chrono::steady_clock::now() + parallel::wait_hook_interval;
         io_.restart();
         while (working_ > 0) {
             io_.run_one_until(look);
             if (const auto now = std::chrono::steady_clock::now(); now >= look) {
-                look = now + between_interrupts;
+                look = now + parallel::wait_hook_interval;
                 if (!interrupt)
                     try {
-                        throw_if_interrupted();
+                        parallel::run_wait_hooks();
                     } catch (...) {
                         interrupt = std::current_exception();
                         interrupted();

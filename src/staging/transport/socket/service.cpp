@@ -14,8 +14,8 @@
 #include <thread>
 #include <utility>
 
+#include "parallel/wait_hook.hpp"
 #include "staging/datamodel/model_error.hpp"
-#include "staging/interrupt.hpp"
 #include "staging/queue/reader_session.hpp"
 #include "staging/quiet_thread.hpp"
 #include "staging/staging_error.hpp"
@@ -157,10 +157,10 @@ void SocketService::Core::close(std::chrono::nanoseconds limit) {
             all_gone_.set_value();
     });
     const Deadline end = after(limit);
-    while (all_gone.wait_until(std::min(end, Clock::now() + between_interrupts)) !=
+    while (all_gone.wait_until(std::min(end, Clock::now() + parallel::wait_hook_interval)) !=
                std::future_status::ready &&
            Clock::now() < end)
-        throw_if_interrupted();
+        parallel::run_wait_hooks();
 }
 
 Hello SocketService::Core::hello() const {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "parallel/wait_hook.hpp"
 #include "staging/in_seconds.hpp"
 #include "staging/interrupt.hpp"
 #include "staging/staging_error.hpp"
@@ -84,8 +85,8 @@ bool is_address(std::string_view contact) {
 
 class SocketSource::Core {
   public:
-    Core(const std::string& contact, const Team& team, const ReaderOptions& options,
-         std::unique_ptr<SegmentMapper> mapper);
+    Core(const std::string& contact, const parallel::CollectiveGroup& group,
+         const ReaderOptions& options, std::unique_ptr<SegmentMapper> mapper);
     ~Core();
 
     [[nodiscard]] Announced next(std::chrono::nanoseconds limit);
@@ -127,11 +128,11 @@ class SocketSource::Core {
     std::map<std::uint32_t, std::vector<std::unique_ptr<Lane>>> lanes_;
 };
 
-SocketSource::Core::Core(const std::string& contact, const Team& team, const ReaderOptions& options,
-                         std::unique_ptr<SegmentMapper> mapper)
-    : options_(options), rank_(static_cast<std::uint32_t>(team.rank())),
-      ranks_(static_cast<std::uint32_t>(team.size())), mapper_(std::move(mapper)) {
-    team.together([&] {
+SocketSource::Core::Core(const std::string& contact, const parallel::CollectiveGroup& group,
+                         const ReaderOptions& options, std::unique_ptr<SegmentMapper> mapper)
+    : options_(options), rank_(static_cast<std::uint32_t>(group.rank())),
+      ranks_(static_cast<std::uint32_t>(group.size())), mapper_(std::move(mapper)) {
+    group.run_collectively([&] {
         if (options.connections < 1)
             throw StagingError("A reader needs at least one connection to each rank, not " +
                                std::to_string(options.connections) + ".");
@@ -140,7 +141,7 @@ SocketSource::Core::Core(const std::string& contact, const Team& team, const Rea
     });
     Encoder encoder;
     parts(encoder, std::as_const(known_));
-    const auto bytes = team.broadcast(encoder.take());
+    const auto bytes = group.broadcast(encoder.take());
     Decoder decoder(bytes, Limits{});
     parts(decoder, known_);
     for (const Endpoint& endpoint : known_.endpoints.ranks)
@@ -202,14 +203,14 @@ Announced SocketSource::Core::next(std::chrono::nanoseconds limit) {
     }
     const Deadline deadline = after(limit);
     for (;;) { // what is under way stays so, for the next call
-        const Deadline look = std::min(deadline, Clock::now() + between_interrupts);
+        const Deadline look = std::min(deadline, Clock::now() + parallel::wait_hook_interval);
         while (!answer_ && (io_.poll_one() > 0 || io_.run_one_until(look) > 0))
             continue;
         if (answer_)
             break;
         if (look == deadline)
             return {};
-        throw_if_interrupted();
+        parallel::run_wait_hooks();
     }
     const Incoming incoming = std::move(*answer_);
     answer_.reset();
@@ -357,9 +358,9 @@ void SocketSource::Core::end() {
 
 // ---- the source -------------------------------------------------------------------------------
 
-SocketSource::SocketSource(const std::string& contact, const Team& team,
+SocketSource::SocketSource(const std::string& contact, const parallel::CollectiveGroup& group,
                            const ReaderOptions& options, std::unique_ptr<SegmentMapper> mapper)
-    : core_(std::make_unique<Core>(contact, team, options, std::move(mapper))) {}
+    : core_(std::make_unique<Core>(contact, group, options, std::move(mapper))) {}
 
 SocketSource::~SocketSource() = default;
 

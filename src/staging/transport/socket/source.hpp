@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "parallel/collective_group.hpp"
 #include "staging/reader_options.hpp"
-#include "staging/team.hpp"
 #include "staging/transport/socket/secret.hpp"
 #include "staging/transport/source.hpp"
 #include "staging/wire/messages.hpp"
@@ -35,11 +35,11 @@ class SegmentMapper {
 class SocketSource : public Source {
   public:
     /// Attach to the writer (or relay) that a contact file or "host:port" leads to. Waits for the
-    /// file to appear and for the writer to answer. Collective over the team, which is not needed
+    /// file to appear and for the writer to answer. Collective over the group, which is not needed
     /// afterwards. Throws StagingError on all its ranks if there is nobody within
     /// `options.attach_limit`, or if it is not the right one.
-    SocketSource(const std::string& contact, const Team& team, const ReaderOptions& options,
-                 std::unique_ptr<SegmentMapper> mapper = nullptr);
+    SocketSource(const std::string& contact, const parallel::CollectiveGroup& group,
+                 const ReaderOptions& options, std::unique_ptr<SegmentMapper> mapper = nullptr);
     ~SocketSource() override;
 
     [[nodiscard]] Announced next(std::chrono::nanoseconds limit) override;
