@@ -11,6 +11,7 @@ from PIL import Image
 from pipeline_case import Flow, Lines, stretched
 
 from uzushio.errors import PipelineError, StagingError
+from uzushio.pipeline.drawing import Drawing
 
 LINES: Lines = (stretched(9, -1.0, 1.0), stretched(8), stretched(11))
 
@@ -118,3 +119,21 @@ actions:
     for flat, plate in zip(*pictures, strict=True):
         np.testing.assert_array_equal(flat, plate)
         assert np.ptp(flat) > 200
+
+
+def test_pictures_take_the_ghosts_that_cells_far_narrower_than_their_axis_need(
+    tmp_path: Path,
+) -> None:
+    z = np.append(1e-5 * np.arange(9.0), [0.5, 1.0])
+    made = Flow({"m": (z, *LINES[1:])}, {"u": ("m", lambda x, y, z, n: x * y + z)})
+    text = """\
+views:
+  v: {size: [32, 32], layers: [{kind: isosurface, field: u, values: [0.3]}]}
+actions:
+- {picture: {view: v, file: p.png}}
+"""
+    pipeline = made.inside(text, tmp_path, 1)
+    (drawing,) = (one for one in pipeline._setup.shared.values() if isinstance(one, Drawing))
+    assert drawing._need is not None
+    # Half of 1/16384 of the axis is 3.1 cells; a normal takes one more.
+    assert drawing._need.ghosts == 4 + 1

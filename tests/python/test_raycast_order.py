@@ -8,6 +8,7 @@ from raycast_cases import CAMERAS, HEIGHT, LAYERS, WIDTH, boxes, domain
 from raycast_reference import rays_of
 
 from uzushio.raycast import Camera, Scene, default_step, ghost_layers, rounds, visibility_order
+from uzushio.raycast.ghosts import max_touched
 
 
 def test_blocks_come_in_the_order_in_which_any_ray_meets_them() -> None:
@@ -80,6 +81,23 @@ def test_ghosts_are_those_that_half_a_segment_may_touch_and_one_point_for_gradie
     assert z[10] - z[10 - below[0]] >= min(step, 6 * widths[9 - below[0]]) / 2
     assert z[14 + above[0]] - z[14] >= min(step, 6 * widths[14 + above[0]]) / 2
     assert below[0] > 1 and below[1:] == above[1:] == (0, 0)
+
+
+@pytest.mark.parametrize(("narrowest", "most"), [(1e-2, 1), (1e-5, 7), (2e-6, 32)])
+def test_the_most_ghosts_of_any_block_count_cells_far_narrower_than_their_axis(
+    narrowest: float, most: int
+) -> None:
+    thin = narrowest * np.arange(41.0)
+    z = np.concatenate([np.linspace(-1, 0, 9)[:-1], thin, thin[-1] + np.linspace(0, 1, 9)[1:]])
+    points = (z, np.linspace(0, 1, 21), np.linspace(0, 1, 5))
+    plain = LAYERS["volume"]
+    found = [
+        max(*below, *above)
+        for first in range(len(z) - 1)
+        for below, above in [ghost_layers(points, ((first, 0, 0), (1, 20, 4)), plain)]
+    ]
+    assert max_touched(points) == max(found) == most
+    assert min(found) == 1
 
 
 def test_a_camera_says_where_points_are() -> None:

@@ -14,6 +14,7 @@ from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.stream import Coordinates, Grid, Stream
 from uzushio.raycast import Block
+from uzushio.raycast.ghosts import max_touched
 from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View, VolumeLayer
 
 if TYPE_CHECKING:
@@ -85,8 +86,9 @@ class Drawing:
             or (isinstance(layer, VolumeLayer) and layer.shading)
             for layer in solid
         )
-        # As `ghost_layers` says of the default step: half a segment touches one more cell.
-        ghosts = int(bool(solid)) + int(lit)
+        lines = lines_of(grid)
+        assert lines is not None
+        ghosts = max_touched(thickened(lines)) + int(lit) if solid else 0  # see `ghost_layers`
         self._need = Need(tuple(names), ghosts=ghosts, cells=True, seam=True)
         return [self._need]
 

@@ -91,6 +91,25 @@ def ghost_layers(
     return (below[0], below[1], below[2]), (above[0], above[1], above[2])
 
 
+def max_touched(coordinates: Sequence[ArrayLike]) -> int:
+    """Return the most cells beyond a face of any block that half a segment may touch.
+
+    It is 1 with the default step, unless an axis is longer than some 32,000 of its narrowest cells.
+
+    Args:
+        coordinates: (z, y, x) of all points of the whole domain.
+    """
+    domain = check_coordinates(coordinates, "the domain")
+    limits = segment_limits(domain, (), None)
+    most = 1
+    for x in domain:
+        least = (x[-1] - x[0]) / _BINS
+        for widths in (np.diff(x), np.diff(x)[::-1]):
+            for face in np.flatnonzero(widths < 0.5 * _TOLERANCE * least):
+                most = max(most, _touched(widths[face:], least, *limits))
+    return most
+
+
 def _touched(widths: np.ndarray, least: float, step: float, in_cells: float) -> int:
     """Cells beyond a block's face, of these widths, that half a segment may touch."""
     begins = np.cumsum(widths) - widths
