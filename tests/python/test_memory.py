@@ -7,15 +7,34 @@ import re
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
-from conftest import TESTS, Run
+from conftest import TESTS, Run, wait
+from pipeline_case import Flow
 
+from uzushio import staging
 from uzushio.parallel.memory import node_memory, process_memory
 
 GIB = 2**30
+TWIN = """\
+model: phasefield
+grid: {nx: 26, ny: 20}
+time: {steps: 48, dt: 0.1}
+truth: {m: 1.0, side: 0.5}
+first_guess: {m: -0.5, side: 0.4}
+observations: {sigma: 0.1}
+"""
 CHANNEL = TESTS.parent / "examples/cases/channel.yaml"
+
+
+@pytest.fixture
+def twin(tmp_path: Path) -> Path:
+    path = tmp_path / "case.yaml"
+    path.write_text(TWIN)
+    return path
 
 
 def node(root: Path, groups: str, files: dict[str, str]) -> Path:
@@ -117,7 +136,7 @@ except MemoryShortageError as error:
 
 def test_a_limit_of_one_rank_is_told_to_all(mpi_run: Run) -> None:
     done = mpi_run(2, ["-c", LIMITED])
-    sentence = "the second needs 200 MB of memory on rank 1, and "
+    sentence = "the second needs 200 MB of memory on rank 1 of "
     assert done.stdout.count(sentence) == 2, done.stdout + done.stderr
     assert done.stdout.count("are free for it (ulimit -v)") == 2
 
@@ -161,6 +180,96 @@ def test_a_step_that_a_reader_job_has_no_memory_for_is_refused(mpi_run: Run) -> 
     assert done.returncode != 0 and "Traceback" not in done.stderr, done.stderr
     sentence = r"a step of this pipeline needs [\d.]+ kB of memory on \S+ \(2 ranks\), and 1 kB are"
     assert len(re.findall(sentence, done.stderr)) == 1, done.stderr
+
+
+LARGE = """\
+views:
+  v: {size: [SIDE, SIDE], layers: [{kind: slice, field: u, normal: z}]}
+sources:
+  twice: 2 * u
+actions:
+- {picture: {view: v, file: p.png}}
+"""
+
+
+def stored_box(folder: Path, side: int) -> None:
+    """A stored step of 9 points along each axis, and a pipeline of a picture of so many pixels."""
+    with staging.open(str(folder / "box"), options={"engine": "file"}) as writer:
+        writer.rectilinear_mesh("box", [np.arange(9.0)] * 3)
+        writer.field("u", "box")
+        writer.block(0, "box", (8, 8, 8))
+        with writer.step(0, 0.0):
+            writer.put("u", np.ones((8, 8, 8)), block=0)
+    (folder / "p.yaml").write_text(LARGE.replace("SIDE", str(side)))
+
+
+def test_a_picture_larger_than_the_memory_is_refused(uzushio: Run, tmp_path: Path) -> None:
+    stored_box(tmp_path, 16384)
+    text = (tmp_path / "p.yaml").read_text().replace("layers:", "samples: 4, layers:")
+    (tmp_path / "p.yaml").write_text(text)
+    done = uzushio("render", "p.yaml", "--from", "box.zarr", "--out", "out")
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+    assert re.search(r"a step of this pipeline needs 1\d\d[\d.]* GB of memory on", done.stderr)
+    assert "smaller pictures" in done.stderr
+
+
+def test_derived_fields_count_among_the_memory_of_a_step(tmp_path: Path) -> None:
+    lines = (np.linspace(0, 1, 17), np.linspace(0, 1, 9), np.linspace(0, 1, 9))
+    made = Flow({"m": lines}, {"u": ("m", lambda x, y, z, n: x * y)})
+    text = "sources: {a: 2 * u, b: a + u}\nactions:\n- {count: {fields: [b]}}\n"
+    needed: list[float] = []
+
+    def note(comm: object, size: float, *_: str) -> None:
+        needed.append(size)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("uzushio.pipeline.pipeline.memory.require", note)
+        made.inside(text, tmp_path, 1)
+    assert needed[0] == 2 * 17 * 9 * 9 * 8  # a and b; u is the solver's own
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_tuning_larger_than_the_node_is_refused(
+    uzushio: Run, twin: Path, ranks: int, tmp_path: Path
+) -> None:
+    huge = ("--set", "grid={nx: 1000000, ny: 1000000}", "--budget", 2, "--no-keep")
+    done = uzushio("tune", twin, *huge, "--ranks", ranks)
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert re.search(r"tuning needs [\d.]+ TB of memory on \S+ \(\d rank", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "limit", "message"),
+    [
+        ("render p.yaml --from box.zarr", 9e8, "a step of this pipeline needs .* smaller pictures"),
+        ("relay --from a --to b --memory 2GB", 9e8, r"the relay needs 2 GB of .* with --memory, "),
+        (
+            "relay --from a --to b --memory 2GB --ranks 2",
+            16e8,
+            r"the relay needs 2 GB of .* with --memory, ",
+        ),
+        (
+            "tune case.yaml --budget 2 --no-keep --set grid.nx=2500 --set grid.ny=2500",
+            13e8,
+            "out of memory: .* smaller grid",
+        ),
+    ],
+)
+def test_a_limit_of_the_process_is_one_sentence(
+    start: Callable[..., subprocess.Popen[str]],
+    twin: Path,
+    tmp_path: Path,
+    words: str,
+    limit: float,
+    message: str,
+) -> None:
+    stored_box(tmp_path, 8192)
+    command = f"ulimit -v {limit / 1024:.0f}; exec {sys.executable} -m uzushio {words}"
+    done = wait(start("bash", "-c", command), 60)
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+    (line,) = (line for line in done.stderr.splitlines() if "uzushio: error:" in line)
+    assert re.search(message, line), done.stderr
 
 
 def test_an_allocation_that_fails_is_one_sentence(uzushio: Run, case: Path) -> None:

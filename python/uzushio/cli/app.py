@@ -17,11 +17,11 @@ from uzushio.case.model import load_case, read_document
 from uzushio.cli.compiler_flags import Installation
 from uzushio.cli.plan_report import print_report, to_json
 from uzushio.config.paths import expanded
-from uzushio.errors import LaunchError, OutputError, UzushioError
+from uzushio.errors import LaunchError, MemoryShortageError, OutputError, UzushioError
 from uzushio.job.check import check_run
 from uzushio.job.options import Options
 from uzushio.parallel import launch
-from uzushio.parallel.collective import guarded, system_sentence
+from uzushio.parallel.collective import guarded, memory_sentence, system_sentence
 from uzushio.parallel.signals import interrupt_as_usual, leave_at_once, stop_signals
 from uzushio.staging.plan import load_plan
 from uzushio.staging.plan_rates import assess
@@ -773,6 +773,8 @@ def main() -> None:
         command.help = command.help or _flowing(getattr(command.callback, "__doc__", None) or "")
     try:
         app(prog_name="uzushio")
+    except MemoryError as error:
+        _fail(MemoryShortageError(memory_sentence(error)))
     except OSError as error:
         if error.filename is not None:
             _fail(OutputError(system_sentence(error)))

@@ -12,12 +12,17 @@ from typing import TYPE_CHECKING
 from uzushio.config.quantities import parse_size, show_size
 from uzushio.errors import LaunchError, MemoryShortageError, OutputError, StagingError
 from uzushio.parallel import launch, memory
-from uzushio.parallel.collective import guarded, system_sentence
+from uzushio.parallel.collective import guarded, memory_sentence, system_sentence
 from uzushio.parallel.signals import Stop
 from uzushio.staging.relay import Progress, Relay, RelayOptions, RelayStatus
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+#: What a user can do about too little memory for a relay.
+_ADVICE = (
+    "Give the relay less with --memory, use more nodes or fewer ranks a node, or raise the limit."
+)
 
 
 def size_of(text: str) -> int:
@@ -73,9 +78,19 @@ def relay(
 def _serve(
     options: RelayOptions, comm: MPI.Comm | None, every: float | None, summary: Path | None
 ) -> int:
+    """Serve on this rank; raises `MemoryShortageError` where an allocation fails."""
+    try:
+        return _serve_until_stopped(options, comm, every, summary)
+    except MemoryError as error:
+        raise MemoryShortageError(memory_sentence(error, _ADVICE)) from error
+
+
+def _serve_until_stopped(
+    options: RelayOptions, comm: MPI.Comm | None, every: float | None, summary: Path | None
+) -> int:
     stop, began, parent = Stop(), time.monotonic(), os.getppid()
     with stop.listening():
-        _require(options.memory, comm)
+        memory.require(comm, options.memory, "the relay", _ADVICE)
         server = Relay(options, comm)
         first = comm is None or comm.rank == 0
         if first:
@@ -100,19 +115,6 @@ def _serve(
         if summary is not None:
             _write_summary(summary, server.status(), comm, time.monotonic() - began)
     return 0
-
-
-def _require(needed: int, comm: MPI.Comm | None) -> None:
-    """Raise `MemoryShortageError` on all ranks if the bytes that a relay may hold are not free."""
-    if comm is not None:
-        memory.require(comm, needed, "the relay")
-        return
-    free = memory.smallest(memory.node_memory(), memory.process_memory())
-    if needed > free.bytes:
-        raise MemoryShortageError(
-            f"the relay needs {show_size(needed)} of memory, and {show_size(free.bytes)} are free "
-            f"({free.limit}). Give it less with --memory, or raise the limit."
-        )
 
 
 def _write_summary(path: Path, status: RelayStatus, comm: MPI.Comm | None, seconds: float) -> None:

@@ -124,10 +124,10 @@ def system_sentence(error: OSError) -> str:
     return f"{where}{error.strerror or error}; {advice}."
 
 
-def memory_sentence(error: MemoryError) -> str:
+def memory_sentence(error: MemoryError, advice: str = ADVICE) -> str:
     """Say that no memory was left, how much was asked for if that is known, and what helps."""
     asked = str(error) if str(error) not in ("", "std::bad_alloc") else "an allocation failed"
-    return f"out of memory: {asked.rstrip('.')}. {ADVICE}"
+    return f"out of memory: {asked.rstrip('.')}. {advice}"
 
 
 def guarded(comm: MPI.Comm, work: Callable[[], int], debug: bool = False) -> int:

@@ -6,6 +6,7 @@ compares the sizes before it allocates.
 
 from __future__ import annotations
 
+import platform
 import re
 import resource
 from collections.abc import Iterator
@@ -56,47 +57,60 @@ def process_memory(root: Path = _ROOT) -> FreeMemory | None:
     return FreeMemory(max(0.0, limit - used), "ulimit -v")
 
 
-def smallest(node: FreeMemory, own: FreeMemory | None) -> FreeMemory:
-    """Return the tighter one of the limits of a node and of a process."""
-    return node if own is None or node.bytes <= own.bytes else own
+#: What a user can do about too little memory.
+ADVICE = "Use more nodes, fewer ranks a node or a smaller grid, or raise the limit."
 
 
-def require(comm: MPI.Comm, needed: float, purpose: str) -> None:
+def require(comm: MPI.Comm | None, needed: float, purpose: str, advice: str = ADVICE) -> None:
     """Compare the bytes that each rank will allocate with those that are free (collective).
 
     Args:
-        comm: all ranks that allocate.
+        comm: all ranks that allocate; None: this process alone, without MPI.
         needed: bytes that this rank will allocate.
         purpose: subject of the message, as "the run".
+        advice: sentence that ends the message.
 
     Raises:
         MemoryShortageError: on all ranks, with the two sizes, if a node has less.
     """
-    from mpi4py import MPI
+    if comm is None:
+        failures = [_shortage(purpose, needed, needed, node_memory(), 1, 0, platform.node())]
+    else:
+        from mpi4py import MPI
 
-    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
-    together = node.allreduce(float(needed))
-    free = min(node.allgather(node_memory()), key=lambda each: each.bytes)
-    own, ranks, name = process_memory(), node.size, MPI.Get_processor_name()
-    node.Free()
-    failure = None
-    if together > free.bytes:
-        failure = (
-            f"{purpose} needs {show_size(together)} of memory on {name} ({_ranks(ranks)}), and "
+        node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+        on_node = node.allreduce(float(needed))
+        free = min(node.allgather(node_memory()), key=lambda each: each.bytes)
+        ranks, name = node.size, MPI.Get_processor_name()
+        node.Free()
+        failures = comm.allgather(_shortage(purpose, needed, on_node, free, ranks, comm.rank, name))
+    found = [failure for failure in failures if failure is not None]
+    if found:
+        raise MemoryShortageError(f"{found[0]}. {advice}")
+
+
+def _shortage(
+    purpose: str,
+    needed: float,
+    on_node: float,
+    free: FreeMemory,
+    ranks: int,
+    rank: int,
+    node: str,
+) -> str | None:
+    """Return the sentence for the limit of a node or of a process that is exceeded, if any."""
+    if on_node > free.bytes:
+        return (
+            f"{purpose} needs {show_size(on_node)} of memory on {node} ({_ranks(ranks)}), and "
             f"{show_size(free.bytes)} are free there ({free.limit})"
         )
-    elif own is not None and needed > own.bytes:
-        failure = (
-            f"{purpose} needs {show_size(needed)} of memory on rank {comm.rank}, and "
+    own = process_memory()
+    if own is not None and needed > own.bytes:
+        return (
+            f"{purpose} needs {show_size(needed)} of memory on rank {rank} of {node}, and "
             f"{show_size(own.bytes)} are free for it ({own.limit})"
         )
-    failures = [found for found in comm.allgather(failure) if found is not None]
-    if failures:
-        raise MemoryShortageError(f"{failures[0]}. {ADVICE}")
-
-
-#: What a user can do about too little memory.
-ADVICE = "Use more nodes, fewer ranks a node or a smaller grid, or raise the limit."
+    return None
 
 
 def _ranks(count: int) -> str:

@@ -40,6 +40,13 @@ _GROWING = (".csv", ".jsonl", ".json", ".txt")
 _NUMBERS = re.compile(r"\d+")
 
 
+#: What a user can do about too little memory for a pipeline.
+_ADVICE = (
+    "Use more nodes or fewer ranks a node, smaller pictures (size, samples) or regions in the "
+    "pipeline, or raise the limit."
+)
+
+
 class Pipeline:
     """All methods but `close`, `wants` and `summary` are collective."""
 
@@ -276,9 +283,16 @@ class Pipeline:
                 self._layouts.clear()
             with self.timings.stage("plan"):
                 layout = plan(graph, needs, step, self._comm, self._inside)
-            if not self._inside:  # inside the solver most values are looked at where they lie
-                needed = max(0, layout.bytes_read(step) - self._pool.bytes)
-                memory.require(self._comm, needed, "a step of this pipeline")
+            needed = layout.bytes_needed(graph, step, self._comm.rank, self._inside)
+            pictures = sum(
+                one.bytes_needed for one in self._setup.shared.values() if isinstance(one, Drawing)
+            )
+            memory.require(
+                self._comm,
+                max(0, needed - self._pool.bytes) + pictures,
+                "a step of this pipeline",
+                _ADVICE,
+            )
             self._layouts[key] = layout
         return self._layouts[key]
 

@@ -13,12 +13,12 @@ from uzushio.parallel.collective import collective
 from uzushio.parallel.timings import Timings
 from uzushio.pipeline.graph import Graph, union
 from uzushio.pipeline.need import Need, Part
-from uzushio.pipeline.nodes import Patch
+from uzushio.pipeline.nodes import Component, Patch
 from uzushio.pipeline.seams import Seams
-from uzushio.pipeline.stream import Grid
+from uzushio.pipeline.stream import Grid, Quantity
 from uzushio.pipeline.tiles import Tile, around, contains, own_blocks, share, stored_box
 from uzushio.staging.box import Box, Triple
-from uzushio.staging.step import Block, Step
+from uzushio.staging.step import Block, Field, Step
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -58,13 +58,25 @@ class Layout:
     reads: dict[str, Box] = field(default_factory=dict)
     rounds: dict[frozenset[str], int] = field(default_factory=dict)
 
-    def bytes_read(self, step: Step) -> int:
-        """Bytes of the boxes that a reader reads of a step."""
-        fields = step.fields
-        return sum(
-            box.size * fields[name].components * fields[name].dtype.itemsize
-            for name, box in self.reads.items()
-        )
+    def bytes_needed(self, graph: Graph, step: Step, rank: int, inside: bool) -> int:
+        """Return the bytes that a rank allocates for boxes that are read and for derived fields.
+
+        Inside the solver a field is read where this rank does not have all of a box.
+        """
+        reads = {} if inside else dict(self.reads)
+        total = sum(_bytes(step.fields[name], box) for name, box in reads.items())
+        for _, _, boxes in self.tiles:
+            for name, box in boxes.items():
+                node = graph.nodes.get(name)
+                if node is not None:
+                    total += 0 if isinstance(node, Component) else _bytes(node.quantity, box)
+                elif inside and not any(contains(x, box) for _, x in _holders(step, name, rank)):
+                    total += _bytes(step.fields[name], box)
+        return total
+
+
+def _bytes(values: Field | Quantity, box: Box) -> int:
+    return box.size * values.components * values.dtype.itemsize
 
 
 def plan(graph: Graph, needs: Iterable[Need], step: Step, comm: MPI.Comm, inside: bool) -> Layout:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from uzushio.errors import UzushioError
 from uzushio.parallel import memory
-from uzushio.parallel.collective import all_arrive
+from uzushio.parallel.collective import all_arrive, sentence
 from uzushio.tuning import machine
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class _Worker:
         try:
             answer = act()
         except (UzushioError, ValueError, RuntimeError, MemoryError) as error:
-            answer = {"failed": str(error) or type(error).__name__}
+            answer = {"failed": sentence(error) or type(error).__name__}
             if not all_arrive(self._together, _PATIENCE):
                 print(f"rank {self._comm.rank}: {answer['failed']}", file=sys.stderr, flush=True)
                 self._comm.Abort(1)
