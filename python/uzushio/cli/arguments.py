@@ -1,0 +1,110 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from uzushio.config.paths import expanded
+
+if TYPE_CHECKING:
+    pass
+
+
+def path_argument(text: str) -> Path:
+    """Return a path of the command line."""
+    try:
+        return expanded(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text} {error}.") from None
+
+
+CaseFile = Annotated[
+    Path, typer.Argument(metavar="CASE.yaml", parser=path_argument, help="The case to read.")
+]
+
+
+RestartedCase = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="CASE.yaml",
+        parser=path_argument,
+        help="The case to read; with --restart the run's own case is the default.",
+    ),
+]
+
+
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a value of the case, as time.steps=200. Repeatable.",
+    ),
+]
+
+
+Ranks = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Start an MPI job of this many ranks. Default: one rank, or those of the mpiexec or "
+        "srun that started this command.",
+    ),
+]
+
+
+Restart = Annotated[
+    Path | None,
+    typer.Option(
+        parser=path_argument,
+        metavar="DIR",
+        help="Continue from the newest checkpoint of a run's folder, or from one checkpoint's "
+        "folder, on any number of ranks.",
+    ),
+]
+
+
+Fallback = Annotated[
+    bool,
+    typer.Option(
+        "--restart-fallback", help="If that checkpoint is damaged, restart from the one before."
+    ),
+]
+
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        parser=path_argument, metavar="DIR", help="Folder of the run. Default: output.folder."
+    ),
+]
+
+
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Remove the run that the folder holds.")
+]
+
+
+NoFigures = Annotated[
+    bool, typer.Option("--no-figures", help="Draw no figures, as with output.figures: false.")
+]
+
+
+NoVerify = Annotated[
+    bool,
+    typer.Option("--no-verify", help="Read stored steps without verifying their checksums."),
+]
+
+
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
+
+
+Debug = Annotated[bool, typer.Option("--debug", help="Print tracebacks of errors.")]
+
+
+CaseName = Annotated[
+    str, typer.Argument(metavar="NAME", help="A solver or model: channel, phasefield, …")
+]

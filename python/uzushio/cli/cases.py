@@ -1,0 +1,82 @@
+"""Commands on case files: `check`, `init`, `schema`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from uzushio.case.model import read_document
+from uzushio.cli.arguments import (
+    CaseFile,
+    CaseName,
+    Overrides,
+)
+from uzushio.cli.start import fail
+from uzushio.errors import OutputError, UzushioError
+from uzushio.job.check import check_run
+from uzushio.parallel.collective import system_sentence
+
+if TYPE_CHECKING:
+    pass
+
+
+def check(
+    case: CaseFile,
+    ranks: Annotated[int, typer.Option(min=1, help="Number of ranks to plan for.")] = 1,
+    overrides: Overrides = None,
+) -> None:
+    """Validate a case and print its memory, time and disk space, without running it."""
+    try:
+        if "model" in read_document(case, overrides).values:
+            from uzushio.assimilation.check import check as check_assimilation
+
+            check_assimilation(case, overrides, ranks)
+            return
+        check_run(case, overrides, ranks)
+    except UzushioError as error:
+        fail(error)
+
+
+def init(
+    name: CaseName,
+    file: Annotated[
+        Path, typer.Argument(metavar="CASE.yaml", help="The file to write; - prints it.")
+    ] = Path("case.yaml"),
+) -> None:
+    """Write a commented first case of a solver or model.
+
+    The case can be run unchanged. Keys with a default are comments with that default.
+    """
+    from uzushio.case.template import template
+
+    try:
+        text = template(name)
+        if str(file) == "-":
+            print(text, end="")
+            return
+        with file.open("x", encoding="utf-8") as new:
+            new.write(text)
+    except FileExistsError:
+        fail(OutputError(f"{file} exists; name another file, or remove it."))
+    except OSError as error:
+        fail(OutputError(system_sentence(error)))
+    except UzushioError as error:
+        fail(error)
+    print(f"Wrote {file}. Next: uzushio check {file}")
+
+
+def schema(name: CaseName) -> None:
+    """Print the JSON schema of the cases of a solver or model, for editors.
+
+    An editor with a YAML language server completes and checks a case that begins with
+    # yaml-language-server: $schema=FILE
+    """
+    from uzushio.case.schema import json_schema
+
+    try:
+        print(json.dumps(json_schema(name), indent=2, ensure_ascii=False))
+    except UzushioError as error:
+        fail(error)
