@@ -1,9 +1,9 @@
 /*
- * Slabs of haze, each with a ball in it, one behind the other: a rank owns a slab and draws nothing
- * else, and together the images of all ranks are the picture. On any number of ranks.
+ * Slabs of haze, each with a ball in it, one behind the other. Each rank draws its own slab; the
+ * images of all ranks are composited to one picture. Any number of ranks.
  *
- * The picture is made twice, seen from the front and from behind. The root compares it with what
- * the slabs give in double precision, and fails unless every channel is within 2 of 255.
+ * The picture is made twice, seen from the front and from behind. The root compares it with the
+ * slabs composited in double precision, and fails unless every channel is within 2 of 255.
  *
  *     mpiexec -n 4 ./haze
  */
@@ -15,7 +15,7 @@
 
 enum { WIDTH = 320, HEIGHT = 240, VIEWS = 2 };
 
-/* Colour premultiplied by opacity, both in [0, 1], of a rank's slab at a pixel. */
+/* Compute the colour of a rank's slab at a pixel, premultiplied by opacity, both in [0, 1]. */
 static void colour(int rank, int ranks, int x, int y, double rgba[4]) {
     const double angle = 6.283185307179586 * rank / ranks;
     const double dx = (x - WIDTH * (0.5 + 0.25 * cos(angle))) / HEIGHT;
@@ -38,9 +38,9 @@ static void draw(unsigned char* image, int rank, int ranks) {
         }
 }
 
-/* The greatest difference from the exact picture, of 255. */
+/* Return the maximum difference from the exact picture, of 255. */
 static double error(const unsigned char* picture, const int* order, int ranks) {
-    double worst = 0;
+    double max_error = 0;
     for (int y = 0; y < HEIGHT; ++y)
         for (int x = 0; x < WIDTH; ++x) {
             double sum[4] = {0, 0, 0, 0};
@@ -52,9 +52,9 @@ static double error(const unsigned char* picture, const int* order, int ranks) {
                     sum[c] += clear * rgba[c];
             }
             for (int c = 0; c < 4; ++c)
-                worst = fmax(worst, fabs(255 * sum[c] - *picture++));
+                max_error = fmax(max_error, fabs(255 * sum[c] - *picture++));
         }
-    return worst;
+    return max_error;
 }
 
 static void save(const unsigned char* picture, int view) {
@@ -103,10 +103,10 @@ int main(int argc, char** argv) {
         uz_picture picture;
         check(uz_compositor_finish(compositor, &picture));
         if (picture.count == 0)
-            continue; /* it is at the root */
-        const double worst = error(picture.pixels, order, ranks);
-        printf("view %d: %d ranks, greatest error %.2f of 255\n", view, ranks, worst);
-        failed = failed || worst > 2;
+            continue; /* the picture is at the root */
+        const double max_error = error(picture.pixels, order, ranks);
+        printf("view %d: %d ranks, maximum error %.2f of 255\n", view, ranks, max_error);
+        failed = failed || max_error > 2;
         save(picture.pixels, view);
     }
     free(order);

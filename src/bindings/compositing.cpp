@@ -97,8 +97,12 @@ class CompositorHandle {
     std::unique_ptr<Compositor> compositor_;
 };
 
-void construct(CompositorHandle* self, std::uintptr_t comm, const CompositorOptions& options) {
+/// `problem`: a mistake in the arguments of this rank, empty if there is none.
+void construct(CompositorHandle* self, std::uintptr_t comm, const CompositorOptions& options,
+               const std::string& problem) {
     const nb::gil_scoped_release unlock;
+    if (!problem.empty())
+        compositing::agree_on_options(communicator(comm), options, problem); // throws on all ranks
     new (self) CompositorHandle(comm, options);
 }
 
@@ -130,12 +134,12 @@ std::tuple<double, double, double, double> machine(const CompositorHandle& self)
 } // namespace
 
 void bind_compositing(nb::module_& module) {
-    nb::enum_<ImageFormat>(module, "Format")
+    nb::enum_<ImageFormat>(module, "ImageFormat")
         .value("rgba8", ImageFormat::rgba8)
         .value("rgba_float", ImageFormat::rgba_float)
         .value("rgba8_depth", ImageFormat::rgba8_depth);
 
-    nb::class_<CompositorOptions>(module, "Options")
+    nb::class_<CompositorOptions>(module, "CompositorOptions")
         .def(nb::init<>())
         .def_rw("width", &CompositorOptions::width)
         .def_rw("height", &CompositorOptions::height)
@@ -152,7 +156,7 @@ void bind_compositing(nb::module_& module) {
 
     nb::class_<CompositorHandle>(module, "Compositor")
         .def("close", &CompositorHandle::close, "keep"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def("__init__", &construct, "comm"_a, "options"_a)
+        .def("__init__", &construct, "comm"_a, "options"_a, "problem"_a)
         .def("set_order",
              [](const CompositorHandle& self, const std::vector<int>& order) {
                  const nb::gil_scoped_release unlock;

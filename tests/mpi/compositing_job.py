@@ -102,6 +102,7 @@ if picture is not None:
 # Errors are one message on all ranks, also if one rank alone has the mistake.
 one_rank_alone = "rgb" if comm.rank == comm.size - 1 else "rgba8"
 for call, sentence in [
+    (lambda: visibility_order(comm, np.nan if comm.rank == 1 else 1.0), "rank 1's data"),
     (lambda: compositor.submit(mine), "the image has shape"),
     (lambda: compositor.submit(pixels[:, ::-1]), "the rows of the image must follow"),
     (lambda: compositor.finish(), "no picture is in flight"),

@@ -86,7 +86,7 @@ def test_the_example_in_c_is_compiled_by_a_c_compiler_and_has_the_exact_picture(
     for ranks in (1, 3):
         done = wait(start(*launcher(ranks), folder / "haze"), 60)
         assert done.returncode == 0, done.stderr
-        errors = [float(e) for e in re.findall(r"greatest error ([0-9.]+) of 255", done.stdout)]
+        errors = [float(e) for e in re.findall(r"maximum error ([0-9.]+) of 255", done.stdout)]
         assert len(errors) == 2
         assert max(errors) < 1.2  # one rounding per slab and one of the picture
     assert (tmp_path / "haze1.ppm").stat().st_size == len("P6 320 240 255\n") + 3 * 320 * 240

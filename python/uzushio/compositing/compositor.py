@@ -15,7 +15,7 @@ from uzushio import _core
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-Format = Literal["rgba8", "rgba_float", "rgba8_depth"]
+ImageFormat = Literal["rgba8", "rgba_float", "rgba8_depth"]
 Bounds = tuple[int, int, int, int]
 
 #: Pixel of format ``rgba8_depth``: colour and depth; a smaller depth is nearer.
@@ -70,23 +70,18 @@ def visibility_order(comm: MPI.Comm, depth: float | None) -> list[int]:
     Args:
         comm: The ranks.
         depth: Distance of this rank's data from the camera; None for a rank without data.
+
+    Raises:
+        ValueError: A distance is NaN. On all ranks.
     """
     mine = np.array([np.inf if depth is None else depth], dtype=np.float64)
-    if np.isnan(mine[0]):
-        raise ValueError("the distance of a rank's data from the camera is NaN")
     depths = np.empty(comm.size, dtype=np.float64)
     comm.Allgather(mine, depths)
+    if np.isnan(depths).any():
+        rank = int(np.isnan(depths).argmax())
+        raise ValueError(f"the distance of rank {rank}'s data from the camera is NaN")
     order = np.argsort(depths, kind="stable")
     return [int(rank) for rank in order if np.isfinite(depths[rank])]
-
-
-def _check_format(comm: MPI.Comm, format: str) -> None:
-    """Raise `ValueError` on all ranks if any has an unknown format (collective)."""
-    wrong = min(comm.allgather(comm.size if format in _PIXELS else comm.rank))
-    if wrong < comm.size:
-        found = comm.bcast(format, root=wrong)
-        where = f" on rank {wrong}" if comm.size > 1 else ""
-        raise ValueError(f"format is {found!r}{where}; it may be {', '.join(_PIXELS)}")
 
 
 class Compositor:
@@ -127,7 +122,7 @@ class Compositor:
         width: int,
         height: int,
         *,
-        format: Format = "rgba8",
+        format: ImageFormat = "rgba8",
         algorithm: str = "auto",
         root: int = 0,
         gather: bool = True,
@@ -138,19 +133,22 @@ class Compositor:
         ranks_per_node: int = 0,
         limit: float = 600.0,
     ) -> None:
-        _check_format(comm, format)
-        options = _core.compositing.Options()
+        options = _core.compositing.CompositorOptions()
         options.width, options.height = width, height
-        options.format = getattr(_core.compositing.Format, format)
+        problem = ""
+        if format in _PIXELS:
+            options.format = getattr(_core.compositing.ImageFormat, format)
+        else:
+            problem = f"compositing: format is {format!r}; it may be {', '.join(_PIXELS)}"
         options.algorithm, options.root, options.gather = algorithm, root, gather
         options.interlace, options.frames, options.far = interlace, frames, far
         options.fan_in, options.ranks_per_node = fan_in, ranks_per_node
         options.limit = limit
+        self._core = _core.compositing.Compositor(comm.handle, options, problem)
         self._dtype, self._channels = _PIXELS[format]
         self._shape = (height, width, *self._channels)
         self._images: list[Any] = []  # of pictures in flight: they are read until `finish`
         self._views: list[weakref.ref[Any]] = []
-        self._core = _core.compositing.Compositor(comm.handle, options)
 
     def __enter__(self) -> Self:
         """Return the compositor, which is closed when the block ends without an error."""
