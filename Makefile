@@ -6,7 +6,7 @@ SHELL := /bin/bash
 ENV := . tools/env.sh &&
 RANKS ?= 2
 ENGINE ?= tcp
-CXX_FILES = $$(find src include tests/cpp tests/fuzz examples -name "*.[ch]pp" -o -name "*.[ch]" 2>/dev/null)
+CXX_FILES = $$(find src include bench tests/cpp tests/fuzz examples -name "*.[ch]pp" -o -name "*.[ch]" 2>/dev/null)
 
 help:  ## print this
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
+#include <tuple>
+#include <utility>
 
 #include "domain/index.hpp"
 
@@ -14,50 +17,46 @@ struct StridedBox {
     std::int64_t component_stride = 0;
 };
 
-/// Copy of a box of values between two arrays. Loops run over the longer rows of both sides of a
-/// message in the same order, which follows from the extents alone.
+/// Copy of a box of values between two arrays, in the order of loops that suits both layouts.
 class StridedCopy {
   public:
     StridedCopy() = default;
     StridedCopy(const Index<3>& extents, int components)
-        : extents_(extents), components_(components) {
-        // Rows of a few values, as those of ghost layers along i, are no inner loop.
-        constexpr std::int64_t short_row = 8;
-        if (extents[0] < short_row) {
-            const std::size_t inner = extents[1] >= extents[2] ? 1 : 2;
-            if (extents[inner] > extents[0])
-                order_ = {inner, 0, 3 - inner};
-        }
-    }
+        : extents_(extents), components_(components) {}
 
     [[nodiscard]] std::int64_t values() const {
         return extents_[0] * extents_[1] * extents_[2] * components_;
     }
-    /// The box in a message, from `offset` on, without gaps.
+    /// The box in a message, from `offset` on: component by component, i contiguous, without gaps.
     [[nodiscard]] StridedBox packed(std::int64_t offset) const {
-        StridedBox box{offset, {}, 1};
-        for (const std::size_t a : order_) {
-            box.strides[a] = box.component_stride;
-            box.component_stride *= extents_[a];
-        }
-        return box;
+        return {offset,
+                {1, extents_[0], extents_[0] * extents_[1]},
+                extents_[0] * extents_[1] * extents_[2]};
     }
 
     /// Copy values, each changed by `change(value, component)`.
     template <class T, class Change>
     void run(const T* source, const StridedBox& from, T* target, const StridedBox& to,
              Change&& change) const {
-        const auto [a, b, c] = order_;
-        for (int m = 0; m < components_; ++m)
-            for (std::int64_t k = 0; k < extents_[c]; ++k)
-                for (std::int64_t j = 0; j < extents_[b]; ++j) {
-                    const T* in = source + from.offset + m * from.component_stride +
-                                  k * from.strides[c] + j * from.strides[b];
-                    T* out = target + to.offset + m * to.component_stride + k * to.strides[c] +
-                             j * to.strides[b];
-                    copy_row(in, from.strides[a], out, to.strides[a], extents_[a],
-                             [&](T value) { return change(value, m); });
-                }
+        const Loops loops = order(from, to);
+        for (int m = 0; m < components_; ++m) {
+            const T* const in = source + from.offset + m * from.component_stride;
+            T* const out = target + to.offset + m * to.component_stride;
+            const auto one = [&](T value) { return change(value, m); };
+            switch (loops.layer.extent) {
+            case 1:
+                run_loops<1>(loops, in, out, one);
+                break;
+            case 2:
+                run_loops<2>(loops, in, out, one);
+                break;
+            case 3:
+                run_loops<3>(loops, in, out, one);
+                break;
+            default:
+                run_loops<max_layers>(loops, in, out, one);
+            }
+        }
     }
     /// Copy values as they are.
     template <class T>
@@ -66,24 +65,84 @@ class StridedCopy {
     }
 
   private:
-    template <class T, class Change>
-    static void copy_row(const T* in, std::int64_t in_stride, T* out, std::int64_t out_stride,
-                         std::int64_t count, Change&& change) {
-        // One loop for each contiguous side, so that it vectorises.
-        if (in_stride == 1 && out_stride == 1)
-            for (std::int64_t i = 0; i < count; ++i)
+    static constexpr int max_layers = 4; ///< that are unrolled
+
+    struct Loop {
+        std::int64_t extent = 1, from = 0, to = 0;
+    };
+    /// From the outermost to the innermost.
+    struct Loops {
+        Loop outer, column, row, layer;
+    };
+
+    /// Rows follow the order of memory that is written, as far as they are long. An axis of a few
+    /// ghost layers is unrolled within them.
+    [[nodiscard]] Loops order(const StridedBox& from, const StridedBox& to) const {
+        std::array<Loop, 3> axes;
+        for (std::size_t a = 0; a < 3; ++a)
+            axes[a] = {extents_[a], from.strides[a], to.strides[a]};
+        const auto rank = [](const Loop& a) {
+            return std::tuple(a.extent <= max_layers, std::abs(a.to));
+        };
+        std::sort(axes.begin(), axes.end(),
+                  [&](const Loop& a, const Loop& b) { return rank(a) < rank(b); });
+        Loops loops{axes[2], axes[1], axes[0], {}};
+        const bool contiguous = loops.row.from == 1 && loops.row.to == 1;
+        if (!contiguous && loops.outer.extent <= max_layers)
+            loops.layer = std::exchange(loops.outer, {});
+        return loops;
+    }
+
+    template <int layers, class T, class Change>
+    static void run_loops(const Loops& loops, const T* source, T* target, Change&& change) {
+        const auto& [outer, column, row, layer] = loops;
+        // Where source and target run along different axes, a few columns at a time: their values
+        // share cache lines, and each column is a stream that the processor can prefetch.
+        const bool transposed = std::abs(row.from) > std::abs(column.from) && column.extent > 1;
+        const std::int64_t width = transposed ? 8 : 1;
+        for (std::int64_t k = 0; k < outer.extent; ++k)
+            for (std::int64_t begin = 0; begin < column.extent; begin += width) {
+                const T* in = source + k * outer.from + begin * column.from;
+                T* out = target + k * outer.to + begin * column.to;
+                if (transposed)
+                    run_columns<layers>(loops, std::min(width, column.extent - begin), in, out,
+                                        change);
+                else
+                    run_row<layers>(loops, in, out, change);
+            }
+    }
+
+    template <int layers, class T, class Change>
+    static void run_columns(const Loops& loops, std::int64_t columns, const T* in, T* out,
+                            Change&& change) {
+        const auto& [outer, column, row, layer] = loops;
+        for (std::int64_t i = 0; i < row.extent; ++i)
+            for (std::int64_t j = 0; j < columns; ++j)
+                for (int l = 0; l < layers; ++l)
+                    out[i * row.to + j * column.to + l * layer.to] =
+                        change(in[i * row.from + j * column.from + l * layer.from]);
+    }
+
+    template <int layers, class T, class Change>
+    static void run_row(const Loops& loops, const T* in, T* out, Change&& change) {
+        const Loop& row = loops.row;
+        const Loop& layer = loops.layer;
+        // A loop for each contiguous case, so that it vectorises.
+        if (layers == 1 && row.from == 1 && row.to == 1)
+            for (std::int64_t i = 0; i < row.extent; ++i)
                 out[i] = change(in[i]);
-        else if (out_stride == 1)
-            for (std::int64_t i = 0; i < count; ++i)
-                out[i] = change(in[i * in_stride]);
+        else if (layers > 1 && layer.from == 1 && layer.to == 1)
+            for (std::int64_t i = 0; i < row.extent; ++i)
+                for (int l = 0; l < layers; ++l)
+                    out[i * row.to + l] = change(in[i * row.from + l]);
         else
-            for (std::int64_t i = 0; i < count; ++i)
-                out[i * out_stride] = change(in[i * in_stride]);
+            for (std::int64_t i = 0; i < row.extent; ++i)
+                for (int l = 0; l < layers; ++l)
+                    out[i * row.to + l * layer.to] = change(in[i * row.from + l * layer.from]);
     }
 
     Index<3> extents_{};
     int components_ = 0;
-    std::array<std::size_t, 3> order_{0, 1, 2}; ///< innermost first
 };
 
 } // namespace uzushio::domain

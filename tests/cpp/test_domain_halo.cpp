@@ -169,7 +169,7 @@ TEST(HaloExchange, FillsGhostsExactlyAcrossEachOfThe48OrientationsAndSixFaces) {
 }
 
 TEST(HaloExchange, FillsEdgesAndCornersOfPeriodicMeshesOfPatchesAtRandom) {
-    for (unsigned seed = 0; seed < 12; ++seed) {
+    for (unsigned seed = 0; seed < (world_size() == 1 ? 12U : 5U); ++seed) {
         const auto zones = OrientedZones::random({7, 6, 8}, {true, true, true}, 6, seed);
         for (const Reach reach : {Reach::faces, Reach::edges, Reach::corners})
             exchange_and_check(zones, Decomposition::multiblock(zones.mesh(), world_size()), reach,
@@ -180,7 +180,7 @@ TEST(HaloExchange, FillsEdgesAndCornersOfPeriodicMeshesOfPatchesAtRandom) {
 }
 
 TEST(HaloExchange, LeavesGhostsBeyondBoundaryConditionsAlone) {
-    for (unsigned seed = 20; seed < 28; ++seed) {
+    for (unsigned seed = 20; seed < (world_size() == 1 ? 28U : 24U); ++seed) {
         const auto zones = OrientedZones::random({7, 9, 6}, {false, seed % 2 == 0, false}, 5, seed);
         exchange_and_check(zones, Decomposition::multiblock(zones.mesh(), world_size()),
                            Reach::corners, 3);
@@ -195,6 +195,12 @@ TEST(HaloExchange, FillsGhostLayersThatAreWiderThanTheirDonors) {
                                       {{{1, 0, 0}, {2, 1, 5}}, Transform({-3, 1, 2})}});
     exchange_and_check(zones, Decomposition::multiblock(zones.mesh(), world_size()), Reach::corners,
                        3);
+}
+
+TEST(HaloExchange, CopiesLongRowsAndManyLayers) {
+    const auto zones = OrientedZones::random({26, 21, 23}, {true, true, true}, 4, 9);
+    exchange_and_check(zones, Decomposition::multiblock(zones.mesh(), world_size()), Reach::corners,
+                       5);
 }
 
 TEST(HaloExchange, TakesAnyNumberOfBlocksARankAndRanksWithNone) {
