@@ -13,9 +13,10 @@
 #include <vector>
 
 #include "bindings/bindings.hpp"
+#include "bindings/double_double.hpp"
 #include "bindings/mpi_handle.hpp"
+#include "stencil/blocking_scheme.hpp"
 #include "stencil/dot.hpp"
-#include "stencil/scheme.hpp"
 #include "stencil/tiling.hpp"
 
 namespace nb = nanobind;
@@ -27,10 +28,10 @@ namespace {
 
 /// (x begin, x end, y begin, y end).
 using Corners = std::tuple<int, int, int, int>;
-/// What each update computes.
+/// Rectangles that each update computes.
 using Updates = std::vector<std::vector<Corners>>;
-/// What a phase receives (levels' parity, where), computes meanwhile, and computes then.
-using PhaseOfPlan = std::tuple<std::vector<std::pair<int, Corners>>, Updates, Updates>;
+/// Received rectangles (buffer, corners), region computed during the exchange, region after it.
+using PlannedPhase = std::tuple<std::vector<std::pair<int, Corners>>, Updates, Updates>;
 
 Corners corners(const stencil::Rect& rect) {
     return {rect.x.begin, rect.x.end, rect.y.begin, rect.y.end};
@@ -46,21 +47,21 @@ Updates updates(const stencil::Region& region) {
     return all;
 }
 
-std::vector<PhaseOfPlan> plan(std::uintptr_t comm, int width, int height, const std::string& name,
-                              int steps, bool odd, bool overlap) {
+std::vector<PlannedPhase> plan(std::uintptr_t comm, int width, int height, const std::string& name,
+                               int steps, bool odd, bool overlap) {
     const stencil::Tiling tiling(communicator(comm), width, height, 1, 1, true, true);
-    const stencil::Scheme& scheme = stencil::find_scheme(name);
-    if (steps < 1 || steps > scheme.most_steps(tiling, 0))
-        throw std::invalid_argument("plan: the tile is too thin for so many steps");
-    std::vector<PhaseOfPlan> phases;
+    const stencil::BlockingScheme& scheme = stencil::find_scheme(name);
+    if (steps < 1 || steps > scheme.max_steps(tiling, 0))
+        throw std::invalid_argument("plan: the tile is too small for so many steps");
+    std::vector<PlannedPhase> phases;
     for (const auto& phase :
          scheme.plan(tiling, {.steps = steps, .block_steps = steps, .overlap = overlap, .odd = odd})
              .phases) {
         auto& [received, meanwhile, after] = phases.emplace_back();
         for (const auto& stage : phase.exchange)
             for (const auto& message : stage.receives)
-                for (const auto& patch : message.patches)
-                    received.emplace_back(patch.buffer, corners(patch.rect));
+                for (const auto& rect : message.rects)
+                    received.emplace_back(rect.buffer, corners(rect.rect));
         meanwhile = updates(phase.meanwhile);
         after = updates(phase.after);
     }
@@ -72,9 +73,9 @@ std::vector<PhaseOfPlan> plan(std::uintptr_t comm, int width, int height, const 
 void bind_stencil(nb::module_& module) {
     module.def("plan", &plan, "comm"_a, "width"_a, "height"_a, "scheme"_a, "steps"_a,
                "odd"_a = false, "overlap"_a = false,
-               "A block of a tile with neighbours on all sides, as data, for pictures of it: for "
-               "each phase what is received, what is computed meanwhile, and what is computed "
-               "then. `comm` has one rank.");
+               "Return the plan of a block of a tile with neighbours on all sides: for each phase "
+               "the rectangles received, the region computed during the exchange and the region "
+               "computed after it. `comm` has one rank.");
     using Values = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
     module.def(
         "dot",
@@ -82,18 +83,17 @@ void bind_stencil(nb::module_& module) {
             if (a.size() != b.size())
                 throw std::invalid_argument("dot: the arrays differ in size");
             const nb::gil_scoped_release unlock;
-            const auto sum = stencil::dot(a.data(), b.data(), a.size());
-            return std::pair(sum.high, sum.low);
+            return stencil::dot(a.data(), b.data(), a.size());
         },
         "a"_a.noconvert(), "b"_a.noconvert(),
-        "The dot product of this rank's arrays, and what it lacks.");
+        "Return the dot product of this rank's arrays in double-double precision. Not collective.");
     using Tables = nb::ndarray<const double, nb::shape<-1, -1, 2>, nb::c_contig, nb::device::cpu>;
     using Total = nb::ndarray<double, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
     module.def(
-        "add_tables",
+        "sum_over_ranks",
         [](const Tables& tables, const Total& total) {
             if (tables.shape(1) != total.shape(0))
-                throw std::invalid_argument("add_tables: the shapes do not match");
+                throw std::invalid_argument("sum_over_ranks: the shapes do not match");
             for (std::size_t i = 0; i < total.shape(0); ++i) {
                 stencil::CompensatedSum sum;
                 for (std::size_t rank = 0; rank < tables.shape(0); ++rank) {
@@ -106,7 +106,7 @@ void bind_stencil(nb::module_& module) {
             }
         },
         "tables"_a.noconvert(), "total"_a.noconvert(),
-        "Add what all ranks have of each of several numbers, all in doubled precision.");
+        "Sum the ranks' double-double values (rank, value, 2) of each of several sums.");
 }
 
 } // namespace uzushio::bindings

@@ -1,6 +1,5 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstddef>
@@ -10,11 +9,12 @@
 #include <vector>
 
 #include "bindings/bindings.hpp"
+#include "bindings/double_double.hpp"
 #include "parallel/max_threads.hpp"
-#include "vectors/background.hpp"
+#include "vectors/control_scaling.hpp"
 #include "vectors/direction.hpp"
-#include "vectors/layout.hpp"
 #include "vectors/step.hpp"
+#include "vectors/vector_layout.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -23,25 +23,14 @@ namespace uzushio::bindings {
 
 namespace {
 
-using stencil::Double2;
-using vectors::Layout;
+using stencil::DoubleDouble;
+using vectors::VectorLayout;
 
-// Arrays are looked at where they lie: a conversion would be a copy.
+// Arrays are accessed in place, without conversion.
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Target = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Field = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using TargetField = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Pairs = std::vector<std::pair<double, double>>;
-
-std::pair<double, double> pair_of(const Double2& sum) { return {sum.high, sum.low}; }
-
-Pairs pairs_of(const std::vector<Double2>& sums) {
-    Pairs pairs;
-    for (const auto& sum : sums)
-        pairs.push_back(pair_of(sum));
-    return pairs;
-}
-
 void check_threads(int threads) {
     if (threads < 1 || threads > parallel::max_threads)
         throw std::invalid_argument("vectors: threads is " + std::to_string(threads) +
@@ -49,30 +38,31 @@ void check_threads(int threads) {
                                     std::to_string(parallel::max_threads));
 }
 
-void construct(Layout* self, std::size_t points, const std::vector<double>& low,
+void construct(VectorLayout* self, std::size_t points, const std::vector<double>& low,
                const std::vector<double>& high, bool counts_parameters, int threads) {
     check_threads(threads);
     if (low.empty() || low.size() != high.size())
-        throw std::invalid_argument("Layout: bounds of the state and of each parameter are needed");
+        throw std::invalid_argument(
+            "VectorLayout: bounds of the state and of each parameter are needed");
     std::vector<vectors::Bounds> bounds;
     for (std::size_t i = 0; i < low.size(); ++i)
         bounds.push_back({low[i], high[i]});
-    new (self) Layout{points, std::move(bounds), counts_parameters, threads};
+    new (self) VectorLayout{points, std::move(bounds), counts_parameters, threads};
 }
 
-/// Throws unless all are vectors of the layout.
-template <class... Vectors> void check(const Layout& layout, const Vectors&... all) {
+/// Throw `std::invalid_argument` unless all have the layout's size.
+template <class... Vectors> void check(const VectorLayout& layout, const Vectors&... all) {
     if (((all.size() != layout.size()) || ...))
         throw std::invalid_argument("vectors: a size is not that of the layout");
 }
 
-std::vector<const double*> pointers(const Layout& layout, const std::vector<Vector>& all) {
-    std::vector<const double*> found;
+std::vector<const double*> pointers(const VectorLayout& layout, const std::vector<Vector>& all) {
+    std::vector<const double*> data;
     for (const auto& one : all) {
         check(layout, one);
-        found.push_back(one.data());
+        data.push_back(one.data());
     }
-    return found;
+    return data;
 }
 
 void check_counts(std::size_t one, std::size_t other) {
@@ -80,46 +70,51 @@ void check_counts(std::size_t one, std::size_t other) {
         throw std::invalid_argument("vectors: two lists differ in length");
 }
 
-/// (largest, held, slopes, held curves, held lengths), see `vectors::Look`.
-nb::tuple look(const Layout& layout, const Vector& point, const Vector& gradient,
-               const std::vector<Vector>& steps, const std::vector<Vector>& changes) {
+/// Return (max slope, held, slopes, held curvatures, held squares), see `vectors::GradientSummary`.
+nb::tuple summarise_gradient(const VectorLayout& layout, const Vector& point,
+                             const Vector& gradient, const std::vector<Vector>& steps,
+                             const std::vector<Vector>& changes) {
     check(layout, point, gradient);
     check_counts(steps.size(), changes.size());
     const auto s = pointers(layout, steps), y = pointers(layout, changes);
-    const vectors::Look found = [&] {
+    const vectors::GradientSummary summary = [&] {
         const nb::gil_scoped_release unlock;
-        return vectors::look(layout, point.data(), gradient.data(), s, y);
+        return vectors::summarise_gradient(layout, point.data(), gradient.data(), s, y);
     }();
-    return nb::make_tuple(found.largest, found.held, pairs_of(found.slopes),
-                          pairs_of(found.held_curves), pairs_of(found.held_lengths));
+    return nb::make_tuple(summary.max_slope, summary.held, summary.slopes, summary.held_curvatures,
+                          summary.held_squares);
 }
 
-Pairs pair(const Layout& layout, const Vector& point, const Target& before, const Vector& gradient,
-           const Target& gradient_before, const std::vector<Vector>& steps) {
+std::vector<DoubleDouble> correction_pair(const VectorLayout& layout, const Vector& point,
+                                          const Target& before, const Vector& gradient,
+                                          const Target& gradient_before,
+                                          const std::vector<Vector>& steps) {
     check(layout, point, before, gradient, gradient_before);
     const auto s = pointers(layout, steps);
     const nb::gil_scoped_release unlock;
-    return pairs_of(vectors::pair(layout, point.data(), before.data(), gradient.data(),
-                                  gradient_before.data(), s));
+    return vectors::correction_pair(layout, point.data(), before.data(), gradient.data(),
+                                    gradient_before.data(), s);
 }
 
-Pairs combine(const Layout& layout, const Vector& point, const Vector& gradient, const Vector& base,
-              double scale, const std::vector<double>& weights, const std::vector<Vector>& all,
-              const std::vector<Vector>& against, const Target& out) {
+std::vector<DoubleDouble> combine(const VectorLayout& layout, const Vector& point,
+                                  const Vector& gradient, const Vector& base, double scale,
+                                  const std::vector<double>& weights,
+                                  const std::vector<Vector>& all,
+                                  const std::vector<Vector>& against, const Target& out) {
     check(layout, point, gradient, base, out);
     check_counts(weights.size(), all.size());
     const auto added = pointers(layout, all), multiplied = pointers(layout, against);
     const nb::gil_scoped_release unlock;
-    return pairs_of(vectors::combine(layout, point.data(), gradient.data(), base.data(), scale,
-                                     weights, added, multiplied, out.data()));
+    return vectors::combine(layout, point.data(), gradient.data(), base.data(), scale, weights,
+                            added, multiplied, out.data());
 }
 
-std::pair<double, double> move(const Layout& layout, const Vector& point, double length,
-                               const Vector& direction, const Vector& gradient, const Target& out) {
+DoubleDouble bounded_step(const VectorLayout& layout, const Vector& point, double length,
+                          const Vector& direction, const Vector& gradient, const Target& out) {
     check(layout, point, direction, gradient, out);
     const nb::gil_scoped_release unlock;
-    return pair_of(
-        vectors::move(layout, point.data(), length, direction.data(), gradient.data(), out.data()));
+    return vectors::bounded_step(layout, point.data(), length, direction.data(), gradient.data(),
+                                 out.data());
 }
 
 template <class... Fields> void check_fields(const Fields&... all) {
@@ -129,47 +124,49 @@ template <class... Fields> void check_fields(const Fields&... all) {
             throw std::invalid_argument("vectors: fields differ in size");
 }
 
-std::pair<double, double> enter(const Field& values, double unit, const Field& background,
-                                const TargetField& out, bool compared, int threads) {
+DoubleDouble control_to_state(const Field& values, double unit, const Field& background,
+                              const TargetField& out, bool compared, int threads) {
     check_fields(values, background, out);
     check_threads(threads);
     const nb::gil_scoped_release unlock;
-    return pair_of(vectors::enter(values.data(), unit, compared ? background.data() : nullptr,
-                                  out.data(), out.size(), threads));
+    return vectors::control_to_state(values.data(), unit, compared ? background.data() : nullptr,
+                                     out.data(), out.size(), threads);
 }
 
-void leave(const TargetField& slopes, double unit, const Field& values, const Field& background,
-           double precision, int threads) {
-    check_fields(slopes, values, background);
+void gradient_to_control(const TargetField& gradient, double unit, const Field& values,
+                         const Field& background, double precision, int threads) {
+    check_fields(gradient, values, background);
     check_threads(threads);
     const nb::gil_scoped_release unlock;
-    vectors::leave(slopes.data(), unit, values.data(),
-                   precision == 0.0 ? nullptr : background.data(), precision, slopes.size(),
-                   threads);
+    vectors::gradient_to_control(gradient.data(), unit, values.data(),
+                                 precision == 0.0 ? nullptr : background.data(), precision,
+                                 gradient.size(), threads);
 }
 
 } // namespace
 
 void bind_vectors(nb::module_& module) {
-    nb::class_<Layout>(module, "Layout", "How a vector lies on this rank, and its passes.")
+    nb::class_<VectorLayout>(
+        module, "VectorLayout",
+        "Layout of a vector on this rank, with the operations of an optimiser.")
         .def("__init__", &construct, "points"_a, "low"_a, "high"_a, "counts_parameters"_a,
              "threads"_a)
-        .def("look", &look, "point"_a.noconvert(), "gradient"_a.noconvert(), "steps"_a.noconvert(),
-             "changes"_a.noconvert())
-        .def("pair", &pair, "point"_a.noconvert(), "before"_a.noconvert(), "gradient"_a.noconvert(),
-             "gradient_before"_a.noconvert(), "steps"_a.noconvert())
+        .def("summarise_gradient", &summarise_gradient, "point"_a.noconvert(),
+             "gradient"_a.noconvert(), "steps"_a.noconvert(), "changes"_a.noconvert())
+        .def("correction_pair", &correction_pair, "point"_a.noconvert(), "before"_a.noconvert(),
+             "gradient"_a.noconvert(), "gradient_before"_a.noconvert(), "steps"_a.noconvert())
         .def("combine", &combine, "point"_a.noconvert(), "gradient"_a.noconvert(),
              "base"_a.noconvert(), "scale"_a, "weights"_a, "vectors"_a.noconvert(),
              "against"_a.noconvert(), "out"_a.noconvert())
-        .def("move", &move, "point"_a.noconvert(), "length"_a, "direction"_a.noconvert(),
-             "gradient"_a.noconvert(), "out"_a.noconvert());
-    module.def("enter", &enter, "values"_a.noconvert(), "unit"_a, "background"_a.noconvert(),
-               "out"_a.noconvert(), "compared"_a, "threads"_a,
-               "out becomes unit times values; returns the sum of squares of its difference from "
-               "the background if they are compared.");
-    module.def("leave", &leave, "slopes"_a.noconvert(), "unit"_a, "values"_a.noconvert(),
-               "background"_a.noconvert(), "precision"_a, "threads"_a,
-               "Add the background's slopes, and make them slopes by values.");
+        .def("bounded_step", &bounded_step, "point"_a.noconvert(), "length"_a,
+             "direction"_a.noconvert(), "gradient"_a.noconvert(), "out"_a.noconvert());
+    module.def("control_to_state", &control_to_state, "values"_a.noconvert(), "unit"_a,
+               "background"_a.noconvert(), "out"_a.noconvert(), "compared"_a, "threads"_a,
+               "Set out to unit times values; return its squared distance from the background if "
+               "compared, else 0.");
+    module.def("gradient_to_control", &gradient_to_control, "gradient"_a.noconvert(), "unit"_a,
+               "values"_a.noconvert(), "background"_a.noconvert(), "precision"_a, "threads"_a,
+               "Add the gradient of the background term, and convert to the gradient by values.");
 }
 
 } // namespace uzushio::bindings

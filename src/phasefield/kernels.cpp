@@ -1,16 +1,17 @@
 #include "phasefield/kernels.hpp"
 
-#include "phasefield/pieces.hpp"
+#include "phasefield/row_pieces.hpp"
 
 namespace uzushio::phasefield {
 
 namespace {
 
-using stencil::Row;
+using stencil::StencilRow;
 
-Input input(const Frame& frame, const Trajectory& trajectory, int step, int y, int strip) {
-    const auto layer = trajectory.layer(step);
-    return {frame.row(layer, y, strip), rows_ahead * frame.pitch(layer, strip)};
+PrefetchedRow input(const TileHalo& halo, const Trajectory& trajectory, int step, int y,
+                    int strip) {
+    const auto field = trajectory.field(step);
+    return {halo.row(field, y, strip), prefetch_rows * halo.pitch(field, strip)};
 }
 
 } // namespace
@@ -24,52 +25,57 @@ stencil::CompensatedSum folded(const LaneSum& sum) {
     return total;
 }
 
-void Forward::row(int step, const Row& row) {
-    in_pieces(frame, row, [&](int begin, int end, int strip, bool counts) {
-        double* keep = counts && trajectory && trajectory->keeps(step)
-                           ? frame.row(trajectory->layer(step), row.y, strip)
+void ForwardKernel::row(int step, const StencilRow& row) {
+    for_each_piece(halo, row, [&](int begin, int end, int strip, bool own) {
+        double* keep = own && trajectory && trajectory->stores(step)
+                           ? halo.row(trajectory->field(step), row.y, strip)
                            : nullptr;
-        const SeenRow seen = counts && observed ? observed->row(step + 1, row.y, strip) : SeenRow{};
-        forward_row(coefficients, stencil_of(row), begin, end, keep, seen, sums[row.thread]);
+        const ObservedRow observed =
+            own && observations ? observations->row(step + 1, row.y, strip) : ObservedRow{};
+        forward_row(coefficients, five_point_rows(row), begin, end, keep, observed,
+                    sums[row.thread]);
     });
 }
 
-void Advance::rows(int step, const stencil::Rows& rows) {
-    if (whole.trajectory && whole.trajectory->keeps(step))
-        return rows.each([&](const Row& row) { whole.row(step, row); });
-    const Row& first = rows.first;
-    forward_rows(whole.coefficients, stencil_of(first), first.x_begin, first.x_end, rows.count,
-                 rows.stride);
+void AdvanceKernel::rows(int step, const stencil::RowGroup& rows) {
+    if (forward.trajectory && forward.trajectory->stores(step))
+        return rows.each([&](const StencilRow& row) { forward.row(step, row); });
+    const StencilRow& first = rows.first;
+    forward_rows(forward.coefficients, five_point_rows(first), first.x_begin, first.x_end,
+                 rows.count, rows.stride);
 }
 
-void Adjoint::row(int step, const Row& row) {
-    const int made = step - 1;
-    in_pieces(frame, row, [&](int begin, int end, int strip, bool counts) {
-        const Input phi = input(frame, trajectory, made, row.y, strip);
-        double* keep = counts && kept ? frame.row(kept->layer(made), row.y, strip) : nullptr;
-        const SeenRow seen = observed ? observed->row(made, row.y, strip) : SeenRow{};
-        adjoint_row(coefficients, stencil_of(row), begin, end, phi, keep, seen,
-                    counts ? summed : Summed::nothing, sums[row.thread]);
+void AdjointKernel::row(int step, const StencilRow& row) {
+    const int next = step - 1;
+    for_each_piece(halo, row, [&](int begin, int end, int strip, bool own) {
+        const PrefetchedRow phi = input(halo, trajectory, next, row.y, strip);
+        double* keep = own && kept ? halo.row(kept->field(next), row.y, strip) : nullptr;
+        const ObservedRow observed =
+            observations ? observations->row(next, row.y, strip) : ObservedRow{};
+        adjoint_row(coefficients, five_point_rows(row), begin, end, phi, keep, observed,
+                    own ? terms : AdjointTerms::none, sums[row.thread]);
     });
 }
 
-void Tangent::row(int step, const Row& row) {
-    in_pieces(frame, row, [&](int begin, int end, int strip, bool counts) {
-        const Input phi = input(frame, trajectory, step, row.y, strip);
-        double* keep = counts && kept ? frame.row(kept->layer(step), row.y, strip) : nullptr;
-        tangent_row(coefficients, stencil_of(row), begin, end, phi, keep);
+void TangentKernel::row(int step, const StencilRow& row) {
+    for_each_piece(halo, row, [&](int begin, int end, int strip, bool own) {
+        const PrefetchedRow phi = input(halo, trajectory, step, row.y, strip);
+        double* keep = own && kept ? halo.row(kept->field(step), row.y, strip) : nullptr;
+        tangent_row(coefficients, five_point_rows(row), begin, end, phi, keep);
     });
 }
 
-void SecondOrder::row(int step, const Row& row) {
-    const int made = step - 1;
-    in_pieces(frame, row, [&](int begin, int end, int strip, bool counts) {
-        const Input phi = input(frame, trajectory, made, row.y, strip);
-        const Input dphi = input(frame, tangent, made, row.y, strip);
-        const Input lambda = adjoint ? input(frame, *adjoint, made, row.y, strip) : Input{};
-        const SeenRow seen = observed ? observed->row(made, row.y, strip) : SeenRow{};
-        second_order_row(coefficients, stencil_of(row), begin, end, phi, dphi, lambda, seen,
-                         counts ? &sums[row.thread] : nullptr);
+void SecondOrderKernel::row(int step, const StencilRow& row) {
+    const int next = step - 1;
+    for_each_piece(halo, row, [&](int begin, int end, int strip, bool own) {
+        const PrefetchedRow phi = input(halo, trajectory, next, row.y, strip);
+        const PrefetchedRow dphi = input(halo, tangent, next, row.y, strip);
+        const PrefetchedRow lambda =
+            adjoint ? input(halo, *adjoint, next, row.y, strip) : PrefetchedRow{};
+        const ObservedRow observed =
+            observations ? observations->row(next, row.y, strip) : ObservedRow{};
+        second_order_row(coefficients, five_point_rows(row), begin, end, phi, dphi, lambda,
+                         observed, own ? &sums[row.thread] : nullptr);
     });
 }
 

@@ -3,97 +3,96 @@
 #include <functional>
 #include <vector>
 
-#include "phasefield/coefficients.hpp"
-#include "phasefield/frame.hpp"
-#include "phasefield/lane_sum.hpp"
-#include "phasefield/observed.hpp"
+#include "phasefield/lanes.hpp"
+#include "phasefield/observations.hpp"
 #include "phasefield/rows.hpp"
+#include "phasefield/tile_halo.hpp"
 #include "phasefield/trajectory.hpp"
 #include "stencil/compensated_sum.hpp"
 #include "stencil/row.hpp"
 
-/// The sweeps as `stencil::Sweep` takes them: what a row of the field reads and writes besides.
-/// `step` is that of the values that are read, so backward sweeps make step - 1.
+/// Kernels of `stencil::Sweep`: one row of the field with its further inputs and outputs. `step` is
+/// that of the input row, so the output of backward sweeps is step - 1.
 namespace uzushio::phasefield {
 
-/// All lanes of a sum.
+/// Return the sum of all lanes.
 [[nodiscard]] stencil::CompensatedSum folded(const LaneSum& sum);
 
-/// Sums of each thread, apart in memory.
+/// Sums of each thread, on separate cache lines.
 template <class Sums> class PerThread {
   public:
-    explicit PerThread(int threads) : slots_(static_cast<std::size_t>(threads)) {}
-    Sums& operator[](int thread) { return slots_[static_cast<std::size_t>(thread)].sums; }
+    explicit PerThread(int threads) : padded_(static_cast<std::size_t>(threads)) {}
+    Sums& operator[](int thread) { return padded_[static_cast<std::size_t>(thread)].sums; }
 
-    /// All terms of one of the sums, `of(Sums)`.
+    /// Return the total of one of the sums, `of(Sums)`, over threads.
     template <class Of> [[nodiscard]] stencil::CompensatedSum total(Of&& of) const {
         stencil::CompensatedSum total;
-        for (const auto& slot : slots_)
-            total.add(folded(std::invoke(of, slot.sums)));
+        for (const auto& one : padded_)
+            total.add(folded(std::invoke(of, one.sums)));
         return total;
     }
 
   private:
-    struct alignas(128) Slot {
+    struct alignas(128) Padded {
         Sums sums;
     };
-    std::vector<Slot> slots_;
+    std::vector<Padded> padded_;
 };
 
-/// Equation (2) from `step` to step + 1. Writes φ of `step` into the trajectory, and sums what was
-/// seen of step + 1; either may be null.
-struct Forward {
-    const Frame& frame;
+/// Equation (2) from `step` to step + 1. Stores φ of `step` in the trajectory and adds the misfit
+/// of step + 1; `trajectory` and `observations` may be null.
+struct ForwardKernel {
+    const TileHalo& halo;
     Coefficients coefficients;
     Trajectory* trajectory;
-    const Observed* observed;
+    const Observations* observations;
     PerThread<LaneSum> sums;
 
-    void row(int step, const stencil::Row& row);
+    void row(int step, const stencil::StencilRow& row);
 };
 
-/// The same where hardly any step is written, and nothing was seen: rows are taken together.
-struct Advance {
-    Forward whole;
+/// Equation (2) in groups of rows, for sweeps without observations that store few steps.
+struct AdvanceKernel {
+    ForwardKernel forward;
 
-    void rows(int step, const stencil::Rows& rows);
+    void rows(int step, const stencil::RowGroup& rows);
 };
 
-/// Equations (5) and (6) from `step` to step - 1. `kept`: where λ of `step` goes, as of step - 1.
-struct Adjoint {
-    const Frame& frame;
+/// Equations (5) and (6) from `step` to step - 1. `kept` stores λ of `step` at index step - 1.
+struct AdjointKernel {
+    const TileHalo& halo;
     Coefficients coefficients;
     const Trajectory& trajectory;
-    const Observed* observed;
+    const Observations* observations;
     Trajectory* kept;
-    Summed summed; ///< of points that count
+    AdjointTerms terms; ///< of own points
     PerThread<AdjointSums> sums;
 
-    void row(int step, const stencil::Row& row);
+    void row(int step, const stencil::StencilRow& row);
 };
 
-/// Equation (7) from `step` to step + 1. `kept`: where dφ of `step` goes.
-struct Tangent {
-    const Frame& frame;
+/// Equation (7) from `step` to step + 1. `kept` stores dφ of `step`.
+struct TangentKernel {
+    const TileHalo& halo;
     Coefficients coefficients;
     const Trajectory& trajectory;
     Trajectory* kept;
 
-    void row(int step, const stencil::Row& row);
+    void row(int step, const stencil::StencilRow& row);
 };
 
-/// Equations (8) and (9) from `step` to step - 1. `adjoint` keeps λ of `step` as of step - 1; null
-/// for Gauss and Newton's part.
-struct SecondOrder {
-    const Frame& frame;
+/// Equations (8) and (9) from `step` to step - 1. `adjoint` has λ of `step` at index step - 1; null
+/// for the Gauss-Newton part.
+struct SecondOrderKernel {
+    const TileHalo& halo;
     Coefficients coefficients;
     const Trajectory& trajectory;
     const Trajectory& tangent;
     const Trajectory* adjoint;
-    const Observed* observed;
+    const Observations* observations;
     PerThread<LaneSum> sums;
 
-    void row(int step, const stencil::Row& row);
+    void row(int step, const stencil::StencilRow& row);
 };
 
 } // namespace uzushio::phasefield

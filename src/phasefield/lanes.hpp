@@ -15,8 +15,9 @@
 #include <immintrin.h>
 #endif
 
-/// Eight points at a time. The points left over at the ends of a row go through the same operations
-/// with empty lanes beside them, so that a value does not depend on where in a row it lies.
+/// Vectors of eight points. The remaining points at the ends of a row go through the same
+/// operations in partially filled vectors, so that a result is independent of its position in the
+/// row.
 namespace uzushio::phasefield {
 
 #define UZUSHIO_INLINE __attribute__((always_inline)) inline
@@ -26,9 +27,9 @@ inline constexpr std::ptrdiff_t lanes = 8;
 
 using Lanes = double __attribute__((vector_size(64)));
 
-UZUSHIO_INLINE Lanes spread(double value) { return Lanes{} + value; }
+UZUSHIO_INLINE Lanes broadcast(double value) { return Lanes{} + value; }
 
-/// a b + c, rounded once where the processor can.
+/// a b + c, rounded once if the processor has FMA.
 UZUSHIO_INLINE Lanes fused(Lanes a, Lanes b, Lanes c) {
 #if defined(__AVX512F__)
     return Lanes(_mm512_fmadd_pd(__m512d(a), __m512d(b), __m512d(c)));
@@ -42,31 +43,45 @@ UZUSHIO_INLINE Lanes fused(Lanes a, Lanes b, Lanes c) {
 #endif
 }
 
-/// `yes` where `of` is positive, else 0.
-UZUSHIO_INLINE Lanes where_positive(Lanes of, Lanes yes) {
+/// `value` where `condition` is positive, else 0.
+UZUSHIO_INLINE Lanes select_positive(Lanes condition, Lanes value) {
 #if defined(__AVX512F__)
-    const auto mask = _mm512_cmp_pd_mask(__m512d(of), _mm512_setzero_pd(), _CMP_GT_OQ);
-    return Lanes(_mm512_maskz_mov_pd(mask, __m512d(yes)));
+    const auto mask = _mm512_cmp_pd_mask(__m512d(condition), _mm512_setzero_pd(), _CMP_GT_OQ);
+    return Lanes(_mm512_maskz_mov_pd(mask, __m512d(value)));
 #else
-    return of > Lanes{} ? yes : Lanes{};
+    return condition > Lanes{} ? value : Lanes{};
 #endif
 }
 
 #if defined(__AVX512F__)
-/// Lanes `first` to `first` + 7 of `low` and `high` side by side.
-template <int first> UZUSHIO_INLINE Lanes straddling(Lanes low, Lanes high) {
+/// Lanes `first` to `first` + 7 of the concatenation of `low` and `high`.
+template <int first> UZUSHIO_INLINE Lanes shifted_lanes(Lanes low, Lanes high) {
     return Lanes(_mm512_castsi512_pd(_mm512_alignr_epi64(
         _mm512_castpd_si512(__m512d(high)), _mm512_castpd_si512(__m512d(low)), first)));
 }
 #endif
 
-/// Eight points, and those to the left and to the right of each.
-struct Beside {
+/// Sums of terms in eight lanes, each a double-double number (Knuth's TwoSum: `low` accumulates the
+/// rounding errors of `high`, for terms of any sign and size).
+struct LaneSum {
+    Lanes high{};
+    Lanes low{};
+
+    UZUSHIO_INLINE void add(Lanes term) {
+        const Lanes sum = high + term;
+        const Lanes added = sum - high;
+        low += (high - (sum - added)) + (term - added);
+        high = sum;
+    }
+};
+
+/// Eight points and their left and right neighbours.
+struct Neighbours {
     Lanes left, centre, right;
 };
 
-/// Eight points that are all there.
-struct Whole {
+/// Access to eight points.
+struct FullLanes {
     static UZUSHIO_INLINE Lanes load(const double* from) {
         Lanes value;
         std::memcpy(&value, from, sizeof(value));
@@ -75,7 +90,7 @@ struct Whole {
     static UZUSHIO_INLINE void store(double* to, Lanes value) {
         std::memcpy(to, &value, sizeof(value));
     }
-    /// Past the caches; `to` is on a boundary of 64 bytes.
+    /// Non-temporal store; `to` is aligned to 64 bytes.
     static UZUSHIO_INLINE void stream(double* to, Lanes value) {
 #if defined(__AVX512F__)
         _mm512_stream_pd(to, __m512d(value));
@@ -90,8 +105,8 @@ struct Whole {
     }
 };
 
-/// The first `count` of eight; the others are 0 when loaded, and are not stored.
-struct Some {
+/// Access to the first `count` of eight points; the other lanes are 0 and are not stored.
+struct PartialLanes {
     std::ptrdiff_t count;
 
 #if defined(__AVX512F__)
@@ -117,67 +132,70 @@ struct Some {
     UZUSHIO_INLINE void stream(double* to, Lanes value) const { store(to, value); }
 };
 
-/// Call `visit(x, part)` for [begin, end), eight points at a time. `aligned`: an address that is to
-/// be on a boundary of 64 bytes at each whole eight, or null. `many(x)` may visit points from x on
-/// itself, by whole eights, and returns where it has come to.
-template <class Visit, class Many>
-UZUSHIO_INLINE void in_lanes(std::ptrdiff_t begin, std::ptrdiff_t end, const double* aligned,
-                             Visit&& visit, Many&& many) {
+/// Call `visit(x, part)` for [begin, end), eight points at a time, so that `aligned` + x is aligned
+/// to 64 bytes for full vectors, unless `aligned` is null. `visit_full(x)` may visit full vectors
+/// from x on by itself; it returns the end of the points that it visited.
+template <class Visit, class VisitFull>
+UZUSHIO_INLINE void for_each_lanes(std::ptrdiff_t begin, std::ptrdiff_t end, const double* aligned,
+                                   Visit&& visit, VisitFull&& visit_full) {
     std::ptrdiff_t x = begin;
     if (aligned) {
         const auto address = reinterpret_cast<std::uintptr_t>(aligned + begin) / sizeof(double);
         const auto lead = static_cast<std::ptrdiff_t>((0 - address) % lanes);
         if (lead != 0) {
             const std::ptrdiff_t count = lead < end - begin ? lead : end - begin;
-            visit(x, Some{count});
+            visit(x, PartialLanes{count});
             x += count;
         }
     }
-    for (x = many(x); x + lanes <= end; x += lanes)
-        visit(x, Whole{});
+    for (x = visit_full(x); x + lanes <= end; x += lanes)
+        visit(x, FullLanes{});
     if (x < end)
-        visit(x, Some{end - x});
+        visit(x, PartialLanes{end - x});
 }
 
 template <class Visit>
-UZUSHIO_INLINE void in_lanes(std::ptrdiff_t begin, std::ptrdiff_t end, const double* aligned,
-                             Visit&& visit) {
-    in_lanes(begin, end, aligned, visit, [](std::ptrdiff_t x) { return x; });
+UZUSHIO_INLINE void for_each_lanes(std::ptrdiff_t begin, std::ptrdiff_t end, const double* aligned,
+                                   Visit&& visit) {
+    for_each_lanes(begin, end, aligned, visit, [](std::ptrdiff_t x) { return x; });
 }
 
-/// Call `visit(x, part, beside)` for [begin, end), with the points of `row`, which is read from
-/// `begin` - 1 to `end`. `aligned` as above.
+/// Call `visit(x, part, neighbours)` for [begin, end) with the points of `row`, which is read from
+/// `begin` - 1 to `end`. `aligned` is that of `for_each_lanes`.
 template <class Visit>
-UZUSHIO_INLINE void in_lanes_of(const double* row, std::ptrdiff_t begin, std::ptrdiff_t end,
-                                const double* aligned, Visit&& visit) {
-    in_lanes(
+UZUSHIO_INLINE void for_each_neighbours(const double* row, std::ptrdiff_t begin, std::ptrdiff_t end,
+                                        const double* aligned, Visit&& visit) {
+    for_each_lanes(
         begin, end, aligned,
         [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
             visit(x, part,
-                  Beside{part.load(row + x - 1), part.load(row + x), part.load(row + x + 1)});
+                  Neighbours{part.load(row + x - 1), part.load(row + x), part.load(row + x + 1)});
         },
 #if defined(__AVX512F__)
-        // What is beside lies across cache lines, and a load across two takes two turns: it is put
-        // together from whole lines. Two at a time, so that nothing moves between registers.
+        // Neighbours are combined from aligned vectors, since a load across two cache lines takes
+        // two cycles. Unrolled by two to avoid moves between registers.
         [&](std::ptrdiff_t x) UZUSHIO_INLINE_LAMBDA {
             if (x + 2 * lanes > end)
                 return x;
             Lanes before = Lanes(_mm512_set1_pd(row[x - 1]));
-            Lanes here = Whole::load(row + x);
+            Lanes here = FullLanes::load(row + x);
             for (; x + 3 * lanes <= end + 1; x += 2 * lanes) {
-                const Lanes next = Whole::load(row + x + lanes);
-                const Lanes beyond = Whole::load(row + x + 2 * lanes);
-                visit(x, Whole{},
-                      Beside{straddling<7>(before, here), here, straddling<1>(here, next)});
-                visit(x + lanes, Whole{},
-                      Beside{straddling<7>(here, next), next, straddling<1>(next, beyond)});
+                const Lanes next = FullLanes::load(row + x + lanes);
+                const Lanes beyond = FullLanes::load(row + x + 2 * lanes);
+                visit(
+                    x, FullLanes{},
+                    Neighbours{shifted_lanes<7>(before, here), here, shifted_lanes<1>(here, next)});
+                visit(
+                    x + lanes, FullLanes{},
+                    Neighbours{shifted_lanes<7>(here, next), next, shifted_lanes<1>(next, beyond)});
                 before = next;
                 here = beyond;
             }
             if (x + 2 * lanes <= end + 1) {
-                const Lanes next = Whole::load(row + x + lanes);
-                visit(x, Whole{},
-                      Beside{straddling<7>(before, here), here, straddling<1>(here, next)});
+                const Lanes next = FullLanes::load(row + x + lanes);
+                visit(
+                    x, FullLanes{},
+                    Neighbours{shifted_lanes<7>(before, here), here, shifted_lanes<1>(here, next)});
                 x += lanes;
             }
             return x;

@@ -3,205 +3,215 @@
 #include <cstdint>
 #include <type_traits>
 
-// Compiled with -ffp-contract=off: what is fused is written so, and is the same in each lane.
+// Compiled with -ffp-contract=off: fused operations are explicit, and identical in all lanes.
 //
-// The loops take what they use by value: behind a reference it might change with each store.
+// The loops take their parameters by value: the compiler would reload references after each store.
 
 namespace uzushio::phasefield {
 
 namespace {
 
-/// How a row was seen.
-enum class Seen { no, alike, weighted };
+/// Weights of an observed row.
+enum class ObservationWeight { none, uniform, pointwise };
 
-/// Call `work` with a constant for how the row was seen.
-template <class Work> UZUSHIO_INLINE void as_seen(const SeenRow& seen, Work&& work) {
-    if (!seen.values)
-        work(std::integral_constant<Seen, Seen::no>{});
-    else if (!seen.weights)
-        work(std::integral_constant<Seen, Seen::alike>{});
+/// Call `work` with the weights' kind as a constant.
+template <class Work>
+UZUSHIO_INLINE void with_weight_kind(const ObservedRow& observed, Work&& work) {
+    if (!observed.values)
+        work(std::integral_constant<ObservationWeight, ObservationWeight::none>{});
+    else if (!observed.weights)
+        work(std::integral_constant<ObservationWeight, ObservationWeight::uniform>{});
     else
-        work(std::integral_constant<Seen, Seen::weighted>{});
+        work(std::integral_constant<ObservationWeight, ObservationWeight::pointwise>{});
 }
 
-/// Call `work` with a constant for whether `wanted` holds.
-template <class Work> UZUSHIO_INLINE void when(bool wanted, Work&& work) {
-    if (wanted)
+/// Call `work` with `flag` as a constant.
+template <class Work> UZUSHIO_INLINE void with_flag(bool flag, Work&& work) {
+    if (flag)
         work(std::true_type{});
     else
         work(std::false_type{});
 }
 
 /// φ (1 − φ).
-UZUSHIO_INLINE Lanes both_phases(Lanes phi) { return fused(-phi, phi, phi); }
+UZUSHIO_INLINE Lanes phase_product(Lanes phi) { return fused(-phi, phi, phi); }
 
 /// L(φ) v of equation (5), with b R'(φ) by Horner's rule.
-struct Linear {
+struct LinearStep {
     Lanes a, cubic, square, constant;
 
-    explicit Linear(const Coefficients& c)
-        : a(spread(c.a)), cubic(spread(-3.0 * c.b)), square(spread(c.b * (4.0 - 2.0 * c.m))),
-          constant(spread(c.b * (c.m - 1.0))) {}
+    explicit LinearStep(const Coefficients& c)
+        : a(broadcast(c.a)), cubic(broadcast(-3.0 * c.b)),
+          square(broadcast(c.b * (4.0 - 2.0 * c.m))), constant(broadcast(c.b * (c.m - 1.0))) {}
 
     template <class Part>
-    [[nodiscard]] UZUSHIO_INLINE Lanes operator()(const Stencil& rows, std::ptrdiff_t x, Part part,
-                                                  const Beside& beside, Lanes phi) const {
-        const Lanes diffused = fused(a, rows.laplacian(x, part, beside), beside.centre);
+    [[nodiscard]] UZUSHIO_INLINE Lanes operator()(const FivePointRows& rows, std::ptrdiff_t x,
+                                                  Part part, const Neighbours& neighbours,
+                                                  Lanes phi) const {
+        const Lanes diffused = fused(a, rows.laplacian(x, part, neighbours), neighbours.centre);
         const Lanes slope = fused(phi, fused(cubic, phi, square), constant);
-        return fused(slope, beside.centre, diffused);
+        return fused(slope, neighbours.centre, diffused);
     }
 };
 
-/// A term of the misfit: the square, times the weight if there is one for each point; 0 where that
-/// is, whatever was seen.
-template <Seen how> UZUSHIO_INLINE Lanes weighed_square(Lanes weight, Lanes off) {
-    if constexpr (how == Seen::alike)
-        return off * off;
-    return where_positive(weight, weight * (off * off));
+/// Term of the misfit: the squared residual, times the weight if it is pointwise; 0 where the
+/// weight is 0, for any residual (NaN too).
+template <ObservationWeight weighting>
+UZUSHIO_INLINE Lanes weighted_square(Lanes weight, Lanes residual) {
+    if constexpr (weighting == ObservationWeight::uniform)
+        return residual * residual;
+    return select_positive(weight, weight * (residual * residual));
 }
 
-/// The term of φ.
-template <Seen how, class Part>
-UZUSHIO_INLINE Lanes square_off(const SeenRow& seen, std::ptrdiff_t x, Part part, Lanes phi) {
-    const Lanes off = phi - seen.values.load(x, part);
-    return weighed_square<how>(how == Seen::weighted ? seen.weights.load(x, part) : Lanes{}, off);
+/// Term of the misfit of φ.
+template <ObservationWeight weighting, class Part>
+UZUSHIO_INLINE Lanes squared_residual(const ObservedRow& observed, std::ptrdiff_t x, Part part,
+                                      Lanes phi) {
+    const Lanes residual = phi - observed.values.load(x, part);
+    return weighted_square<weighting>(
+        weighting == ObservationWeight::pointwise ? observed.weights.load(x, part) : Lanes{},
+        residual);
 }
 
-template <Seen how, bool keeps>
-UZUSHIO_INLINE void forward(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t end,
-                            const double* aligned, double* keep, SeenRow seen, LaneSum& misfit) {
-    const Lanes a = spread(c.a), b = spread(c.b), bm = spread(c.b * (c.m - 1.0));
-    LaneSum sum = how != Seen::no ? misfit : LaneSum{};
+template <ObservationWeight weighting, bool keeps>
+UZUSHIO_INLINE void forward(Coefficients c, FivePointRows rows, std::ptrdiff_t begin,
+                            std::ptrdiff_t end, const double* aligned, double* keep,
+                            ObservedRow observed, LaneSum& misfit) {
+    const Lanes a = broadcast(c.a), b = broadcast(c.b), bm = broadcast(c.b * (c.m - 1.0));
+    LaneSum sum = weighting != ObservationWeight::none ? misfit : LaneSum{};
     const auto update = [&](std::ptrdiff_t x, auto part,
-                            const Beside& beside) UZUSHIO_INLINE_LAMBDA {
-        const Lanes phi = beside.centre;
-        const Lanes diffused = fused(a, rows.laplacian(x, part, beside), phi);
-        const Lanes next = fused(both_phases(phi), fused(b, phi, bm), diffused);
+                            const Neighbours& neighbours) UZUSHIO_INLINE_LAMBDA {
+        const Lanes phi = neighbours.centre;
+        const Lanes diffused = fused(a, rows.laplacian(x, part, neighbours), phi);
+        const Lanes next = fused(phase_product(phi), fused(b, phi, bm), diffused);
         part.store(rows.out + x, next);
         if constexpr (keeps)
             part.stream(keep + x, phi);
-        if constexpr (how != Seen::no)
-            sum.add(square_off<how>(seen, x, part, next));
+        if constexpr (weighting != ObservationWeight::none)
+            sum.add(squared_residual<weighting>(observed, x, part, next));
     };
-    in_lanes_of(rows.here, begin, end, aligned, update);
-    if constexpr (how != Seen::no)
+    for_each_neighbours(rows.here, begin, end, aligned, update);
+    if constexpr (weighting != ObservationWeight::none)
         misfit = sum;
 }
 
-/// Call `work` with a constant for what is summed.
-template <class Work> UZUSHIO_INLINE void as_summed(Summed summed, Work&& work) {
-    switch (summed) {
-    case Summed::nothing:
-        return work(std::integral_constant<Summed, Summed::nothing>{});
-    case Summed::slope:
-        return work(std::integral_constant<Summed, Summed::slope>{});
-    case Summed::both:
-        return work(std::integral_constant<Summed, Summed::both>{});
+/// Call `work` with `terms` as a constant.
+template <class Work> UZUSHIO_INLINE void with_terms(AdjointTerms terms, Work&& work) {
+    switch (terms) {
+    case AdjointTerms::none:
+        return work(std::integral_constant<AdjointTerms, AdjointTerms::none>{});
+    case AdjointTerms::gradient:
+        return work(std::integral_constant<AdjointTerms, AdjointTerms::gradient>{});
+    case AdjointTerms::gradient_and_misfit:
+        return work(std::integral_constant<AdjointTerms, AdjointTerms::gradient_and_misfit>{});
     }
 }
 
-template <Seen how, bool keeps, Summed summed>
-void adjoint(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t end, Input phi,
-             double* keep, SeenRow seen, AdjointSums& sums) {
-    const Linear linear(c);
-    const Lanes weight = spread(seen.weight);
+template <ObservationWeight weighting, bool keeps, AdjointTerms terms>
+void adjoint(Coefficients c, FivePointRows rows, std::ptrdiff_t begin, std::ptrdiff_t end,
+             PrefetchedRow phi, double* keep, ObservedRow observed, AdjointSums& sums) {
+    const LinearStep linear(c);
+    const Lanes weight = broadcast(observed.weight);
     AdjointSums sum = sums;
     const auto update = [&](std::ptrdiff_t x, auto part,
-                            const Beside& beside) UZUSHIO_INLINE_LAMBDA {
-        const Lanes lambda = beside.centre;
+                            const Neighbours& neighbours) UZUSHIO_INLINE_LAMBDA {
+        const Lanes lambda = neighbours.centre;
         const Lanes here = phi.load(x, part);
-        Lanes next = linear(rows, x, part, beside, here);
-        if constexpr (how != Seen::no) {
-            const Lanes off = here - seen.values.load(x, part);
-            const Lanes each = how == Seen::weighted ? seen.weights.load(x, part) : weight;
-            if constexpr (how == Seen::weighted)
-                next += where_positive(each, each * off);
+        Lanes next = linear(rows, x, part, neighbours, here);
+        if constexpr (weighting != ObservationWeight::none) {
+            const Lanes residual = here - observed.values.load(x, part);
+            const Lanes each =
+                weighting == ObservationWeight::pointwise ? observed.weights.load(x, part) : weight;
+            if constexpr (weighting == ObservationWeight::pointwise)
+                next += select_positive(each, each * residual);
             else
-                next = fused(each, off, next);
-            if constexpr (summed == Summed::both)
-                sum.misfit.add(weighed_square<how>(each, off));
+                next = fused(each, residual, next);
+            if constexpr (terms == AdjointTerms::gradient_and_misfit)
+                sum.misfit.add(weighted_square<weighting>(each, residual));
         }
         part.store(rows.out + x, next);
         if constexpr (keeps)
             part.stream(keep + x, lambda);
-        if constexpr (summed != Summed::nothing)
-            sum.slope.add(both_phases(here) * lambda);
+        if constexpr (terms != AdjointTerms::none)
+            sum.gradient.add(phase_product(here) * lambda);
     };
-    in_lanes_of(rows.here, begin, end, keep ? keep : rows.out, update);
-    if constexpr (summed != Summed::nothing)
+    for_each_neighbours(rows.here, begin, end, keep ? keep : rows.out, update);
+    if constexpr (terms != AdjointTerms::none)
         sums = sum;
 }
 
 template <bool keeps>
-void tangent(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t end, Input phi,
-             double* keep) {
-    const Linear linear(c);
-    const Lanes push = spread(c.b * c.dm);
-    const auto update = [&](std::ptrdiff_t x, auto part, const Beside& beside)
+void tangent(Coefficients c, FivePointRows rows, std::ptrdiff_t begin, std::ptrdiff_t end,
+             PrefetchedRow phi, double* keep) {
+    const LinearStep linear(c);
+    const Lanes forcing = broadcast(c.b * c.dm);
+    const auto update = [&](std::ptrdiff_t x, auto part, const Neighbours& neighbours)
                             UZUSHIO_INLINE_LAMBDA {
-                                const Lanes value = beside.centre;
+                                const Lanes value = neighbours.centre;
                                 const Lanes here = phi.load(x, part);
-                                const Lanes next = linear(rows, x, part, beside, here);
-                                part.store(rows.out + x, fused(push, both_phases(here), next));
+                                const Lanes next = linear(rows, x, part, neighbours, here);
+                                part.store(rows.out + x, fused(forcing, phase_product(here), next));
                                 if constexpr (keeps)
                                     part.stream(keep + x, value);
                             };
-    in_lanes_of(rows.here, begin, end, keep ? keep : rows.out, update);
+    for_each_neighbours(rows.here, begin, end, keep ? keep : rows.out, update);
 }
 
-template <Seen how, bool whole, bool sums>
-void second_order(Coefficients c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t end, Input phi,
-                  Input dphi, Input lambda, SeenRow seen, LaneSum* slope) {
-    const Linear linear(c);
-    const Lanes b = spread(c.b), dm = spread(c.dm), square = spread(4.0 - 2.0 * c.m);
-    LaneSum sum = sums ? *slope : LaneSum{};
-    const auto update = [&](std::ptrdiff_t x, auto part, const Beside& beside)
-                            UZUSHIO_INLINE_LAMBDA {
-                                const Lanes value = beside.centre;
-                                const Lanes here = phi.load(x, part);
-                                const Lanes moved = dphi.load(x, part);
-                                Lanes next = linear(rows, x, part, beside, here);
-                                Lanes term = both_phases(here) * value;
-                                if constexpr (whole) {
-                                    const Lanes after = lambda.load(x, part);
-                                    const Lanes slant = fused(spread(-2.0), here, spread(1.0));
-                                    const Lanes bend = fused(spread(-6.0), here, square);
-                                    next = fused(fused(bend, moved, slant * dm), b * after, next);
-                                    term = fused(slant * moved, after, term);
-                                }
-                                if constexpr (how == Seen::alike)
-                                    next = fused(spread(seen.weight), moved, next);
-                                else if constexpr (how == Seen::weighted)
-                                    next = fused(seen.weights.load(x, part), moved, next);
-                                part.store(rows.out + x, next);
-                                if constexpr (sums)
-                                    sum.add(term);
-                            };
-    in_lanes_of(rows.here, begin, end, nullptr, update);
+template <ObservationWeight weighting, bool full, bool sums>
+void second_order(Coefficients c, FivePointRows rows, std::ptrdiff_t begin, std::ptrdiff_t end,
+                  PrefetchedRow phi, PrefetchedRow dphi, PrefetchedRow lambda, ObservedRow observed,
+                  LaneSum* gradient) {
+    const LinearStep linear(c);
+    const Lanes b = broadcast(c.b), dm = broadcast(c.dm), square = broadcast(4.0 - 2.0 * c.m);
+    LaneSum sum = sums ? *gradient : LaneSum{};
+    const auto update = [&](std::ptrdiff_t x, auto part,
+                            const Neighbours& neighbours) UZUSHIO_INLINE_LAMBDA {
+        const Lanes value = neighbours.centre;
+        const Lanes here = phi.load(x, part);
+        const Lanes tangent = dphi.load(x, part);
+        Lanes next = linear(rows, x, part, neighbours, here);
+        Lanes term = phase_product(here) * value;
+        if constexpr (full) {
+            const Lanes after = lambda.load(x, part);
+            const Lanes phase_slope = fused(broadcast(-2.0), here, broadcast(1.0));
+            const Lanes curvature = fused(broadcast(-6.0), here, square);
+            next = fused(fused(curvature, tangent, phase_slope * dm), b * after, next);
+            term = fused(phase_slope * tangent, after, term);
+        }
+        if constexpr (weighting == ObservationWeight::uniform)
+            next = fused(broadcast(observed.weight), tangent, next);
+        else if constexpr (weighting == ObservationWeight::pointwise)
+            next = fused(observed.weights.load(x, part), tangent, next);
+        part.store(rows.out + x, next);
+        if constexpr (sums)
+            sum.add(term);
+    };
+    for_each_neighbours(rows.here, begin, end, nullptr, update);
     if constexpr (sums)
-        *slope = sum;
+        *gradient = sum;
 }
 
 } // namespace
 
-void forward_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
-                 std::ptrdiff_t end, double* keep, const SeenRow& seen, LaneSum& misfit) {
-    as_seen(seen, [&](auto how) {
-        when(keep != nullptr, [&](auto keeps) {
-            forward<how, keeps>(c, rows, begin, end, keep ? keep : rows.out, keep, seen, misfit);
+void forward_row(const Coefficients& c, const FivePointRows& rows, std::ptrdiff_t begin,
+                 std::ptrdiff_t end, double* keep, const ObservedRow& observed, LaneSum& misfit) {
+    with_weight_kind(observed, [&](auto weighting) {
+        with_flag(keep != nullptr, [&](auto keeps) {
+            forward<weighting, keeps>(c, rows, begin, end, keep ? keep : rows.out, keep, observed,
+                                      misfit);
         });
     });
 }
 
-void forward_rows(const Coefficients& c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t end,
-                  int count, std::ptrdiff_t stride) {
+void forward_rows(const Coefficients& c, FivePointRows rows, std::ptrdiff_t begin,
+                  std::ptrdiff_t end, int count, std::ptrdiff_t stride) {
     const Coefficients same = c;
     LaneSum none;
-    // Most are on a boundary of 64 bytes, and stay there.
+    // Rows whose beginning is aligned to 64 bytes need no leading partial vector.
     const bool aligned = reinterpret_cast<std::uintptr_t>(rows.out + begin) % sizeof(Lanes) == 0;
     for (int i = 0; i < count; ++i) {
-        forward<Seen::no, false>(same, rows, begin, end, aligned ? nullptr : rows.out, nullptr, {},
-                                 none);
+        forward<ObservationWeight::none, false>(same, rows, begin, end,
+                                                aligned ? nullptr : rows.out, nullptr, {}, none);
         rows.below += stride;
         rows.here += stride;
         rows.above += stride;
@@ -209,58 +219,51 @@ void forward_rows(const Coefficients& c, Stencil rows, std::ptrdiff_t begin, std
     }
 }
 
-void adjoint_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
-                 std::ptrdiff_t end, const Input& phi, double* keep, const SeenRow& seen,
-                 Summed summed, AdjointSums& sums) {
-    as_seen(seen, [&](auto how) {
-        when(keep != nullptr, [&](auto keeps) {
-            as_summed(summed, [&](auto which) {
-                adjoint<how, keeps, which>(c, rows, begin, end, phi, keep, seen, sums);
+void adjoint_row(const Coefficients& c, const FivePointRows& rows, std::ptrdiff_t begin,
+                 std::ptrdiff_t end, const PrefetchedRow& phi, double* keep,
+                 const ObservedRow& observed, AdjointTerms terms, AdjointSums& sums) {
+    with_weight_kind(observed, [&](auto weighting) {
+        with_flag(keep != nullptr, [&](auto keeps) {
+            with_terms(terms, [&](auto which) {
+                adjoint<weighting, keeps, which>(c, rows, begin, end, phi, keep, observed, sums);
             });
         });
     });
 }
 
-void tangent_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
-                 std::ptrdiff_t end, const Input& phi, double* keep) {
-    when(keep != nullptr, [&](auto keeps) { tangent<keeps>(c, rows, begin, end, phi, keep); });
+void tangent_row(const Coefficients& c, const FivePointRows& rows, std::ptrdiff_t begin,
+                 std::ptrdiff_t end, const PrefetchedRow& phi, double* keep) {
+    with_flag(keep != nullptr, [&](auto keeps) { tangent<keeps>(c, rows, begin, end, phi, keep); });
 }
 
-void second_order_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
-                      std::ptrdiff_t end, const Input& phi, const Input& dphi, const Input& lambda,
-                      const SeenRow& seen, LaneSum* slope) {
-    as_seen(seen, [&](auto how) {
-        when(bool(lambda), [&](auto whole) {
-            when(slope != nullptr, [&](auto sums) {
-                second_order<how, whole, sums>(c, rows, begin, end, phi, dphi, lambda, seen, slope);
+void second_order_row(const Coefficients& c, const FivePointRows& rows, std::ptrdiff_t begin,
+                      std::ptrdiff_t end, const PrefetchedRow& phi, const PrefetchedRow& dphi,
+                      const PrefetchedRow& lambda, const ObservedRow& observed, LaneSum* gradient) {
+    with_weight_kind(observed, [&](auto weighting) {
+        with_flag(bool(lambda), [&](auto full) {
+            with_flag(gradient != nullptr, [&](auto sums) {
+                second_order<weighting, full, sums>(c, rows, begin, end, phi, dphi, lambda,
+                                                    observed, gradient);
             });
         });
     });
 }
 
-void misfit_row(std::ptrdiff_t begin, std::ptrdiff_t end, const double* phi, const SeenRow& seen,
-                LaneSum& misfit) {
-    as_seen(seen, [&](auto how) {
-        if constexpr (how != Seen::no)
-            in_lanes(begin, end, nullptr, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
-                misfit.add(square_off<how>(seen, x, part, part.load(phi + x)));
-            });
+void misfit_row(std::ptrdiff_t begin, std::ptrdiff_t end, const double* phi,
+                const ObservedRow& observed, LaneSum& misfit) {
+    with_weight_kind(observed, [&](auto weighting) {
+        if constexpr (weighting != ObservationWeight::none)
+            for_each_lanes(
+                begin, end, nullptr, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
+                    misfit.add(squared_residual<weighting>(observed, x, part, part.load(phi + x)));
+                });
     });
 }
 
-void copy_row(std::ptrdiff_t begin, std::ptrdiff_t end, const Input& from, double* to) {
-    in_lanes(begin, end, to, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
+void copy_row(std::ptrdiff_t begin, std::ptrdiff_t end, const PrefetchedRow& from, double* to) {
+    for_each_lanes(begin, end, to, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
         part.store(to + x, from.load(x, part));
     });
-}
-
-void dot_row(std::ptrdiff_t begin, std::ptrdiff_t end, const double* a, const double* b,
-             LaneSum& sum) {
-    LaneSum local = sum;
-    in_lanes(begin, end, nullptr, [&](std::ptrdiff_t x, auto part) UZUSHIO_INLINE_LAMBDA {
-        local.add(part.load(a + x) * part.load(b + x));
-    });
-    sum = local;
 }
 
 } // namespace uzushio::phasefield

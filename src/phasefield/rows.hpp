@@ -2,38 +2,51 @@
 
 #include <cstddef>
 
-#include "phasefield/coefficients.hpp"
-#include "phasefield/lane_sum.hpp"
 #include "phasefield/lanes.hpp"
 
-/// The four sweeps, a piece of a row at a time. All pointers are such that [x] is the point of
-/// column x; pieces are [begin, end). Which optional pointers are null is looked at once a piece.
+/// The sweeps' kernels on a piece [begin, end) of a row. Element [x] of each pointer is column x.
+/// Optional pointers are tested once per piece. Equation numbers here and in the rest of the room
+/// are those of docs/theory/phasefield.md.
 namespace uzushio::phasefield {
 
-/// Three rows of the field, and the row that is made of them.
-struct Stencil {
+/// Known parameters of the scheme.
+struct SchemeParameters {
+    double diffusion = 0.0; ///< a = ε² Δt / (τ h²)
+    double reaction = 0.0;  ///< b = Δt / τ
+    bool periodic = false;  ///< along both axes; else zero-flux edges
+};
+
+/// Coefficients of a step, with m and a perturbation of it.
+struct Coefficients {
+    double a = 0.0;
+    double b = 0.0;
+    double m = 0.0;
+    double dm = 0.0;
+};
+
+/// Three input rows of the field and the output row.
+struct FivePointRows {
     const double* below;
     const double* here;
     const double* above;
     double* out;
 
-    /// Sum of the neighbours less four times the point.
+    /// Sum of the neighbours minus four times the point.
     template <class Part>
     [[nodiscard]] UZUSHIO_INLINE Lanes laplacian(std::ptrdiff_t x, Part part,
-                                                 const Beside& beside) const {
-        const Lanes across = beside.left + beside.right;
+                                                 const Neighbours& neighbours) const {
+        const Lanes across = neighbours.left + neighbours.right;
         const Lanes around = across + (part.load(below + x) + part.load(above + x));
-        return fused(spread(-4.0), beside.centre, around);
+        return fused(broadcast(-4.0), neighbours.centre, around);
     }
 };
 
-/// Rows by which a kernel asks for its inputs before it needs them.
-inline constexpr std::ptrdiff_t rows_ahead = 1;
+/// Prefetch distance of inputs, in rows.
+inline constexpr std::ptrdiff_t prefetch_rows = 1;
 
-/// A row of something that comes from memory: [x] is the value of column x. Rows of a tile follow
-/// each other, each too short for the processor to see where it goes on, so it is told: the value
-/// `ahead` further on will be wanted next.
-struct Input {
+/// Input row with a software prefetch at distance `ahead`: the rows of a tile are too short for the
+/// hardware prefetcher.
+struct PrefetchedRow {
     const double* values = nullptr;
     std::ptrdiff_t ahead = 0;
 
@@ -46,56 +59,52 @@ struct Input {
     }
 };
 
-/// An observed row: values, and weights, or one weight for all if there are none. It was not
-/// observed if there are no values.
-struct SeenRow {
-    Input values;
-    Input weights;
+/// Observed row: values, and weights, or a uniform weight if `weights` is null. `values` is null if
+/// the row is not observed.
+struct ObservedRow {
+    PrefetchedRow values;
+    PrefetchedRow weights;
     double weight = 0.0;
 };
 
-/// Equation (2). Keeps the row it starts from in `keep`, past the caches, unless that is null; adds
-/// (φ − y)² of the row it makes to `misfit`, times the weights if there are any.
-void forward_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
-                 std::ptrdiff_t end, double* keep, const SeenRow& seen, LaneSum& misfit);
+/// Equation (2). Store the input row to `keep`, non-temporally, unless it is null; add (φ − y)² of
+/// the output row to `misfit`, times the weights if there are any.
+void forward_row(const Coefficients& c, const FivePointRows& rows, std::ptrdiff_t begin,
+                 std::ptrdiff_t end, double* keep, const ObservedRow& observed, LaneSum& misfit);
 
-/// The same for `count` rows, each `stride` further on than the one before, and nothing else.
-void forward_rows(const Coefficients& c, Stencil rows, std::ptrdiff_t begin, std::ptrdiff_t end,
-                  int count, std::ptrdiff_t stride);
+/// Equation (2) for `count` rows, `stride` values apart, without the rest.
+void forward_rows(const Coefficients& c, FivePointRows rows, std::ptrdiff_t begin,
+                  std::ptrdiff_t end, int count, std::ptrdiff_t stride);
 
-/// What a row of an adjoint adds up.
+/// Sums over the points of an adjoint sweep.
 struct AdjointSums {
-    LaneSum slope;  ///< φ (1 − φ) λ, the terms of (6) without b
-    LaneSum misfit; ///< (φ − y)² of the step that it makes, as `forward_row` adds it
+    LaneSum gradient; ///< φ (1 − φ) λ, the terms of (6) without b
+    LaneSum misfit;   ///< (φ − y)² of the output step, as in `forward_row`
 };
 
-/// Which of them.
-enum class Summed { nothing, slope, both };
+/// Terms of `AdjointSums` to add.
+enum class AdjointTerms { none, gradient, gradient_and_misfit };
 
-/// Equation (5). `phi` is of the step that it makes, as is what was seen.
-void adjoint_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
-                 std::ptrdiff_t end, const Input& phi, double* keep, const SeenRow& seen,
-                 Summed summed, AdjointSums& sums);
+/// Equation (5). `phi` and `observed` are of the output step.
+void adjoint_row(const Coefficients& c, const FivePointRows& rows, std::ptrdiff_t begin,
+                 std::ptrdiff_t end, const PrefetchedRow& phi, double* keep,
+                 const ObservedRow& observed, AdjointTerms terms, AdjointSums& sums);
 
-/// Equation (7). `phi` is of the step that it starts from.
-void tangent_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
-                 std::ptrdiff_t end, const Input& phi, double* keep);
+/// Equation (7). `phi` is of the input step.
+void tangent_row(const Coefficients& c, const FivePointRows& rows, std::ptrdiff_t begin,
+                 std::ptrdiff_t end, const PrefetchedRow& phi, double* keep);
 
-/// Equation (8), and the terms of (9) without b added to `slope` unless that is null. `lambda` is
-/// λ of the step it starts from, or null for Gauss and Newton's part alone.
-void second_order_row(const Coefficients& c, const Stencil& rows, std::ptrdiff_t begin,
-                      std::ptrdiff_t end, const Input& phi, const Input& dphi, const Input& lambda,
-                      const SeenRow& seen, LaneSum* slope);
+/// Equation (8); add the terms of (9) without b to `gradient` unless it is null. `lambda` is λ of
+/// the input step, or null for the Gauss-Newton part.
+void second_order_row(const Coefficients& c, const FivePointRows& rows, std::ptrdiff_t begin,
+                      std::ptrdiff_t end, const PrefetchedRow& phi, const PrefetchedRow& dphi,
+                      const PrefetchedRow& lambda, const ObservedRow& observed, LaneSum* gradient);
 
-/// Adds what `forward_row` would add for the row that is given.
-void misfit_row(std::ptrdiff_t begin, std::ptrdiff_t end, const double* phi, const SeenRow& seen,
-                LaneSum& misfit);
+/// Add the misfit terms of `forward_row` for the row `phi`.
+void misfit_row(std::ptrdiff_t begin, std::ptrdiff_t end, const double* phi,
+                const ObservedRow& observed, LaneSum& misfit);
 
-/// Copies a row.
-void copy_row(std::ptrdiff_t begin, std::ptrdiff_t end, const Input& from, double* to);
-
-/// Adds a b.
-void dot_row(std::ptrdiff_t begin, std::ptrdiff_t end, const double* a, const double* b,
-             LaneSum& sum);
+/// Copy a row.
+void copy_row(std::ptrdiff_t begin, std::ptrdiff_t end, const PrefetchedRow& from, double* to);
 
 } // namespace uzushio::phasefield

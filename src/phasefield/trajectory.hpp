@@ -1,72 +1,76 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "parallel/aligned_array.hpp"
-#include "phasefield/frame.hpp"
+#include "phasefield/tile_halo.hpp"
 
 namespace uzushio::phasefield {
 
-/// A field at consecutive steps, on this rank's tile and the frame around it. Memory is taken once
-/// and kept for further runs; rows begin on boundaries of 64 bytes.
+/// Field at consecutive steps, on this rank's tile and its halo. Memory is allocated once and
+/// reused by further runs; rows are aligned to 64 bytes.
 class Trajectory {
   public:
-    /// Room for `steps` steps, of which each `every`-th is kept, from the first on. `frame` must
-    /// outlive the trajectory.
-    Trajectory(const Frame& frame, int steps, int every = 1);
+    /// Allocate `steps` steps, of which every `interval`-th is stored, from the first on. `halo`
+    /// must outlive the trajectory.
+    Trajectory(const TileHalo& halo, int steps, int interval = 1);
 
-    /// What follows is written for steps first to last - 1.
+    /// Begin a run that writes steps first to last - 1.
     void begin(int first, int last);
     [[nodiscard]] int first() const { return first_; }
     [[nodiscard]] int last() const { return last_; }
     [[nodiscard]] int steps() const { return steps_; }
-    [[nodiscard]] bool holds(int first, int last) const { return first >= first_ && last <= last_; }
-    [[nodiscard]] int every() const { return every_; }
-    /// Whether a step of those that it holds is there.
-    [[nodiscard]] bool keeps(int step) const { return (step - first_) % every_ == 0; }
-    /// The last step before `step` that is kept.
-    [[nodiscard]] int kept_before(int step) const {
-        return first_ + (step - 1 - first_) / every_ * every_;
+    [[nodiscard]] bool covers(int first, int last) const {
+        return first >= first_ && last <= last_;
     }
-    [[nodiscard]] const Frame& frame() const { return *frame_; }
-    [[nodiscard]] const stencil::Rect& own() const { return frame_->own(); }
-    [[nodiscard]] std::size_t bytes() const { return tiles_.bytes() + frames_.bytes(); }
+    [[nodiscard]] int interval() const { return interval_; }
+    /// Whether a covered step is stored.
+    [[nodiscard]] bool stores(int step) const { return (step - first_) % interval_ == 0; }
+    /// Return the last stored step before `step`.
+    [[nodiscard]] int stored_before(int step) const {
+        return first_ + (step - 1 - first_) / interval_ * interval_;
+    }
+    [[nodiscard]] const TileHalo& halo() const { return *halo_; }
+    [[nodiscard]] const stencil::Rect& own() const { return halo_->own(); }
+    [[nodiscard]] std::size_t bytes() const { return tiles_.bytes() + halos_.bytes(); }
 
-    /// Of a step that is kept.
-    [[nodiscard]] Layer<double> layer(int step) {
+    /// Return the field of a stored step.
+    [[nodiscard]] HaloField<double> field(int step) {
         return {tiles_.data() + index(step) * tile_, pitch_,
-                frames_.data() + index(step) * frame_->size()};
+                halos_.data() + index(step) * halo_->size()};
     }
-    [[nodiscard]] Layer<const double> layer(int step) const {
+    [[nodiscard]] HaloField<const double> field(int step) const {
         return {tiles_.data() + index(step) * tile_, pitch_,
-                frames_.data() + index(step) * frame_->size()};
+                halos_.data() + index(step) * halo_->size()};
     }
 
-    /// A tile for the step after the last, rows one after the other, as if a sweep had written it.
-    void append(const double* tile);
+    /// Append a tile, in row-major order, as the step after the last.
+    void append(std::span<const double> tile);
 
-    /// Fill the frames of all steps from the neighbours, once after each `begin` (collective).
-    /// Returns what this rank sent.
-    stencil::Sent fill_frames();
+    /// Fill the halos of all steps from the neighbours, once after each `begin` (collective).
+    /// Return the messages of this rank.
+    stencil::MessageCount fill_halos();
 
-    /// The tile of a step that is kept, rows one after the other; throws `std::out_of_range`.
+    /// Copy the tile of a stored step in row-major order; throw `std::out_of_range` if it is not
+    /// stored.
     void copy(int step, double* to) const;
 
   private:
     [[nodiscard]] std::size_t index(int step) const {
-        return static_cast<std::size_t>((step - first_) / every_);
+        return static_cast<std::size_t>((step - first_) / interval_);
     }
 
-    const Frame* frame_;
+    const TileHalo* halo_;
     int steps_;
-    int every_;
+    int interval_;
     int first_ = 0;
     int last_ = 0;
-    bool framed_ = false;
+    bool halos_filled_ = false;
     std::ptrdiff_t pitch_;
     std::size_t tile_;
     parallel::AlignedArray<double> tiles_;
-    parallel::AlignedArray<double> frames_;
+    parallel::AlignedArray<double> halos_;
 };
 
 } // namespace uzushio::phasefield

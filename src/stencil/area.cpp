@@ -2,21 +2,21 @@
 
 namespace uzushio::stencil {
 
-void subtract(Parts& parts, Range hole) {
+void subtract(RowSpans& spans, Range hole) {
     if (hole.size() <= 0)
         return;
-    Parts left;
-    for (const Range& part : parts)
+    RowSpans left;
+    for (const Range& span : spans)
         for (const Range& rest :
-             {intersect(part, {part.begin, hole.begin}), intersect(part, {hole.end, part.end})})
+             {intersect(span, {span.begin, hole.begin}), intersect(span, {hole.end, span.end})})
             if (rest.size() > 0)
                 left.push_back(rest);
-    parts = std::move(left);
+    spans = std::move(left);
 }
 
-void subtract(Parts& parts, const Rect& hole, int y) {
+void subtract(RowSpans& spans, const Rect& hole, int y) {
     if (!hole.empty() && y >= hole.y.begin && y < hole.y.end)
-        subtract(parts, hole.x);
+        subtract(spans, hole.x);
 }
 
 std::int64_t points(const Area& area) {

@@ -7,32 +7,33 @@
 
 namespace uzushio::stencil {
 
-/// Points of the plane as rectangles that do not overlap, in order of rows, then of columns.
+/// Set of points as disjoint rectangles, ordered by rows, then by columns.
 using Area = std::vector<Rect>;
 
-/// Parts of one row, in order; none is empty and no two touch.
-using Parts = std::vector<Range>;
+/// Spans of one row, in increasing order; none is empty and no two are adjacent.
+using RowSpans = std::vector<Range>;
 
-/// Takes `hole` out of `parts`.
-void subtract(Parts& parts, Range hole);
+/// Remove `hole` from `spans`.
+void subtract(RowSpans& spans, Range hole);
 
-/// Takes what `hole` covers of row y out of `parts`.
-void subtract(Parts& parts, const Rect& hole, int y);
+/// Remove the intersection of `hole` and row y from `spans`.
+void subtract(RowSpans& spans, const Rect& hole, int y);
 
-/// The area whose row y is `parts(y)`, for y in `rows`. Equal rows become one rectangle a part.
-template <class RowParts> [[nodiscard]] Area area_of(Range rows, RowParts&& parts) {
+/// Return the area whose row y consists of `spans(y)`, for y in `rows`. Equal rows are merged into
+/// one rectangle for each span.
+template <class SpansOf> [[nodiscard]] Area area_of(Range rows, SpansOf&& spans) {
     Area area;
-    Parts before;
+    RowSpans before;
     for (int y = rows.begin; y < rows.end; ++y) {
-        const Parts here = parts(y);
+        const RowSpans here = spans(y);
         if (here == before) {
             for (auto last = area.end() - static_cast<std::ptrdiff_t>(here.size());
                  last != area.end(); ++last)
                 last->y.end = y + 1;
             continue;
         }
-        for (const Range& part : here)
-            area.push_back({part, {y, y + 1}});
+        for (const Range& span : here)
+            area.push_back({span, {y, y + 1}});
         before = here;
     }
     return area;
@@ -40,7 +41,7 @@ template <class RowParts> [[nodiscard]] Area area_of(Range rows, RowParts&& part
 
 [[nodiscard]] std::int64_t points(const Area& area);
 
-/// Points of `area` within `rect`.
+/// Count the points of `area` within `rect`.
 [[nodiscard]] std::int64_t points_within(const Area& area, const Rect& rect);
 
 } // namespace uzushio::stencil

@@ -4,7 +4,7 @@
 
 namespace uzushio::stencil {
 
-Double2 CompensatedSum::folded() const {
+DoubleDouble CompensatedSum::folded() const {
     double high = 0.0;
     double low = 0.0;
     for (const double part : high_)
@@ -17,13 +17,14 @@ Double2 CompensatedSum::folded() const {
 
 namespace {
 
-void sum_over_ranks(const CompensatedSum* sums, Double2* totals, std::size_t count, MPI_Comm comm) {
+void sum_over_ranks(const CompensatedSum* sums, DoubleDouble* totals, std::size_t count,
+                    MPI_Comm comm) {
     int ranks = 1;
     MPI_Comm_size(comm, &ranks);
-    std::vector<Double2> mine(count);
+    std::vector<DoubleDouble> mine(count);
     for (std::size_t i = 0; i < count; ++i)
         mine[i] = sums[i].folded();
-    std::vector<Double2> all(count * static_cast<std::size_t>(ranks));
+    std::vector<DoubleDouble> all(count * static_cast<std::size_t>(ranks));
     const int doubles = static_cast<int>(2 * count);
     MPI_Allgather(mine.data(), doubles, MPI_DOUBLE, all.data(), doubles, MPI_DOUBLE, comm);
     for (std::size_t i = 0; i < count; ++i) {
@@ -40,18 +41,18 @@ void sum_over_ranks(const CompensatedSum* sums, Double2* totals, std::size_t cou
 } // namespace
 
 double sum_over_ranks(const CompensatedSum& sum, MPI_Comm comm) {
-    const Double2 total = doubled_sum_over_ranks(sum, comm);
+    const DoubleDouble total = exact_sum_over_ranks(sum, comm);
     return total.high + total.low;
 }
 
-Double2 doubled_sum_over_ranks(const CompensatedSum& sum, MPI_Comm comm) {
-    Double2 total;
+DoubleDouble exact_sum_over_ranks(const CompensatedSum& sum, MPI_Comm comm) {
+    DoubleDouble total;
     sum_over_ranks(&sum, &total, 1, comm);
     return total;
 }
 
 void sum_over_ranks(const CompensatedSum* sums, double* values, std::size_t count, MPI_Comm comm) {
-    std::vector<Double2> totals(count);
+    std::vector<DoubleDouble> totals(count);
     sum_over_ranks(sums, totals.data(), count, comm);
     for (std::size_t i = 0; i < count; ++i)
         values[i] = totals[i].high + totals[i].low;

@@ -4,17 +4,17 @@
 
 namespace uzushio::stencil {
 
-void DotSum::add(const double* a, const double* b, std::size_t size, std::size_t ahead) {
-    // Two vectors of lanes: one sum would wait for its own last addition. Copies stay in registers.
+void DotSum::add(const double* a, const double* b, std::size_t size, std::size_t prefetch) {
+    // Two vectors of lanes hide the latency of additions; local copies stay in registers.
     std::array<double, lanes> high = high_, low = low_;
     std::size_t i = 0;
     for (; i + lanes <= size; i += lanes) {
-        if (ahead > 0)
+        if (prefetch > 0)
             for (std::size_t line = 0; line < lanes; line += 8)
-                __builtin_prefetch(a + i + line + ahead);
+                __builtin_prefetch(a + i + line + prefetch);
 #pragma omp simd
         for (std::size_t lane = 0; lane < lanes; ++lane) {
-            const double product = as_it_is(a[i + lane] * b[i + lane]);
+            const double product = unfused(a[i + lane] * b[i + lane]);
             low[lane] += std::fma(a[i + lane], b[i + lane], -product);
             add_term(high[lane], low[lane], product);
         }
@@ -22,7 +22,7 @@ void DotSum::add(const double* a, const double* b, std::size_t size, std::size_t
     high_ = high;
     low_ = low;
     for (; i < size; ++i) {
-        const double product = as_it_is(a[i] * b[i]);
+        const double product = unfused(a[i] * b[i]);
         rest_.add(product);
         rest_.add(std::fma(a[i], b[i], -product));
     }
@@ -36,7 +36,7 @@ void DotSum::add(const DotSum& other) {
     rest_.add(other.rest_);
 }
 
-Double2 DotSum::folded() const {
+DoubleDouble DotSum::folded() const {
     CompensatedSum sum = rest_;
     for (std::size_t lane = 0; lane < lanes; ++lane) {
         sum.add(high_[lane]);
@@ -45,7 +45,7 @@ Double2 DotSum::folded() const {
     return sum.folded();
 }
 
-Double2 dot(const double* a, const double* b, std::size_t size) {
+DoubleDouble dot(const double* a, const double* b, std::size_t size) {
     DotSum sum;
     sum.add(a, b, size);
     return sum.folded();

@@ -7,26 +7,26 @@
 
 namespace uzushio::stencil {
 
-/// A sum of a[i] b[i] that grows piece by piece, products and sum with twice the digits of a
-/// double, so that parts of it, as of ranks, add up to the same however they are cut.
+/// Accumulator of Σ a[i] b[i] in double-double arithmetic, so that partial sums, as of ranks, give
+/// the same total for any partition.
 class DotSum {
   public:
-    /// Fastest where `size` is a multiple of this.
+    /// Number of lanes; `add` is fastest if `size` is a multiple of it.
     static constexpr std::size_t lanes = 16;
 
-    /// Asks for the values of `a` from `ahead` places on, while these are added, unless it is 0:
-    /// where many arrays are gone through in turns, the processor does not know which is next.
-    void add(const double* a, const double* b, std::size_t size, std::size_t ahead = 0);
+    /// Add a[i] b[i]. Prefetch `a` at distance `prefetch` unless it is 0: hardware prefetchers do
+    /// not follow passes that alternate between many arrays.
+    void add(const double* a, const double* b, std::size_t size, std::size_t prefetch = 0);
     void add(const DotSum& other);
-    [[nodiscard]] Double2 folded() const;
+    [[nodiscard]] DoubleDouble folded() const;
 
   private:
     std::array<double, lanes> high_{};
     std::array<double, lanes> low_{};
-    CompensatedSum rest_; ///< what is not a whole number of lanes
+    CompensatedSum rest_; ///< terms beyond the last full group of lanes
 };
 
-/// The sum of a[i] b[i]. Of this rank alone; communicates nothing.
-[[nodiscard]] Double2 dot(const double* a, const double* b, std::size_t size);
+/// Return Σ a[i] b[i] of this rank. Not collective.
+[[nodiscard]] DoubleDouble dot(const double* a, const double* b, std::size_t size);
 
 } // namespace uzushio::stencil

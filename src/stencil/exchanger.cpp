@@ -6,22 +6,23 @@ namespace uzushio::stencil {
 
 namespace {
 
-/// Calls `visit(row, values)` for each row of a patch and the place of its values in a message.
+/// Call `visit(row, values)` for each row of a rectangle; `values` is its position in the message.
 template <class Visit>
-void each_row(const Patch& patch, Levels& levels, int first, double*& values, Visit&& visit) {
-    for (int y = patch.rect.y.begin; y < patch.rect.y.end; ++y) {
-        visit(levels.row(patch.buffer ^ first, y) + patch.rect.x.begin, values);
-        values += patch.rect.x.size();
+void each_row(const BufferRect& rect, DoubleBuffer& buffers, int first, double*& values,
+              Visit&& visit) {
+    for (int y = rect.rect.y.begin; y < rect.rect.y.end; ++y) {
+        visit(buffers.row(rect.buffer ^ first, y) + rect.rect.x.begin, values);
+        values += rect.rect.x.size();
     }
 }
 
 } // namespace
 
-Exchanger::Letter& Exchanger::letter(std::vector<Letter>& all, std::size_t index,
-                                     const Message& message) {
+Exchanger::MessageBuffer& Exchanger::buffer_of(std::vector<MessageBuffer>& all, std::size_t index,
+                                               const MessagePlan& message) {
     if (all.size() <= index)
         all.resize(index + 1);
-    Letter& one = all[index];
+    MessageBuffer& one = all[index];
     one.message = &message;
     const auto size = static_cast<std::size_t>(values(message));
     if (one.values.size() < size)
@@ -29,37 +30,37 @@ Exchanger::Letter& Exchanger::letter(std::vector<Letter>& all, std::size_t index
     return one;
 }
 
-void Exchanger::start(const Exchange& exchange, Levels& levels, int first) {
+void Exchanger::start(const ExchangePlan& exchange, DoubleBuffer& buffers, int first) {
     exchange_ = &exchange;
-    levels_ = &levels;
+    buffers_ = &buffers;
     first_ = first;
     stage_ = 0;
     sent_ = 0;
     std::size_t index = 0;
-    for (const Stage& stage : exchange)
-        for (const Message& message : stage.sends)
-            pack(letter(out_, index++, message), false);
+    for (const ExchangeStage& stage : exchange)
+        for (const MessagePlan& message : stage.sends)
+            pack(buffer_of(out_, index++, message), false);
     begin_stage();
 }
 
-void Exchanger::pack(Letter& letter, bool passed_on) {
-    double* values = letter.values.data();
-    for (const Patch& patch : letter.message->patches) {
-        if (patch.passed_on != passed_on) {
-            values += patch.rect.points();
+void Exchanger::pack(MessageBuffer& buffer, bool forwarded) {
+    double* values = buffer.values.data();
+    for (const BufferRect& rect : buffer.message->rects) {
+        if (rect.forwarded != forwarded) {
+            values += rect.rect.points();
             continue;
         }
-        each_row(patch, *levels_, first_, values,
-                 [&](const double* row, double* to) { std::copy_n(row, patch.rect.x.size(), to); });
+        each_row(rect, *buffers_, first_, values,
+                 [&](const double* row, double* to) { std::copy_n(row, rect.rect.x.size(), to); });
     }
 }
 
-void Exchanger::unpack(const Letter& letter) {
-    // Only read, but each_row serves both ways.
-    double* values = const_cast<double*>(letter.values.data());
-    for (const Patch& patch : letter.message->patches)
-        each_row(patch, *levels_, first_, values, [&](double* row, const double* from) {
-            std::copy_n(from, patch.rect.x.size(), row);
+void Exchanger::unpack(const MessageBuffer& buffer) {
+    // `each_row` takes mutable values; they are only read here.
+    double* values = const_cast<double*>(buffer.values.data());
+    for (const BufferRect& rect : buffer.message->rects)
+        each_row(rect, *buffers_, first_, values, [&](double* row, const double* from) {
+            std::copy_n(from, rect.rect.x.size(), row);
         });
 }
 
@@ -68,19 +69,19 @@ void Exchanger::begin_stage() {
         exchange_ = nullptr;
         return;
     }
-    const Stage& stage = (*exchange_)[stage_];
+    const ExchangeStage& stage = (*exchange_)[stage_];
     const int self = comm_.rank();
     requests_.clear();
     for (std::size_t i = 0; i < stage.receives.size(); ++i) {
-        const Message& message = stage.receives[i];
-        Letter& in = letter(in_, i, message);
+        const MessagePlan& message = stage.receives[i];
+        MessageBuffer& in = buffer_of(in_, i, message);
         if (message.rank != self)
             MPI_Irecv(in.values.data(), static_cast<int>(values(message)), MPI_DOUBLE, message.rank,
                       message.tag, comm_.get(), &requests_.emplace_back());
     }
     for (std::size_t i = 0; i < stage.sends.size(); ++i) {
-        const Message& message = stage.sends[i];
-        Letter& out = out_[sent_ + i];
+        const MessagePlan& message = stage.sends[i];
+        MessageBuffer& out = out_[sent_ + i];
         if (stage_ > 0)
             pack(out, true);
         if (message.rank != self) {
@@ -95,7 +96,7 @@ void Exchanger::begin_stage() {
 }
 
 void Exchanger::end_stage() {
-    const Stage& stage = (*exchange_)[stage_];
+    const ExchangeStage& stage = (*exchange_)[stage_];
     for (std::size_t i = 0; i < stage.receives.size(); ++i)
         unpack(in_[i]);
     sent_ += stage.sends.size();
@@ -104,7 +105,7 @@ void Exchanger::end_stage() {
 }
 
 void Exchanger::progress() {
-    if (!open())
+    if (!in_progress())
         return;
     int done = 0;
     MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
@@ -113,7 +114,7 @@ void Exchanger::progress() {
 }
 
 void Exchanger::finish() {
-    while (open()) {
+    while (in_progress()) {
         MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
         end_stage();
     }
@@ -122,8 +123,8 @@ void Exchanger::finish() {
 std::size_t Exchanger::bytes() const {
     std::size_t sum = 0;
     for (const auto* all : {&out_, &in_})
-        for (const Letter& letter : *all)
-            sum += letter.values.size() * sizeof(double);
+        for (const MessageBuffer& buffer : *all)
+            sum += buffer.values.size() * sizeof(double);
     return sum;
 }
 

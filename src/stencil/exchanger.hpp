@@ -6,53 +6,53 @@
 #include <vector>
 
 #include "parallel/communicator.hpp"
-#include "stencil/levels.hpp"
-#include "stencil/plan.hpp"
+#include "stencil/double_buffer.hpp"
+#include "stencil/sweep_plan.hpp"
 
 namespace uzushio::stencil {
 
-/// Carries out exchanges, one at a time, while its owner computes. Keeps its memory between them.
+/// Executor of exchanges, one at a time, overlapped with the caller's computation. Message buffers
+/// are reused.
 class Exchanger {
   public:
     explicit Exchanger(const parallel::Communicator& comm) : comm_(comm) {}
     Exchanger(const Exchanger&) = delete;
     Exchanger& operator=(const Exchanger&) = delete;
 
-    /// Begin `exchange`, which has to live on until `finish`. What this rank knows by itself is
-    /// read at once, so those points may be computed anew meanwhile. Level 0 of the plan is in
-    /// buffer `first`.
-    void start(const Exchange& exchange, Levels& levels, int first);
+    /// Begin `exchange`, which must outlive it (until `finish`). Values that are not forwarded are
+    /// copied at once, so the caller may overwrite them. Level 0 of the plan is in buffer `first`.
+    void start(const ExchangePlan& exchange, DoubleBuffer& buffers, int first);
 
-    /// Push it on without waiting; what has arrived is written. By the thread that called `start`.
+    /// Test for completion and unpack a complete stage. Call from the thread that called `start`.
     void progress();
 
-    /// Wait for all of it.
+    /// Wait until the exchange is complete.
     void finish();
 
     [[nodiscard]] std::size_t bytes() const;
 
   private:
-    /// One message's memory.
-    struct Letter {
-        const Message* message = nullptr;
+    struct MessageBuffer {
+        const MessagePlan* message = nullptr;
         std::vector<double> values;
     };
 
     void begin_stage();
     void end_stage();
-    [[nodiscard]] bool open() const { return exchange_ != nullptr; }
-    void pack(Letter& letter, bool passed_on);
-    void unpack(const Letter& letter);
-    Letter& letter(std::vector<Letter>& all, std::size_t index, const Message& message);
+    [[nodiscard]] bool in_progress() const { return exchange_ != nullptr; }
+    void pack(MessageBuffer& buffer, bool forwarded);
+    void unpack(const MessageBuffer& buffer);
+    MessageBuffer& buffer_of(std::vector<MessageBuffer>& all, std::size_t index,
+                             const MessagePlan& message);
 
     const parallel::Communicator& comm_;
-    const Exchange* exchange_ = nullptr; ///< under way
-    Levels* levels_ = nullptr;
+    const ExchangePlan* exchange_ = nullptr; ///< in progress
+    DoubleBuffer* buffers_ = nullptr;
     int first_ = 0;
     std::size_t stage_ = 0;
-    std::size_t sent_ = 0; ///< letters of earlier stages
-    std::vector<Letter> out_;
-    std::vector<Letter> in_;
+    std::size_t sent_ = 0; ///< messages of earlier stages
+    std::vector<MessageBuffer> out_;
+    std::vector<MessageBuffer> in_;
     std::vector<MPI_Request> requests_;
 };
 

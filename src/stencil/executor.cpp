@@ -2,49 +2,52 @@
 
 #include <algorithm>
 
-#include "stencil/ahead.hpp"
+#include "stencil/prefetcher.hpp"
 
 namespace uzushio::stencil {
 
 namespace {
 
-/// Memory is asked for the next tile in regions of more bytes than this, and of more steps.
-constexpr std::int64_t in_cache = 1 << 20;
-constexpr int few_steps = 3;
-constexpr int bytes_a_point = 2 * sizeof(double);
+/// The next tile is prefetched in regions of more bytes and more steps than these.
+constexpr std::int64_t prefetch_min_bytes = 1 << 20;
+constexpr int max_unblocked_steps = 3;
+constexpr int bytes_per_point = 2 * sizeof(double);
 
-/// Columns by which tiles move to the left a step. One would do, but whole cache lines keep rows
-/// aligned.
-constexpr int columns_a_step = 8;
+/// Columns by which tiles shift to the left per step. One would suffice; whole cache lines keep
+/// rows aligned.
+constexpr int columns_per_step = 8;
 
-/// Updates [begin, end) of a region under way, and where their values are.
-class Job {
+/// Updates [begin, end) of a region, with the buffers and the kernel.
+class RegionUpdates {
   public:
-    Job(const Tiling& tiling, const Region& region, Range updates, const Rect& owned,
-        Levels& levels, int first, int step, int direction, const RowUpdate& update)
-        : tiling_(tiling), region_(region), updates_(updates), owned_(owned), levels_(levels),
-          first_(first), step_(step), direction_(direction), update_(update) {
+    RegionUpdates(const Tiling& tiling, const Region& region, Range updates, const Rect& owned,
+                  DoubleBuffer& buffers, int first, int step, int direction,
+                  const RowKernel& kernel)
+        : tiling_(tiling), region_(region), updates_(updates), owned_(owned), buffers_(buffers),
+          first_(first), step_(step), direction_(direction), kernel_(kernel) {
         for (int u = updates.begin; u < updates.end; ++u)
             for (const Rect& rect : area(u))
-                bounds_ = around(bounds_, rect);
+                bounds_ = bounding_rect(bounds_, rect);
     }
 
-    /// Holds all points of all updates.
+    /// Bounding rectangle of all updates.
     [[nodiscard]] const Rect& bounds() const { return bounds_; }
     [[nodiscard]] int steps() const { return updates_.size(); }
-    [[nodiscard]] bool in_strips() const { return update_.together && steps() > few_steps; }
-    [[nodiscard]] Levels& levels() const { return levels_; }
+    [[nodiscard]] bool in_strips() const {
+        return kernel_.grouped && steps() > max_unblocked_steps;
+    }
+    [[nodiscard]] DoubleBuffer& buffers() const { return buffers_; }
 
-    /// The rows within `rect` of the update that is `v` behind the first.
-    void rows(int v, const Rect& rect, int thread, Ahead& ahead) const {
-        const Area& parts = area(updates_.begin + v);
+    /// Compute the rows within `rect` of update `v`, counted from the first.
+    void rows(int v, const Rect& rect, int thread, Prefetcher& prefetcher) const {
+        const Area& rects = area(updates_.begin + v);
         if (rect.empty())
             return;
-        auto part = std::partition_point(
-            parts.begin(), parts.end(), [&](const Rect& one) { return one.y.end <= rect.y.begin; });
-        for (; part != parts.end() && part->y.begin < rect.y.end; ++part)
-            if (const Rect piece = intersect(*part, rect); !piece.empty())
-                rows_of(updates_.begin + v, piece, thread, ahead);
+        auto rect_at = std::partition_point(
+            rects.begin(), rects.end(), [&](const Rect& one) { return one.y.end <= rect.y.begin; });
+        for (; rect_at != rects.end() && rect_at->y.begin < rect.y.end; ++rect_at)
+            if (const Rect piece = intersect(*rect_at, rect); !piece.empty())
+                rows_of(updates_.begin + v, piece, thread, prefetcher);
     }
 
   private:
@@ -52,18 +55,18 @@ class Job {
         return region_.updates[static_cast<std::size_t>(u)];
     }
 
-    void rows_of(int u, const Rect& piece, int thread, Ahead& ahead) const {
+    void rows_of(int u, const Rect& piece, int thread, Prefetcher& prefetcher) const {
         const int from = first_ ^ (u & 1);
-        const std::ptrdiff_t stride = levels_.stride();
+        const std::ptrdiff_t stride = buffers_.stride();
         const bool edges = !tiling_.periodic_y();
-        double* here = levels_.row(from, piece.y.begin);
-        double* out = levels_.row(from ^ 1, piece.y.begin);
+        double* here = buffers_.row(from, piece.y.begin);
+        double* out = buffers_.row(from ^ 1, piece.y.begin);
         mirror(here, piece);
         for (int y = piece.y.begin; y < piece.y.end;) {
-            const int end = alike_to(y, piece.y.end);
+            const int end = end_of_uniform_rows(y, piece.y.end);
             const bool own = y >= owned_.y.begin && y < owned_.y.end;
             const Range own_x = own ? intersect(piece.x, owned_.x) : Range{};
-            Rows rows;
+            RowGroup rows;
             rows.first.y = y;
             rows.first.x_begin = piece.x.begin;
             rows.first.x_end = piece.x.end;
@@ -76,17 +79,16 @@ class Job {
             rows.first.thread = thread;
             rows.count = end - y;
             rows.stride = stride;
-            ahead.go_on(rows.count);
-            update_(step_ + direction_ * u, rows);
+            prefetcher.advance(rows.count);
+            kernel_(step_ + direction_ * u, rows);
             here += rows.count * stride;
             out += rows.count * stride;
             y = end;
         }
     }
 
-    /// Where rows from y on are no longer alike: at the edges, and where what is own begins or
-    /// ends.
-    [[nodiscard]] int alike_to(int y, int end) const {
+    /// Return the end of the rows from y on that have the same neighbours and ownership.
+    [[nodiscard]] int end_of_uniform_rows(int y, int end) const {
         const auto cut = [&](int at) { end = at > y && at < end ? at : end; };
         if (!tiling_.periodic_y()) {
             cut(1);
@@ -97,11 +99,11 @@ class Job {
         return end;
     }
 
-    /// Sets what lies beyond edges without flux: only this update of these rows reads it.
+    /// Set the mirror points beyond zero-flux edges; only this update of these rows reads them.
     void mirror(double* here, const Rect& piece) const {
         if (tiling_.periodic_x())
             return;
-        const std::ptrdiff_t stride = levels_.stride();
+        const std::ptrdiff_t stride = buffers_.stride();
         const int last = tiling_.nx() - 1;
         if (piece.x.begin == 0)
             for (int i = 0; i < piece.y.size(); ++i)
@@ -115,16 +117,16 @@ class Job {
     const Region& region_;
     Range updates_;
     const Rect& owned_;
-    Levels& levels_;
+    DoubleBuffer& buffers_;
     int first_;
     int step_;
     int direction_;
-    const RowUpdate& update_;
+    const RowKernel& kernel_;
     Rect bounds_;
 };
 
-/// Rows [begin, end), each side of which moves up by so many rows an update.
-struct Slab {
+/// Rows [begin, end), each side of which shifts by a number of rows per update.
+struct SlopedRows {
     Range y;
     int begin_moves = 0;
     int end_moves = 0;
@@ -134,102 +136,106 @@ struct Slab {
     }
 };
 
-/// The width of equal parts of whole cache lines, hardly wider than `most`.
-int part_of(int columns, int most) {
-    const int parts = (columns + most - 1) / most;
+/// Width of equal parts in whole cache lines, at most `target` before rounding up.
+int part_width(int columns, int target) {
+    const int parts = (columns + target - 1) / target;
     return ((columns + parts - 1) / parts + 7) / 8 * 8;
 }
 
-/// Runs a job's rows within `slab`, tile after tile. A tile is a rectangle that moves down and left
-/// as it goes up the levels, so that all it reads is its own or that of tiles before it.
-class Tiles {
+/// Loop over the tiles of a region within `slab`. A tile is a rectangle that shifts down and left
+/// from level to level, so that it reads only its own values and those of earlier tiles.
+class TileLoop {
   public:
-    Tiles(const Job& job, const Slab& slab, const CacheBlocking& blocking, int thread)
-        : job_(job), slab_(slab), blocking_(blocking), thread_(thread) {}
+    TileLoop(const RegionUpdates& region, const SlopedRows& slab, const CacheBlocking& blocking,
+             int thread)
+        : region_(region), slab_(slab), blocking_(blocking), thread_(thread) {}
 
-    template <class Idle> void run(Idle&& idle) {
-        const int steps = job_.steps();
-        const Range x = job_.bounds().x;
+    template <class Progress> void run(Progress&& progress) {
+        const int steps = region_.steps();
+        const Range x = region_.bounds().x;
         const int low = std::min(slab_.at(0).begin, slab_.at(steps - 1).begin);
         const int high = std::max(slab_.at(0).end, slab_.at(steps - 1).end);
-        // Tiles of equal width beside each other; with one alone there is no need to move.
+        // Tiles of equal width; a single tile does not shift along x.
         const bool whole_rows =
-            job_.in_strips() || steps <= few_steps || x.size() <= blocking_.columns;
-        const int moved = whole_rows ? 0 : (steps - 1) * columns_a_step;
-        const int width = whole_rows ? x.size() : part_of(x.size() + moved, blocking_.columns);
+            region_.in_strips() || steps <= max_unblocked_steps || x.size() <= blocking_.columns;
+        const int moved = whole_rows ? 0 : (steps - 1) * columns_per_step;
+        const int width = whole_rows ? x.size() : part_width(x.size() + moved, blocking_.columns);
         for (int y = low; y < high + steps - 1; y += blocking_.rows)
             for (int tile = x.begin; tile < x.end + moved; tile += width) {
                 const int right = tile + width;
                 if (right < x.end + moved)
-                    ask_for({{right, right + width}, {y, y + blocking_.rows}});
+                    prefetch_tile({{right, right + width}, {y, y + blocking_.rows}});
                 else
-                    ask_for(
+                    prefetch_tile(
                         {{x.begin, x.begin + width}, {y + blocking_.rows, y + 2 * blocking_.rows}});
-                if (job_.in_strips())
+                if (region_.in_strips())
                     strips(y);
                 else
-                    steps_of({0, steps}, {tile, right}, whole_rows ? 0 : columns_a_step, y);
-                idle();
+                    steps_of({0, steps}, {tile, right}, whole_rows ? 0 : columns_per_step, y);
+                progress();
             }
     }
 
   private:
-    /// A tile of whole rows, a few steps at a time: three rows of a strip and the one that is made
-    /// of them stay in the first cache.
+    /// Compute a tile of whole rows in strips, a few steps at a time: the three input rows of a
+    /// strip and its output row stay in the L1 cache.
     void strips(int y) {
-        const Range x = job_.bounds().x;
-        for (int v = 0; v < job_.steps(); v += blocking_.strip_steps) {
-            const Range levels = {v, std::min(v + blocking_.strip_steps, job_.steps())};
-            const int all = x.size() + (levels.size() - 1) * columns_a_step;
-            const int width = part_of(all, blocking_.strip_columns);
+        const Range x = region_.bounds().x;
+        for (int v = 0; v < region_.steps(); v += blocking_.strip_steps) {
+            const Range levels = {v, std::min(v + blocking_.strip_steps, region_.steps())};
+            const int all = x.size() + (levels.size() - 1) * columns_per_step;
+            const int width = part_width(all, blocking_.strip_columns);
             for (int strip = x.begin; strip < x.begin + all; strip += width)
-                steps_of(levels, {strip, strip + width}, columns_a_step, y);
+                steps_of(levels, {strip, strip + width}, columns_per_step, y);
         }
     }
 
-    /// These columns of a tile's rows, which move to the left as they go up the levels.
+    /// Compute columns of a tile's rows, shifted to the left by `columns_moved` per level.
     void steps_of(Range levels, Range columns, int columns_moved, int y) {
         for (int v = levels.begin; v < levels.end; ++v) {
             const int left = (v - levels.begin) * columns_moved;
             const Range rows = {y - v, y - v + blocking_.rows};
-            job_.rows(v, {{columns.begin - left, columns.end - left}, intersect(rows, slab_.at(v))},
-                      thread_, ahead_);
+            region_.rows(v,
+                         {{columns.begin - left, columns.end - left}, intersect(rows, slab_.at(v))},
+                         thread_, prefetcher_);
         }
     }
 
-    /// Ask memory for the lowest level of the next tile while this one is computed.
-    void ask_for(const Rect& tile) {
-        const Rect& all = job_.bounds();
-        if (job_.steps() <= few_steps || bytes_a_point * all.points() <= in_cache)
+    /// Prefetch the lowest level of the next tile during the computation of this one.
+    void prefetch_tile(const Rect& tile) {
+        const Rect& all = region_.bounds();
+        if (region_.steps() <= max_unblocked_steps ||
+            bytes_per_point * all.points() <= prefetch_min_bytes)
             return;
-        const int pieces = job_.in_strips() ? tile.x.size() / blocking_.strip_columns + 1 : 1;
-        ahead_.start(job_.levels(), intersect(tile, all),
-                     std::int64_t{pieces} * job_.steps() * blocking_.rows);
+        const int pieces = region_.in_strips() ? tile.x.size() / blocking_.strip_columns + 1 : 1;
+        prefetcher_.start(region_.buffers(), intersect(tile, all),
+                          std::int64_t{pieces} * region_.steps() * blocking_.rows);
     }
 
-    const Job& job_;
-    Slab slab_;
+    const RegionUpdates& region_;
+    SlopedRows slab_;
     const CacheBlocking& blocking_;
     int thread_;
-    Ahead ahead_;
+    Prefetcher prefetcher_;
 };
 
 } // namespace
 
-void Executor::compute(const Region& region, const Rect& owned, Levels& levels, int first, int step,
-                       int direction, const RowUpdate& update,
-                       const std::function<void()>& idle) const {
+void Executor::compute(const Region& region, const Rect& owned, DoubleBuffer& buffers, int first,
+                       int step, int direction, const RowKernel& kernel,
+                       const std::function<void()>& progress) const {
     const int all = static_cast<int>(region.updates.size());
     for (int begin = 0; begin < all; begin += blocking_.steps) {
         const Range updates = {begin, std::min(begin + blocking_.steps, all)};
-        const Job job(tiling_, region, updates, owned, levels, first, step, direction, update);
-        const Rect bounds = job.bounds();
+        const RegionUpdates part(tiling_, region, updates, owned, buffers, first, step, direction,
+                                 kernel);
+        const Rect bounds = part.bounds();
         if (bounds.empty())
             continue;
-        // A slab's sloping sides must not meet.
+        // The sloping sides of a slab must not intersect.
         const int slabs = std::clamp(bounds.y.size() / (2 * updates.size()), 1, threads_);
         if (slabs == 1) {
-            Tiles(job, {bounds.y}, blocking_, 0).run(idle);
+            TileLoop(part, {bounds.y}, blocking_, 0).run(progress);
             continue;
         }
         const auto border = [&](int i) {
@@ -238,16 +244,17 @@ void Executor::compute(const Region& region, const Rect& owned, Levels& levels, 
 #pragma omp parallel for num_threads(slabs) schedule(static, 1)
         for (int i = 0; i < slabs; ++i) {
             const Range y = {border(i), i + 1 < slabs ? border(i + 1) : bounds.y.end};
-            const auto calling = [&] {
+            const auto on_calling_thread = [&] {
                 if (i == 0)
-                    idle();
+                    progress();
             };
-            Tiles(job, {y, i > 0 ? 1 : 0, i + 1 < slabs ? -1 : 0}, blocking_, i).run(calling);
+            TileLoop(part, {y, i > 0 ? 1 : 0, i + 1 < slabs ? -1 : 0}, blocking_, i)
+                .run(on_calling_thread);
         }
-        // What the slabs left out between them.
+        // The wedges between the slabs.
 #pragma omp parallel for num_threads(slabs) schedule(static, 1)
         for (int i = 1; i < slabs; ++i)
-            Tiles(job, {{border(i), border(i)}, -1, 1}, blocking_, i - 1).run([] {});
+            TileLoop(part, {{border(i), border(i)}, -1, 1}, blocking_, i - 1).run([] {});
     }
 }
 

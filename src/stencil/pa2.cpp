@@ -1,96 +1,96 @@
-#include "stencil/pa2.hpp"
+#include "stencil/scheme_plans.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "stencil/shape.hpp"
-#include "stencil/stages.hpp"
+#include "stencil/exchange_plans.hpp"
+#include "stencil/tile_shape.hpp"
 
 namespace uzushio::stencil {
 
 namespace {
 
-/// What tile `from` tells those that go on around the tiles `to`: of each level what it computed
-/// alone, as far as it is needed there and not farther from its slope than a point. Those are the
-/// two points of each row that stay in the buffers as they are.
-std::vector<Patch> slopes(const Shape& from, std::initializer_list<Shape> to, int steps,
-                          bool passed_on) {
-    std::vector<Patch> patches;
+/// Values that tile `from` sends to the ranks that compute around the tiles `to`: the points of
+/// each level that it computed independently, are needed there and are at most one point from its
+/// slope. These are the two points of each row that are not overwritten in the buffers.
+std::vector<BufferRect> slopes(const TileShape& from, std::initializer_list<TileShape> to,
+                               int steps, bool forwarded) {
+    std::vector<BufferRect> rects;
     for (int level = 0; level < steps; ++level) {
-        const Rect alone = from.shrunk(level);
-        if (alone.empty())
+        const Rect independent = from.shrunk(level);
+        if (independent.empty())
             break;
         const Rect inside = from.shrunk(level + 2);
-        const Area area = area_of(alone.y, [&](int y) {
-            // Tiles above each other have the same columns, so the widest holds the others.
-            Range wanted;
-            for (const Shape& tile : to)
+        const Area area = area_of(independent.y, [&](int y) {
+            // Tiles in a column have the same x range, so the widest row contains the others.
+            Range needed;
+            for (const TileShape& tile : to)
                 if (const Range row = tile.rect.empty() ? Range{} : tile.grown(y, steps - level);
-                    row.size() > wanted.size())
-                    wanted = row;
-            Parts parts = parts_of(intersect(wanted, alone.x));
-            subtract(parts, inside, y);
-            return parts;
+                    row.size() > needed.size())
+                    needed = row;
+            RowSpans spans = spans_of(intersect(needed, independent.x));
+            subtract(spans, inside, y);
+            return spans;
         });
         for (const Rect& rect : area)
-            patches.push_back({level & 1, rect, passed_on});
+            rects.push_back({level & 1, rect, forwarded});
     }
-    return patches;
+    return rects;
 }
 
-void append(std::vector<Patch>& to, const std::vector<Patch>& more) {
+void append(std::vector<BufferRect>& to, const std::vector<BufferRect>& more) {
     to.insert(to.end(), more.begin(), more.end());
 }
 
-Exchange exchange_slopes(const Tiling& tiling, int steps) {
-    const auto tile = [&](int dx, int dy) { return shape_of(tiling, dx, dy); };
-    // What the tiles above and below the receiver need comes by it.
+ExchangePlan exchange_slopes(const Tiling& tiling, int steps) {
+    const auto tile = [&](int dx, int dy) { return tile_shape(tiling, dx, dy); };
+    // The receiver forwards the values that the tiles above and below it need.
     const auto along_x = [&](int from, int to) {
         return slopes(tile(from, 0), {tile(to, 0), tile(to, -1), tile(to, 1)}, steps, false);
     };
     const auto along_y = [&](int from, int to) {
-        std::vector<Patch> patches;
+        std::vector<BufferRect> rects;
         for (const int dx : {0, -1, 1})
-            if (const Shape diagonal = tile(dx, from); !diagonal.rect.empty())
-                append(patches, slopes(diagonal, {tile(0, to)}, steps, dx != 0));
-        return patches;
+            if (const TileShape diagonal = tile(dx, from); !diagonal.rect.empty())
+                append(rects, slopes(diagonal, {tile(0, to)}, steps, dx != 0));
+        return rects;
     };
-    Stage x, y;
+    ExchangeStage x, y;
     for (const int side : {-1, 1}) {
         if (tiling.neighbour(side, 0) != MPI_PROC_NULL)
-            add(x, tiling, side, 0, along_x(0, side), along_x(side, 0));
+            add_both(x, tiling, side, 0, along_x(0, side), along_x(side, 0));
         if (tiling.neighbour(0, side) != MPI_PROC_NULL)
-            add(y, tiling, 0, side, along_y(0, side), along_y(side, 0));
+            add_both(y, tiling, 0, side, along_y(0, side), along_y(side, 0));
     }
-    return stages(std::move(x), std::move(y));
+    return non_empty(std::move(x), std::move(y));
 }
 
 } // namespace
 
-Plan pa2(const Tiling& tiling, const BlockKind& kind) {
+SweepPlan pa2(const Tiling& tiling, const BlockKind& kind) {
     const int steps = kind.steps;
-    const Shape own = shape_of(tiling);
-    Phase before, rest;
+    const TileShape own = tile_shape(tiling);
+    SweepPhase before, rest;
     for (int level = 1; level <= steps; ++level) {
-        const Rect alone = own.shrunk(level);
-        // Slopes that are sent, and what they come from, are no farther from the sides.
+        const Rect independent = own.shrunk(level);
+        // The slopes that are sent, and their dependencies, are closer to the sides.
         const Rect later = kind.overlap ? own.shrunk(std::max(level, steps + 1 - level)) : Rect{};
-        before.after.updates.push_back(area_of(alone.y, [&](int y) {
-            Parts parts = parts_of(alone.x);
-            subtract(parts, later, y);
-            return parts;
+        before.after.updates.push_back(area_of(independent.y, [&](int y) {
+            RowSpans spans = spans_of(independent.x);
+            subtract(spans, later, y);
+            return spans;
         }));
         rest.meanwhile.updates.push_back(later.empty() ? Area{} : Area{later});
         rest.after.updates.push_back(area_of(own.with_halo(steps - level).y, [&](int y) {
-            Parts parts = parts_of(own.grown(y, steps - level));
+            RowSpans spans = spans_of(own.grown(y, steps - level));
             for (const int dy : {-1, 0, 1})
                 for (const int dx : {-1, 0, 1})
-                    subtract(parts, shape_of(tiling, dx, dy).shrunk(level), y);
-            return parts;
+                    subtract(spans, tile_shape(tiling, dx, dy).shrunk(level), y);
+            return spans;
         }));
     }
     rest.exchange = exchange_slopes(tiling, steps);
-    Plan plan;
+    SweepPlan plan;
     plan.steps = steps;
     plan.owned = own.rect;
     plan.phases = {std::move(before), std::move(rest)};

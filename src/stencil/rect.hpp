@@ -9,8 +9,8 @@ namespace uzushio::stencil {
 
 using parallel::Range;
 
-/// Points of the plane by their global indices, half-open in both directions. Where a direction is
-/// periodic, points beyond an edge keep their unwrapped indices: -1 is left of 0.
+/// Rectangle of points by global indices, half-open on both axes. On a periodic axis, points beyond
+/// an edge have unwrapped indices: -1 is left of 0.
 struct Rect {
     Range x;
     Range y;
@@ -30,8 +30,8 @@ struct Rect {
     return {intersect(a.x, b.x), intersect(a.y, b.y)};
 }
 
-/// The smallest rectangle that holds both; an empty one counts for nothing.
-[[nodiscard]] constexpr Rect around(const Rect& a, const Rect& b) {
+/// Smallest rectangle that contains both; an empty one is ignored.
+[[nodiscard]] constexpr Rect bounding_rect(const Rect& a, const Rect& b) {
     if (a.empty() || b.empty())
         return a.empty() ? b : a;
     return {{std::min(a.x.begin, b.x.begin), std::max(a.x.end, b.x.end)},

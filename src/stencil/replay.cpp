@@ -8,18 +8,17 @@ namespace uzushio::stencil {
 
 namespace {
 
-/// Rows that each step makes before it is the next one's turn: more of them find the rows below in
-/// the first cache, fewer need less of the second.
-constexpr int rows_at_once = 2;
-/// Columns below which the ends of rows cost more than the cache wins.
-constexpr int fewest_columns = 64;
-/// Beside a row: values on a boundary of 64 bytes, and a column for a mirror image.
+/// Rows per step before the next step: more rows reuse the L1 cache, fewer need less of L2.
+constexpr int rows_per_turn = 2;
+/// Minimum columns of a tile: below, the ends of rows cost more than the cache saves.
+constexpr int min_columns = 64;
+/// Columns on each side of a row: alignment to 64 bytes, and one mirror point.
 constexpr int margin = 8;
 
-/// Rows of step `first` + `level` that are in use at the same time.
-constexpr int state_rows(int steps, int level) { return 2 * (steps - level) + rows_at_once + 1; }
+/// Rows of step `first` + `level` that are live at the same time.
+constexpr int state_rows(int steps, int level) { return 2 * (steps - level) + rows_per_turn + 1; }
 /// Rows of the adjoint, in each of two buffers.
-constexpr int adjoint_rows(int steps) { return steps + rows_at_once + 2; }
+constexpr int adjoint_rows(int steps) { return steps + rows_per_turn + 2; }
 
 constexpr int rows_of_all(int steps) {
     int rows = 2 * adjoint_rows(steps);
@@ -28,10 +27,10 @@ constexpr int rows_of_all(int steps) {
     return rows;
 }
 
-/// Some rows of a plane, of which the last `depth` that were written are there.
-class Ring {
+/// Ring buffer of the last `depth` rows of a field.
+class RowRing {
   public:
-    Ring(double* data, std::ptrdiff_t pitch, int depth, const Rect& all)
+    RowRing(double* data, std::ptrdiff_t pitch, int depth, const Rect& all)
         : data_(data - all.x.begin + margin), pitch_(pitch), depth_(depth), begin_(all.y.begin) {}
 
     [[nodiscard]] double* row(int y) const {
@@ -45,17 +44,17 @@ class Ring {
     int begin_;
 };
 
-/// A tile under way through a block.
-class Pass {
+/// Replay of a block on one tile.
+class TileReplay {
   public:
-    Pass(const Tiling& tiling, ReplayedModel& model, const Rect& tile, int first, int stop,
-         int last, double* memory, std::ptrdiff_t pitch, int thread)
+    TileReplay(const Tiling& tiling, ReplayedModel& model, const Rect& tile, int first, int stop,
+               int last, double* memory, std::ptrdiff_t pitch, int thread)
         : tiling_(tiling), model_(model), tile_(tile), first_(first), stop_(stop), last_(last),
           all_(grown(state_growth(first))) {
         row_.thread = thread;
         const int steps = last - first;
         const auto ring = [&](int depth) {
-            Ring made(memory, pitch, depth, all_);
+            RowRing made(memory, pitch, depth, all_);
             memory += std::ptrdiff_t{depth} * pitch;
             return made;
         };
@@ -68,11 +67,11 @@ class Pass {
     void run() {
         const int steps = last_ - first_;
         const int lag = steps + last_ - stop_ - 1; // of the last row, behind the first
-        // Of a single step it is the adjoint that begins lower.
+        // In a block of one step the adjoint begins lower.
         const int begin = grown(adjoint_growth(last_)).y.begin + steps - 1;
         for (int front = std::min(all_.y.begin, begin); front < tile_.y.end + lag;
-             front += rows_at_once) {
-            const Range rows{front, front + rows_at_once};
+             front += rows_per_turn) {
+            const Range rows{front, front + rows_per_turn};
             load(rows);
             for (int step = first_; step + 1 < last_; ++step)
                 forward(step, down(rows, step + 1 - first_));
@@ -85,13 +84,13 @@ class Pass {
     [[nodiscard]] std::int64_t points() const { return points_; }
 
   private:
-    /// Points beyond the tile at which the adjoint of a step is needed, and the state.
+    /// Halo widths of the adjoint and of the state of a step.
     [[nodiscard]] int adjoint_growth(int step) const { return step - stop_; }
     [[nodiscard]] int state_growth(int step) const {
         return (last_ - 1 - stop_) + (last_ - 1 - step);
     }
 
-    /// The tile with so many points more on each side, but none beyond an edge without flux.
+    /// The tile extended by `by` points on each side, but not beyond a zero-flux edge.
     [[nodiscard]] Rect grown(int by) const {
         Rect rect{{tile_.x.begin - by, tile_.x.end + by}, {tile_.y.begin - by, tile_.y.end + by}};
         if (!tiling_.periodic_x())
@@ -103,8 +102,10 @@ class Pass {
 
     static Range down(Range rows, int by) { return {rows.begin - by, rows.end - by}; }
 
-    [[nodiscard]] Ring& state(int step) { return states_[static_cast<std::size_t>(step - first_)]; }
-    [[nodiscard]] Ring& adjoint(int step) {
+    [[nodiscard]] RowRing& state(int step) {
+        return states_[static_cast<std::size_t>(step - first_)];
+    }
+    [[nodiscard]] RowRing& adjoint(int step) {
         return adjoints_[static_cast<std::size_t>((last_ - step) % 2)];
     }
 
@@ -125,7 +126,7 @@ class Pass {
         const Rect all = grown(state_growth(step + 1));
         const Range y = intersect(rows, all.y);
         for (int row = y.begin; row < y.end; ++row) {
-            look_at(state(step), row, all.x);
+            set_rows(state(step), row, all.x);
             row_.out = state(step + 1).row(row);
             row_.own_begin = row_.own_end = all.x.begin;
             model_.forward(step, row_);
@@ -137,7 +138,7 @@ class Pass {
         const Rect all = grown(adjoint_growth(step));
         const Range y = intersect(rows, all.y);
         for (int row = y.begin; row < y.end; ++row) {
-            look_at(adjoint(step + 1), row, all.x);
+            set_rows(adjoint(step + 1), row, all.x);
             row_.out = step == stop_ ? model_.result(row) : adjoint(step).row(row);
             const bool own = row >= tile_.y.begin && row < tile_.y.end;
             row_.own_begin = own ? tile_.x.begin : all.x.begin;
@@ -147,10 +148,10 @@ class Pass {
         count(all.x, y);
     }
 
-    /// Three rows of a ring.
-    void look_at(const Ring& ring, int y, Range x) {
+    /// Set the three input rows of row y.
+    void set_rows(const RowRing& ring, int y, Range x) {
         double* here = ring.row(y);
-        // Only this row reads these two, and only now.
+        // Mirror points, which only this update reads.
         if (!tiling_.periodic_x() && x.begin == 0)
             here[-1] = here[0];
         if (!tiling_.periodic_x() && x.end == tiling_.nx())
@@ -173,8 +174,8 @@ class Pass {
     Rect tile_;
     int first_, stop_, last_;
     Rect all_;
-    std::vector<Ring> states_, adjoints_;
-    Row row_;
+    std::vector<RowRing> states_, adjoints_;
+    StencilRow row_;
     std::int64_t points_ = 0;
 };
 
@@ -182,13 +183,14 @@ class Pass {
 
 Replay::Replay(const Tiling& tiling, int steps, int threads, std::size_t cache)
     : tiling_(tiling), steps_(steps), threads_(threads) {
-    const int beside = 2 * (state_halo(steps) + margin);
-    const auto fitting = static_cast<int>(cache / sizeof(double)) / rows_of_all(steps) - beside;
+    const int side_columns = 2 * (state_halo(steps) + margin);
+    const auto fitting =
+        static_cast<int>(cache / sizeof(double)) / rows_of_all(steps) - side_columns;
     const int width = tiling.own().x.size();
-    const int tiles = (width - 1) / std::max(fitting, fewest_columns) + 1;
+    const int tiles = (width - 1) / std::max(fitting, min_columns) + 1;
     columns_ = (width - 1) / tiles + 1;
-    // Whole cache lines, and an odd number of them: rows seldom meet in the same sets.
-    pitch_ = ((columns_ + beside + 7) / 8 | 1) * 8;
+    // An odd number of cache lines spreads rows over cache sets.
+    pitch_ = ((columns_ + side_columns + 7) / 8 | 1) * 8;
     values_ = static_cast<std::size_t>(pitch_) * static_cast<std::size_t>(rows_of_all(steps)) +
               std::size_t{2} * margin;
     memory_ = parallel::AlignedArray<double>(values_ * static_cast<std::size_t>(threads));
@@ -196,7 +198,7 @@ Replay::Replay(const Tiling& tiling, int steps, int threads, std::size_t cache)
 
 void Replay::run(ReplayedModel& model, int first, int stop, int last) {
     if (first > stop || stop >= last || last - first > steps_)
-        throw std::logic_error("stencil: a replay of more steps than there is room for");
+        throw std::logic_error("stencil: the steps of a replay exceed its memory");
     const Rect& rect = tiling_.own();
     const int slabs = std::min(threads_, rect.y.size());
     std::int64_t points = 0;
@@ -207,9 +209,9 @@ void Replay::run(ReplayedModel& model, int first, int stop, int last) {
         double* memory = memory_.data() + static_cast<std::size_t>(i) * values_;
         for (int x = rect.x.begin; x < rect.x.end; x += columns_) {
             const Rect part{{x, std::min(x + columns_, rect.x.end)}, y};
-            Pass pass(tiling_, model, part, first, stop, last, memory, pitch_, i);
-            pass.run();
-            points += pass.points();
+            TileReplay replay(tiling_, model, part, first, stop, last, memory, pitch_, i);
+            replay.run();
+            points += replay.points();
         }
     }
     points_ += points;

@@ -1,89 +1,98 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 
-#include "stencil/counters.hpp"
+#include "stencil/blocking_scheme.hpp"
+#include "stencil/double_buffer.hpp"
 #include "stencil/exchanger.hpp"
 #include "stencil/executor.hpp"
-#include "stencil/levels.hpp"
 #include "stencil/row.hpp"
-#include "stencil/scheme.hpp"
 #include "stencil/tiling.hpp"
 
 namespace uzushio::stencil {
 
+/// Counters of this rank's sweeps.
+struct SweepCounters {
+    std::int64_t steps = 0;
+    std::int64_t blocks = 0;
+    std::int64_t messages = 0;  ///< sent to other ranks
+    std::int64_t bytes = 0;     ///< in these messages
+    std::int64_t points = 0;    ///< updates of a point, including redundant ones
+    std::int64_t redundant = 0; ///< updates of points that another rank owns
+    bool operator==(const SweepCounters&) const = default;
+};
+
 struct SweepOptions {
     std::string scheme = "pa1"; ///< one of `schemes()`
     int block_steps = 1;        ///< steps between exchanges; 1 for `plain`
-    int margin = 0;      ///< points beyond the tile that are computed, too, at every step (not all
-                         ///< schemes can): rows of them are offered, but are not own
-    CacheBlocking cache; ///< how a rank cuts its part
-    int threads = 1;     ///< that compute within a rank
-    bool overlap = true; ///< compute while messages are under way
+    int margin = 0; ///< points beyond the tile that are updated at every step, not as own points
+                    ///< (see `BlockingScheme::margins`)
+    CacheBlocking cache;
+    int threads = 1;     ///< per rank
+    bool overlap = true; ///< overlap communication with computation
 };
 
-/// Runs a model of two dimensions whose next step needs a point's four neighbours, forwards or
-/// backwards, with one exchange for many steps. The result is the same to the last bit with all
-/// options and on all numbers of ranks, if the kernel computes a point in the same way wherever the
-/// row begins.
+/// Time-blocked sweep of a two-dimensional five-point model, forward or backward, with one exchange
+/// for many steps. The result is bitwise independent of all options and of the number of ranks if
+/// the kernel's result at a point is independent of the beginning of the row.
 class Sweep {
   public:
-    /// Throws `std::invalid_argument`, on all ranks, with what is allowed. Keeps a reference to
-    /// `tiling`. Plans of blocks shorter than usual are made when they are first needed.
+    /// Throw `std::invalid_argument`, on all ranks, if an option is out of range. `tiling` must
+    /// outlive the sweep. Plans of shorter blocks are computed on first use.
     Sweep(const Tiling& tiling, SweepOptions options);
 
-    /// Step this rank's tile, rows of `stride` doubles, in place from step `first` to step `last`
-    /// (collective). Steps run down if `last` is less; each is `kernel.row(step, row)`, where
-    /// `step` is that of the values that are read: the row written is step + 1, or step - 1.
+    /// Advance this rank's tile, rows of `stride` doubles, in place from step `first` to step
+    /// `last` (collective); steps decrease if `last` is less. Each row is `kernel.row(step, row)`,
+    /// where `step` is that of the input: the output is step + 1, or step - 1.
     ///
-    /// Blocks begin at the lower of the two steps, and the last of them is shorter if need be. Both
-    /// directions have the same blocks: scheme `diamond` then updates from step s to s - 1 on the
-    /// rank, in the very rows, on which it updated from s - 1 to s.
+    /// Blocks are counted from the lower of the two steps; the last one may be shorter. Both
+    /// directions have the same blocks: with scheme `diamond` the ranks and rows that update step s
+    /// to s - 1 are those that updated s - 1 to s.
     ///
-    /// A kernel that touches nothing but the field better has `rows(step, rows)`, in place of
-    /// `row`: it is given pieces of several rows at a time, which are short enough to stay in the
-    /// first cache (see `Rows`, `CacheBlocking`).
+    /// A kernel that accesses only the field should have `rows(step, rows)` in place of `row`: it
+    /// gets groups of rows short enough for the L1 cache (see `RowGroup`, `CacheBlocking`).
     ///
-    /// Both are called by `options().threads` threads.
+    /// Both are called concurrently by `options().threads` threads.
     template <class Kernel>
     void run(double* tile, std::ptrdiff_t stride, int first, int last, Kernel& kernel) {
-        run_rows(tile, stride, first, last, RowUpdate::of(kernel));
+        run_rows(tile, stride, first, last, RowKernel::of(kernel));
     }
 
     [[nodiscard]] const Tiling& tiling() const { return tiling_; }
     [[nodiscard]] const SweepOptions& options() const { return options_; }
-    /// Holds all points that `row` is called with: memory that a kernel indexes by points needs so
-    /// much room, and may be read there.
-    [[nodiscard]] const Rect& offered() const { return offered_; }
-    /// Holds all points that are own in any row: the tile, but for scheme `diamond`.
-    [[nodiscard]] const Rect& owned() const { return owned_; }
+    /// Bounding rectangle of all points that `row` is called with: the extent of arrays that a
+    /// kernel indexes by points.
+    [[nodiscard]] const Rect& update_bounds() const { return update_bounds_; }
+    /// Bounding rectangle of all own points: the tile, except for scheme `diamond`.
+    [[nodiscard]] const Rect& owned_bounds() const { return owned_; }
 
-    [[nodiscard]] const Counters& counters() const { return counters_; }
+    [[nodiscard]] const SweepCounters& counters() const { return counters_; }
     void reset_counters() { counters_ = {}; }
-    [[nodiscard]] std::size_t bytes() const { return levels_.bytes() + exchanger_.bytes(); }
+    [[nodiscard]] std::size_t bytes() const { return buffers_.bytes() + exchanger_.bytes(); }
 
   private:
     void run_rows(double* tile, std::ptrdiff_t stride, int first, int last,
-                  const RowUpdate& update);
-    void block(int step, const BlockKind& kind, const RowUpdate& update);
+                  const RowKernel& kernel);
+    void run_block(int step, const BlockKind& kind, const RowKernel& kernel);
     void move_tiles(int to);
-    void count_exchange(const Exchange& exchange);
-    const Plan& plan(const BlockKind& kind);
+    void count_exchange(const ExchangePlan& exchange);
+    const SweepPlan& plan(const BlockKind& kind);
 
     const Tiling& tiling_;
     SweepOptions options_;
-    const Scheme& scheme_;
-    Levels levels_;
+    const BlockingScheme& scheme_;
+    DoubleBuffer buffers_;
     Exchanger exchanger_;
     Executor executor_;
-    std::map<BlockKind, Plan> plans_;
-    Rect offered_;
+    std::map<BlockKind, SweepPlan> plans_;
+    Rect update_bounds_;
     Rect owned_;
-    Counters counters_;
-    int current_ = 0; ///< the buffer that holds the step reached
-    int moved_ = 0;   ///< points by which tiles are away from home
+    SweepCounters counters_;
+    int current_ = 0; ///< buffer of the current step
+    int moved_ = 0;   ///< current shift of the tiles, in points
 };
 
 } // namespace uzushio::stencil

@@ -15,16 +15,16 @@ void check(int ranks, int points, int tiles, const char* name) {
     if (ranks % tiles != 0)
         throw std::invalid_argument(std::string(name) + "_tile is " + std::to_string(tiles) +
                                     ", which does not divide the " + std::to_string(ranks) +
-                                    " ranks of the job");
+                                    " ranks of the region");
 }
 
-/// Tile `index` of a direction, counted on beyond the ends where it is periodic.
+/// Return tile `index` of an axis; indices beyond the ends are valid if it is periodic.
 Range unwrapped(int points, int tiles, int index, bool periodic) {
-    const int turns = (index < 0 ? index - tiles + 1 : index) / tiles;
-    if (turns != 0 && !periodic)
+    const int periods = (index < 0 ? index - tiles + 1 : index) / tiles;
+    if (periods != 0 && !periodic)
         return {};
-    const auto range = parallel::block(points, tiles, index - turns * tiles);
-    return {range.begin + turns * points, range.end + turns * points};
+    const auto range = parallel::block(points, tiles, index - periods * tiles);
+    return {range.begin + periods * points, range.end + periods * points};
 }
 
 int wrapped(int tiles, int index, bool periodic) {
@@ -41,12 +41,12 @@ Tiling::Tiling(MPI_Comm comm, int nx, int ny, int x_tiles, int y_tiles, bool per
       y_tiles_(y_tiles), periodic_x_(periodic_x), periodic_y_(periodic_y) {
     if (nx < 1 || ny < 1)
         throw std::invalid_argument("the grid has " + std::to_string(nx) + " x " +
-                                    std::to_string(ny) + " points; it needs at least 1 each way");
+                                    std::to_string(ny) + " points; each axis needs at least 1");
     check(comm_.size(), nx, x_tiles, "x");
     check(comm_.size(), ny, y_tiles, "y");
     if (static_cast<long>(x_tiles) * y_tiles != comm_.size())
         throw std::invalid_argument("x_tile x y_tile is " + std::to_string(x_tiles) + " x " +
-                                    std::to_string(y_tiles) + ", but the job has " +
+                                    std::to_string(y_tiles) + ", but the region has " +
                                     std::to_string(comm_.size()) + " ranks; each needs one tile");
     ix_ = comm_.rank() % x_tiles;
     iy_ = comm_.rank() / x_tiles;

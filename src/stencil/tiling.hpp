@@ -7,12 +7,13 @@
 
 namespace uzushio::stencil {
 
-/// The domain of nx × ny points cut into x_tiles × y_tiles tiles, one a rank; their sides differ by
-/// at most one. Ranks go along x first. A direction that is not periodic has edges without flux.
+/// Decomposition of nx × ny points into x_tiles × y_tiles tiles, one per rank, whose extents differ
+/// by at most one. Ranks are numbered along x first. An axis that is not periodic has zero-flux
+/// edges.
 class Tiling {
   public:
-    /// Throws `std::invalid_argument`, on all ranks, if the tiles are not as many as the ranks of
-    /// `comm`, or more than the points of a direction (collective).
+    /// Throw `std::invalid_argument`, on all ranks, if the number of tiles is not the number of
+    /// ranks of `comm`, or exceeds the points of an axis (collective).
     Tiling(MPI_Comm comm, int nx, int ny, int x_tiles, int y_tiles, bool periodic_x,
            bool periodic_y);
 
@@ -26,19 +27,19 @@ class Tiling {
 
     /// This rank's tile.
     [[nodiscard]] const Rect& own() const { return own_; }
-    /// The tile `dx` to the right of this rank's and `dy` above it, in unwrapped indices; empty
-    /// beyond an edge.
+    /// Return the tile `dx` to the right of this rank's and `dy` above it, in unwrapped indices;
+    /// empty beyond an edge.
     [[nodiscard]] Rect tile(int dx, int dy) const;
-    /// The rank of that tile: this one's own where a periodic direction has one tile, and
-    /// MPI_PROC_NULL beyond an edge.
+    /// Return the rank of that tile: this rank if a periodic axis has one tile, MPI_PROC_NULL
+    /// beyond an edge.
     [[nodiscard]] int neighbour(int dx, int dy) const;
 
-    /// Points along the shortest side, in x or y, of any tile.
-    [[nodiscard]] int narrowest_x() const { return nx_ / x_tiles_; }
-    [[nodiscard]] int narrowest_y() const { return ny_ / y_tiles_; }
-    /// Whether tiles of that direction have any neighbour, be it themselves.
-    [[nodiscard]] bool cut_x() const { return x_tiles_ > 1 || periodic_x_; }
-    [[nodiscard]] bool cut_y() const { return y_tiles_ > 1 || periodic_y_; }
+    /// Minimum extent of the tiles along x or y.
+    [[nodiscard]] int min_extent_x() const { return nx_ / x_tiles_; }
+    [[nodiscard]] int min_extent_y() const { return ny_ / y_tiles_; }
+    /// Whether tiles have neighbours along that axis (a tile of a periodic axis may be its own).
+    [[nodiscard]] bool has_neighbours_x() const { return x_tiles_ > 1 || periodic_x_; }
+    [[nodiscard]] bool has_neighbours_y() const { return y_tiles_ > 1 || periodic_y_; }
 
   private:
     parallel::Communicator comm_;

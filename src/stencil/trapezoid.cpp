@@ -1,37 +1,37 @@
-#include "stencil/trapezoid.hpp"
+#include "stencil/scheme_plans.hpp"
 
 #include <algorithm>
 
-#include "stencil/halo.hpp"
-#include "stencil/shape.hpp"
+#include "stencil/exchange_plans.hpp"
+#include "stencil/tile_shape.hpp"
 
 namespace uzushio::stencil {
 
-int most_trapezoid_steps(const Tiling& tiling, int margin) {
-    int thickness = unlimited_steps;
-    if (tiling.cut_x())
-        thickness = std::min(thickness, tiling.narrowest_x());
-    if (tiling.cut_y())
-        thickness = std::min(thickness, tiling.narrowest_y());
-    return thickness == unlimited_steps ? thickness : thickness - margin;
+int max_trapezoid_steps(const Tiling& tiling, int margin) {
+    int max_width = unlimited_steps;
+    if (tiling.has_neighbours_x())
+        max_width = std::min(max_width, tiling.min_extent_x());
+    if (tiling.has_neighbours_y())
+        max_width = std::min(max_width, tiling.min_extent_y());
+    return max_width == unlimited_steps ? max_width : max_width - margin;
 }
 
-Plan trapezoid(const Tiling& tiling, const BlockKind& kind) {
-    const Shape own = shape_of(tiling);
+SweepPlan trapezoid(const Tiling& tiling, const BlockKind& kind) {
+    const TileShape own = tile_shape(tiling);
     const int width = kind.steps + kind.margin;
-    Phase phase;
-    phase.exchange = halo(tiling, own, width, width > 1);
+    SweepPhase phase;
+    phase.exchange = halo_exchange(tiling, own, width, width > 1);
     for (int level = 1; level <= kind.steps; ++level) {
         const int growth = width - level;
-        const Rect alone = kind.overlap ? own.shrunk(level) : Rect{};
-        phase.meanwhile.updates.push_back(alone.empty() ? Area{} : Area{alone});
+        const Rect independent = kind.overlap ? own.shrunk(level) : Rect{};
+        phase.meanwhile.updates.push_back(independent.empty() ? Area{} : Area{independent});
         phase.after.updates.push_back(area_of(own.with_halo(growth).y, [&](int y) {
-            Parts parts = parts_of(own.grown(y, growth));
-            subtract(parts, alone, y);
-            return parts;
+            RowSpans spans = spans_of(own.grown(y, growth));
+            subtract(spans, independent, y);
+            return spans;
         }));
     }
-    Plan plan;
+    SweepPlan plan;
     plan.steps = kind.steps;
     plan.phases.push_back(std::move(phase));
     plan.owned = own.rect;

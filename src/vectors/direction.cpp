@@ -5,17 +5,17 @@
 #include <cmath>
 #include <limits>
 
-#include "vectors/dots.hpp"
+#include "vectors/dot_sums.hpp"
 
 namespace uzushio::vectors {
 
 namespace {
 
-using Values = std::array<double, Block::most>;
+using Values = std::array<double, VectorBlock::max_size>;
 
-/// Sets `out` to the values of a block that are free, and to 0 where they are held; returns how
-/// many are. It may be where the values are.
-std::size_t take_free(const Block& block, const double* point, const double* gradient,
+/// Copy the free values of a block to `out` (which may be `values`) and set held ones to 0; return
+/// the number of held elements.
+std::size_t mask_held(const VectorBlock& block, const double* point, const double* gradient,
                       const double* values, double* out) {
     const Bounds bounds = block.bounds;
     std::size_t held = 0;
@@ -28,14 +28,14 @@ std::size_t take_free(const Block& block, const double* point, const double* gra
     return held;
 }
 
-/// Adds Σ weights[j] vectors[j] to a block of `out`.
-void add_all(const Block& block, std::span<const double> weights,
+/// Add Σ weights[j] vectors[j] to a block of `out`.
+void add_all(const VectorBlock& block, std::span<const double> weights,
              std::span<const double* const> vectors, double* out) {
     for (std::size_t j = 0; j < vectors.size(); ++j) {
         const double* const vector = vectors[j] + block.begin;
         const double weight = weights[j];
         for (std::size_t begin = 0; begin < block.size; begin += 8) {
-            __builtin_prefetch(vector + begin + Block::most);
+            __builtin_prefetch(vector + begin + VectorBlock::max_size);
             const std::size_t end = std::min(begin + 8, block.size);
 #pragma omp simd
             for (std::size_t i = begin; i < end; ++i)
@@ -44,114 +44,117 @@ void add_all(const Block& block, std::span<const double> weights,
     }
 }
 
-/// What a thread has found of a `Look`.
-class Looking {
+/// Partial `GradientSummary` of a thread.
+class GradientReduction {
   public:
-    explicit Looking(std::size_t pairs)
-        : pairs_(pairs), slopes_(pairs), curves_(pairs * (pairs + 1) / 2), lengths_(pairs) {}
+    explicit GradientReduction(std::size_t pairs)
+        : pairs_(pairs), slopes_(pairs), curvatures_(pairs * (pairs + 1) / 2), squares_(pairs) {}
 
-    void see(const Block& block, const double* point, const double* gradient,
-             std::span<const double* const> steps, std::span<const double* const> changes) {
+    void add_block(const VectorBlock& block, const double* point, const double* gradient,
+                   std::span<const double* const> steps, std::span<const double* const> changes) {
         Values slope;
         const double* const x = point + block.begin;
         const double* const g = gradient + block.begin;
-        const std::size_t held = take_free(block, x, g, g, slope.data());
-        double largest = largest_;
-        int unknown = 0;
-#pragma omp simd reduction(max : largest) reduction(+ : unknown)
+        const std::size_t held = mask_held(block, x, g, g, slope.data());
+        double max_slope = max_slope_;
+        int nan = 0;
+#pragma omp simd reduction(max : max_slope) reduction(+ : nan)
         for (std::size_t i = 0; i < block.size; ++i) {
-            largest = std::max(largest, std::abs(slope[i]));
-            unknown += slope[i] != slope[i];
+            max_slope = std::max(max_slope, std::abs(slope[i]));
+            nan += slope[i] != slope[i];
         }
-        largest_ = largest;
-        unknown_ = unknown_ || unknown > 0;
+        max_slope_ = max_slope;
+        nan_ = nan_ || nan > 0;
         for (std::size_t i = 0; i < pairs_; ++i)
-            slopes_[i].add(steps[i] + block.begin, slope.data(), block.size, Block::most);
+            slopes_[i].add(steps[i] + block.begin, slope.data(), block.size, VectorBlock::max_size);
         if (held > 0)
-            see_held(block, x, g, steps, changes);
+            add_held(block, x, g, steps, changes);
         held_ += held;
     }
 
-    void add(const Looking& other) {
-        largest_ = std::max(largest_, other.largest_);
-        unknown_ = unknown_ || other.unknown_;
+    void add(const GradientReduction& other) {
+        max_slope_ = std::max(max_slope_, other.max_slope_);
+        nan_ = nan_ || other.nan_;
         held_ += other.held_;
         slopes_.add(other.slopes_);
-        curves_.add(other.curves_);
-        lengths_.add(other.lengths_);
+        curvatures_.add(other.curvatures_);
+        squares_.add(other.squares_);
     }
 
-    [[nodiscard]] Look found() const {
-        return {unknown_ ? std::numeric_limits<double>::quiet_NaN() : largest_, held_,
-                slopes_.folded(), curves_.folded(), lengths_.folded()};
+    [[nodiscard]] GradientSummary summary() const {
+        return {nan_ ? std::numeric_limits<double>::quiet_NaN() : max_slope_, held_,
+                slopes_.folded(), curvatures_.folded(), squares_.folded()};
     }
 
   private:
-    /// Bring the held elements of a block together, and multiply those.
-    void see_held(const Block& block, const double* point, const double* gradient,
+    /// Gather the held elements of a block and add their products.
+    void add_held(const VectorBlock& block, const double* point, const double* gradient,
                   std::span<const double* const> steps, std::span<const double* const> changes) {
-        std::array<std::size_t, Block::most> places;
+        std::array<std::size_t, VectorBlock::max_size> indices;
         std::size_t held = 0;
         for (std::size_t i = 0; i < block.size; ++i)
             if (!is_free(point[i], gradient[i], block.bounds))
-                places[held++] = block.begin + i;
-        // Zeros up to whole lanes: they change nothing.
+                indices[held++] = block.begin + i;
+        // Pad to full lanes with zeros.
         constexpr std::size_t lanes = stencil::DotSum::lanes;
         const std::size_t size = (held + lanes - 1) / lanes * lanes;
-        gathered_.assign(2 * pairs_ * Block::most, 0.0);
+        gathered_.assign(2 * pairs_ * VectorBlock::max_size, 0.0);
         for (std::size_t k = 0; k < pairs_; ++k)
             for (std::size_t i = 0; i < held; ++i) {
-                step(k)[i] = steps[k][places[i]];
-                change(k)[i] = changes[k][places[i]];
+                step(k)[i] = steps[k][indices[i]];
+                change(k)[i] = changes[k][indices[i]];
             }
-        std::size_t place = 0;
+        std::size_t product = 0;
         for (std::size_t j = 0; j < pairs_; ++j) {
             for (std::size_t i = 0; i <= j; ++i)
-                curves_[place++].add(step(i), change(j), size);
-            lengths_[j].add(change(j), change(j), size);
+                curvatures_[product++].add(step(i), change(j), size);
+            squares_[j].add(change(j), change(j), size);
         }
     }
 
-    double* step(std::size_t k) { return gathered_.data() + 2 * k * Block::most; }
-    double* change(std::size_t k) { return gathered_.data() + (2 * k + 1) * Block::most; }
+    double* step(std::size_t k) { return gathered_.data() + 2 * k * VectorBlock::max_size; }
+    double* change(std::size_t k) { return gathered_.data() + (2 * k + 1) * VectorBlock::max_size; }
 
     std::size_t pairs_;
-    double largest_ = 0.0;
-    bool unknown_ = false;
+    double max_slope_ = 0.0;
+    bool nan_ = false;
     std::size_t held_ = 0;
-    Dots slopes_, curves_, lengths_;
+    DotSums slopes_, curvatures_, squares_;
     std::vector<double> gathered_;
 };
 
 } // namespace
 
-Look look(const Layout& layout, const double* point, const double* gradient,
-          std::span<const double* const> steps, std::span<const double* const> changes) {
-    return over_blocks(layout, Looking(steps.size()),
-                       [=](const Block& block, Looking& found) {
-                           found.see(block, point, gradient, steps, changes);
-                       })
-        .found();
+GradientSummary summarise_gradient(const VectorLayout& layout, const double* point,
+                                   const double* gradient, std::span<const double* const> steps,
+                                   std::span<const double* const> changes) {
+    return reduce_blocks(layout, GradientReduction(steps.size()),
+                         [=](const VectorBlock& block, GradientReduction& partial) {
+                             partial.add_block(block, point, gradient, steps, changes);
+                         })
+        .summary();
 }
 
-std::vector<stencil::Double2> combine(const Layout& layout, const double* point,
-                                      const double* gradient, const double* base, double scale,
-                                      std::span<const double> weights,
-                                      std::span<const double* const> vectors,
-                                      std::span<const double* const> against, double* out) {
-    return over_blocks(layout, Dots(against.size()),
-                       [=](const Block& block, Dots& found) {
-                           double* const sum = out + block.begin;
-                           if (base != out)
-                               std::copy_n(base + block.begin, block.size, sum);
-                           add_all(block, weights, vectors, sum);
+std::vector<stencil::DoubleDouble> combine(const VectorLayout& layout, const double* point,
+                                           const double* gradient, const double* base, double scale,
+                                           std::span<const double> weights,
+                                           std::span<const double* const> vectors,
+                                           std::span<const double* const> against, double* out) {
+    return reduce_blocks(layout, DotSums(against.size()),
+                         [=](const VectorBlock& block, DotSums& sums) {
+                             double* const sum = out + block.begin;
+                             if (base != out)
+                                 std::copy_n(base + block.begin, block.size, sum);
+                             add_all(block, weights, vectors, sum);
 #pragma omp simd
-                           for (std::size_t i = 0; i < block.size; ++i)
-                               sum[i] *= scale;
-                           take_free(block, point + block.begin, gradient + block.begin, sum, sum);
-                           for (std::size_t j = 0; j < against.size(); ++j)
-                               found[j].add(against[j] + block.begin, sum, block.size, Block::most);
-                       })
+                             for (std::size_t i = 0; i < block.size; ++i)
+                                 sum[i] *= scale;
+                             mask_held(block, point + block.begin, gradient + block.begin, sum,
+                                       sum);
+                             for (std::size_t j = 0; j < against.size(); ++j)
+                                 sums[j].add(against[j] + block.begin, sum, block.size,
+                                             VectorBlock::max_size);
+                         })
         .folded();
 }
 

@@ -4,23 +4,25 @@
 #include <vector>
 
 #include "stencil/compensated_sum.hpp"
-#include "vectors/layout.hpp"
+#include "vectors/vector_layout.hpp"
 
 namespace uzushio::vectors {
 
-/// `out` becomes point + length direction, moved to the bounds where it lies beyond them.
+/// Set `out` to the projection of point + length direction onto the bounds.
 ///
-/// Returns this rank's part of gradient · (out - point). `out` overlaps no other vector.
-[[nodiscard]] stencil::Double2 move(const Layout& layout, const double* point, double length,
-                                    const double* direction, const double* gradient, double* out);
+/// Return this rank's part of gradient · (out - point). `out` overlaps no other vector.
+[[nodiscard]] stencil::DoubleDouble bounded_step(const VectorLayout& layout, const double* point,
+                                                 double length, const double* direction,
+                                                 const double* gradient, double* out);
 
-/// `before` and `gradient_before` become the step to `point` and what it changed of the gradient.
+/// Compute a correction pair of L-BFGS in place: `before` becomes the step from it to `point`, and
+/// `gradient_before` the change of the gradient.
 ///
-/// Returns this rank's parts of step · step, step · change, change · change, and of the products of
-/// `steps`, which are older ones, with the change.
-[[nodiscard]] std::vector<stencil::Double2> pair(const Layout& layout, const double* point,
-                                                 double* before, const double* gradient,
-                                                 double* gradient_before,
-                                                 std::span<const double* const> steps);
+/// Return this rank's parts of step · step, step · change, change · change, and of the products of
+/// older `steps` with the change.
+[[nodiscard]] std::vector<stencil::DoubleDouble>
+correction_pair(const VectorLayout& layout, const double* point, double* before,
+                const double* gradient, double* gradient_before,
+                std::span<const double* const> steps);
 
 } // namespace uzushio::vectors

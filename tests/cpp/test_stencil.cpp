@@ -55,7 +55,7 @@ struct Case {
 };
 
 /// A case that the scheme takes, the same on all ranks.
-Case random_case(std::mt19937& random, const Scheme& scheme) {
+Case random_case(std::mt19937& random, const BlockingScheme& scheme) {
     const auto pick = [&](int low, int high) {
         return std::uniform_int_distribution<int>(low, high)(random);
     };
@@ -81,7 +81,7 @@ Case random_case(std::mt19937& random, const Scheme& scheme) {
         one.options.threads = ranks() <= 2 ? pick(1, 3) : pick(0, 7) == 0 ? 2 : 1;
         one.options.overlap = pick(0, 1) == 1;
         const Tiling tiling = one.tiling();
-        const int most = scheme.most_steps(tiling, one.options.margin);
+        const int most = scheme.max_steps(tiling, one.options.margin);
         if (most < 1)
             continue;
         one.options.block_steps = pick(1, std::min(most, 12));
@@ -126,7 +126,7 @@ int differences(Tile& tile, const Grid& grid) {
 
 class EveryScheme : public testing::TestWithParam<std::string_view> {
   protected:
-    [[nodiscard]] const Scheme& scheme() const { return find_scheme(GetParam()); }
+    [[nodiscard]] const BlockingScheme& scheme() const { return find_scheme(GetParam()); }
 };
 
 TEST_P(EveryScheme, GivesTheSameFieldToTheLastBitAsFullRowsOnOneRank) {
@@ -147,9 +147,9 @@ TEST_P(EveryScheme, GivesTheSameFieldToTheLastBitAsFullRowsOnOneRank) {
 
         ASSERT_EQ(differences(tile, end), 0);
         Tile strips(start, tiling.own());
-        test::Together<Growth> together{growth};
-        sweep.run(strips.values.data(), strips.stride, one.first, one.last, together);
-        ASSERT_EQ(differences(strips, end), 0) << "rows together";
+        test::Grouped<Growth> grouped{growth};
+        sweep.run(strips.values.data(), strips.stride, one.first, one.last, grouped);
+        ASSERT_EQ(differences(strips, end), 0) << "rows grouped";
         for (int y = tiling.own().y.begin; y < tiling.own().y.end; ++y)
             ASSERT_EQ(tile.at(tiling.own().x.end, y), -7.0) << "wrote beyond the tile";
     }
@@ -161,7 +161,7 @@ struct Register {
         : nx(width), ny(height), low(low_step),
           seen(static_cast<std::size_t>(width * height * steps)) {}
 
-    void row(int step, const Row& row) {
+    void row(int step, const StencilRow& row) {
         if (row.own_begin < row.own_end && (row.own_begin < row.x_begin || row.own_end > row.x_end))
             ++outside;
         for (int x = row.own_begin; x < row.own_end; ++x)
@@ -195,8 +195,8 @@ TEST_P(EveryScheme, OffersEachPointOfEachStepExactlyOnceOverAllRanks) {
         const int steps = std::abs(one.last - one.first);
         const int low = std::min(one.first, one.last) + (one.last < one.first ? 1 : 0);
         Register seen(one.nx, one.ny, low, steps);
-        seen.offered = sweep.offered();
-        seen.owned = sweep.owned();
+        seen.offered = sweep.update_bounds();
+        seen.owned = sweep.owned_bounds();
         Tile tile(Grid(one.nx, one.ny), tiling.own());
         sweep.run(tile.values.data(), tile.stride, one.first, one.last, seen);
 
@@ -218,7 +218,7 @@ TEST_P(EveryScheme, DampsAnEigenmodeOfTheDiscreteOperatorByItsFactor) {
         one.periodic_x = one.periodic_y = periodic;
         one.options.scheme = GetParam();
         const Tiling tiling = one.tiling();
-        one.options.block_steps = std::min(5, scheme().most_steps(tiling, 0));
+        one.options.block_steps = std::min(5, scheme().max_steps(tiling, 0));
         // cos(pi k (x + 1/2) / n) with mirrored edges, cos(2 pi k x / n) in a periodic domain.
         const double kx = (periodic ? 2.0 : 1.0) * std::numbers::pi * 3 / n;
         const double ky = (periodic ? 2.0 : 1.0) * std::numbers::pi * 2 / ny;
@@ -242,7 +242,7 @@ TEST_P(EveryScheme, DampsAnEigenmodeOfTheDiscreteOperatorByItsFactor) {
 
 /// Which points this rank updated, as own, to or from each step.
 struct Way {
-    void row(int step, const Row& row) {
+    void row(int step, const StencilRow& row) {
         for (int x = row.own_begin; x < row.own_end; ++x)
             points.insert({std::max(step, step + direction), row.y, x});
         for (int x = row.x_begin; x < row.x_end; ++x)
@@ -271,7 +271,7 @@ TEST_P(EveryScheme, SweepsBackOverTheVeryPointsThatItCameBy) {
 
 std::vector<std::string_view> names() {
     std::vector<std::string_view> all;
-    for (const Scheme& scheme : schemes())
+    for (const BlockingScheme& scheme : schemes())
         all.push_back(scheme.name);
     return all;
 }

@@ -20,7 +20,7 @@ int ranks() {
 }
 
 struct Copy {
-    void row(int /*step*/, const Row& row) const {
+    void row(int /*step*/, const StencilRow& row) const {
         for (int x = row.x_begin; x < row.x_end; ++x)
             row.out[x] = row.here[x];
     }
@@ -28,10 +28,10 @@ struct Copy {
 
 constexpr int x_tiles(int ranks) { return ranks == 6 ? 3 : ranks == 4 ? 2 : 1; }
 
-/// Counters of this rank after `steps` steps of a periodic domain of equal tiles, in each of which
-/// all is alike.
-Counters counted(const std::string& scheme, int width, int height, int block_steps, int steps,
-                 bool overlap = true) {
+/// SweepCounters of this rank after `steps` steps of a periodic domain of equal tiles, in each of
+/// which all is alike.
+SweepCounters counted(const std::string& scheme, int width, int height, int block_steps, int steps,
+                      bool overlap = true) {
     const int across = x_tiles(ranks()), up = ranks() / across;
     const Tiling tiling(MPI_COMM_WORLD, width * across, height * up, across, up, true, true);
     SweepOptions options;
@@ -55,8 +55,8 @@ std::int64_t equation_7(std::int64_t fblt, std::int64_t n) {
 
 TEST(CountsOfPa1, AreThoseOfTheSeedsExample) {
     // Given tiles of 200 x 12 points, 128 steps and blocks of 8.
-    const Counters blocked = counted("pa1", 200, 12, 8, 128);
-    const Counters plain = counted("plain", 200, 12, 1, 128);
+    const SweepCounters blocked = counted("pa1", 200, 12, 8, 128);
+    const SweepCounters plain = counted("plain", 200, 12, 1, 128);
     EXPECT_EQ(blocked.blocks, 16);
     EXPECT_EQ(blocked.redundant, 16 * 12096);
     EXPECT_EQ(blocked.points, 500736);
@@ -72,7 +72,7 @@ TEST(CountsOfPa1, FollowEquation7AndSendTheWholeHaloOnce) {
     for (const bool overlap : {false, true})
         for (const int steps : {1, 2, 3, 5, 8, 12, 20}) {
             const int width = 31, height = 20;
-            const Counters one = counted("pa1", width, height, steps, steps, overlap);
+            const SweepCounters one = counted("pa1", width, height, steps, steps, overlap);
             EXPECT_EQ(one.redundant, equation_7(steps, width - 1 + height - 1)) << steps;
             if (all_are_others()) {
                 const int corners = steps > 1 ? 4 * steps * steps : 0;
@@ -102,7 +102,7 @@ TEST(CountsOfPa2, AreAboutHalfOfPa1sPointsForAsManyBytes) {
     for (const bool overlap : {false, true})
         for (const int steps : {1, 2, 3, 5, 8, 12, 16}) {
             const int width = 70, height = 41;
-            const Counters one = counted("pa2", width, height, steps, steps, overlap);
+            const SweepCounters one = counted("pa2", width, height, steps, steps, overlap);
             EXPECT_EQ(one.redundant, redundant_of_pa2(width, height, steps)) << steps;
             if (all_are_others()) {
                 EXPECT_EQ(one.messages, 4);
@@ -121,7 +121,7 @@ TEST(CountsOfPa2, AreAboutHalfOfPa1sPointsForAsManyBytes) {
 TEST(CountsOfDiamond, AreNoRedundantPointsAndThreeMessagesABlock) {
     const int width = 40, height = 33, steps = 8;
     for (const int blocks : {2, 4}) {
-        const Counters one = counted("diamond", width, height, steps, blocks * steps);
+        const SweepCounters one = counted("diamond", width, height, steps, blocks * steps);
         EXPECT_EQ(one.redundant, 0);
         EXPECT_EQ(one.points, width * height * blocks * steps);
         if (all_are_others()) {
@@ -135,12 +135,12 @@ TEST(CountsOfDiamond, AreNoRedundantPointsAndThreeMessagesABlock) {
 }
 
 TEST(CountsOfEveryScheme, LeaveTheDomainTimesTheStepsWithoutTheRedundantPoints) {
-    for (const Scheme& scheme : schemes()) {
+    for (const BlockingScheme& scheme : schemes()) {
         const Tiling tiling(MPI_COMM_WORLD, 101, 83, x_tiles(ranks()), ranks() / x_tiles(ranks()),
                             false, true);
         SweepOptions options;
         options.scheme = scheme.name;
-        options.block_steps = std::min(6, scheme.most_steps(tiling, 0));
+        options.block_steps = std::min(6, scheme.max_steps(tiling, 0));
         Sweep sweep(tiling, options);
         std::vector<double> tile(static_cast<std::size_t>(tiling.own().points()));
         Copy copy;

@@ -56,19 +56,19 @@ TEST(SweepOptions, ThatNeedThickerTilesAreRefusedWithTheMostStepsThatFit) {
     options.block_steps = 41;
     for (const std::string scheme : {"pa1", "pa2"}) {
         options.scheme = scheme;
-        expect_says(refusal(tiling, options), "takes at most 40");
+        expect_says(refusal(tiling, options), "is 40");
     }
     options.scheme = "diamond";
-    expect_says(refusal(tiling, options), "takes at most 20");
+    expect_says(refusal(tiling, options), "is 20");
     options.scheme = "plain";
-    expect_says(refusal(tiling, options), "takes at most 1");
+    expect_says(refusal(tiling, options), "is 1");
     // And the most that fit are taken.
     options.scheme = "diamond";
     options.block_steps = 20;
     EXPECT_EQ(refusal(tiling, options), "");
     options.scheme = "pa1";
     options.margin = 30;
-    expect_says(refusal(tiling, options), "takes at most 10");
+    expect_says(refusal(tiling, options), "is 10");
     options.block_steps = 10;
     EXPECT_EQ(refusal(tiling, options), "");
 }
@@ -77,7 +77,7 @@ TEST(SweepOptions, ThatMakeNoSenseAreRefused) {
     const Tiling tiling(MPI_COMM_WORLD, 60, 40, ranks(), 1, false, false);
     SweepOptions options;
     options.scheme = "pa3";
-    expect_says(refusal(tiling, options), "there are plain, pa1, pa2, diamond");
+    expect_says(refusal(tiling, options), "available schemes are plain, pa1, pa2, diamond");
     options.scheme = "pa2";
     options.margin = 1;
     expect_says(refusal(tiling, options), "margin must be 0");
@@ -96,12 +96,12 @@ TEST(Tiles, ThatAreNotOneARankAreRefused) {
     expect_says(tiles(50, 50, ranks() + 1, 1), "does not divide the");
     expect_says(tiles(50, 50, ranks(), 2), ranks() % 2 == 0 ? "each needs one tile" : "divide");
     expect_says(tiles(50, 50, 0, 1), "at least 1");
-    expect_says(tiles(0, 50, 1, ranks()), "at least 1 each way");
+    expect_says(tiles(0, 50, 1, ranks()), "each axis needs at least 1");
 }
 
 /// Notes how far from the tile each step was computed.
 struct Reach {
-    void row(int step, const Row& row) {
+    void row(int step, const StencilRow& row) {
         if (row.y == y && step == at)
             x_begin = std::min(x_begin, row.x_begin);
         for (int x = row.x_begin; x < row.x_end; ++x)
@@ -172,7 +172,7 @@ TEST(DotProduct, IsTheSumOfItsProductsWithTheirErrors) {
         sum.add(product);
         sum.add(std::fma(a[i], b[i], -product));
     }
-    const Double2 dotted = dot(a.data(), b.data(), a.size());
+    const DoubleDouble dotted = dot(a.data(), b.data(), a.size());
     EXPECT_EQ(dotted.high, sum.folded().high);
     EXPECT_NEAR(dotted.low, sum.folded().low, 1e-12 * std::abs(sum.folded().low));
 }

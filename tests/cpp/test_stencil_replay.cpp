@@ -29,13 +29,13 @@ class Pair : public ReplayedModel {
     }
     double* result(int y) override { return &result_.at(0, y); }
 
-    void forward(int step, const Row& row) override {
+    void forward(int step, const StencilRow& row) override {
         EXPECT_EQ(row.own_begin, row.own_end);
         for (int x = row.x_begin; x < row.x_end; ++x)
             row.out[x] = forward_of(step, row.here[x], row.here[x - 1], row.here[x + 1],
                                     row.below[x], row.above[x]);
     }
-    void backward(int step, const Row& row, const double* state) override {
+    void backward(int step, const StencilRow& row, const double* state) override {
         for (int x = row.x_begin; x < row.x_end; ++x)
             row.out[x] = backward_of(step, state[x], row.here[x], row.here[x - 1], row.here[x + 1],
                                      row.below[x], row.above[x]);

@@ -17,10 +17,10 @@ from uzushio.assimilation.sums import Doubled
 #: Less than a lane, a block but for one, some blocks and a rest.
 SIZES = [1, 511, 512, 5003]
 LOW, HIGH = [-0.5, -2.0], [0.75, 0.25]
-_layout = _core.vectors.Layout
+_layout = _core.vectors.VectorLayout
 
 
-def layout(points: int, threads: int = 1, counts: bool = True) -> _core.vectors.Layout:
+def layout(points: int, threads: int = 1, counts: bool = True) -> _core.vectors.VectorLayout:
     return _layout(points, LOW, HIGH, counts, threads)
 
 
@@ -51,7 +51,7 @@ def is_dot(found: Doubled, a: np.ndarray, b: np.ndarray) -> bool:
 @pytest.mark.parametrize("points", SIZES)
 def test_a_step_ends_at_the_bounds(points: int, threads: int) -> None:
     point, direction, gradient, out = vectors(points, 4)
-    slope = layout(points, threads).move(point, 0.3, direction, gradient, out)
+    slope = layout(points, threads).bounded_step(point, 0.3, direction, gradient, out)
     assert np.array_equal(out, np.clip(point + 0.3 * direction, *limits(points)))
     assert is_dot(slope, gradient, out - point)
 
@@ -61,7 +61,7 @@ def test_a_step_ends_at_the_bounds(points: int, threads: int) -> None:
 def test_a_pair_is_made_in_place_with_its_products(points: int, threads: int) -> None:
     point, before, gradient, gradient_before, *older = vectors(points, 7)
     step, change = point - before, gradient - gradient_before
-    found = layout(points, threads).pair(point, before, gradient, gradient_before, older)
+    found = layout(points, threads).correction_pair(point, before, gradient, gradient_before, older)
     assert np.array_equal(before, step) and np.array_equal(gradient_before, change)
     pairs = [(step, step), (step, change), (change, change), *((one, change) for one in older)]
     assert all(is_dot(one, a, b) for one, (a, b) in zip(found, pairs, strict=True))
@@ -72,7 +72,7 @@ def test_a_pair_is_made_in_place_with_its_products(points: int, threads: int) ->
 def test_a_look_leaves_out_what_bounds_hold(points: int, threads: int) -> None:
     point, gradient, *both = vectors(points, 8)
     steps, changes = both[:3], both[3:]
-    largest, held, slopes, curves, lengths = layout(points, threads).look(
+    largest, held, slopes, curves, lengths = layout(points, threads).summarise_gradient(
         point, gradient, steps, changes
     )
     taken = free(point, gradient)
@@ -106,7 +106,7 @@ def test_directions_are_sums_of_weighted_vectors_where_free(points: int, threads
 @pytest.mark.parametrize("points", [1, 511, 5003])
 def test_parameters_that_another_rank_counts_are_moved_and_not_added(points: int) -> None:
     point, direction, gradient, out = vectors(points, 4)
-    slope = layout(points, counts=False).move(point, 0.3, direction, gradient, out)
+    slope = layout(points, counts=False).bounded_step(point, 0.3, direction, gradient, out)
     assert out[-1] == np.clip(point[-1] + 0.3 * direction[-1], LOW[1], HIGH[1])
     assert is_dot(slope, gradient[:-1], (out - point)[:-1])
 
@@ -115,9 +115,9 @@ def test_parameters_that_another_rank_counts_are_moved_and_not_added(points: int
 def test_what_is_no_number_stays_none(bad: float) -> None:
     point, gradient, out = vectors(600, 3)
     gradient[[3, 599]] = bad
-    largest, *_ = layout(600).look(point, gradient, [], [])
+    largest, *_ = layout(600).summarise_gradient(point, gradient, [], [])
     assert largest == bad or (np.isnan(bad) and np.isnan(largest))
-    layout(600).move(point, 1.0, np.full(601, np.nan), gradient, out)
+    layout(600).bounded_step(point, 1.0, np.full(601, np.nan), gradient, out)
     assert np.isnan(out).all()
 
 
@@ -129,14 +129,14 @@ def test_controls_enter_the_model_and_its_slopes_leave_it_in_their_units(
     dice = np.random.default_rng(1)
     values, background, slopes = (dice.normal(size=shape) for _ in range(3))
     state = np.empty(shape)
-    square = _core.vectors.enter(values, 0.25, background, state, True, threads)
+    square = _core.vectors.control_to_state(values, 0.25, background, state, True, threads)
     assert np.array_equal(state, 0.25 * values)
     away = (state - background).reshape(-1)
     assert is_dot(square, away, away)
-    assert _core.vectors.enter(values, 0.25, background, state, False, threads) == (0.0, 0.0)
+    assert _core.vectors.control_to_state(values, 0.25, background, state, False, threads) == (0.0, 0.0)
     for precision in (0.0, 3.0):
         left = slopes.copy()
-        _core.vectors.leave(left, 0.25, values, background, precision, threads)
+        _core.vectors.gradient_to_control(left, 0.25, values, background, precision, threads)
         expected = (slopes + precision * (state - background)) * 0.25
         assert np.array_equal(left, expected)
 
@@ -144,16 +144,16 @@ def test_controls_enter_the_model_and_its_slopes_leave_it_in_their_units(
 def test_vectors_of_another_size_are_refused() -> None:
     point, direction, gradient, out = vectors(20, 4)
     with pytest.raises(ValueError, match="a size is not that of the layout"):
-        layout(20).move(point, 1.0, direction, gradient, out[:-1])
+        layout(20).bounded_step(point, 1.0, direction, gradient, out[:-1])
     with pytest.raises(ValueError, match="two lists differ in length"):
-        layout(20).look(point, gradient, [direction], [])
+        layout(20).summarise_gradient(point, gradient, [direction], [])
 
 
 def test_tables_of_ranks_add_up_in_doubled_precision() -> None:
     tables = np.random.default_rng(2).normal(size=(5, 3, 2)) * np.array([1.0, 1e-17])
     tables[4, :, 0] = -tables[:4, :, 0].sum(axis=0)
     total = np.empty((3, 2))
-    _core.stencil.add_tables(tables, total)
+    _core.stencil.sum_over_ranks(tables, total)
     for i in range(3):
         exact = sum((Fraction(float(one)) for one in tables[:, i].reshape(-1)), Fraction(0))
         assert abs(Fraction(total[i, 0]) + Fraction(total[i, 1]) - exact) < Fraction(2) ** -100

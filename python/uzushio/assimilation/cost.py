@@ -119,7 +119,7 @@ class Cost:
         value = 0.5 * float(np.sum(self.precisions * lost**2))
         known = self.precision > 0.0
         with self._timings.stage("vectors"):
-            square = _core.vectors.enter(
+            square = _core.vectors.control_to_state(
                 state, unit, background.state, self.sweeps.start, known, self.model.threads
             )
         if known:
@@ -138,7 +138,7 @@ class Cost:
         """Add the background's part to the derivatives, those of the state in its units."""
         background = self._background
         with self._timings.stage("vectors"):
-            _core.vectors.leave(
+            _core.vectors.gradient_to_control(
                 of_state, unit, state, background.state, self.precision, self.model.threads
             )
         of_parameters += self.precisions * (parameters - background.parameters)

@@ -122,7 +122,7 @@ class Space:
         self._scales = np.asarray(scales, dtype=np.float64)
         self._low = [-np.inf if low is None else low for low, _ in self._bounds] / self._scales
         self._high = [np.inf if high is None else high for _, high in self._bounds] / self._scales
-        self._layout = _core.vectors.Layout(
+        self._layout = _core.vectors.VectorLayout(
             self._points,
             self._low.tolist(),
             self._high.tolist(),
@@ -228,7 +228,7 @@ class Space:
         """
         points = [self.new() for _ in lengths]
         slopes = [
-            self._layout.move(point, length, direction, gradient, out)
+            self._layout.bounded_step(point, length, direction, gradient, out)
             for length, out in zip(lengths, points, strict=True)
         ]
         return points, [sums.rounded(one) for one in sums.over_ranks(self._comm, slopes)]
@@ -247,7 +247,7 @@ class Space:
         Returns:
             The products step · step, step · change, change · change, and change · each of `steps`.
         """
-        local = self._layout.pair(point, before, gradient, gradient_before, list(steps))
+        local = self._layout.correction_pair(point, before, gradient, gradient_before, list(steps))
         return sums.over_ranks(self._comm, local)
 
     @_timed
@@ -261,7 +261,7 @@ class Space:
         """Look at a gradient beside what is remembered (collective)."""
         from mpi4py import MPI
 
-        largest, held, slopes, curves, lengths = self._layout.look(
+        largest, held, slopes, curves, lengths = self._layout.summarise_gradient(
             point, gradient, list(steps), list(changes)
         )
         found = np.array([largest, held, largest != largest])

@@ -34,7 +34,7 @@ def over_ranks(comm: MPI.Comm, values: Sequence[Doubled]) -> list[Doubled]:
     everybody = np.empty((comm.size, *mine.shape))
     comm.Allgather(mine, everybody)
     totals = np.empty_like(mine)
-    _core.stencil.add_tables(everybody, totals)
+    _core.stencil.sum_over_ranks(everybody, totals)
     return [(float(high), float(low)) for high, low in totals]
 
 

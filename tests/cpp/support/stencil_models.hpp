@@ -34,7 +34,7 @@ struct Grid {
 struct Heat {
     double number = 0.2;
 
-    void row(int /*step*/, const stencil::Row& row) const {
+    void row(int /*step*/, const stencil::StencilRow& row) const {
         const double* const below = row.below;
         const double* const here = row.here;
         const double* const above = row.above;
@@ -46,12 +46,12 @@ struct Heat {
     }
 };
 
-/// A model that takes rows together.
-template <class Model> struct Together {
+/// A model that takes rows grouped.
+template <class Model> struct Grouped {
     Model model;
 
-    void rows(int step, const stencil::Rows& rows) const {
-        rows.each([&](const stencil::Row& row) { model.row(step, row); });
+    void rows(int step, const stencil::RowGroup& rows) const {
+        rows.each([&](const stencil::StencilRow& row) { model.row(step, row); });
     }
 };
 
@@ -61,7 +61,7 @@ struct Growth {
     const Grid* speed = nullptr;
     double dt = 0.1;
 
-    void row(int step, const stencil::Row& row) const {
+    void row(int step, const stencil::StencilRow& row) const {
         const int nx = speed->nx;
         const double m = 0.3 + 0.01 * (step % 7);
         const int y = (row.y + speed->ny) % speed->ny;
@@ -77,7 +77,8 @@ struct Growth {
     }
 
   private:
-    void piece(const stencil::Row& row, const double* v, double m, int begin, int end) const {
+    void piece(const stencil::StencilRow& row, const double* v, double m, int begin,
+               int end) const {
         const double* const below = row.below;
         const double* const here = row.here;
         const double* const above = row.above;
@@ -113,8 +114,8 @@ Grid step_serially(const Grid& start, bool periodic_x, bool periodic_y, int firs
         for (int y = 0; y < ny; ++y) {
             const int below = y > 0 ? y - 1 : periodic_y ? ny - 1 : 0;
             const int above = y < ny - 1 ? y + 1 : periodic_y ? 0 : ny - 1;
-            kernel.row(step, stencil::Row{y, 0, nx, row(now, below), row(now, y), row(now, above),
-                                          row(next, y), 0, nx, 0});
+            kernel.row(step, stencil::StencilRow{y, 0, nx, row(now, below), row(now, y),
+                                                 row(now, above), row(next, y), 0, nx, 0});
         }
         now.swap(next);
     }

@@ -8,11 +8,11 @@
 
 namespace uzushio::stencil {
 
-/// The two buffers of a sweep over the same rectangle of points, rows one after the other.
-class Levels {
+/// Two buffers of a sweep over the same rectangle of points, in row-major order.
+class DoubleBuffer {
   public:
-    /// Points x = `aligned` lie on cache lines.
-    Levels(const Rect& box, int aligned)
+    /// Align points x = `aligned` to cache lines.
+    DoubleBuffer(const Rect& box, int aligned)
         : box_(box), lead_((8 - (aligned - box.x.begin) % 8) % 8),
           stride_(padded(lead_ + box.x.size())),
           data_(2 * static_cast<std::size_t>(stride_ * box.y.size())) {}
@@ -21,7 +21,7 @@ class Levels {
     [[nodiscard]] std::ptrdiff_t stride() const { return stride_; }
     [[nodiscard]] std::size_t bytes() const { return data_.bytes(); }
 
-    /// Row y of a buffer, to be read at global x.
+    /// Return row y of a buffer, indexed by global x.
     [[nodiscard]] double* row(int buffer, int y) {
         return data_.data() +
                (std::ptrdiff_t{buffer} * box_.y.size() + (y - box_.y.begin)) * stride_ + lead_ -
@@ -29,7 +29,7 @@ class Levels {
     }
 
   private:
-    /// Whole cache lines, and never a multiple of 4 KiB, where rows would meet in the same sets.
+    /// Round up to whole cache lines; avoid multiples of 4 KiB, which map rows to the same sets.
     static std::ptrdiff_t padded(std::ptrdiff_t width) {
         std::ptrdiff_t stride = (width + 7) / 8 * 8;
         if (stride % 512 == 0)

@@ -7,16 +7,16 @@
 
 namespace uzushio::stencil {
 
-/// A tile with its four sides, of which those at an edge of the domain never move.
-struct Shape {
+/// Tile and its four sides; a side at an edge of the domain never moves.
+struct TileShape {
     Rect rect;
-    bool left = false; ///< there is a tile beyond
+    bool left = false; ///< whether there is a neighbour
     bool right = false;
     bool below = false;
     bool above = false;
 
-    /// The row y of the points that are at most `steps` steps of the five-point stencil away from
-    /// the rectangle: the corners are cut.
+    /// Row y of the points within distance `steps` of the rectangle in the metric of the
+    /// five-point stencil (|dx| + |dy|): the corners are cut.
     [[nodiscard]] Range grown(int y, int steps) const {
         const int beyond = std::max({0, rect.y.begin - y, y - rect.y.end + 1});
         if (beyond > steps || (y < rect.y.begin && !below) || (y >= rect.y.end && !above))
@@ -25,26 +25,26 @@ struct Shape {
                 rect.x.end + (right ? steps - beyond : 0)};
     }
 
-    /// The points that know nothing of other tiles after `steps` steps; may be empty.
+    /// Points that are independent of other tiles after `steps` steps; may be empty.
     [[nodiscard]] Rect shrunk(int steps) const {
         return {{rect.x.begin + (left ? steps : 0), rect.x.end - (right ? steps : 0)},
                 {rect.y.begin + (below ? steps : 0), rect.y.end - (above ? steps : 0)}};
     }
 
-    /// The tile when all have moved left and down by so many points.
-    [[nodiscard]] Shape moved(int points) const {
-        Shape shape = *this;
+    /// Tile after a shift of all tiles to the left and down by `points`.
+    [[nodiscard]] TileShape moved(int points) const {
+        TileShape shape = *this;
         shape.rect = {{rect.x.begin - (left ? points : 0), rect.x.end - (right ? points : 0)},
                       {rect.y.begin - (below ? points : 0), rect.y.end - (above ? points : 0)}};
         return shape;
     }
 
-    /// The rectangle with `width` points more on each side that can move.
+    /// Rectangle extended by `width` points on each side that has a neighbour.
     [[nodiscard]] Rect with_halo(int width) const { return shrunk(-width); }
 };
 
-/// The shape of the tile `dx` to the right and `dy` above this rank's.
-[[nodiscard]] inline Shape shape_of(const Tiling& tiling, int dx = 0, int dy = 0) {
+/// Return the shape of the tile `dx` to the right of this rank's and `dy` above it.
+[[nodiscard]] inline TileShape tile_shape(const Tiling& tiling, int dx = 0, int dy = 0) {
     const Rect rect = tiling.tile(dx, dy);
     return {rect, tiling.periodic_x() || rect.x.begin > 0,
             tiling.periodic_x() || rect.x.end < tiling.nx(),
@@ -52,7 +52,9 @@ struct Shape {
             tiling.periodic_y() || rect.y.end < tiling.ny()};
 }
 
-/// `row` as parts; none if it is empty.
-[[nodiscard]] inline Parts parts_of(Range row) { return row.size() > 0 ? Parts{row} : Parts{}; }
+/// Return `row` as spans; none if it is empty.
+[[nodiscard]] inline RowSpans spans_of(Range row) {
+    return row.size() > 0 ? RowSpans{row} : RowSpans{};
+}
 
 } // namespace uzushio::stencil

@@ -7,20 +7,20 @@
 
 namespace uzushio::vectors {
 
-/// Dot products that are made side by side in one pass.
-class Dots {
+/// Several dot products accumulated in one pass.
+class DotSums {
   public:
-    explicit Dots(std::size_t count) : sums_(count) {}
+    explicit DotSums(std::size_t count) : sums_(count) {}
 
     [[nodiscard]] stencil::DotSum& operator[](std::size_t i) { return sums_[i]; }
 
-    void add(const Dots& other) {
+    void add(const DotSums& other) {
         for (std::size_t i = 0; i < sums_.size(); ++i)
             sums_[i].add(other.sums_[i]);
     }
 
-    [[nodiscard]] std::vector<stencil::Double2> folded() const {
-        std::vector<stencil::Double2> all;
+    [[nodiscard]] std::vector<stencil::DoubleDouble> folded() const {
+        std::vector<stencil::DoubleDouble> all;
         for (const auto& sum : sums_)
             all.push_back(sum.folded());
         return all;

@@ -1,4 +1,4 @@
-#include "phasefield/frame.hpp"
+#include "phasefield/tile_halo.hpp"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@ namespace uzushio::phasefield {
 using stencil::Range;
 using stencil::Rect;
 
-Frame::Frame(const stencil::Tiling& tiling, int width)
+TileHalo::TileHalo(const stencil::Tiling& tiling, int width)
     : tiling_(&tiling), width_(width), own_(tiling.own()) {
     const auto beyond = [&](int dx, int dy) {
         return tiling.neighbour(dx, dy) == MPI_PROC_NULL ? 0 : width;
@@ -23,7 +23,7 @@ Frame::Frame(const stencil::Tiling& tiling, int width)
     }
 }
 
-int Frame::cut(int y, int begin, int end, std::array<Piece, 3>& pieces) const {
+int TileHalo::cut(int y, int begin, int end, std::array<RowPiece, 3>& pieces) const {
     if (y < own_.y.begin || y >= own_.y.end) {
         pieces[0] = {begin, end, y < own_.y.begin ? south : north};
         return end > begin ? 1 : 0;
@@ -34,28 +34,29 @@ int Frame::cut(int y, int begin, int end, std::array<Piece, 3>& pieces) const {
             pieces[static_cast<std::size_t>(count++)] = {from, to, strip};
     };
     add(begin, std::min(end, own_.x.begin), west);
-    add(std::max(begin, own_.x.begin), std::min(end, own_.x.end), inside);
+    add(std::max(begin, own_.x.begin), std::min(end, own_.x.end), interior);
     add(std::max(begin, own_.x.end), end, east);
     return count;
 }
 
-stencil::Sent Frame::exchange(std::span<const Layer<double>> layers) const {
-    stencil::Sent sent;
-    // Columns first: the strips of rows then carry the corners.
-    for (const Side to : {west, east, south, north})
-        shift(layers, to, sent);
+stencil::MessageCount TileHalo::exchange(std::span<const HaloField<double>> fields) const {
+    stencil::MessageCount sent;
+    // Columns first: the strips of rows then contain the corners.
+    for (const Border to : {west, east, south, north})
+        shift(fields, to, sent);
     return sent;
 }
 
-void Frame::shift(std::span<const Layer<double>> layers, Side to, stencil::Sent& sent) const {
+void TileHalo::shift(std::span<const HaloField<double>> fields, Border to,
+                     stencil::MessageCount& sent) const {
     const bool across = to == west || to == east;
     const int step = to == west || to == south ? -1 : 1;
     const int target = tiling_->neighbour(across ? step : 0, across ? 0 : step);
     const int source = tiling_->neighbour(across ? -step : 0, across ? 0 : -step);
     constexpr std::array opposite{north, south, east, west};
-    const Side from = opposite[static_cast<std::size_t>(to)];
+    const Border from = opposite[static_cast<std::size_t>(to)];
 
-    // What the neighbour lacks lies along our own edge, and is as wide as its strip.
+    // The neighbour's halo is the strip of the same width along this tile's border.
     Rect edge = strips_[static_cast<std::size_t>(to)].area;
     const int inward = -step * width_;
     if (across)
@@ -63,28 +64,29 @@ void Frame::shift(std::span<const Layer<double>> layers, Side to, stencil::Sent&
     else
         edge.y = {edge.y.begin + inward, edge.y.end + inward};
     const Rect& into = strips_[static_cast<std::size_t>(from)].area;
-    const std::size_t leaving =
+    const std::size_t send_size =
         target == MPI_PROC_NULL ? 0 : static_cast<std::size_t>(edge.points());
-    const std::size_t got = source == MPI_PROC_NULL ? 0 : static_cast<std::size_t>(into.points());
+    const std::size_t receive_size =
+        source == MPI_PROC_NULL ? 0 : static_cast<std::size_t>(into.points());
 
-    // As many layers at a time as a message of moderate size holds, by what all ranks know.
-    const auto longest = static_cast<std::size_t>(std::max(tiling_->nx(), tiling_->ny()));
-    const auto thickest =
-        static_cast<std::size_t>(width_) * (longest + 2 * static_cast<std::size_t>(width_));
-    const std::size_t most = (std::size_t{1} << 21) / std::max(thickest, std::size_t{1}) + 1;
+    // Limit the size of messages; the limit is computed from values that all ranks know.
+    const auto max_extent = static_cast<std::size_t>(std::max(tiling_->nx(), tiling_->ny()));
+    const auto max_strip =
+        static_cast<std::size_t>(width_) * (max_extent + 2 * static_cast<std::size_t>(width_));
+    const std::size_t max_batch = (std::size_t{1} << 21) / std::max(max_strip, std::size_t{1}) + 1;
     std::vector<double> out, in;
-    for (std::size_t first = 0; first < layers.size(); first += most) {
-        const auto batch = layers.subspan(first, std::min(most, layers.size() - first));
-        out.resize(leaving * batch.size());
-        in.resize(got * batch.size());
+    for (std::size_t first = 0; first < fields.size(); first += max_batch) {
+        const auto batch = fields.subspan(first, std::min(max_batch, fields.size() - first));
+        out.resize(send_size * batch.size());
+        in.resize(receive_size * batch.size());
         double* next = out.data();
-        for (const auto& layer : batch)
-            for (int y = edge.y.begin; leaving != 0 && y < edge.y.end; ++y) {
-                std::array<Piece, 3> pieces;
+        for (const auto& field : batch)
+            for (int y = edge.y.begin; send_size != 0 && y < edge.y.end; ++y) {
+                std::array<RowPiece, 3> pieces;
                 const int count = cut(y, edge.x.begin, edge.x.end, pieces);
                 for (int i = 0; i < count; ++i) {
                     const auto [begin, end, strip] = pieces[static_cast<std::size_t>(i)];
-                    const double* values = row(layer, y, strip);
+                    const double* values = row(field, y, strip);
                     next = std::copy(values + begin, values + end, next);
                 }
             }
@@ -95,12 +97,12 @@ void Frame::shift(std::span<const Layer<double>> layers, Side to, stencil::Sent&
             sent.messages += 1;
             sent.values += static_cast<std::int64_t>(out.size());
         }
-        const double* taken = in.data();
-        if (got != 0)
-            for (const auto& layer : batch) {
-                double* to_fill = layer.frame + strips_[static_cast<std::size_t>(from)].offset;
-                std::copy(taken, taken + got, to_fill);
-                taken += got;
+        const double* received = in.data();
+        if (receive_size != 0)
+            for (const auto& field : batch) {
+                double* to_fill = field.halo + strips_[static_cast<std::size_t>(from)].offset;
+                std::copy(received, received + receive_size, to_fill);
+                received += receive_size;
             }
     }
 }

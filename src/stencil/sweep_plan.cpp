@@ -1,18 +1,18 @@
-#include "stencil/plan.hpp"
+#include "stencil/sweep_plan.hpp"
 
 namespace uzushio::stencil {
 
-std::int64_t values(const Message& message) {
+std::int64_t values(const MessagePlan& message) {
     std::int64_t sum = 0;
-    for (const Patch& patch : message.patches)
-        sum += patch.rect.points();
+    for (const BufferRect& rect : message.rects)
+        sum += rect.rect.points();
     return sum;
 }
 
-Sent count(const Exchange& exchange, int rank) {
-    Sent sum;
-    for (const Stage& stage : exchange)
-        for (const Message& message : stage.sends)
+MessageCount count(const ExchangePlan& exchange, int rank) {
+    MessageCount sum;
+    for (const ExchangeStage& stage : exchange)
+        for (const MessagePlan& message : stage.sends)
             if (message.rank != rank) {
                 sum.messages += 1;
                 sum.values += values(message);
@@ -20,9 +20,9 @@ Sent count(const Exchange& exchange, int rank) {
     return sum;
 }
 
-PlanCount count(const Plan& plan) {
-    PlanCount sum;
-    for (const Phase& phase : plan.phases)
+UpdateCount count(const SweepPlan& plan) {
+    UpdateCount sum;
+    for (const SweepPhase& phase : plan.phases)
         for (const Region* region : {&phase.meanwhile, &phase.after})
             for (const Area& area : region->updates) {
                 sum.points += points(area);
@@ -31,13 +31,13 @@ PlanCount count(const Plan& plan) {
     return sum;
 }
 
-Rect offered(const Plan& plan) {
+Rect update_bounds(const SweepPlan& plan) {
     Rect all;
-    for (const Phase& phase : plan.phases)
+    for (const SweepPhase& phase : plan.phases)
         for (const Region* region : {&phase.meanwhile, &phase.after})
             for (const Area& area : region->updates)
                 for (const Rect& rect : area)
-                    all = around(all, rect);
+                    all = bounding_rect(all, rect);
     return all;
 }
 
