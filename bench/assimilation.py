@@ -66,7 +66,7 @@ def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any]
     from mpi4py import MPI
 
     from uzushio import _core
-    from uzushio.assimilation.observations import Observations
+    from uzushio.observations import Observations
     from uzushio.phasefield import Blocking, Model, Parameters
 
     world = MPI.COMM_WORLD
@@ -84,24 +84,26 @@ def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any]
     results: dict[str, tuple[float, float]] = {}
     for name, blocking in blockings.items():
         model = Model(world, (side, side), known, blocking)
-        new = model.new_checkpoints if name == "replayed" else model.new_trajectory
-        trajectory = new(steps)
+        allocate = model.checkpoints if name == "replayed" else model.trajectory
+        trajectory = allocate(steps)
         phi, lam = np.empty_like(start), np.empty_like(start)
         seconds[name] = [float("inf")] * 2
         for _ in range(repeats):
             phi[:], lam[:] = start, 0
             world.Barrier()
             times = [perf_counter()]
-            model.forward(phi, M, 0, steps, trajectory)
+            model.forward(phi, [M], 0, steps, trajectory)
             times.append(perf_counter())
-            slope = model.adjoint(lam, M, 0, steps, trajectory, observations, misfit=True)
+            misfit, (slope,) = model.misfit_and_adjoint(
+                lam, [M], 0, steps, trajectory, observations
+            )
             world.Barrier()
             times.append(perf_counter())
             peak = peak or memory("VmHWM") - before  # of the first way, without the triad's
             taken = [float(t) for t in np.diff(times)]
             seconds[name] = [min(a, b) for a, b in zip(seconds[name], taken, strict=True)]
             triad = max(triad, _core.channel.triad_rate(world.handle, 2**22, 1))
-        results[name] = (sum(model.last_misfit), slope)
+        results[name] = (sum(misfit), sum(slope))
         if name == "replayed":
             accounted = trajectory.bytes + observations.values.nbytes + model.bytes
             accounted += 3 * start.nbytes

@@ -45,7 +45,7 @@ def measure(kind: str, steps: int, repeats: int) -> dict[str, Any] | None:
     """Measure in the ranks of this job; rank 0 gets the figures of each scheme."""
     from mpi4py import MPI
 
-    from uzushio.assimilation.observations import Observations
+    from uzushio.observations import Observations
     from uzushio.phasefield import Blocking, Model, Parameters
 
     world = MPI.COMM_WORLD
@@ -56,14 +56,14 @@ def measure(kind: str, steps: int, repeats: int) -> dict[str, Any] | None:
         steps_between = 1 if scheme == "plain" else BLOCK
         blocking = Blocking(scheme=scheme, fblt=steps_between, bblt=steps_between)
         model = Model(world, shape, known, blocking)
-        ways[scheme] = model, model.new_trajectory(steps)
+        ways[scheme] = model, model.trajectory(steps)
     first = next(iter(ways.values()))[0]
     field = np.random.default_rng(0).random(shape)[first.own]
     seen = np.random.default_rng(world.rank).random((steps - 1, *first.own_shape))
     observations = Observations(range(1, steps), seen, 4.0)
     phi, lam = np.empty(first.own_shape), np.empty(first.own_shape)
     seconds = dict.fromkeys(ways, float("inf"))
-    counts: dict[str, list[int]] = {}
+    counts: dict[str, dict[str, int]] = {}
     results = {}
     for _ in range(repeats):
         for name, (model, trajectory) in ways.items():
@@ -71,24 +71,24 @@ def measure(kind: str, steps: int, repeats: int) -> dict[str, Any] | None:
             phi[:], lam[:] = field, 0
             world.Barrier()
             start = perf_counter()
-            misfit = model.forward(phi, M, 0, steps, trajectory, observations)
-            slope = model.adjoint(lam, M, 0, steps, trajectory, observations)
+            misfit = model.forward(phi, [M], 0, steps, trajectory, observations)
+            (slope,) = model.adjoint(lam, [M], 0, steps, trajectory, observations)
             world.Barrier()
             seconds[name] = min(seconds[name], perf_counter() - start)
-            results[name] = (misfit, slope)
-            counts[name] = [a - b for a, b in zip(model.counters(), before, strict=True)]
+            results[name] = (sum(misfit), sum(slope))
+            after = model.counters()
+            counts[name] = {key: value - before[key] for key, value in after.items()}
     assert len(set(results.values())) == 1, results
     every = world.gather(counts)
     if every is None:
         return None
-    total = {name: np.array([one[name] for one in every]) for name in SCHEMES}
     updates = 2 * steps * shape[0] * shape[1]
     return {
         name: {
             "seconds": seconds[name],
-            "messages": int(total[name][:, 0].max()),
-            "bytes": int(total[name][:, 1].max()),
-            "redundant": float(total[name][:, 3].sum() / updates),
+            "messages": max(one[name]["messages"] for one in every),
+            "bytes": max(one[name]["bytes"] for one in every),
+            "redundant": sum(one[name]["redundant"] for one in every) / updates,
             "points": shape[0] * shape[1],
         }
         for name in SCHEMES

@@ -48,12 +48,12 @@ def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any]
     def forward(comm: MPI.Comm, shape: tuple[int, int], count: int, **blocking: Any) -> Any:
         model = Model(comm, shape, known, Blocking(threads=threads, **blocking))
         phi = np.full(model.own_shape, 0.3)
-        counted: list[int] = []
+        counted: dict[str, int] = {}
 
         def sweep() -> None:
             before = model.counters()
-            model.forward(phi, 0.7, 0, count)
-            counted[:] = [a - b for a, b in zip(model.counters(), before, strict=True)]
+            model.forward(phi, [0.7], 0, count)
+            counted.update({key: value - before[key] for key, value in model.counters().items()})
 
         return sweep, shape[0] * shape[1] * count * (world.size // comm.size), counted
 
@@ -74,8 +74,8 @@ def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any]
             world.Barrier()
             seconds[name] = min(seconds[name], perf_counter() - start)
         triad = max(triad, _core.channel.triad_rate(world.handle, 2**22, 2))
-    messages = {name: world.allreduce(way[2][0]) for name, way in ways.items()}
-    redundant = {name: world.allreduce(way[2][3]) for name, way in ways.items()}
+    messages = {name: world.allreduce(way[2]["messages"]) for name, way in ways.items()}
+    redundant = {name: world.allreduce(way[2]["redundant"]) for name, way in ways.items()}
     if world.rank != 0:
         return None
     return {

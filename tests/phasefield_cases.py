@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from phasefield_reference import Observed, Reference
 
-from uzushio.assimilation.observations import Observations
+from uzushio.observations import Observations
 from uzushio.phasefield import Blocking, Model, Parameters, Trajectory
+from uzushio.stencil.exact_sums import dot, over_ranks, rounded
 
 Field = Any
 STEPS = 24
@@ -61,34 +62,41 @@ class Problem:
     ) -> tuple[float, Field, float, Trajectory]:
         """J, its gradient, and the trajectory."""
         model, seen = self.model, self.observations
-        trajectory = model.new_trajectory(self.steps)
+        trajectory = model.trajectory(self.steps)
         now = phi.copy()
-        misfit = model.misfit(now, 0, seen)
-        misfit += model.forward(now, m, 0, self.steps, trajectory, seen)
+        misfit = rounded(model.misfit(now, 0, seen))
+        misfit += rounded(model.forward(now, [m], 0, self.steps, trajectory, seen))
         lam = np.zeros_like(now)
         model.forcing(now, self.steps, seen, lam)
-        slope = model.adjoint(lam, m, 0, self.steps, trajectory, seen, keep)
-        return misfit, lam, slope, trajectory
+        (slope,) = model.adjoint(lam, [m], 0, self.steps, trajectory, seen, keep)
+        return misfit, lam, rounded(slope), trajectory
+
+    def dot(self, a: Field, b: Field) -> float:
+        """The dot product of two fields over all ranks, rounded once."""
+        return rounded(over_ranks(self.model.comm, [dot(a, b)])[0])
 
     def misfit(self, phi: Field, m: float) -> float:
         now = phi.copy()
-        first = self.model.misfit(now, 0, self.observations)
-        return first + self.model.forward(now, m, 0, self.steps, None, self.observations)
+        first = rounded(self.model.misfit(now, 0, self.observations))
+        rest = self.model.forward(now, [m], 0, self.steps, None, self.observations)
+        return first + rounded(rest)
 
     def hessian_product(
         self, phi: Field, m: float, dphi: Field, dm: float, whole: bool = True
     ) -> tuple[Field, float]:
         """The Hessian of J times a direction, or Gauss and Newton's part of it."""
         model, seen = self.model, self.observations
-        keep = model.new_trajectory(self.steps) if whole else None
+        keep = model.trajectory(self.steps) if whole else None
         trajectory = self.gradient(phi, m, keep)[3]
-        tangents = model.new_trajectory(self.steps)
+        tangents = model.trajectory(self.steps)
         moved = dphi.copy()
-        model.tangent(moved, dm, m, 0, self.steps, trajectory, tangents)
+        model.tangent(moved, [dm], [m], 0, self.steps, trajectory, tangents)
         mu = np.zeros_like(moved)
-        model.weigh(moved, self.steps, seen, mu)
-        slope = model.second_order(mu, dm, m, 0, self.steps, trajectory, tangents, keep, seen)
-        return mu, slope
+        model.apply_inverse_covariance(moved, self.steps, seen, mu)
+        (slope,) = model.second_order(
+            mu, [dm], [m], 0, self.steps, trajectory, tangents, keep, seen
+        )
+        return mu, rounded(slope)
 
 
 def problem(

@@ -28,7 +28,7 @@ _IMPORTED = (
     "uzushio.assimilation.run",
     "uzushio.channel.figures",
     "uzushio.channel.solver",
-    "uzushio.phasefield.assimilated",
+    "uzushio.assimilation.phasefield.model",
     "uzushio.cli.render",
     "uzushio.job.case_run",
     "uzushio.cli.tune",

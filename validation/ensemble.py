@@ -24,8 +24,8 @@ from uzushio.assimilation.deviations import deviations
 from uzushio.assimilation.ensemble import MemberFiles, spreads
 from uzushio.assimilation.model import Guess
 from uzushio.assimilation.noise import Stream, normal
+from uzushio.assimilation.phasefield.case import PhaseFieldCase
 from uzushio.assimilation.problem import Problem
-from uzushio.phasefield.case import PhaseFieldCase
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "docs/validation/phasefield_ensemble.csv"

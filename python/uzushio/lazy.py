@@ -22,8 +22,8 @@ def names(
 
     Args:
         package: its name; it has `__all__`.
-        homes: public name to the module in the package that has it; "module:other" where it is
-            called otherwise there.
+        homes: public name to the module in the package that defines it; ".module" for a module
+            beside the package, "module:other" if it has another name there.
         modules: that are public themselves.
     """
 
@@ -33,7 +33,7 @@ def names(
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home, _, other = homes[name].partition(":")
-        found = getattr(import_module(f"{package}.{home}"), other or name)
+        found = getattr(import_module(f".{home}", package), other or name)
         setattr(sys.modules[package], name, found)
         return found
 

@@ -134,7 +134,7 @@ void bind_phasefield(nb::module_& module) {
         .def("forward", &Model::forward, "phi"_a.noconvert(), "m"_a, "first"_a, "last"_a,
              "trajectory"_a.none(), "observations"_a.none(), Released())
         .def("misfit", &Model::misfit, "phi"_a.noconvert(), "step"_a, "observations"_a, Released())
-        .def("adjoint", &Model::adjoint, "lambda"_a.noconvert(), "m"_a, "first"_a, "last"_a,
+        .def("adjoint", &Model::adjoint, "lam"_a.noconvert(), "m"_a, "first"_a, "last"_a,
              "trajectory"_a, "observations"_a.none(), "kept"_a.none(), "with_misfit"_a, Released())
         .def("tangent", &Model::tangent, "dphi"_a.noconvert(), "dm"_a, "m"_a, "first"_a, "last"_a,
              "trajectory"_a, "kept"_a.none(), Released())

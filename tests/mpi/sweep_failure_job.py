@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 
-from uzushio.assimilation.observations import Observations
+from uzushio.observations import Observations
 from uzushio.phasefield import Blocking, Model, Parameters
 
 comm = MPI.COMM_WORLD
@@ -33,5 +33,5 @@ seen = Observations(tuple(range(1, STEPS + 1)), values, 1.0)
 if comm.rank == comm.size - 1:
     no_more_memory()
 # Their edges, megabytes of them, are sent to the neighbours first.
-model.forward(phi, 0.5, 0, STEPS, observations=seen)
+model.forward(phi, [0.5], 0, STEPS, observations=seen)
 print("went well")

@@ -16,8 +16,8 @@ from uzushio.assimilation.ensemble import Member, MemberFiles, spreads, table
 from uzushio.assimilation.model import Guess
 from uzushio.assimilation.noise import Stream, normal
 from uzushio.assimilation.perturbed import Perturber
+from uzushio.assimilation.phasefield.case import PhaseFieldCase
 from uzushio.assimilation.problem import Problem
-from uzushio.phasefield.case import PhaseFieldCase
 
 SMALL = 1e-4
 MEMBERS = 24

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from mpi4py import MPI
 from scipy.optimize import minimize
 
-from uzushio.assimilation import sums
 from uzushio.assimilation.minimise import Minimiser, Settings
 from uzushio.assimilation.space import Space
+from uzushio.stencil import exact_sums
 
 Function = Callable[[np.ndarray], float]
 Slope = Callable[[np.ndarray], np.ndarray]
@@ -206,5 +206,5 @@ def test_a_dot_product_has_the_error_of_twice_the_precision(
     b = np.array([other for _, other in pairs])
     exact = sum((Fraction(x) * Fraction(y) for x, y in pairs), Fraction(0))
     size = sum((abs(Fraction(x) * Fraction(y)) for x, y in pairs), Fraction(0))
-    high, low = sums.dot(a, b)
+    high, low = exact_sums.dot(a, b)
     assert abs(Fraction(high) + Fraction(low) - exact) <= size * len(pairs) * Fraction(2) ** -100

@@ -13,11 +13,11 @@ from mpi4py import MPI
 
 from uzushio.assimilation import store
 from uzushio.assimilation.model import Model
-from uzushio.assimilation.observations import Observations
+from uzushio.assimilation.phasefield.case import PhaseFieldCase
+from uzushio.assimilation.phasefield.model import PhaseFieldModel
 from uzushio.assimilation.twin import observe
 from uzushio.errors import CaseError
-from uzushio.phasefield.assimilated import PhaseFieldModel
-from uzushio.phasefield.case import PhaseFieldCase
+from uzushio.observations import Observations
 
 STEPS = 10
 SHAPE = (9, 7)

@@ -15,7 +15,8 @@ from uzushio.assimilation.hessian import Hessian, plan_of
 from uzushio.assimilation.minimise import Minimiser, Settings
 from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.noise import normal
-from uzushio.assimilation.observations import Observations
+from uzushio.assimilation.phasefield.case import PhaseFieldCase
+from uzushio.assimilation.phasefield.model import PhaseFieldModel
 from uzushio.assimilation.problem import Problem
 from uzushio.assimilation.schedule import Do, Plan, plan
 from uzushio.assimilation.space import Space
@@ -23,8 +24,7 @@ from uzushio.assimilation.sweeps import Counts
 from uzushio.assimilation.twin import observe
 from uzushio.assimilation.uncertainty import solve
 from uzushio.errors import CaseError
-from uzushio.phasefield.assimilated import PhaseFieldModel
-from uzushio.phasefield.case import PhaseFieldCase
+from uzushio.observations import Observations
 
 STEPS = 20
 

@@ -9,10 +9,10 @@ import pytest
 from mpi4py import MPI
 
 from uzushio import _core
-from uzushio.assimilation import sums
 from uzushio.assimilation.lbfgs import Memory
 from uzushio.assimilation.space import Space
-from uzushio.assimilation.sums import Doubled
+from uzushio.stencil import exact_sums
+from uzushio.stencil.exact_sums import DoubleDouble
 
 #: Less than a lane, a block but for one, some blocks and a rest.
 SIZES = [1, 511, 512, 5003]
@@ -39,7 +39,7 @@ def free(point: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     return ~(((point <= low) & (gradient > 0)) | ((point >= high) & (gradient < 0)))
 
 
-def is_dot(found: Doubled, a: np.ndarray, b: np.ndarray) -> bool:
+def is_dot(found: DoubleDouble, a: np.ndarray, b: np.ndarray) -> bool:
     """Whether it is their dot product, with the error of twice the precision."""
     terms = [Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a, b, strict=True)]
     exact, size = sum(terms, Fraction(0)), sum(map(abs, terms), Fraction(0))
@@ -133,7 +133,10 @@ def test_controls_enter_the_model_and_its_slopes_leave_it_in_their_units(
     assert np.array_equal(state, 0.25 * values)
     away = (state - background).reshape(-1)
     assert is_dot(square, away, away)
-    assert _core.vectors.control_to_state(values, 0.25, background, state, False, threads) == (0.0, 0.0)
+    assert _core.vectors.control_to_state(values, 0.25, background, state, False, threads) == (
+        0.0,
+        0.0,
+    )
     for precision in (0.0, 3.0):
         left = slopes.copy()
         _core.vectors.gradient_to_control(left, 0.25, values, background, precision, threads)
@@ -231,4 +234,7 @@ def test_memory_that_is_given_back_is_used_again_and_lies_on_cache_lines() -> No
 
 def test_a_product_that_ranks_share_is_rounded_once() -> None:
     a = np.array([1.0, 2.0**-60, -1.0])
-    assert sums.rounded(sums.over_ranks(MPI.COMM_SELF, [sums.dot(a, np.ones(3))])[0]) == 2.0**-60
+    assert (
+        exact_sums.rounded(exact_sums.over_ranks(MPI.COMM_SELF, [exact_sums.dot(a, np.ones(3))])[0])
+        == 2.0**-60
+    )

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from uzushio.assimilation.case import load_assimilation
+from uzushio.assimilation.phasefield.cost_model import SweepCost, Window
+from uzushio.assimilation.phasefield.tunables import PhaseFieldSubject, declare
 from uzushio.errors import TuningError
 from uzushio.phasefield.parameters import Parameters
-from uzushio.phasefield.tunables import PhaseFieldSubject, Window, _Sweep, declare
 from uzushio.tuning.declared import declare as declare_case
 from uzushio.tuning.kept import Kept, keep
 from uzushio.tuning.space import Space, check
@@ -33,9 +34,11 @@ def subject(nx: int, ny: int, ranks: int, periodic: bool = False) -> PhaseFieldS
     return PhaseFieldSubject(Window((ny, nx), 128, 1, periodic), Parameters(dt=0.1), ranks, 4)
 
 
-def sweep(subject: PhaseFieldSubject, x_tile: int, y_tile: int, scheme: str, steps: int) -> _Sweep:
+def sweep(
+    subject: PhaseFieldSubject, x_tile: int, y_tile: int, scheme: str, steps: int
+) -> SweepCost:
     point = subject.default() | {"blocking.x_tile": x_tile, "blocking.y_tile": y_tile}
-    return _Sweep(subject.window, point, scheme, steps)
+    return SweepCost(subject.window, point, scheme, steps)
 
 
 def test_redundant_points_are_those_of_the_paper() -> None:
@@ -93,7 +96,7 @@ def test_bad_values_of_a_case_are_refused_with_the_reason() -> None:
 
     tiles = ["blocking.x_tile=1", "blocking.y_tile=4"]
     thin = refused(*tiles, "blocking.fblt=24")
-    assert "at most 16 steps are possible, 8 with diamond" in thin
+    assert "the maximum is 16 steps, 8 with diamond" in thin
     plain = ["blocking.scheme=plain", "blocking.bblt=4"]
     assert "with scheme plain fblt and bblt must be 1, not 4" in refused(*plain)
     assert "do not make up 4 ranks" in refused("blocking.x_tile=3")

@@ -49,6 +49,6 @@ def test_each_level_of_a_diamond_is_as_large_as_the_tile() -> None:
         assert max(level) == (WIDTH - 1 - moved, HEIGHT - 1 - moved)
 
 
-def test_a_block_that_the_tile_is_too_thin_for_is_refused() -> None:
-    with pytest.raises(ValueError, match="too thin"):
+def test_a_block_that_the_tile_is_too_small_for_is_refused() -> None:
+    with pytest.raises(ValueError, match="too small"):
         computed("diamond", WIDTH, HEIGHT, 7, overlap=True)

@@ -13,8 +13,8 @@ from uzushio import lazy
 if TYPE_CHECKING:
     from uzushio.assimilation.case import AssimilationCase, load_assimilation
     from uzushio.assimilation.model import Guess, Model, Quantity, Trajectory
-    from uzushio.assimilation.observations import Observations
     from uzushio.assimilation.running import AssimilationResult, ParameterEstimate, assimilate
+    from uzushio.observations import Observations
 
 __all__ = [
     "AssimilationCase",
@@ -37,7 +37,7 @@ if not TYPE_CHECKING:
             "AssimilationResult": "running",
             "Guess": "model",
             "Model": "model",
-            "Observations": "observations",
+            "Observations": ".observations",
             "ParameterEstimate": "running",
             "Quantity": "model",
             "Trajectory": "model",

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from uzushio import _core
-from uzushio.assimilation import sums
 from uzushio.assimilation.hessian import Hessian, plan_of
 from uzushio.assimilation.model import Guess, Model
-from uzushio.assimilation.observations import Observations
 from uzushio.assimilation.schedule import Plan
 from uzushio.assimilation.sweeps import Counts, Sweeps
+from uzushio.observations import Observations
 from uzushio.parallel.timings import Timings
+from uzushio.stencil import exact_sums
 
 
 class Cost:
@@ -123,8 +123,8 @@ class Cost:
                 state, unit, background.state, self.sweeps.start, known, self.model.threads
             )
         if known:
-            (total,) = sums.over_ranks(self.model.comm, [square])
-            value += 0.5 * self.precision * sums.rounded(total)
+            (total,) = exact_sums.over_ranks(self.model.comm, [square])
+            value += 0.5 * self.precision * exact_sums.rounded(total)
         return value
 
     def _leave(

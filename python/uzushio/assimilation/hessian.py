@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from uzushio.assimilation import sums
 from uzushio.assimilation.model import Guess, Model
-from uzushio.assimilation.observations import Observations
 from uzushio.assimilation.schedule import Action, Do, Plan, plan
 from uzushio.assimilation.sweeps import Counts
+from uzushio.observations import Observations
+from uzushio.stencil import exact_sums
 
 
 def plan_of(steps: int, states: int, exact: bool = True, appends: bool = True) -> Plan:
@@ -88,13 +88,13 @@ class Hessian:
                     self._force(lam, mu)
                     first = False
                 parts = self._reverse(action, lam, mu)
-                totals = [sums.add(a, b) for a, b in zip(totals, parts, strict=True)]
+                totals = [exact_sums.add(a, b) for a, b in zip(totals, parts, strict=True)]
             else:
                 self._act(action, of_state, first)
         self._counts.hessian_products += 1
         precision, precisions = self._precisions
         mu += precision * of_state
-        slopes = np.array([sums.rounded(total) for total in totals])
+        slopes = np.array([exact_sums.rounded(total) for total in totals])
         return mu, slopes + precisions * of_parameters
 
     def _force(self, lam: np.ndarray, mu: np.ndarray) -> None:
@@ -102,7 +102,7 @@ class Hessian:
         last, seen = self._plan.steps, self._observations
         if self._exact and not (self._whole and self._ready):
             self._model.forcing(self._now, last, seen, lam)
-        self._model.weigh(self._tangent, last, seen, mu)
+        self._model.apply_inverse_covariance(self._tangent, last, seen, mu)
 
     def _act(self, action: Action, of_state: np.ndarray, first: bool) -> None:
         """Advance, keep or take back the state and its tangent."""
@@ -141,7 +141,9 @@ class Hessian:
         )
         self._counts.tangent_steps += last - first
 
-    def _reverse(self, window: Action, lam: np.ndarray, mu: np.ndarray) -> Sequence[sums.Doubled]:
+    def _reverse(
+        self, window: Action, lam: np.ndarray, mu: np.ndarray
+    ) -> Sequence[exact_sums.DoubleDouble]:
         """Take both adjoints back through a window."""
         first, last = window.first, window.last
         if self._adjoints is not None and not (self._whole and self._ready):

@@ -26,10 +26,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uzushio.assimilation import sums
 from uzushio.assimilation.model import Metric
 from uzushio.assimilation.space import Space, View
-from uzushio.assimilation.sums import Doubled
+from uzushio.stencil import exact_sums
+from uzushio.stencil.exact_sums import DoubleDouble
 
 #: Pairs whose curvature is less than this, relative to the lengths, tell nothing but rounding.
 _FLAT = 1e-12
@@ -50,8 +50,8 @@ class _Pair:
     number: int
     step: np.ndarray
     change: np.ndarray
-    curves: list[Doubled]
-    length: Doubled
+    curves: list[DoubleDouble]
+    length: DoubleDouble
 
 
 class Memory:
@@ -103,8 +103,8 @@ class Memory:
         long, curve, steep, *curves = self._space.pair(
             point, before, gradient, gradient_before, [pair.step for pair in older]
         )
-        longest = np.sqrt(sums.rounded(long) * sums.rounded(steep))
-        if not sums.rounded(curve) > _FLAT * longest:
+        longest = np.sqrt(exact_sums.rounded(long) * exact_sums.rounded(steep))
+        if not exact_sums.rounded(curve) > _FLAT * longest:
             self._space.give(before, gradient_before)
             return False
         length = steep if self.metric is None else self._measured(gradient_before)
@@ -167,10 +167,10 @@ class Memory:
         """The factor with which the metric has the curvature of the last pair that is used."""
         length = self._pairs[last].length
         if self.metric is not None:  # held elements change the factor little, and it is free
-            return curve / sums.rounded(length)
+            return curve / exact_sums.rounded(length)
         return curve / _less(length, view.held_lengths[last])
 
-    def _measured(self, change: np.ndarray) -> Doubled:
+    def _measured(self, change: np.ndarray) -> DoubleDouble:
         """The product of a change with itself in the metric (collective)."""
         assert self.metric is not None
         measured = self._space.new()
@@ -215,6 +215,6 @@ class Memory:
             self._pairs.append(_Pair(number, step, change, curves, length))
 
 
-def _less(whole: Doubled, part: Doubled) -> float:
+def _less(whole: DoubleDouble, part: DoubleDouble) -> float:
     """What is left of a sum without a part of it."""
-    return sums.rounded(sums.add(whole, (-part[0], -part[1])))
+    return exact_sums.rounded(exact_sums.add(whole, (-part[0], -part[1])))

@@ -8,8 +8,8 @@ A model has a state, which is a field of real numbers on a grid that the ranks s
 parameters that do not change with time. Step s leads from state s to state s + 1. All methods that
 take states are *collective*; arrays are this rank's own part, float64 and C-contiguous. Results
 that are numbers are the same on all ranks, and the same to the bit on any number of ranks; sums
-over points come in doubled precision (`sums.Doubled`), so that those of parts of a run can be added
-and rounded once.
+over points are double-double numbers (`exact_sums.DoubleDouble`), so that those of parts of a run
+can be added and rounded once.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from uzushio.assimilation.sums import Doubled
+from uzushio.stencil.exact_sums import DoubleDouble
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
     from uzushio.assimilation.case import AssimilationCase
-    from uzushio.assimilation.observations import Observations
+    from uzushio.observations import Observations
 
 
 #: A linear, symmetric, positive map of states, in place (collective).
@@ -161,7 +161,7 @@ class Model(ABC):
         last: int,
         trajectory: Trajectory | None = None,
         observations: Observations | None = None,
-    ) -> Doubled:
+    ) -> DoubleDouble:
         """Advance `state` from step `first` to `last`, in place.
 
         Args:
@@ -177,7 +177,7 @@ class Model(ABC):
         """
 
     @abstractmethod
-    def misfit(self, state: np.ndarray, step: int, observations: Observations) -> Doubled:
+    def misfit(self, state: np.ndarray, step: int, observations: Observations) -> DoubleDouble:
         """The misfit at one step; 0 if it was not observed."""
 
     @abstractmethod
@@ -196,7 +196,7 @@ class Model(ABC):
         trajectory: Trajectory,
         observations: Observations | None = None,
         keep: Trajectory | None = None,
-    ) -> Sequence[Doubled]:
+    ) -> Sequence[DoubleDouble]:
         """Take the derivative with respect to state `last` back to state `first`, in place.
 
         Args:
@@ -221,7 +221,7 @@ class Model(ABC):
         last: int,
         trajectory: Trajectory,
         observations: Observations,
-    ) -> tuple[Doubled, Sequence[Doubled]]:
+    ) -> tuple[DoubleDouble, Sequence[DoubleDouble]]:
         """Do as `adjoint`, and return the misfit at the steps [first, last) as well.
 
         The sum of misfits is that of `forward` and `misfit` to the bit.
@@ -251,7 +251,7 @@ class Model(ABC):
         """
 
     @abstractmethod
-    def weigh(
+    def apply_inverse_covariance(
         self, tangent: np.ndarray, step: int, observations: Observations, out: np.ndarray
     ) -> None:
         """Add the derivative of `forcing` along `tangent` to `out`."""
@@ -268,12 +268,12 @@ class Model(ABC):
         tangents: Trajectory,
         adjoints: Trajectory | None,
         observations: Observations | None = None,
-    ) -> Sequence[Doubled]:
+    ) -> Sequence[DoubleDouble]:
         """Take the derivative of the adjoint along a perturbation from `last` back to `first`.
 
         Args:
-            adjoint: derivative of the adjoint at `last`, with `weigh` of that step; becomes that at
-                `first`.
+            adjoint: derivative of the adjoint at `last`, with `apply_inverse_covariance` of that
+                step; becomes that at `first`.
             direction: perturbation of the parameters.
             parameters: of the model.
             first: index of the earlier state.

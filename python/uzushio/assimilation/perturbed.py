@@ -11,7 +11,7 @@ import numpy as np
 
 from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.noise import Stream, normal
-from uzushio.assimilation.observations import Observations
+from uzushio.observations import Observations
 
 
 class Perturber:

@@ -16,12 +16,12 @@ from uzushio.assimilation.groups import Evaluator, Groups
 from uzushio.assimilation.memory import needs, states_that_fit
 from uzushio.assimilation.minimise import Minimiser, Settings
 from uzushio.assimilation.model import Guess, Metric
-from uzushio.assimilation.observations import Observations
 from uzushio.assimilation.perturbed import Perturber
 from uzushio.assimilation.scales import scales, weight
 from uzushio.assimilation.schedule import Plan, plan
 from uzushio.assimilation.space import Space
 from uzushio.case import registry
+from uzushio.observations import Observations
 from uzushio.parallel.timings import Timings
 
 if TYPE_CHECKING:

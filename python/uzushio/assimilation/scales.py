@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from uzushio.assimilation.model import Guess, Model
-from uzushio.assimilation.observations import Observations
+from uzushio.observations import Observations
 
 #: Observed steps that a curvature is taken from.
 _SAMPLES = 16
@@ -88,7 +88,7 @@ def _curvature(
         model.tangent(tangent, direction, guess.parameters, step, step + 1, kept)
         if step + 1 in wanted:
             weighed = np.zeros_like(state)
-            model.weigh(tangent, step + 1, observations, weighed)
+            model.apply_inverse_covariance(tangent, step + 1, observations, weighed)
             total += float(np.vdot(weighed, tangent))
     curvature: float = model.comm.allreduce(total)
     return curvature * len(seen) / max(1, len(wanted))

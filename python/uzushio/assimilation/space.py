@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from uzushio import _core
-from uzushio.assimilation import sums
 from uzushio.assimilation.model import Metric
-from uzushio.assimilation.sums import Doubled
 from uzushio.parallel.timings import Timings
+from uzushio.stencil import exact_sums
+from uzushio.stencil.exact_sums import DoubleDouble
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -59,8 +59,8 @@ class View:
 
     largest: float
     slopes: list[float]
-    held_curves: list[list[Doubled]]
-    held_lengths: list[Doubled]
+    held_curves: list[list[DoubleDouble]]
+    held_lengths: list[DoubleDouble]
 
 
 class Space:
@@ -192,20 +192,20 @@ class Space:
             (vector[n:], self._low[1:], self._high[1:]),
         ]
 
-    def doubled_dots(self, *pairs: tuple[np.ndarray, np.ndarray]) -> list[Doubled]:
+    def doubled_dots(self, *pairs: tuple[np.ndarray, np.ndarray]) -> list[DoubleDouble]:
         """Dot products of pairs of vectors, not rounded yet (collective)."""
         n = self._points
-        local = [sums.dot(a[:n], b[:n]) for a, b in pairs]
+        local = [exact_sums.dot(a[:n], b[:n]) for a, b in pairs]
         if self._comm.rank == 0:
             local = [
-                sums.add(own, sums.dot(a[n:], b[n:]))
+                exact_sums.add(own, exact_sums.dot(a[n:], b[n:]))
                 for own, (a, b) in zip(local, pairs, strict=True)
             ]
-        return sums.over_ranks(self._comm, local)
+        return exact_sums.over_ranks(self._comm, local)
 
     def dots(self, *pairs: tuple[np.ndarray, np.ndarray]) -> list[float]:
         """Dot products of pairs of vectors, the same on any number of ranks (collective)."""
-        return [sums.rounded(one) for one in self.doubled_dots(*pairs)]
+        return [exact_sums.rounded(one) for one in self.doubled_dots(*pairs)]
 
     def dot(self, a: np.ndarray, b: np.ndarray) -> float:
         """One dot product (collective)."""
@@ -231,7 +231,9 @@ class Space:
             self._layout.bounded_step(point, length, direction, gradient, out)
             for length, out in zip(lengths, points, strict=True)
         ]
-        return points, [sums.rounded(one) for one in sums.over_ranks(self._comm, slopes)]
+        return points, [
+            exact_sums.rounded(one) for one in exact_sums.over_ranks(self._comm, slopes)
+        ]
 
     @_timed
     def pair(
@@ -241,14 +243,14 @@ class Space:
         gradient: np.ndarray,
         gradient_before: np.ndarray,
         steps: Sequence[np.ndarray],
-    ) -> list[Doubled]:
+    ) -> list[DoubleDouble]:
         """Make a step of `before`, and what it changed of the gradient of the other (collective).
 
         Returns:
             The products step · step, step · change, change · change, and change · each of `steps`.
         """
         local = self._layout.correction_pair(point, before, gradient, gradient_before, list(steps))
-        return sums.over_ranks(self._comm, local)
+        return exact_sums.over_ranks(self._comm, local)
 
     @_timed
     def view(
@@ -268,14 +270,14 @@ class Space:
         self._comm.Allreduce(MPI.IN_PLACE, found, MPI.MAX)
         count = len(slopes)
         if found[1] > 0.0:
-            slopes = sums.over_ranks(self._comm, [*slopes, *curves, *lengths])
+            slopes = exact_sums.over_ranks(self._comm, [*slopes, *curves, *lengths])
             curves, lengths = slopes[count:-count], slopes[len(slopes) - count :]
         else:
-            slopes = sums.over_ranks(self._comm, slopes)
+            slopes = exact_sums.over_ranks(self._comm, slopes)
         each = iter(curves)
         return View(
             largest=float("nan") if found[2] else float(found[0]),
-            slopes=[sums.rounded(one) for one in slopes[:count]],
+            slopes=[exact_sums.rounded(one) for one in slopes[:count]],
             held_curves=[[next(each) for _ in range(j + 1)] for j in range(count)],
             held_lengths=lengths,
         )
@@ -302,7 +304,7 @@ class Space:
         local = self._layout.combine(
             point, gradient, base, scale, list(weights), list(vectors), list(against), out
         )
-        return [sums.rounded(one) for one in sums.over_ranks(self._comm, local)]
+        return [exact_sums.rounded(one) for one in exact_sums.over_ranks(self._comm, local)]
 
     @_timed
     def measure(self, metric: Metric, vector: np.ndarray) -> None:

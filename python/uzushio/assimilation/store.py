@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uzushio.assimilation.model import Model
-from uzushio.assimilation.observations import Observations
 from uzushio.assimilation.real_numbers import read_flags, read_real
 from uzushio.config.quantities import LARGEST, SMALLEST
 from uzushio.errors import CaseError
 from uzushio.extracts.frame import Frame, Variable
 from uzushio.extracts.spread import Spread
 from uzushio.extracts.zarr_series import ZarrSeries
+from uzushio.observations import Observations
 from uzushio.parallel.collective import collective, maximum
 from uzushio.staging.box import Box
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uzushio.assimilation import sums
 from uzushio.assimilation.model import Model, Trajectory
-from uzushio.assimilation.observations import Observations
 from uzushio.assimilation.schedule import Action, Do, Plan
+from uzushio.observations import Observations
+from uzushio.stencil import exact_sums
 
 
 @dataclass
@@ -34,7 +34,10 @@ class Counts:
 
 
 #: Goes back through a window; returns misfit and slopes.
-_Reverse = Callable[[np.ndarray, np.ndarray, Action], tuple[sums.Doubled, Sequence[sums.Doubled]]]
+_Reverse = Callable[
+    [np.ndarray, np.ndarray, Action],
+    tuple[exact_sums.DoubleDouble, Sequence[exact_sums.DoubleDouble]],
+]
 
 
 class Sweeps:
@@ -87,7 +90,9 @@ class Sweeps:
     def forward(self, parameters: np.ndarray) -> float:
         """Run the model from `start`; returns the misfit to all observations."""
         misfit = self.model.misfit(self._now, 0, self.observations)
-        return sums.rounded(sums.add(misfit, self._advance(parameters, self.observations)))
+        return exact_sums.rounded(
+            exact_sums.add(misfit, self._advance(parameters, self.observations))
+        )
 
     def backward(self, parameters: np.ndarray, adjoint: np.ndarray) -> np.ndarray:
         """Derivatives of the misfit with respect to the parameters.
@@ -105,9 +110,11 @@ class Sweeps:
         self._advance(parameters, None)
         last = self.model.misfit(self._now, self.plan.steps, self.observations)
         misfit, slopes = self._back(parameters, adjoint, self._misfit_and_adjoint)
-        return sums.rounded(sums.add(misfit, last)), slopes
+        return exact_sums.rounded(exact_sums.add(misfit, last)), slopes
 
-    def _advance(self, parameters: np.ndarray, observations: Observations | None) -> sums.Doubled:
+    def _advance(
+        self, parameters: np.ndarray, observations: Observations | None
+    ) -> exact_sums.DoubleDouble:
         """Do the run itself; returns its misfit to the observations that are given."""
         if self._initial is not None:
             self._initial[...] = self._now
@@ -122,7 +129,7 @@ class Sweeps:
                 part = self.model.forward(
                     self._now, parameters, action.first, action.last, keep, observations
                 )
-                misfit = sums.add(misfit, part)
+                misfit = exact_sums.add(misfit, part)
                 self.counts.forward_steps += action.last - action.first
             else:
                 self._act(action, parameters)
@@ -131,7 +138,7 @@ class Sweeps:
 
     def _back(
         self, parameters: np.ndarray, adjoint: np.ndarray, reverse: _Reverse
-    ) -> tuple[sums.Doubled, np.ndarray]:
+    ) -> tuple[exact_sums.DoubleDouble, np.ndarray]:
         """Do what is left of the schedule; returns the sums of what `reverse` returns."""
         assert self._actions is not None, "backward follows forward"
         adjoint.fill(0.0)
@@ -140,13 +147,13 @@ class Sweeps:
         for action in self._actions:
             if action.what is Do.REVERSE:
                 part, parts = reverse(adjoint, parameters, action)
-                misfit = sums.add(misfit, part)
-                totals = [sums.add(a, b) for a, b in zip(totals, parts, strict=True)]
+                misfit = exact_sums.add(misfit, part)
+                totals = [exact_sums.add(a, b) for a, b in zip(totals, parts, strict=True)]
             else:
                 self._act(action, parameters)
         self._actions = None
         self.counts.backward_runs += 1
-        return misfit, np.array([sums.rounded(total) for total in totals])
+        return misfit, np.array([exact_sums.rounded(total) for total in totals])
 
     def _act(self, action: Action, parameters: np.ndarray) -> None:
         """Do what is neither an adjoint nor part of the run itself."""
@@ -168,7 +175,7 @@ class Sweeps:
 
     def _adjoint(
         self, adjoint: np.ndarray, parameters: np.ndarray, window: Action
-    ) -> tuple[sums.Doubled, Sequence[sums.Doubled]]:
+    ) -> tuple[exact_sums.DoubleDouble, Sequence[exact_sums.DoubleDouble]]:
         """Go back through a window; the misfit is not asked for."""
         self._count(window)
         slopes = self.model.adjoint(
@@ -178,7 +185,7 @@ class Sweeps:
 
     def _misfit_and_adjoint(
         self, adjoint: np.ndarray, parameters: np.ndarray, window: Action
-    ) -> tuple[sums.Doubled, Sequence[sums.Doubled]]:
+    ) -> tuple[exact_sums.DoubleDouble, Sequence[exact_sums.DoubleDouble]]:
         """Go back through a window, and sum its misfit."""
         self._count(window)
         return self.model.misfit_and_adjoint(

@@ -7,7 +7,7 @@ import numpy as np
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.noise import normal
-from uzushio.assimilation.observations import Observations
+from uzushio.observations import Observations
 
 
 def observe(model: Model, truth: Guess, case: AssimilationCase) -> Observations:

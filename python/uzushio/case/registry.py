@@ -27,10 +27,10 @@ TUNABLES_ENTRY_POINT_GROUP = "uzushio.tunables"
 SOLVERS: dict[str, str] = {"channel": "uzushio.channel.solver:ChannelSolver"}
 
 #: Name in the case file of an assimilation to "module:Class".
-MODELS: dict[str, str] = {"phasefield": "uzushio.phasefield.assimilated:PhaseFieldModel"}
+MODELS: dict[str, str] = {"phasefield": "uzushio.assimilation.phasefield.model:PhaseFieldModel"}
 
 #: Name of a solver or model to "module:function", which declares what can be tuned of it.
-TUNABLES: dict[str, str] = {"phasefield": "uzushio.phasefield.tunables:declare"}
+TUNABLES: dict[str, str] = {"phasefield": "uzushio.assimilation.phasefield.tunables:declare"}
 
 
 def register(name: str, target: str) -> None:

@@ -1,4 +1,4 @@
-"""Parameters of the phase field that are known, and the longest stable step."""
+"""Known parameters of the phase field, and the maximum stable step."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Boundary = Literal["zero_flux", "periodic"]
 
 @dataclass(frozen=True)
 class Parameters:
-    """What of equation (2) of docs/theory/phasefield.md is not estimated.
+    """Known parameters of equation (2) of docs/theory/phasefield.md.
 
     Attributes:
-        dt: length of a step.
-        spacing: distance of the points, the same along both axes.
+        dt: time step.
+        spacing: distance of neighbouring points, equal along both axes.
         tau: unit of time τ.
         epsilon: unit of length ε; an interface is about 2√2 ε wide.
         boundary: ``zero_flux`` at all edges, or ``periodic`` along both axes.
 
     Raises:
-        ModelError: a value is not positive, or its square not finite; or no such boundary.
+        ModelError: a value is not positive or its square not finite, or the boundary is unknown.
     """
 
     dt: float
@@ -55,9 +55,9 @@ class Parameters:
         return self.dt / self.tau
 
     def largest_step(self, *m: float) -> float:
-        """The longest stable step, equation (3), for the worst of the values of m.
+        """Return the maximum stable step, equation (3), for the worst of the values of m.
 
-        For φ between 0 and 1: values far outside can blow up at any step.
+        For φ between 0 and 1: values far outside can diverge with any step.
 
         Args:
             m: values that m may take, such as its bounds; 0 and 1 if none are given.
@@ -66,15 +66,15 @@ class Parameters:
         return 2.0 / (8.0 * self.epsilon**2 / (self.tau * self.spacing**2) + steepest / self.tau)
 
     def check_step(self, *m: float) -> None:
-        """Raise if dt is too long for values of m.
+        """Raise `ModelError` if dt is above `largest_step` for values of m.
 
         Raises:
-            ModelError: dt is above `largest_step`; the message says it.
+            ModelError: dt is unstable; the message states the maximum.
         """
         limit = self.largest_step(*m)
         if self.dt > limit:
             raise ModelError(
-                f"phase field: dt = {self.dt:g} is unstable; the longest stable step is "
+                f"phase field: dt = {self.dt:g} is unstable; the maximum stable step is "
                 f"{limit:.6g} with spacing {self.spacing:g}, tau {self.tau:g}, "
                 f"epsilon {self.epsilon:g}."
             )

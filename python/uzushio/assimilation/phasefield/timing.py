@@ -1,13 +1,14 @@
-"""Estimate of how long an iteration of an assimilation with the phase field is, before it runs."""
+"""Estimated time of an iteration of an assimilation with the phase field."""
 
 from __future__ import annotations
 
 import time
 
-from uzushio.phasefield.case import PhaseFieldCase
-from uzushio.phasefield.tunables import PhaseFieldSubject, Window
+from uzushio.assimilation.phasefield.case import PhaseFieldCase
+from uzushio.assimilation.phasefield.cost_model import Window
+from uzushio.assimilation.phasefield.tunables import PhaseFieldSubject
 
-#: Largest side of the measured grid: one field is 2 MiB and leaves the L2 cache.
+#: Maximum side of the measured grid: one field is 2 MiB and leaves the L2 cache.
 _MAX_SIDE = 512
 _REPETITIONS = 3
 
@@ -15,15 +16,14 @@ _REPETITIONS = 3
 def seconds_per_iteration(case: PhaseFieldCase, ranks: int) -> float:
     """Return the computing time of an iteration over the whole window on each of `ranks` ranks.
 
-    The sweeps of an iteration on a small grid are measured on this process, with the threads of the
-    case, and scaled with points and steps. Neither communication nor points that two ranks update
-    are counted.
+    The sweeps of an iteration are measured on a small grid in this process, with the threads of the
+    case, and scaled with points and steps, without communication and redundant points.
     """
     from mpi4py import MPI
 
-    grid, seen = case.grid, case.observations
+    grid, observed = case.grid, case.observations
     shape = (min(grid.ny, _MAX_SIDE), min(grid.nx, _MAX_SIDE))
-    every = seen.every if seen.store is None else 1
+    every = observed.every if observed.store is None else 1
     window = Window(shape, case.time.steps, every, grid.boundary == "periodic")
     subject = PhaseFieldSubject(window, case.known, 1)
     whole_grid = {"oblt": 1, "x_tile": 1, "y_tile": 1}

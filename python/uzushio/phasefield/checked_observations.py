@@ -1,4 +1,4 @@
-"""What observations must be like for the kernels, which look at them where they lie."""
+"""Checks of observations, which the kernels access in place."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import itertools
 
 import numpy as np
 
-from uzushio.assimilation.observations import Observations
 from uzushio.errors import ModelError
+from uzushio.observations import Observations
 
 
 def check(observations: Observations, own_shape: tuple[int, int]) -> None:
-    """Raise unless observations fit this rank's part of the grid.
+    """Raise `ModelError` unless observations fit this rank's part of the grid.
 
     Raises:
         ModelError: shapes or types do not fit, steps do not increase, rows are not contiguous, or a
@@ -19,7 +19,7 @@ def check(observations: Observations, own_shape: tuple[int, int]) -> None:
     """
     steps, values, weight = observations.steps, observations.values, observations.weight
     if any(b <= a for a, b in itertools.pairwise(steps)) or (steps and steps[0] < 0):
-        raise ModelError("observations: the steps must increase, from 0 or later.")
+        raise ModelError("observations: the steps must increase and must not be negative.")
     expected = (len(steps), *own_shape)
     if values.shape != expected:
         raise ModelError(
@@ -34,14 +34,14 @@ def check(observations: Observations, own_shape: tuple[int, int]) -> None:
                 f"{own_shape} or {expected}."
             )
         _must_be_rows("weight", weight)
-        # A step at a time: the whole may be larger than memory.
+        # One step at a time limits the memory of temporaries.
         layers = weight if weight.ndim == 3 else weight[np.newaxis]
         good = all(bool(np.isfinite(one).all() and (one >= 0).all()) for one in layers)
     else:
         good = 0 <= float(weight) < np.inf
     if not good:
         raise ModelError(
-            "observations: a weight 1/σ² must be finite and not negative (0: nothing seen)."
+            "observations: a weight 1/σ² must be finite and not negative (0: missing)."
         )
 
 

@@ -1,4 +1,4 @@
-"""Observations as a model sees them: values at some of its steps, on this rank's own part."""
+"""Observations of a model: values at some of its steps, on this rank's own part."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """What was seen, on this rank's part of the grid.
+    """Observations on this rank's part of the grid.
 
     Attributes:
         steps: indices of the observed steps, increasing.
-        values: shape (len(steps), rows, columns); anything where the weight is 0.
+        values: shape (len(steps), rows, columns); ignored where the weight is 0.
         weight: 1/sigma² of a value: a number, an array (rows, columns), or one array for each step;
-            0 where nothing was seen.
+            0 for missing values.
     """
 
     steps: Sequence[int]
@@ -24,7 +24,7 @@ class Observations:
     weight: float | np.ndarray
 
     def weight_of(self, index: int) -> float | np.ndarray:
-        """The weight of the values of `steps[index]`."""
+        """Return the weight of the values of `steps[index]`."""
         if isinstance(self.weight, np.ndarray) and self.weight.ndim == 3:
             return np.asarray(self.weight[index])
         return self.weight

@@ -15,32 +15,31 @@ from uzushio.config.section import Section
 from uzushio.phasefield.parameters import Parameters
 
 Points = Annotated[int, Field(ge=3, le=2**20)]
-#: Groups of ranks.
 Groups = Annotated[int, Field(ge=1, le=2**20)]
-#: Steps of a block: the halo is as many points wide.
+#: Steps of a block, and width of its halo.
 BlockSteps = Annotated[int, Field(ge=1, le=1024)]
-#: More threads than that the OpenMP runtime does not start safely.
+#: Maximum that the OpenMP runtime starts safely.
 Threads = Annotated[int, Field(ge=1, le=1024)]
-#: Points or steps of a part in the cache.
-Part = Annotated[int, Field(ge=0, le=2**20)]
+#: Points or steps of a tile in the cache.
+TileExtent = Annotated[int, Field(ge=0, le=2**20)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
-#: Far beyond what the equation is of use for, and what a time step can follow.
+#: Far beyond the useful range of the equation and of its time step.
 M = Annotated[float, Field(ge=-100.0, le=100.0)]
 
 
 class Grid(Section):
-    """An even grid of points."""
+    """Uniform grid of points."""
 
     nx: Points = Field(description="points in x")
     ny: Points = Field(description="points in y")
     spacing: Magnitude = Field(1.0, description="distance of neighbouring points")
     boundary: Literal["zero_flux", "periodic"] = Field(
-        "zero_flux", description="at all edges: nothing passes them, or the other edge follows"
+        "zero_flux", description="at all edges: no flux, or periodic along both axes"
     )
 
 
 class Phase(Section):
-    """What of the equation is known."""
+    """Known parameters of the equation."""
 
     tau: Magnitude = Field(1.0, description="unit of time")
     epsilon: Magnitude = Field(1.0, description="unit of length; an interface is 2√2 of it wide")
@@ -49,15 +48,17 @@ class Phase(Section):
 class State(Section):
     """A rectangle of one phase in the other, or a field from a store, and m."""
 
-    m: M = Field(description="drives the interface; 1/2 is its standstill")
+    m: M = Field(description="drive of the interface, which is at rest for 1/2")
     side: tuple[Share, Share] | Share = Field(
-        0.5, description="of the rectangle, as a share of the domain's; along x and y if two"
+        0.5, description="side of the rectangle relative to the domain; two values for x and y"
     )
-    centre: tuple[Share, Share] = Field((0.5, 0.5), description="of the rectangle, along x and y")
+    centre: tuple[Share, Share] = Field(
+        (0.5, 0.5), description="centre of the rectangle relative to the domain, along x and y"
+    )
     inside: float = Field(1.0, ge=-1.0, le=2.0, description="phase in the rectangle")
-    outside: float = Field(0.0, ge=-1.0, le=2.0, description="phase around it")
+    outside: float = Field(0.0, ge=-1.0, le=2.0, description="phase outside of the rectangle")
     store: Path | None = Field(
-        None, description="Zarr store whose array `phi` (y, x) is taken instead of a rectangle"
+        None, description="Zarr store with an array `phi` (y, x), used instead of a rectangle"
     )
 
     @field_validator("store")
@@ -66,7 +67,7 @@ class State(Section):
         return None if store is None else store.expanduser()
 
     def rectangle(self, shape: tuple[int, int], own: tuple[slice, slice]) -> np.ndarray:
-        """The part `own` of the rectangle on a grid of `shape` (rows, columns)."""
+        """Return the part `own` of the rectangle on a grid of `shape` (rows, columns)."""
         x, y = self.side if isinstance(self.side, tuple) else (self.side, self.side)
         within = [
             np.abs((np.arange(part.start, part.stop) + 0.5) / points - middle) <= 0.5 * side
@@ -78,25 +79,27 @@ class State(Section):
 
 
 class BlockingSection(Section):
-    """How sweeps are cut; no result depends on it, only the time. `uzushio tune` finds values."""
+    """Blocking of sweeps; results are independent of it. `uzushio tune` finds fast values."""
 
-    x_tile: int = Field(0, ge=0, le=2**20, description="ranks along x; 0: chosen")
-    y_tile: int = Field(0, ge=0, le=2**20, description="ranks along y; 0: chosen")
+    x_tile: int = Field(0, ge=0, le=2**20, description="ranks along x; 0: automatic")
+    y_tile: int = Field(0, ge=0, le=2**20, description="ranks along y; 0: automatic")
     fblt: BlockSteps = Field(8, description="steps between two exchanges of forward sweeps")
     bblt: BlockSteps = Field(8, description="steps between two exchanges of backward sweeps")
-    oblt: Groups = Field(1, description="groups of ranks that try candidates at the same time")
+    oblt: Groups = Field(1, description="groups of ranks that evaluate candidates concurrently")
     scheme: Literal["plain", "pa1", "pa2", "diamond"] = Field(
         "pa1", description="plain: fblt and bblt must be 1"
     )
     threads: Threads = Field(1, description="threads of a rank")
-    cache_rows: Part = Field(0, description="rows of a tile in the cache; 0: chosen")
-    cache_columns: Part = Field(0, description="columns of such a tile; 0: chosen")
-    cache_steps: Part = Field(0, description="steps made of such a tile; 0: chosen")
-    overlap: bool = Field(True, description="compute while an exchange is under way")
+    cache_rows: TileExtent = Field(0, description="rows of a tile in the cache; 0: automatic")
+    cache_columns: TileExtent = Field(0, description="columns of such a tile; 0: automatic")
+    cache_steps: TileExtent = Field(
+        0, description="steps computed on such a tile at once; 0: automatic"
+    )
+    overlap: bool = Field(True, description="overlap exchanges with independent computation")
     replay: bool = Field(
         True,
-        description="of a block of bblt steps, keep the first state alone, and compute the others "
-        "again in the cache; not with diamond",
+        description="store only the first state of each block of bblt steps and recompute the "
+        "others in the cache; not with diamond",
     )
 
 
@@ -127,7 +130,7 @@ class PhaseFieldCase(AssimilationCase):
 
     @property
     def known(self) -> Parameters:
-        """What of the equation is not estimated."""
+        """Known parameters of the equation."""
         return Parameters(
             dt=self.time.dt,
             spacing=self.grid.spacing,
@@ -138,10 +141,10 @@ class PhaseFieldCase(AssimilationCase):
 
     @model_validator(mode="after")
     def _stable(self) -> Self:
-        """All that m may be is followed by the time step."""
+        """Check that the time step is stable for all values of m."""
         bounds = self.controls["m"].bounds if "m" in self.controls else (None, None)
-        tried = [self.first_guess.m, *([self.truth.m] if self.truth else []), *bounds]
-        values = [value for value in tried if value is not None]
+        possible = [self.first_guess.m, *([self.truth.m] if self.truth else []), *bounds]
+        values = [value for value in possible if value is not None]
         limit = self.known.largest_step(*values)
         if self.time.dt > limit:
             raise ValueError(

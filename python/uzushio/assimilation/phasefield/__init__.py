@@ -1,0 +1,1 @@
+"""The phase field as a model of assimilations: its case sections, its adapter and its tunables."""

@@ -1,0 +1,152 @@
+"""The phase field as a model of assimilations: its one parameter is m."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+
+from uzushio.assimilation import model as contract
+from uzushio.assimilation.case import AssimilationCase
+from uzushio.assimilation.model import Guess, Metric, Quantity
+from uzushio.assimilation.phasefield.case import PhaseFieldCase, State
+from uzushio.assimilation.real_numbers import read_real
+from uzushio.errors import CaseError, ModelError
+from uzushio.parallel.collective import collective
+from uzushio.phasefield.blocking import Blocking
+from uzushio.phasefield.model import Model as Sweeps
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+# The sweeps take trajectories of `Sweeps` alone, where the contract's type is a protocol.
+class PhaseFieldModel(Sweeps, contract.Model):  # type: ignore[misc]
+    """Phase field of a case; the sweeps are those of `uzushio.phasefield.Model`."""
+
+    case_model: ClassVar[type[AssimilationCase]] = PhaseFieldCase
+    state: ClassVar[Quantity] = Quantity("phi", "phase")
+    parameters: ClassVar[Sequence[Quantity]] = (Quantity("m", "drive of the interface"),)
+
+    @classmethod
+    def groups(cls, case: AssimilationCase) -> int:
+        """Return the case's `oblt`."""
+        return cast(PhaseFieldCase, case).blocking.oblt
+
+    @classmethod
+    def points(cls, case: AssimilationCase) -> int:
+        """Return the number of points of the grid."""
+        grid = cast(PhaseFieldCase, case).grid
+        return grid.nx * grid.ny
+
+    @classmethod
+    def kept_every(cls, case: AssimilationCase, ranks: int) -> int:
+        """Return the interval of stored states for a number of ranks."""
+        case = cast(PhaseFieldCase, case)
+        shape = (case.grid.ny, case.grid.nx)
+        return _blocking(case).every(ranks, shape, case.grid.boundary == "periodic")
+
+    @classmethod
+    def notes(cls, case: AssimilationCase, ranks: int) -> list[str]:
+        """Describe grid, tiles and exchanges; raise `UzushioError` if they do not fit."""
+        case = cast(PhaseFieldCase, case)
+        grid, blocking = case.grid, case.blocking
+        x, y = _blocking(case).tiles(ranks, (grid.ny, grid.nx))
+        return [
+            f"{grid.nx} x {grid.ny} points in {x} x {y} tiles of about "
+            f"{grid.nx // x} x {grid.ny // y}, {case.time.steps} steps of {case.time.dt:g}",
+            f"scheme {blocking.scheme}: an exchange every {blocking.fblt} steps forward, every "
+            f"{blocking.bblt} backward",
+        ]
+
+    @classmethod
+    def seconds_per_iteration(cls, case: AssimilationCase, ranks: int) -> float:
+        """Return the time of an iteration, measured on a small grid."""
+        from uzushio.assimilation.phasefield import timing
+
+        return timing.seconds_per_iteration(cast(PhaseFieldCase, case), ranks)
+
+    def __init__(self, case: AssimilationCase, comm: MPI.Comm) -> None:
+        self._case = cast(PhaseFieldCase, case)
+        grid = self._case.grid
+        try:
+            super().__init__(comm, (grid.ny, grid.nx), self._case.known, _blocking(self._case))
+        except ModelError as error:
+            said = str(error).removeprefix("phase field: ").removeprefix("blocking: ")
+            raise CaseError(f"blocking: {said}") from error
+        # With scheme diamond a part of a trajectory is valid only for the steps of its sweep.
+        self.appends = self._case.blocking.scheme != "diamond"
+        self.threads = self._case.blocking.threads
+
+    def truth(self) -> Guess | None:
+        """Return the case's truth."""
+        return None if self._case.truth is None else self._guess(self._case.truth, "truth")
+
+    def first_guess(self) -> Guess:
+        """Return the case's first guess."""
+        return self._guess(self._case.first_guess, "first_guess")
+
+    def _guess(self, section: State, name: str) -> Guess:
+        state: np.ndarray | None = None
+        with collective(self.comm):
+            if section.store is None:
+                state = section.rectangle(self.shape, self.own)
+            else:
+                state = _stored(section, f"{name}.store", self.shape, self.own)
+        assert state is not None
+        return Guess(state, np.array([section.m]))
+
+    def coordinates(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the positions of rows and columns; the first is half a spacing from the edge."""
+        spacing = self._case.grid.spacing
+        y, x = ((np.arange(count) + 0.5) * spacing for count in self.shape)
+        return y, x
+
+    def step_length(self) -> float:
+        """Return the case's dt."""
+        return self._case.time.dt
+
+    def metric(self, steps: int, most: float) -> Metric | None:
+        """Return inverse smoothing: 1 - a steps / 2 ∇² in units of the grid.
+
+        A step multiplies a wave by 1 - a λ, where λ is its eigenvalue of -∇². The sum of its
+        squared amplitudes over all steps is about 1 / (2 a λ), and the number of steps for the
+        mean, which suggests a factor of 2 instead of 1 / 2. But the reaction damps the mean too,
+        and too long steps along rough structures lead to other minima of J without a background:
+        searches were fastest with a quarter of that factor.
+        """
+        strength = min(0.5 * self._case.known.diffusion_number * steps, (most - 1.0) / 8.0)
+        if not strength > 0.0:
+            return None
+        # Rounded to a power of two: `most` depends on the summation order over ranks.
+        return self.inverse_smoothing(2.0 ** round(math.log2(strength)))
+
+
+def _blocking(case: PhaseFieldCase) -> Blocking:
+    return Blocking(**case.blocking.model_dump(exclude={"oblt"}))
+
+
+def _stored(
+    section: State, key: str, shape: tuple[int, int], own: tuple[slice, slice]
+) -> np.ndarray:
+    """Return this rank's part of `phi` in a store."""
+    import zarr
+
+    assert section.store is not None
+    try:
+        array: Any = zarr.open_group(section.store, mode="r")["phi"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CaseError(
+            f"{key}: {section.store} has no readable array phi ({error}); name a Zarr store with "
+            "one, as an estimate.zarr."
+        ) from error
+    if tuple(array.shape) != shape:
+        raise CaseError(
+            f"{key}: phi in {section.store} has shape {tuple(array.shape)}, must have {shape}."
+        )
+    values = np.ascontiguousarray(read_real(array, own, f"{key}: {section.store}: phi"))
+    if not np.isfinite(values).all():
+        raise CaseError(f"{key}: phi in {section.store} has values that are not finite.")
+    return values

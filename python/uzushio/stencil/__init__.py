@@ -1,0 +1,1 @@
+"""Numerics of sweeps over stencils for NumPy arrays: exact sums."""
