@@ -439,7 +439,7 @@ def test_bad_observations_are_one_message_on_all_ranks(
             "blocking.oblt: 2 groups do not divide 3 ranks evenly; use one of 1, 3",
         ),
         (1, "trajectory.memory=100", "trajectory.memory: a rank needs"),
-        (3, "blocking.fblt=25", "takes at most 8."),
+        (3, "blocking.fblt=25", "scheme 'pa1' is 8."),
         (1, "blocking.threads=100000", "must be less than or equal to 1024"),
         (1, "blocking.x_tile=1000000", "error: blocking: x_tile x y_tile is 1000000 x 0"),
         (1, "optimiser.candidates=100000", "must be less than or equal to 1024"),
