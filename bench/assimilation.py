@@ -1,16 +1,16 @@
-"""J and its gradient for the phase field: beside the bytes that must move, and beside JAX.
+"""Time of J and its gradient for the phase field, compared with its memory traffic and with JAX.
 
-The size of the paper's twin experiment: 1600 × 1600 points, 128 steps, 127 observations, double
-precision. The misfit is summed on the way back, so observations are read once: 8 bytes a point and
-step. Where all states are kept, they are written and read once: 16 more. Where each eighth is, an
-eighth of that, and of an adjoint that is read and written: 4 more. The floors are the times to move
-these at the rate of STREAM's triad in the same job.
+The size is that of the published twin experiment: 1600 × 1600 points, 128 steps, 127 observations,
+double precision. The misfit is summed in the backward sweep, so observations are read once: 8 bytes
+per point and step. All stored states are written and read once: 16 more; with every eighth state
+stored, an eighth of that and of the adjoint's traffic: 4 more. The floors are the times of this
+traffic at the rate of STREAM's triad in the same job.
 
-- plain: level after level over whole rows, an exchange a step, all states kept.
-- kept: time-blocked (pa1; 16 steps forward, 8 back), all states kept.
-- replayed: the same with each eighth state kept; what `uzushio assimilate` does.
+- plain: level after level over whole rows, one exchange per step, all states stored.
+- kept: time-blocked (pa1; 16 steps forward, 8 backward), all states stored.
+- replayed: the same with every eighth state stored; the method of `uzushio assimilate`.
 - JAX: value and gradient of the same J by automatic differentiation, compiled, on all cores, the
-  trajectory checkpointed every 16 steps. It is in a process of its own, after ours.
+  trajectory checkpointed every 16 steps, in a separate process afterwards.
 
     python bench/assimilation.py [--side 1600] [--steps 128] [--repeats 5] [--json FILE]
 """
@@ -40,7 +40,7 @@ Record = dict[str, Any]
 
 
 def memory(key: str) -> int:
-    """Bytes that this process has (VmRSS), or had at most (VmHWM)."""
+    """Return the memory of this process in bytes: current (VmRSS) or maximum (VmHWM)."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(key):
             return int(line.split()[1]) * 1024
@@ -48,21 +48,21 @@ def memory(key: str) -> int:
 
 
 def first_field(side: int) -> Any:
-    """A square phase."""
+    """Return a square phase."""
     field = np.zeros((side, side))
     field[side // 4 : -side // 4, side // 4 : -side // 4] = 1
     return field
 
 
 def seen(shape: tuple[int, ...], steps: int) -> Any:
-    """Observations of steps 1 to `steps` - 1: what they are does not matter for the time."""
+    """Return random observations of steps 1 to `steps` - 1."""
     values = np.empty((steps - 1, *shape))
     values[:] = np.random.default_rng(1).random(shape)
     return values
 
 
 def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any] | None:
-    """Measure our ways in the ranks of this job; rank 0 gets the results."""
+    """Measure Uzushio's methods on the ranks of this job; rank 0 returns the results."""
     from mpi4py import MPI
 
     from uzushio import _core

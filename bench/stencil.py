@@ -1,14 +1,14 @@
 """Time-blocked sweeps of the phase field beside plain ones, in-cache ones and memory.
 
-Forward sweeps without observations or trajectory. In one job all ways take turns; each time is the
-least of the repetitions.
+Forward sweeps without observations or trajectory. Methods alternate in one job; each time is the
+minimum of the repetitions.
 
-- plain: level after level over whole rows, an exchange a step.
-- pa1, pa2, diamond: 32 steps a block, which stay in the cache, too.
+- plain: level after level over whole rows, one exchange per step.
+- pa1, pa2, diamond: blocks of 32 steps, in the cache too.
 - in cache: every rank sweeps a grid of its own, whose two buffers (0.5 MB) fit into a core's L2,
   level after level: one of 20 rows as long as those of the large grid, and one of short rows,
   of which four fit into L1, too.
-- triad: STREAM's, all ranks at a time.
+- triad: STREAM's, on all ranks at the same time.
 
     python bench/stencil.py [--side 1600] [--ranks 1 2] [--steps 128] [--repeats 7] [--json FILE]
 """
@@ -36,7 +36,7 @@ Record = dict[str, Any]
 
 
 def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any] | None:
-    """Measure on the ranks of this job; rank 0 gets points or bytes a second by name."""
+    """Measure on the ranks of this job; rank 0 returns points or bytes per second by name."""
     from mpi4py import MPI
 
     from uzushio import _core

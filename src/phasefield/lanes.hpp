@@ -18,6 +18,9 @@
 /// Vectors of eight points. The remaining points at the ends of a row go through the same
 /// operations in partially filled vectors, so that a result is independent of its position in the
 /// row.
+///
+/// GCC and Clang divide the vectors into the processor's registers (AVX2, NEON). Why Google Highway
+/// is not used: docs/theory/time-blocking.md.
 namespace uzushio::phasefield {
 
 #define UZUSHIO_INLINE __attribute__((always_inline)) inline
@@ -33,7 +36,7 @@ UZUSHIO_INLINE Lanes broadcast(double value) { return Lanes{} + value; }
 UZUSHIO_INLINE Lanes fused(Lanes a, Lanes b, Lanes c) {
 #if defined(__AVX512F__)
     return Lanes(_mm512_fmadd_pd(__m512d(a), __m512d(b), __m512d(c)));
-#elif defined(__FMA__)
+#elif defined(__FMA__) || defined(__ARM_FEATURE_FMA)
     Lanes result;
     for (int i = 0; i < lanes; ++i)
         result[i] = __builtin_fma(a[i], b[i], c[i]);

@@ -29,7 +29,7 @@ int ranks() {
     return size;
 }
 
-/// What one sweep is made of.
+/// Parameters of one sweep.
 struct Case {
     int nx = 0, ny = 0;
     int x_tiles = 1, y_tiles = 1;
@@ -54,7 +54,7 @@ struct Case {
     }
 };
 
-/// A case that the scheme takes, the same on all ranks.
+/// Random valid case for a scheme, identical on all ranks.
 Case random_case(std::mt19937& random, const BlockingScheme& scheme) {
     const auto pick = [&](int low, int high) {
         return std::uniform_int_distribution<int>(low, high)(random);
@@ -77,14 +77,14 @@ Case random_case(std::mt19937& random, const BlockingScheme& scheme) {
         one.options.scheme = scheme.name;
         one.options.margin = scheme.margins ? pick(0, 2) : 0;
         one.options.cache = {pick(1, 20), pick(1, 60), pick(1, 9), pick(1, 40), pick(1, 9)};
-        // Threads of many ranks on a few cores would only wait for each other.
+        // Few threads per rank if many ranks share few cores.
         one.options.threads = ranks() <= 2 ? pick(1, 3) : pick(0, 7) == 0 ? 2 : 1;
         one.options.overlap = pick(0, 1) == 1;
         const Tiling tiling = one.tiling();
-        const int most = scheme.max_steps(tiling, one.options.margin);
-        if (most < 1)
+        const int max_steps = scheme.max_steps(tiling, one.options.margin);
+        if (max_steps < 1)
             continue;
-        one.options.block_steps = pick(1, std::min(most, 12));
+        one.options.block_steps = pick(1, std::min(max_steps, 12));
         return one;
     }
 }
@@ -97,7 +97,7 @@ Grid random_grid(std::mt19937& random, int nx, int ny) {
     return grid;
 }
 
-/// This rank's tile of a grid, in rows of a few doubles more than it needs.
+/// This rank's tile of a grid, with a row stride above its width.
 struct Tile {
     Tile(const Grid& grid, const Rect& rect)
         : own(rect), stride(rect.x.size() + 3),
@@ -115,7 +115,7 @@ struct Tile {
     std::vector<double> values;
 };
 
-/// Points that differ in any bit.
+/// Number of points that differ in any bit.
 int differences(Tile& tile, const Grid& grid) {
     int sum = 0;
     for (int y = tile.own.y.begin; y < tile.own.y.end; ++y)
@@ -129,7 +129,7 @@ class EveryScheme : public testing::TestWithParam<std::string_view> {
     [[nodiscard]] const BlockingScheme& scheme() const { return find_scheme(GetParam()); }
 };
 
-TEST_P(EveryScheme, GivesTheSameFieldToTheLastBitAsFullRowsOnOneRank) {
+TEST_P(EveryScheme, IsBitwiseEqualToFullRowsOnOneRank) {
     std::mt19937 random(2017);
     for (int trial = 0; trial < (ranks() <= 2 ? 60 : 25); ++trial) {
         const Case one = random_case(random, scheme());
@@ -155,21 +155,21 @@ TEST_P(EveryScheme, GivesTheSameFieldToTheLastBitAsFullRowsOnOneRank) {
     }
 }
 
-/// Counts how often each point is offered as own, at each step.
-struct Register {
-    Register(int width, int height, int low_step, int steps)
+/// Kernel that counts how often each point is own at each step.
+struct OwnCount {
+    OwnCount(int width, int height, int low_step, int steps)
         : nx(width), ny(height), low(low_step),
-          seen(static_cast<std::size_t>(width * height * steps)) {}
+          own(static_cast<std::size_t>(width * height * steps)) {}
 
     void row(int step, const StencilRow& row) {
         if (row.own_begin < row.own_end && (row.own_begin < row.x_begin || row.own_end > row.x_end))
             ++outside;
         for (int x = row.own_begin; x < row.own_end; ++x)
-            ++seen[static_cast<std::size_t>(((step - low) * ny + (row.y + ny) % ny) * nx +
-                                            (x + nx) % nx)];
+            ++own[static_cast<std::size_t>(((step - low) * ny + (row.y + ny) % ny) * nx +
+                                           (x + nx) % nx)];
         for (const Range reach : {Range{row.x_begin, row.x_end}})
-            if (reach.begin < offered.x.begin || reach.end > offered.x.end ||
-                row.y < offered.y.begin || row.y >= offered.y.end)
+            if (reach.begin < updated.x.begin || reach.end > updated.x.end ||
+                row.y < updated.y.begin || row.y >= updated.y.end)
                 ++outside;
         if (row.own_begin < row.own_end &&
             (row.own_begin < owned.x.begin || row.own_end > owned.x.end || row.y < owned.y.begin ||
@@ -180,12 +180,12 @@ struct Register {
     }
 
     int nx, ny, low;
-    Rect offered, owned;
-    std::vector<std::atomic<int>> seen;
+    Rect updated, owned;
+    std::vector<std::atomic<int>> own;
     std::atomic<int> outside = 0;
 };
 
-TEST_P(EveryScheme, OffersEachPointOfEachStepExactlyOnceOverAllRanks) {
+TEST_P(EveryScheme, UpdatesEachPointOfEachStepAsOwnExactlyOnceOverAllRanks) {
     std::mt19937 random(22);
     for (int trial = 0; trial < 10; ++trial) {
         const Case one = random_case(random, scheme());
@@ -194,16 +194,16 @@ TEST_P(EveryScheme, OffersEachPointOfEachStepExactlyOnceOverAllRanks) {
         Sweep sweep(tiling, one.options);
         const int steps = std::abs(one.last - one.first);
         const int low = std::min(one.first, one.last) + (one.last < one.first ? 1 : 0);
-        Register seen(one.nx, one.ny, low, steps);
-        seen.offered = sweep.update_bounds();
-        seen.owned = sweep.owned_bounds();
+        OwnCount counts(one.nx, one.ny, low, steps);
+        counts.updated = sweep.update_bounds();
+        counts.owned = sweep.owned_bounds();
         Tile tile(Grid(one.nx, one.ny), tiling.own());
-        sweep.run(tile.values.data(), tile.stride, one.first, one.last, seen);
+        sweep.run(tile.values.data(), tile.stride, one.first, one.last, counts);
 
-        std::vector<int> all(seen.seen.begin(), seen.seen.end());
+        std::vector<int> all(counts.own.begin(), counts.own.end());
         MPI_Allreduce(MPI_IN_PLACE, all.data(), static_cast<int>(all.size()), MPI_INT, MPI_SUM,
                       MPI_COMM_WORLD);
-        EXPECT_EQ(seen.outside, 0);
+        EXPECT_EQ(counts.outside, 0);
         ASSERT_EQ(all, std::vector<int>(all.size(), 1));
     }
 }
@@ -240,8 +240,8 @@ TEST_P(EveryScheme, DampsAnEigenmodeOfTheDiscreteOperatorByItsFactor) {
     }
 }
 
-/// Which points this rank updated, as own, to or from each step.
-struct Way {
+/// Kernel that records the own points of each step.
+struct OwnPoints {
     void row(int step, const StencilRow& row) {
         for (int x = row.own_begin; x < row.own_end; ++x)
             points.insert({std::max(step, step + direction), row.y, x});
@@ -252,7 +252,7 @@ struct Way {
     std::set<std::array<int, 3>> points;
 };
 
-TEST_P(EveryScheme, SweepsBackOverTheVeryPointsThatItCameBy) {
+TEST_P(EveryScheme, SweepsBackOverThePointsOfItsForwardSweep) {
     std::mt19937 random(5);
     for (int trial = 0; trial < 8; ++trial) {
         Case one = random_case(random, scheme());
@@ -262,7 +262,7 @@ TEST_P(EveryScheme, SweepsBackOverTheVeryPointsThatItCameBy) {
         const Tiling tiling = one.tiling();
         Sweep sweep(tiling, one.options);
         Tile tile(Grid(one.nx, one.ny), tiling.own());
-        Way up{1, {}}, down{-1, {}};
+        OwnPoints up{1, {}}, down{-1, {}};
         sweep.run(tile.values.data(), tile.stride, one.first, one.last, up);
         sweep.run(tile.values.data(), tile.stride, one.last, one.first, down);
         EXPECT_EQ(up.points, down.points);

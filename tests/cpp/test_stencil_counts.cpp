@@ -1,4 +1,4 @@
-// What schemes of time blocking send and compute, against closed forms.
+// Messages and updates of the schemes of time blocking, against closed forms.
 // ranks: 1 4 6
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -28,8 +28,7 @@ struct Copy {
 
 constexpr int x_tiles(int ranks) { return ranks == 6 ? 3 : ranks == 4 ? 2 : 1; }
 
-/// SweepCounters of this rank after `steps` steps of a periodic domain of equal tiles, in each of
-/// which all is alike.
+/// Return this rank's counters after `steps` steps on a periodic domain of equal tiles.
 SweepCounters counted(const std::string& scheme, int width, int height, int block_steps, int steps,
                       bool overlap = true) {
     const int across = x_tiles(ranks()), up = ranks() / across;
@@ -45,7 +44,7 @@ SweepCounters counted(const std::string& scheme, int width, int height, int bloc
     return sweep.counters();
 }
 
-/// Messages to other ranks count, those to oneself do not; with 4 and 6 ranks all are others.
+/// Only messages to other ranks count; with 4 and 6 ranks all neighbours are others.
 bool all_are_others() { return ranks() > 1; }
 
 /// Equation (7) of Ikeda et al., with n = xtail + ytail - xhead - yhead.
@@ -53,8 +52,8 @@ std::int64_t equation_7(std::int64_t fblt, std::int64_t n) {
     return (2 * fblt * fblt * fblt - 2 * fblt) / 3 + fblt * fblt * n - fblt * n;
 }
 
-TEST(CountsOfPa1, AreThoseOfTheSeedsExample) {
-    // Given tiles of 200 x 12 points, 128 steps and blocks of 8.
+TEST(CountsOfPa1, AreThoseOfThePublishedExample) {
+    // Tiles of 200 x 12 points, 128 steps, blocks of 8 (Ikeda et al.).
     const SweepCounters blocked = counted("pa1", 200, 12, 8, 128);
     const SweepCounters plain = counted("plain", 200, 12, 1, 128);
     EXPECT_EQ(blocked.blocks, 16);
@@ -82,13 +81,13 @@ TEST(CountsOfPa1, FollowEquation7AndSendTheWholeHaloOnce) {
         }
 }
 
-/// Points of a right angle of `n - 1` points a side.
+/// Points of a right triangle with legs of `n - 1` points.
 std::int64_t triangle(std::int64_t n) { return n > 1 ? n * (n - 1) / 2 : 0; }
 
-/// Points outside a tile of a block of PA2, where no tile is thinner than two blocks. Beyond a
-/// side, level k is computed in a strip of min(k, b - k) points, and b - k near its ends, where the
-/// neighbour's own neighbours limit what it could do alone; beyond a corner, in the triangle that
-/// PA1 has, too, without that of the points which the tile there did alone.
+/// Redundant points of a block of PA2 on tiles of at least two blocks. Beyond a side, level k is
+/// computed in a strip of min(k, b - k) points, and b - k near its ends, where the neighbour's own
+/// neighbours limit its independent points; beyond a corner, in the triangle of PA1 without the
+/// independent points of the tile there.
 std::int64_t redundant_of_pa2(std::int64_t width, std::int64_t height, std::int64_t b) {
     std::int64_t sum = 0;
     for (std::int64_t k = 1; k <= b; ++k)
@@ -129,7 +128,7 @@ TEST(CountsOfDiamond, AreNoRedundantPointsAndThreeMessagesABlock) {
         }
     }
     if (all_are_others()) {
-        // Two more take the tiles home after an odd number of blocks.
+        // Two more return the tiles after an odd number of blocks.
         EXPECT_EQ(counted("diamond", width, height, steps, 3 * steps).messages, 3 * 3 + 2);
     }
 }

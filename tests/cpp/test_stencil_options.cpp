@@ -1,4 +1,4 @@
-// What a sweep refuses, in one sentence on all ranks; margins; sums that do not depend on ranks.
+// Rejected options, with one message on all ranks; margins; sums independent of ranks.
 // ranks: 1 3 4
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -30,8 +30,8 @@ int rank() {
     return number;
 }
 
-/// What `call` refuses with; empty if it does not.
-std::string refusal(const std::function<void()>& call) {
+/// Message of the error that `call` throws; empty if it does not throw.
+std::string error_of(const std::function<void()>& call) {
     try {
         call();
     } catch (const std::invalid_argument& error) {
@@ -40,66 +40,66 @@ std::string refusal(const std::function<void()>& call) {
     return {};
 }
 
-std::string refusal(const Tiling& tiling, const SweepOptions& options) {
-    return refusal([&] { const Sweep sweep(tiling, options); });
+std::string error_of(const Tiling& tiling, const SweepOptions& options) {
+    return error_of([&] { const Sweep sweep(tiling, options); });
 }
 
-void expect_says(const std::string& text, const std::string& part) {
-    int said = text.find(part) != std::string::npos ? 1 : 0;
-    MPI_Allreduce(MPI_IN_PLACE, &said, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    EXPECT_EQ(said, 1) << '"' << text << "\" does not say \"" << part << "\" on all ranks";
+void expect_contains(const std::string& text, const std::string& part) {
+    int found = text.find(part) != std::string::npos ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    EXPECT_EQ(found, 1) << '"' << text << "\" does not contain \"" << part << "\" on all ranks";
 }
 
-TEST(SweepOptions, ThatNeedThickerTilesAreRefusedWithTheMostStepsThatFit) {
+TEST(SweepOptions, ThatNeedLargerTilesAreRejectedWithTheMaximum) {
     const Tiling tiling(MPI_COMM_WORLD, 40 * ranks() + 1, 40, ranks(), 1, true, true);
     SweepOptions options;
     options.block_steps = 41;
     for (const std::string scheme : {"pa1", "pa2"}) {
         options.scheme = scheme;
-        expect_says(refusal(tiling, options), "is 40");
+        expect_contains(error_of(tiling, options), "is 40");
     }
     options.scheme = "diamond";
-    expect_says(refusal(tiling, options), "is 20");
+    expect_contains(error_of(tiling, options), "is 20");
     options.scheme = "plain";
-    expect_says(refusal(tiling, options), "is 1");
-    // And the most that fit are taken.
+    expect_contains(error_of(tiling, options), "is 1");
+    // The maximum is accepted.
     options.scheme = "diamond";
     options.block_steps = 20;
-    EXPECT_EQ(refusal(tiling, options), "");
+    EXPECT_EQ(error_of(tiling, options), "");
     options.scheme = "pa1";
     options.margin = 30;
-    expect_says(refusal(tiling, options), "is 10");
+    expect_contains(error_of(tiling, options), "is 10");
     options.block_steps = 10;
-    EXPECT_EQ(refusal(tiling, options), "");
+    EXPECT_EQ(error_of(tiling, options), "");
 }
 
-TEST(SweepOptions, ThatMakeNoSenseAreRefused) {
+TEST(SweepOptions, OutOfRangeAreRejected) {
     const Tiling tiling(MPI_COMM_WORLD, 60, 40, ranks(), 1, false, false);
     SweepOptions options;
     options.scheme = "pa3";
-    expect_says(refusal(tiling, options), "available schemes are plain, pa1, pa2, diamond");
+    expect_contains(error_of(tiling, options), "available schemes are plain, pa1, pa2, diamond");
     options.scheme = "pa2";
     options.margin = 1;
-    expect_says(refusal(tiling, options), "margin must be 0");
+    expect_contains(error_of(tiling, options), "margin must be 0");
     options = {};
     options.block_steps = 0;
-    expect_says(refusal(tiling, options), "block_steps is 0; it must be at least 1");
+    expect_contains(error_of(tiling, options), "block_steps is 0; it must be at least 1");
     options = {};
     options.threads = 0;
-    expect_says(refusal(tiling, options), "threads is 0");
+    expect_contains(error_of(tiling, options), "threads is 0");
 }
 
-TEST(Tiles, ThatAreNotOneARankAreRefused) {
+TEST(Tiles, ThatAreNotOnePerRankAreRejected) {
     const auto tiles = [](int nx, int ny, int x, int y) {
-        return refusal([&] { const Tiling tiling(MPI_COMM_WORLD, nx, ny, x, y, false, false); });
+        return error_of([&] { const Tiling tiling(MPI_COMM_WORLD, nx, ny, x, y, false, false); });
     };
-    expect_says(tiles(50, 50, ranks() + 1, 1), "does not divide the");
-    expect_says(tiles(50, 50, ranks(), 2), ranks() % 2 == 0 ? "each needs one tile" : "divide");
-    expect_says(tiles(50, 50, 0, 1), "at least 1");
-    expect_says(tiles(0, 50, 1, ranks()), "each axis needs at least 1");
+    expect_contains(tiles(50, 50, ranks() + 1, 1), "does not divide the");
+    expect_contains(tiles(50, 50, ranks(), 2), ranks() % 2 == 0 ? "each needs one tile" : "divide");
+    expect_contains(tiles(50, 50, 0, 1), "at least 1");
+    expect_contains(tiles(0, 50, 1, ranks()), "each axis needs at least 1");
 }
 
-/// Notes how far from the tile each step was computed.
+/// Kernel that records the distance from the tile of the updates of a step.
 struct Reach {
     void row(int step, const StencilRow& row) {
         if (row.y == y && step == at)
@@ -122,12 +122,12 @@ TEST(Margin, IsCurrentAtEveryStepOfABlock) {
     for (int step = 0; step < 8; ++step) {
         Reach reach{20, step};
         sweep.run(tile.data(), own.x.size(), 0, 8, reach);
-        // The margin, and what the steps of the block that are still to come need beside it.
+        // The margin and the halo of the block's remaining steps.
         EXPECT_EQ(reach.x_begin, own.x.begin - 3 - (3 - step % 4));
     }
 }
 
-TEST(CompensatedSum, KeepsWhatAPlainSumLoses) {
+TEST(CompensatedSum, KeepsDigitsThatAPlainSumLoses) {
     CompensatedSum sum;
     const std::vector<double> terms{1e30, 1.0, -1e30, 1e-20, 3.0, -1e-20, 0.5};
     sum.add(0, static_cast<int>(terms.size()),
@@ -152,7 +152,7 @@ TEST(CompensatedSum, IsTheSameHoweverItsTermsAreCutAndOrdered) {
     EXPECT_EQ(one_by_one.value(), all.value());
 
     for (const int length : {1, 3, 8, 100, 1001}) {
-        // Pieces in turn to each rank.
+        // Pieces are distributed cyclically.
         CompensatedSum mine;
         for (int begin = length * rank(); begin < 10007; begin += length * ranks())
             mine.add(begin, std::min(begin + length, 10007), of);
@@ -177,7 +177,7 @@ TEST(DotProduct, IsTheSumOfItsProductsWithTheirErrors) {
     EXPECT_NEAR(dotted.low, sum.folded().low, 1e-12 * std::abs(sum.folded().low));
 }
 
-TEST(CompensatedSum, OfANumberThatIsNoneIsNone) {
+TEST(CompensatedSum, OfANonFiniteTermIsNotFinite) {
     CompensatedSum sum;
     sum.add(1.0);
     sum.add(std::numeric_limits<double>::infinity());

@@ -1,4 +1,4 @@
-// An adjoint through states that are computed again, against states that are all kept.
+// Adjoint with recomputed states, against an adjoint with stored states.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -15,11 +15,11 @@ namespace {
 
 using test::Grid;
 
-/// A state and an adjoint on the whole domain; one has products with the other, and both differ
-/// from step to step.
-class Pair : public ReplayedModel {
+/// State and adjoint on the whole domain, coupled by products, with coefficients that vary from
+/// step to step.
+class CoupledModel : public ReplayedModel {
   public:
-    Pair(Grid state, Grid adjoint, bool periodic_x, bool periodic_y)
+    CoupledModel(Grid state, Grid adjoint, bool periodic_x, bool periodic_y)
         : result_(adjoint.nx, adjoint.ny), state_(std::move(state)), adjoint_(std::move(adjoint)),
           periodic_x_(periodic_x), periodic_y_(periodic_y) {}
 
@@ -42,7 +42,7 @@ class Pair : public ReplayedModel {
         owned += std::max(0, row.own_end - row.own_begin);
     }
 
-    /// The same with all states kept, row after row of the domain.
+    /// Return the adjoint with stored states on the whole domain.
     [[nodiscard]] Grid expected(int first, int stop, int last) const {
         std::vector<Grid> states{state_};
         for (int step = first; step + 1 < last; ++step) {
@@ -80,7 +80,7 @@ class Pair : public ReplayedModel {
         return u * v + 0.03 * (1 + step % 2) * (4.0 * w + 3.0 * e + 2.0 * s + n);
     }
     void copy(const Grid& from, int y, int begin, int end, double* to) const {
-        // Nothing is wanted that no neighbour could have.
+        // No point beyond a zero-flux edge is read.
         if (!periodic_x_) {
             EXPECT_GE(begin, 0);
             EXPECT_LE(end, from.nx);
@@ -104,16 +104,17 @@ class Pair : public ReplayedModel {
     bool periodic_x_, periodic_y_;
 };
 
-TEST(Replay, GivesTheAdjointThatKeptStatesGive) {
+TEST(Replay, IsBitwiseEqualToAnAdjointWithStoredStates) {
     std::mt19937 random(7);
     const auto pick = [&](int low, int high) {
         return std::uniform_int_distribution<int>(low, high)(random);
     };
-    for (int turn = 0; turn < 300; ++turn) {
-        const int most = pick(1, 9);
+    for (int trial = 0; trial < 300; ++trial) {
+        const int max_steps = pick(1, 9);
         const bool periodic_x = pick(0, 1) == 1, periodic_y = pick(0, 1) == 1;
         const int nx = pick(1, 150), ny = pick(1, 40), threads = pick(1, 3);
-        const int first = pick(-4, 4), last = first + pick(1, most), stop = pick(first, last - 1);
+        const int first = pick(-4, 4), last = first + pick(1, max_steps),
+                  stop = pick(first, last - 1);
         SCOPED_TRACE(testing::Message()
                      << nx << " x " << ny << ", steps " << first << ", " << stop << ", " << last
                      << ", " << threads << " threads" << (periodic_x ? ", periodic x" : "")
@@ -124,33 +125,33 @@ TEST(Replay, GivesTheAdjointThatKeptStatesGive) {
                 value = std::uniform_real_distribution<double>(-1, 1)(random);
             return grid;
         };
-        Pair pair(field(), field(), periodic_x, periodic_y);
+        CoupledModel model(field(), field(), periodic_x, periodic_y);
         const Tiling tiling(MPI_COMM_WORLD, nx, ny, 1, 1, periodic_x, periodic_y);
-        // Little cache: tiles of 64 columns.
-        Replay replay(tiling, most, threads, pick(0, 1) == 1 ? 1U << 20 : 1U << 10);
-        replay.run(pair, first, stop, last);
-        ASSERT_EQ(pair.result_.values, pair.expected(first, stop, last).values);
-        EXPECT_EQ(pair.owned, long{nx} * ny * (last - stop));
+        // A small cache gives tiles of 64 columns.
+        Replay replay(tiling, max_steps, threads, pick(0, 1) == 1 ? 1U << 20 : 1U << 10);
+        replay.run(model, first, stop, last);
+        ASSERT_EQ(model.result_.values, model.expected(first, stop, last).values);
+        EXPECT_EQ(model.owned, long{nx} * ny * (last - stop));
         EXPECT_EQ(replay.points() - replay.redundant(),
                   std::int64_t{nx} * ny * (last - 1 - first + last - stop));
     }
 }
 
 TEST(Replay, ComputesNothingTwiceInOneTileWithoutNeighbours) {
-    Pair pair(Grid(50, 20), Grid(50, 20), false, false);
+    CoupledModel model(Grid(50, 20), Grid(50, 20), false, false);
     const Tiling tiling(MPI_COMM_WORLD, 50, 20, 1, 1, false, false);
     Replay replay(tiling, 8, 1, 1U << 20);
-    replay.run(pair, 0, 0, 8);
+    replay.run(model, 0, 0, 8);
     EXPECT_EQ(replay.points(), 50 * 20 * (7 + 8));
     EXPECT_EQ(replay.redundant(), 0);
 }
 
-TEST(Replay, ComputesAsMuchTwiceAsItsHalosSay) {
+TEST(Replay, HasTheRedundantPointsOfItsHalos) {
     const int nx = 50, ny = 20, steps = 5;
-    Pair pair(Grid(nx, ny), Grid(nx, ny), true, true);
+    CoupledModel model(Grid(nx, ny), Grid(nx, ny), true, true);
     const Tiling tiling(MPI_COMM_WORLD, nx, ny, 1, 1, true, true);
     Replay replay(tiling, steps, 1, 1U << 20);
-    replay.run(pair, 0, 0, steps);
+    replay.run(model, 0, 0, steps);
     std::int64_t points = 0;
     const auto grown = [&](int by) { return std::int64_t{nx + 2 * by} * (ny + 2 * by); };
     for (int step = 1; step < steps; ++step)
@@ -161,13 +162,13 @@ TEST(Replay, ComputesAsMuchTwiceAsItsHalosSay) {
     EXPECT_EQ(replay.redundant(), points - std::int64_t{nx} * ny * (2 * steps - 1));
 }
 
-TEST(Replay, RefusesABlockThatItHasNoRoomFor) {
-    Pair pair(Grid(9, 9), Grid(9, 9), false, false);
+TEST(Replay, RejectsABlockThatExceedsItsMemory) {
+    CoupledModel model(Grid(9, 9), Grid(9, 9), false, false);
     const Tiling tiling(MPI_COMM_WORLD, 9, 9, 1, 1, false, false);
     Replay replay(tiling, 3, 1, 1U << 20);
-    EXPECT_THROW(replay.run(pair, 0, 0, 4), std::logic_error);
-    EXPECT_THROW(replay.run(pair, 2, 1, 3), std::logic_error);
-    EXPECT_THROW(replay.run(pair, 0, 3, 3), std::logic_error);
+    EXPECT_THROW(replay.run(model, 0, 0, 4), std::logic_error);
+    EXPECT_THROW(replay.run(model, 2, 1, 3), std::logic_error);
+    EXPECT_THROW(replay.run(model, 0, 3, 3), std::logic_error);
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-"""What the phase field says of its tunables, against what its sweeps do."""
+"""Tunable parameters of the phase field and their cost model."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_thousand_ranks_are_not_too_many_points() -> None:
     assert {one.key[1] for one in points} == {2**n for n in range(11)}
 
 
-def test_the_model_of_cost_knows_what_each_remedy_is_for() -> None:
+def test_the_cost_model_has_the_effect_of_each_parameter() -> None:
     two, here = subject(1600, 1600, 2), machine()
     default = two.default()
 

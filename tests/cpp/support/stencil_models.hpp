@@ -9,7 +9,7 @@
 
 namespace uzushio::test {
 
-/// Numbers of a whole domain, on every rank.
+/// Field on the whole domain, on every rank.
 struct Grid {
     Grid(int width, int height)
         : nx(width), ny(height),
@@ -17,7 +17,7 @@ struct Grid {
 
     double& at(int x, int y) { return values[index(x, y)]; }
     [[nodiscard]] double at(int x, int y) const { return values[index(x, y)]; }
-    /// At unwrapped indices, up to one turn beyond an edge.
+    /// Value at unwrapped indices, up to one period beyond an edge.
     [[nodiscard]] double wrapped(int x, int y) const { return at((x + nx) % nx, (y + ny) % ny); }
 
     int nx, ny;
@@ -46,7 +46,7 @@ struct Heat {
     }
 };
 
-/// A model that takes rows grouped.
+/// Model with the interface for groups of rows.
 template <class Model> struct Grouped {
     Model model;
 
@@ -55,8 +55,8 @@ template <class Model> struct Grouped {
     }
 };
 
-/// A phase field that grows, with products for the compiler to fuse, in a way that differs from
-/// point to point and from step to step: a row that lies elsewhere shows.
+/// Phase field with coefficients that vary from point to point and from step to step, so that a
+/// misplaced row changes the result; its products can be contracted by the compiler.
 struct Growth {
     const Grid* speed = nullptr;
     double dt = 0.1;
@@ -65,12 +65,13 @@ struct Growth {
         const int nx = speed->nx;
         const double m = 0.3 + 0.01 * (step % 7);
         const int y = (row.y + speed->ny) % speed->ny;
-        // A periodic row is wrapped in at most three pieces.
+        // A periodic row has at most three pieces.
         for (int x = row.x_begin; x < row.x_end;) {
-            const int turn = x < 0 ? -nx : x >= nx ? nx : 0;
-            const int end = std::min(row.x_end, turn + nx);
+            const int period = x < 0 ? -nx : x >= nx ? nx : 0;
+            const int end = std::min(row.x_end, period + nx);
             piece(row,
-                  &speed->values[static_cast<std::size_t>(y) * static_cast<std::size_t>(nx)] - turn,
+                  &speed->values[static_cast<std::size_t>(y) * static_cast<std::size_t>(nx)] -
+                      period,
                   m, x, end);
             x = end;
         }
@@ -92,7 +93,7 @@ struct Growth {
     }
 };
 
-/// The whole domain stepped by full rows on one rank, without any plan.
+/// Step the whole domain by full rows on one rank, without a plan.
 template <class Kernel>
 Grid step_serially(const Grid& start, bool periodic_x, bool periodic_y, int first, int last,
                    Kernel& kernel) {
