@@ -28,7 +28,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from uzushio.launch import find_mpiexec, prepare_environment
+from uzushio.parallel.launch import find_mpiexec, prepare_environment
 
 BUILD = Path(__file__).resolve().parents[1] / "build" / "release"
 WORKER = BUILD / "bench" / "domain_worker"
