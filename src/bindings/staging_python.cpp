@@ -119,8 +119,8 @@ bool PythonSource::collective() const {
     return result;
 }
 
-staging::Announced PythonSource::next(std::chrono::nanoseconds limit) {
-    staging::Announced result;
+staging::AnnouncedStep PythonSource::next(std::chrono::nanoseconds limit) {
+    staging::AnnouncedStep result;
     with_python([&] {
         const nb::object found = source_.attr("next")(seconds(limit));
         if (nb::isinstance<nb::bytes>(found)) {

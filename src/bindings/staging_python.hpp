@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "staging/transport/source.hpp"
+#include "staging/transport/step_source.hpp"
 #include "staging/transport/writer_engine.hpp"
 
 namespace uzushio::bindings {
@@ -31,7 +31,7 @@ class PythonEngine final : public staging::WriterEngine {
 };
 
 /// A source written in Python: see uzushio.staging.engines.
-class PythonSource final : public staging::Source {
+class PythonSource final : public staging::StepSource {
   public:
     explicit PythonSource(nanobind::object source) : source_(std::move(source)) {}
     ~PythonSource() override;
@@ -39,7 +39,7 @@ class PythonSource final : public staging::Source {
     PythonSource& operator=(const PythonSource&) = delete;
 
     [[nodiscard]] bool collective() const override;
-    [[nodiscard]] staging::Announced next(std::chrono::nanoseconds limit) override;
+    [[nodiscard]] staging::AnnouncedStep next(std::chrono::nanoseconds limit) override;
     void begin(const staging::Announce& step) override;
     void fetch(const staging::Announce& step, std::span<const staging::Fetch> wanted,
                std::chrono::nanoseconds limit) override;

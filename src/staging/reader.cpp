@@ -15,7 +15,7 @@
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"
 #include "staging/transport/engines.hpp"
-#include "staging/transport/source.hpp"
+#include "staging/transport/step_source.hpp"
 #include "staging/wire/checksum.hpp"
 #include "staging/wire/message_codec.hpp"
 
@@ -67,7 +67,7 @@ struct Reader::State {
         });
     }
     [[nodiscard]] Step stands_at() const {
-        Step step = source ? source->here() : nullptr;
+        Step step = source ? source->current() : nullptr;
         return step ? step : current;
     }
     [[nodiscard]] const Announce& announce() {
@@ -126,16 +126,16 @@ struct Reader::State {
     void drop();
     /// Whether other ranks may wait for this one.
     [[nodiscard]] bool awaited() const {
-        return source && !parted && !ended && source->here() == nullptr && process.here();
+        return source && !parted && !ended && source->current() == nullptr && process.here();
     }
     [[nodiscard]] Arrival arrive(News news, std::span<const std::byte> message);
 
     OwnProcess process;
     parallel::CollectiveGroup group;
     ReaderOptions options;
-    std::unique_ptr<Source> source; ///< null once detached; may use the group
-    Step current;                   ///< that `next` brought
-    Step planned;                   ///< that the planners are for
+    std::unique_ptr<StepSource> source; ///< null once detached; may use the group
+    Step current;                       ///< that `next` brought
+    Step planned;                       ///< that the planners are for
     std::vector<std::optional<Planner>> planners;
     std::optional<std::string> kept; ///< why the step cannot be given back
     bool ended = false;
@@ -212,7 +212,7 @@ Reader::Reader(const std::string& contact, MPI_Comm comm, const ReaderOptions& o
     state_->source = attach(contact, state_->group, options);
 }
 
-Reader::Reader(std::unique_ptr<Source> source, MPI_Comm comm, const ReaderOptions& options)
+Reader::Reader(std::unique_ptr<StepSource> source, MPI_Comm comm, const ReaderOptions& options)
     : state_(std::make_unique<State>(comm, options)) {
     state_->source = std::move(source);
 }
@@ -240,7 +240,7 @@ Arrival Reader::next(std::chrono::nanoseconds limit) {
     state.require_own();
     if (!state.source || state.parted)
         return Arrival::detached;
-    require(state.source->here() == nullptr,
+    require(state.source->current() == nullptr,
             "A reader inside the solver's step stands at that step: it has no next one.");
     state.meet(Doing::next);
     const std::uint64_t before = state.current ? state.current->sequence : 0;
@@ -258,7 +258,7 @@ Arrival Reader::next(std::chrono::nanoseconds limit) {
             if (held && first)
                 state.source->release(before);
             if (!state.ended) {
-                const Announced announced = state.source->next(limit);
+                const AnnouncedStep announced = state.source->next(limit);
                 news[0] = static_cast<std::byte>(announced.arrival);
                 if (announced.arrival == Arrival::step)
                     news.insert(news.end(), announced.message->begin(), announced.message->end());
@@ -418,7 +418,7 @@ void Reader::part() {
 
 void Reader::detach() {
     State& state = *state_;
-    if (!state.source || state.source->here() != nullptr || !state.process.here())
+    if (!state.source || state.source->current() != nullptr || !state.process.here())
         return;
     part();
     if (const Step step = std::exchange(state.current, nullptr))

@@ -19,7 +19,7 @@
 
 namespace uzushio::staging {
 
-class Source;
+class StepSource;
 
 /// A block (its place in `Reader::step().blocks`), and the memory for its values.
 struct BlockTarget {
@@ -51,7 +51,7 @@ class Reader {
     /// not there yet. MPI_COMM_NULL: this process alone.
     Reader(const std::string& contact, MPI_Comm comm, const ReaderOptions& options = {});
     /// From a source of one's own.
-    Reader(std::unique_ptr<Source> source, MPI_Comm comm, const ReaderOptions& options = {});
+    Reader(std::unique_ptr<StepSource> source, MPI_Comm comm, const ReaderOptions& options = {});
     Reader(Reader&&) noexcept;
     ~Reader(); ///< leaves, unless it has detached or the stream has ended
 

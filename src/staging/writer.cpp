@@ -197,7 +197,7 @@ std::optional<std::uint64_t> Writer::end_step() {
     try {
         state.agree_on_step(error);
     } catch (...) {
-        state.engine->take_back_buffers();
+        state.engine->discard_buffers();
         throw;
     }
     return state.engine->publish(std::move(step));
@@ -222,7 +222,7 @@ void Writer::cancel_step(std::string_view reason) {
     } catch (const StagingError&) {
         // This rank knows: it is what it told the others.
     }
-    state.engine->take_back_buffers();
+    state.engine->discard_buffers();
     state.step_over();
     if (misuse)
         std::rethrow_exception(misuse);

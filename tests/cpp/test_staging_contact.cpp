@@ -36,7 +36,7 @@ void write(const std::filesystem::path& file, const std::string& text) {
     ::chmod(file.c_str(), 0600);
 }
 
-TEST(StagingContact, WhatIsWrittenIsRead) {
+TEST(StagingContact, AWrittenContactIsRead) {
     const Folder folder;
     const Contact sent = contact();
     const PublishedContact published(folder / "flow.contact", sent);
@@ -83,7 +83,7 @@ TEST(StagingContact, AFileOfAnotherUserIsRefused) {
 
 TEST(StagingContact, AFileThatNoLivingWriterOwnsIsReplaced) {
     const Folder folder;
-    write(folder / "c", "what a writer before left behind");
+    write(folder / "c", "an earlier writer's file");
     const Contact sent = contact();
     {
         const PublishedContact published(folder / "c", sent);
@@ -109,9 +109,9 @@ TEST(StagingContact, ASecondWriterIsRefusedWhileTheFirstLives) {
     EXPECT_TRUE(read_contact(folder / "c"));
 }
 
-TEST(StagingContact, OfManyWritersAtOnceOneGetsTheName) {
+TEST(StagingContact, OneOfManyConcurrentWritersClaimsTheName) {
     const Folder folder;
-    write(folder / "c", "what a writer before left behind");
+    write(folder / "c", "an earlier writer's file");
     std::vector<pid_t> children;
     for (int i = 0; i < 6; ++i)
         if (const pid_t child = ::fork(); child == 0) {
@@ -136,7 +136,7 @@ TEST(StagingContact, OfManyWritersAtOnceOneGetsTheName) {
     EXPECT_FALSE(std::filesystem::exists(folder / "c"));
 }
 
-/// What `look` finds within some seconds.
+/// Return whether `look` returns true within some seconds.
 template <class Look> bool soon(const Look& look) {
     for (int i = 0; i < 500; ++i, ::usleep(10'000))
         if (look())
@@ -144,7 +144,7 @@ template <class Look> bool soon(const Look& look) {
     return false;
 }
 
-TEST(StagingContact, AFileThatWasRemovedIsWrittenAnewAndAnotherOneLeftAlone) {
+TEST(StagingContact, ARemovedFileIsWrittenAgainAndAReplacedOneKept) {
     const Folder folder;
     const auto there = [&] { return std::filesystem::exists(folder / "c"); };
     {
@@ -156,20 +156,20 @@ TEST(StagingContact, AFileThatWasRemovedIsWrittenAnewAndAnotherOneLeftAlone) {
         ::usleep(200'000);
         const std::string told = ::testing::internal::GetCapturedStderr();
         ASSERT_TRUE(again);
-        EXPECT_NE(told.find("was removed, and has been written anew"), std::string::npos) << told;
+        EXPECT_NE(told.find("was removed, and has been written again"), std::string::npos) << told;
         EXPECT_EQ(read_contact(folder / "c")->secret, secret);
         EXPECT_EQ(mode_of(folder / "c"), 0600u);
         EXPECT_THROW(PublishedContact(folder / "c", contact()), StagingError) << "and is owned";
-        write(folder / "new", "somebody else's");
+        write(folder / "new", "another writer's");
         std::filesystem::rename(folder / "new", folder / "c");
         ::testing::internal::CaptureStderr();
         ::usleep(1'300'000);
         EXPECT_NE(::testing::internal::GetCapturedStderr().find("was replaced"), std::string::npos);
     }
-    EXPECT_EQ(content(folder / "c"), "somebody else's");
+    EXPECT_EQ(content(folder / "c"), "another writer's");
 }
 
-TEST(StagingContact, WhatIsNoContactIsRefused) {
+TEST(StagingContact, InvalidContactsAreRefused) {
     const Folder folder;
     std::string good;
     {

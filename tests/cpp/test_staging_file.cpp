@@ -51,7 +51,7 @@ ReaderOptions patient(std::chrono::nanoseconds attach_limit = 20s, bool verify =
     return options;
 }
 
-/// What is thrown; empty if nothing is.
+/// Return the error text; empty if nothing is thrown.
 std::string fault(const std::function<void()>& work) {
     try {
         work();
@@ -126,14 +126,14 @@ void publish(FileEngine& engine, const parallel::CollectiveGroup& group, std::ui
     EXPECT_TRUE(sequence.has_value());
 }
 
-Announce announced(const Announced& news) {
+Announce announced(const AnnouncedStep& news) {
     const auto& bytes = *news.message;
     const Frame frame = decode_frame(std::span<const std::byte, Frame::size>(bytes.data(), 16));
     return std::get<Announce>(decode(frame, std::span(bytes).subspan(Frame::size)));
 }
 
 /// Read a box of the only field, packed.
-std::vector<double> read(Source& source, const Announce& step, const Box& box) {
+std::vector<double> read(StepSource& source, const Announce& step, const Box& box) {
     std::vector<double> values(static_cast<std::size_t>(box.volume() * 2), -7.0);
     const ArrayView to = packed_view(reinterpret_cast<std::byte*>(values.data()), box.count, 2, 8);
     const Plan plan = Planner(step.step, 0).plan(box);
@@ -218,7 +218,7 @@ TEST_F(StagingFile, GivesOneReaderAllStepsInOrderAndThenTheEnd) {
         const parallel::CollectiveGroup self = stream_group();
         FileSource source(store_, self, patient());
         for (std::uint64_t number = 0; number < 3; ++number) {
-            const Announced news = source.next(5s);
+            const AnnouncedStep news = source.next(5s);
             ASSERT_EQ(news.arrival, Arrival::step);
             const Announce step = announced(news);
             EXPECT_EQ(step.sequence, number);
@@ -274,7 +274,7 @@ TEST_F(StagingFile, LetsAReaderInWhileTheWriterStillWrites) {
             const parallel::CollectiveGroup self = stream_group();
             FileSource source(store_, self, patient());
             for (;;) {
-                const Announced news = source.next(20s);
+                const AnnouncedStep news = source.next(20s);
                 seen.push_back(news.arrival);
                 if (news.arrival != Arrival::step)
                     return;
@@ -313,7 +313,7 @@ TEST_F(StagingFile, TimesOutWhenTheWriterDiedAndShowsItsStepsAllTheSame) {
     });
 }
 
-TEST_F(StagingFile, GoesOnBehindStepsThatSomebodyRemoved) {
+TEST_F(StagingFile, ContinuesBehindRemovedSteps) {
     store(4);
     alone([&] {
         fs::remove_all(step_path(store_, 0));
@@ -326,7 +326,7 @@ TEST_F(StagingFile, GoesOnBehindStepsThatSomebodyRemoved) {
     });
 }
 
-TEST_F(StagingFile, TellsAReaderWhoseStoreIsOverwrittenOrRemoved) {
+TEST_F(StagingFile, FailsForAReaderWhoseStoreIsOverwrittenOrRemoved) {
     auto writer = engine();
     publish(*writer, group_, 0);
     const parallel::CollectiveGroup self = stream_group();
@@ -355,8 +355,9 @@ TEST_F(StagingFile, RefusesAReaderOfAnotherStreamAndOneThatFindsNothing) {
               std::string::npos);
     EXPECT_THROW(FileSource(folder_ / "nothing.zarr", group_, patient(100ms)), PeerGone);
     alone([&] { write_text(folder_ / "file", "x"); });
-    EXPECT_NE(fault([&] { FileSource(folder_ / "file", group_, patient(0s)); }).find("is a file"),
-              std::string::npos);
+    EXPECT_NE(
+        fault([&] { FileSource(folder_ / "file", group_, patient(0s)); }).find("is not a folder"),
+        std::string::npos);
 }
 
 TEST_F(StagingFile, LeavesWhatItDidNotMakeAlone) {
@@ -434,7 +435,7 @@ class FullDisk {
     bool mounted_ = false;
 };
 
-/// A step whose last rank alone has a block too large for such a disk.
+/// A step in which only the last rank has a block too large for such a disk.
 LocalStep too_large(const parallel::CollectiveGroup& group, std::vector<double>& memory) {
     Blocks blocks = blocks_of(group.rank(), group.size(), 0);
     LocalStep step{blocks.step.part, {}};
@@ -479,7 +480,7 @@ TEST_F(StagingFile, SaysOnAllRanksThatTheDiskIsFullAndGoesOnWhenItIsNot) {
         << sentence;
     EXPECT_NE(sentence.find(store.string()), std::string::npos) << sentence;
     group_.barrier();
-    EXPECT_TRUE(left_over(store).empty()) << "what there was of the step is removed";
+    EXPECT_TRUE(left_over(store).empty()) << "the incomplete step is removed";
     group_.barrier();
     publish(writer, group_, 1);
     writer.close();
@@ -520,8 +521,8 @@ TEST_F(StagingFile, NamesTheFileThatIsDamagedOrMissing) {
         turned[17] = static_cast<char>(turned[17] ^ 4);
         try_with(chunk, turned, "checksum");
         try_with(chunk, turned.substr(0, turned.size() - 5), "bytes");
-        try_with(json, read_text(json).substr(0, 200), "cut off");
-        try_with(json, "", "cut off");
+        try_with(json, read_text(json).substr(0, 200), "truncated");
+        try_with(json, "", "truncated");
         std::string other = read_text(json);
         other.replace(other.find("float64"), 7, "float32");
         try_with(json, other, "was changed");
@@ -529,7 +530,7 @@ TEST_F(StagingFile, NamesTheFileThatIsDamagedOrMissing) {
         turned[40] = static_cast<char>(turned[40] ^ 1);
         try_with(table, turned, "checksum");
         try_with(table, "", "bytes");
-        try_with(store_ / document, read_text(store_ / document).substr(0, 60), "cut off");
+        try_with(store_ / document, read_text(store_ / document).substr(0, 60), "truncated");
         ASSERT_EQ(sentence(), "") << "all is as it was";
 
         fs::remove(chunk);

@@ -47,7 +47,7 @@ TEST(StagingFileChunks, AreContiguousStretchesThatHoldEveryByteOnce) {
             for (std::size_t axis = 0; axis < shape.size(); ++axis)
                 ASSERT_LT(place.chunk[axis] * grid.chunk()[axis], shape[axis]);
             const std::string name = chunk_name(place.chunk);
-            ASSERT_EQ(filled[name], place.offset) << name << " goes on where it stopped";
+            ASSERT_EQ(filled[name], place.offset) << name << " continues where it stopped";
             const std::int64_t step = draw(random, 1, place.bytes);
             filled[name] += step;
             ASSERT_LE(filled[name], grid.chunk_bytes());
@@ -102,7 +102,7 @@ TEST(StagingFileStream, TakesRunsOfEveryLengthInTheSameOrder) {
     }
 }
 
-TEST(StagingFileNames, NeverMeet) {
+TEST(StagingFileNames, AreUnique) {
     const std::vector<std::string> fields{"u",
                                           "U",
                                           "a/b",
@@ -130,7 +130,7 @@ TEST(StagingFileNames, NeverMeet) {
     }
 }
 
-TEST(StagingFileArray, GivesBackEveryBoxOfWhatWasWritten) {
+TEST(StagingFileArray, ReturnsEveryWrittenBox) {
     const suite::Folder shared;
     const fs::path root = shared.path();
     Random random(3);
@@ -198,12 +198,12 @@ TEST(StagingFileArray, GivesBackEveryBoxOfWhatWasWritten) {
 TEST(StagingFileContact, IsAFolderOrIsCalledLikeOne) {
     const suite::Folder shared;
     std::ofstream(shared.path() / "run.contact") << "x";
-    EXPECT_TRUE(leads_to_store((shared.path() / "").string()));
-    EXPECT_TRUE(leads_to_store((shared.path() / "not-there-yet.zarr").string()));
-    EXPECT_TRUE(leads_to_store((shared.path() / "not-there-yet.zarr/").string()));
-    EXPECT_FALSE(leads_to_store((shared.path() / "run.contact").string()));
-    EXPECT_FALSE(leads_to_store("login.example:47000"));
-    EXPECT_FALSE(leads_to_store("mpi:flow"));
+    EXPECT_TRUE(is_store_contact((shared.path() / "").string()));
+    EXPECT_TRUE(is_store_contact((shared.path() / "not-there-yet.zarr").string()));
+    EXPECT_TRUE(is_store_contact((shared.path() / "not-there-yet.zarr/").string()));
+    EXPECT_FALSE(is_store_contact((shared.path() / "run.contact").string()));
+    EXPECT_FALSE(is_store_contact("login.example:47000"));
+    EXPECT_FALSE(is_store_contact("mpi:flow"));
 }
 
 } // namespace

@@ -44,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, StagingSuite, testing::Values(inside()), name_
 TEST(StagingInproc, MemoryThatOneRankLacksForAReadIsAnErrorOnAll) {
     const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     if (group.size() == 1)
-        GTEST_SKIP() << "needs ranks that ask each other";
+        GTEST_SKIP() << "needs several ranks";
     inproc::Exchange exchange(group);
     std::vector<double> target(100), source(100, 1.0);
     Fetch fetch;
@@ -61,7 +61,7 @@ TEST(StagingInproc, MemoryThatOneRankLacksForAReadIsAnErrorOnAll) {
     EXPECT_EQ(target, std::vector<double>(100, 0.0)) << "no value has moved";
     short_of_memory = false;
     exchange.run({&fetch, 1}, select);
-    EXPECT_EQ(target, source) << "the next one goes on";
+    EXPECT_EQ(target, source) << "the next one continues";
 }
 
 EngineOptions inproc() {
@@ -91,7 +91,7 @@ struct Line {
         writer.put("p", static_cast<std::uint64_t>(group.rank()), values.data());
         writer.end_step();
     }
-    /// The whole line, as a reader inside the step sees it.
+    /// The whole line, as read inside the step.
     [[nodiscard]] std::vector<double> read(Reader& reader) const {
         std::vector<double> got(static_cast<std::size_t>(all), -1);
         reader.read("p", {{0, 0, 0}, {1, 1, all}},
@@ -212,7 +212,7 @@ TEST(StagingInproc, AReadThatIsWrongOnOneRankIsRefusedOnAll) {
     line.step(1);
 }
 
-TEST(StagingInproc, RanksThatReadUnequallyOftenAreTold) {
+TEST(StagingInproc, UnequalNumbersOfReadsAreAnError) {
     Line line;
     if (line.group.size() == 1)
         GTEST_SKIP() << "needs two ranks";
@@ -222,11 +222,11 @@ TEST(StagingInproc, RanksThatReadUnequallyOftenAreTold) {
             static_cast<void>(line.read(reader));
         }
     });
-    EXPECT_NE(message_of([&] { line.step(1); }).find("all must read equally often"),
+    EXPECT_NE(message_of([&] { line.step(1); }).find("all ranks must read equally often"),
               std::string::npos);
 }
 
-TEST(StagingInproc, ARankThatIgnoresTheErrorHangsNobody) {
+TEST(StagingInproc, ARankThatIgnoresTheErrorDoesNotBlockOthers) {
     Line line;
     if (line.group.size() == 1)
         GTEST_SKIP() << "needs two ranks";
@@ -237,13 +237,14 @@ TEST(StagingInproc, ARankThatIgnoresTheErrorHangsNobody) {
     EXPECT_THROW(line.step(1), StagingError);
 }
 
-TEST(StagingInproc, RanksWithDifferentWorkAreTold) {
+TEST(StagingInproc, DifferentNumbersOfWorkFunctionsAreAnError) {
     Line line;
     if (line.group.size() == 1)
         GTEST_SKIP() << "needs two ranks";
     if (line.last())
         line.writer.on_step([](Reader&) { ADD_FAILURE() << "must not run"; });
-    EXPECT_NE(message_of([&] { line.step(1); }).find("all must give the same"), std::string::npos);
+    EXPECT_NE(message_of([&] { line.step(1); }).find("all ranks must register the same"),
+              std::string::npos);
 }
 
 TEST(StagingInproc, PublishingInsideTheWorkIsRefused) {
@@ -285,7 +286,7 @@ TEST(StagingInproc, TablesThatContradictEachOtherAreRefusedUntilTheyAgree) {
     EXPECT_EQ(runs, 1);
 }
 
-TEST(StagingInproc, PiecesLargerThanAMessageArriveWhole) {
+TEST(StagingInproc, PiecesLargerThanAMessageAreComplete) {
     const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     const std::int64_t planes = 24, rows = 300, row = 500; // 29 MB of float64 a rank
     const std::int64_t all = planes * group.size();

@@ -1,4 +1,4 @@
-// One block of more than 2 GiB: what no count or offset of 31 bits can say.
+// One block of more than 2 GiB, beyond counts and offsets of 31 bits.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ constexpr Box whole{{}, count};
 /// Different for neighbours along each axis, and exact as a float.
 float value_at(std::int64_t i) { return static_cast<float>(i & 0xFFFFFF); }
 
-/// Values of `box` that are not what they should be.
+/// Return the number of wrong values in `box`.
 std::int64_t wrong_values(const float* values, const Box& box) {
     std::int64_t wrong = 0;
     for (std::int64_t z = box.start[0]; z < box.end(0); ++z)
@@ -86,7 +86,7 @@ TEST(StagingLarge, ABlockOfMoreThan2GiBArrivesInAnyPartAndAsAWhole) {
 
     ASSERT_EQ(far.next(60s), Arrival::step);
     expect_boxes(far);
-    std::fill_n(values.data(), whole.volume(), -1.0f); // the solver's memory takes what arrives
+    std::fill_n(values.data(), whole.volume(), -1.0f); // the solver's memory is the destination
     far.read("u", whole, packed_view(reinterpret_cast<std::byte*>(values.data()), count, 1, 4));
     EXPECT_EQ(wrong_values(values.data(), whole), 0);
 }

@@ -14,7 +14,7 @@
 #include "staging/reader.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"
-#include "staging/transport/source.hpp"
+#include "staging/transport/step_source.hpp"
 #include "staging/writer.hpp"
 
 namespace uzushio::staging {
@@ -48,10 +48,10 @@ std::string thrown_by(const std::function<void()>& work) {
 }
 
 /// No step comes; ends the stream after `waits` waits.
-class EmptySource : public Source {
+class EmptySource : public StepSource {
   public:
     explicit EmptySource(int waits) : waits_(waits) {}
-    Announced next(std::chrono::nanoseconds limit) override {
+    AnnouncedStep next(std::chrono::nanoseconds limit) override {
         const auto end = Clock::now() + limit;
         while (Clock::now() < end) {
             parallel::run_wait_hooks();

@@ -22,14 +22,14 @@
 #include "staging/share.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"
-#include "staging/transport/mpi/introduction.hpp"
-#include "staging/transport/mpi/link.hpp"
-#include "staging/transport/mpi/outgoing.hpp"
+#include "staging/transport/mpi/connect.hpp"
+#include "staging/transport/mpi/fetch_request.hpp"
+#include "staging/transport/mpi/peer_ranks.hpp"
+#include "staging/transport/mpi/pending_sends.hpp"
 #include "staging/transport/mpi/source.hpp"
 #include "staging/transport/mpi/tags.hpp"
 #include "staging/transport/mpi/tiles.hpp"
 #include "staging/transport/mpi/windows.hpp"
-#include "staging/transport/mpi/wish.hpp"
 #include "staging/writer.hpp"
 
 namespace uzushio::staging {
@@ -124,7 +124,7 @@ struct Domain {
     }
 };
 
-/// What a rank of the solver holds: slabs along z, two blocks a rank.
+/// Solver with slabs along z, two blocks on each rank.
 class Solver {
   public:
     Solver(const std::string& stream, const Programs& programs, const EngineOptions& options,
@@ -194,7 +194,7 @@ class Solver {
     std::vector<Held> blocks_;
 };
 
-/// Values of a box that are not what the solver put.
+/// Return the number of values in a box that differ from the solver's.
 std::size_t wrong_values(Reader& reader, const Box& box) {
     const std::int64_t step = reader.step().index;
     std::vector<double> p(static_cast<std::size_t>(box.volume()));
@@ -223,15 +223,15 @@ std::vector<std::int64_t> read_all(Reader& reader, const Programs& programs,
     std::vector<std::int64_t> seen;
     while (reader.next(long_enough) == Arrival::step) {
         seen.push_back(reader.step().index);
-        const Box mine = share(domain.all, programs.size(), programs.rank());
-        EXPECT_EQ(wrong_values(reader, mine), 0u);
+        const Box matches = share(domain.all, programs.size(), programs.rank());
+        EXPECT_EQ(wrong_values(reader, matches), 0u);
         EXPECT_EQ(wrong_values(reader, {{3, 4, 7 + programs.rank()}, {17, 5, 31}}), 0u);
         EXPECT_EQ(wrong_values(reader, domain.all), 0u);
     }
     return seen;
 }
 
-EngineOptions nobody_awaited(MpiMode mode) {
+EngineOptions without_wait(MpiMode mode) {
     EngineOptions alone = options(mode);
     alone.queue.policy = QueuePolicy::latest_only;
     alone.wait_for_readers = 0;
@@ -253,7 +253,7 @@ std::string message_of(const std::function<void()>& work) {
     return {};
 }
 
-TEST(StagingMpi, AnyNumberOfReadersGetsWhatAnyNumberOfWritersPut) {
+TEST(StagingMpi, AnyNumberOfReadersReceivesTheValuesOfAnyNumberOfWriters) {
     for (int writers = 1; writers < world_size(); ++writers)
         for (const MpiMode mode : modes) {
             SCOPED_TRACE(std::to_string(writers) + " writers, " + name_of(mode));
@@ -273,8 +273,8 @@ TEST(StagingMpi, AnyNumberOfReadersGetsWhatAnyNumberOfWritersPut) {
         }
 }
 
-TEST(StagingMpi, PiecesOfManyTilesArriveWhole) {
-    // Rows of 4 KiB and more are got one by one; 13 MB and 20 MB are several tiles of 4 MiB.
+TEST(StagingMpi, PiecesOfManyTilesAreComplete) {
+    // Rows of 4 KiB and more are fetched one by one; 13 MB and 20 MB are several tiles of 4 MiB.
     for (const Box& all : {Box{{}, {40, 50, 800}}, Box{{}, {160, 160, 60}}})
         for (const MpiMode mode : modes) {
             SCOPED_TRACE(to_string(all) + ", " + name_of(mode));
@@ -360,7 +360,7 @@ TEST(StagingMpi, ARankOfAReaderThatIsDoneLeavesTheOthersTheirStep) {
 TEST(StagingMpi, WithoutReadersTheSolverNeitherWaitsNorLosesItsCore) {
     const Programs programs({world_size() - 1});
     if (programs.writes()) {
-        Solver solver("unread", programs, nobody_awaited(MpiMode::pull));
+        Solver solver("unread", programs, without_wait(MpiMode::pull));
         for (int step = 0; step < 5; ++step)
             EXPECT_TRUE(solver.publish(step));
         const double before = processor_seconds();
@@ -400,12 +400,12 @@ TEST(StagingMpi, AReaderThatWaitsCostsNeitherSideMoreThanAFiftiethOfACore) {
     }
 }
 
-TEST(StagingMpi, AStreamThatNobodyWritesIsGivenUpInTimeAndFoundWhenItComes) {
+TEST(StagingMpi, AMissingStreamTimesOutAndIsFoundWhenItIsOpenedLater) {
     const Programs programs({world_size() / 2});
     if (programs.writes()) {
         std::this_thread::sleep_for(600ms);
         Solver solver("late", programs, options(MpiMode::two_sided));
-        EXPECT_TRUE(solver.publish(1)) << "though somebody knocked and went away";
+        EXPECT_TRUE(solver.publish(1)) << "after a connect request that timed out";
         solver.writer().close();
     } else {
         ReaderOptions short_of_time;
@@ -447,32 +447,33 @@ TEST(StagingMpi, ClosingWithoutWaitingLeavesAReaderWhatItIsGetting) {
             reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(place.handle)),
             place.bytes);
         const std::vector<std::byte> before(values.begin(), values.end());
-        std::this_thread::sleep_for(100ms); // the service hears that the reader gets
+        std::this_thread::sleep_for(100ms); // the service receives the progress hint
         solver.writer().close();
         EXPECT_TRUE(std::equal(values.begin(), values.end(), before.begin()));
         EXPECT_TRUE(std::any_of(values.begin(), values.end(),
                                 [](std::byte one) { return one != std::byte{0}; }));
     } else if (programs.which() == 1) {
         const parallel::CollectiveGroup alone = stream_group(programs.comm());
-        const mpi::Introduction found = mpi::introduce("hasty", alone, {});
-        const mpi::Link link(found.writers, found.readers);
+        const mpi::Handshake found = mpi::connect("hasty", alone, {});
+        const mpi::PeerRanks link(found.writers, found.readers);
         const auto windows = mpi::make_windows(link, found.mode);
         mpi::MpiSource source(link, windows, found.channel, found.mode);
         windows.wait();
-        const Announced announced = source.next(long_enough);
+        const AnnouncedStep announced = source.next(long_enough);
         ASSERT_EQ(announced.arrival, Arrival::step);
         place = std::get<Announce>(mpi::decode_message(*announced.message)).places.at(0);
-        mpi::Outgoing outgoing;
-        outgoing.send(mpi::Link::comm(), 0, mpi::tag(found.channel, mpi::Talk::hurry),
-                      mpi::encode_hurry(place.bytes));
+        mpi::PendingSends sends;
+        sends.send(mpi::PeerRanks::comm(), 0,
+                   mpi::tag(found.channel, mpi::MessageKind::progress_hint),
+                   mpi::encode_progress_hint(place.bytes));
         MPI_Send(&place, sizeof place, MPI_BYTE, 0, word, MPI_COMM_WORLD);
         EXPECT_EQ(source.next(long_enough).arrival, Arrival::ended);
     }
 }
 
-TEST(StagingMpi, AProcessThatWritesAStreamIsToldNotToReadIt) {
+TEST(StagingMpi, AProcessThatWritesAStreamCannotReadIt) {
     const Programs programs({world_size()});
-    Solver solver("inside", programs, nobody_awaited(MpiMode::pull));
+    Solver solver("inside", programs, without_wait(MpiMode::pull));
     if (programs.rank() == programs.size() - 1) {
         const std::string text = message_of([] { Reader("mpi:inside", MPI_COMM_SELF); });
         EXPECT_NE(text.find("cannot both write and read"), std::string::npos) << text;
@@ -486,7 +487,7 @@ TEST(StagingMpi, AReadOfAWriterThatIsSilentEndsInTime) {
     std::vector<std::int32_t> readers;
     for (int rank = 1; rank < world_size(); ++rank)
         readers.push_back(rank);
-    if (!programs.writes()) { // and nobody answers on the other side
+    if (!programs.writes()) { // and the writer does not answer
         mpi::MpiSource source({{0}, readers}, {}, 4711, MpiMode::two_sided);
         double value = 0;
         Fetch fetch;
@@ -501,7 +502,7 @@ TEST(StagingMpi, AReadOfAWriterThatIsSilentEndsInTime) {
 }
 
 TEST(StagingMpi, ProgramsOfOneLaunchStage) {
-    // What mpiexec starts as programs of their own: "mpiexec -n 2 SOLVER : -n 1 VIEWER".
+    // Separate programs of one mpiexec: "mpiexec -n 2 SOLVER : -n 1 VIEWER".
     int* program = nullptr;
     int given = 0;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, static_cast<void*>(&program), &given);
@@ -527,7 +528,7 @@ TEST(StagingMpi, ProgramsOfOneLaunchStage) {
     }
 }
 
-TEST(StagingMpi, TilesHoldEveryValueOnceAndNoMoreThanTheyMay) {
+TEST(StagingMpi, TilesContainEveryValueOnceWithinTheirMaximum) {
     for (const Extent count : {Extent{1, 1, 1}, {3, 4, 5}, {7, 1, 40}, {1, 1, 1000}, {0, 3, 3}})
         for (const std::int64_t components : {1, 3, 70})
             for (const Order order : {Order::interleaved, Order::planar})

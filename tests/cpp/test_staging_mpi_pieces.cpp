@@ -14,12 +14,12 @@
 
 #include "staging/queue/held_steps.hpp"
 #include "staging/staging_error.hpp"
-#include "staging/transport/mpi/exposure.hpp"
+#include "staging/transport/mpi/exposed_segments.hpp"
 #include "staging/transport/mpi/job.hpp"
-#include "staging/transport/mpi/link.hpp"
-#include "staging/transport/mpi/piece_sender.hpp"
+#include "staging/transport/mpi/peer_ranks.hpp"
 #include "staging/transport/mpi/source.hpp"
 #include "staging/transport/mpi/tags.hpp"
+#include "staging/transport/mpi/tile_sender.hpp"
 #include "staging/transport/mpi/windows.hpp"
 
 namespace uzushio::staging::mpi {
@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 
 /// Bytes of values: more than a tile that is packed may have.
 constexpr Extent large{60, 100, 150};
-static_assert(60 * 100 * 150 * 8 > most_tile_bytes);
+static_assert(60 * 100 * 150 * 8 > max_tile_bytes);
 constexpr std::int64_t gap = 24; ///< bytes after each row of an array with gaps
 constexpr std::uint64_t sequence = 3;
 
@@ -82,7 +82,7 @@ std::shared_ptr<const HeldStep> filled(std::shared_ptr<Segment> memory) {
         HeldStep{sequence, std::make_shared<StepInfo>(two_blocks()), 0, std::move(memory)});
 }
 
-std::shared_ptr<const HeldStep> filled(Exposure& exposure) {
+std::shared_ptr<const HeldStep> filled(ExposedSegments& exposure) {
     return filled(exposure.make_segment(bytes_of(false) + bytes_of(true)));
 }
 
@@ -109,7 +109,7 @@ class HalfExposed : public Segment {
     std::vector<std::byte> memory_;
 };
 
-/// What a reader knows of it.
+/// The announcement of the step.
 Announce announced(SegmentPlace place = {1, 4096, bytes_of(false) + bytes_of(true), 0}) {
     Announce step;
     step.sequence = sequence;
@@ -130,7 +130,7 @@ PieceRequest request(std::uint32_t block) {
 }
 
 /// Rank 0 writes, rank 1 reads.
-Link link() { return {{0}, {1}}; }
+PeerRanks link() { return {{0}, {1}}; }
 
 int world_rank() {
     int rank = 0;
@@ -138,27 +138,27 @@ int world_rank() {
     return rank;
 }
 
-/// Serve a reader as the service's thread does, until it leaves; returns how tiles were wished.
-std::vector<Manner> serve(std::uint32_t channel, const HeldSteps& steps,
-                          const WindowsToCome& windows = {}) {
-    Buffers buffers(most_tile_bytes, 8);
-    Outgoing outgoing;
-    PieceSender sender(link(), windows, channel, 0, 0, steps, buffers, outgoing);
-    std::vector<Manner> manners;
-    Received message;
+/// Serve a reader as the service's thread does, until it detaches. Return the requested modes.
+std::vector<TransferMode> serve(std::uint32_t channel, const HeldSteps& steps,
+                                const PendingWindows& windows = {}) {
+    TileBuffers buffers(max_tile_bytes, 8);
+    PendingSends sends;
+    TileSender sender(link(), windows, channel, 0, 0, steps, buffers, sends);
+    std::vector<TransferMode> transfer_modes;
+    ReceivedBytes message;
     for (bool left = false; !left;) {
-        left = receive(Link::comm(), 1, tag(channel, Talk::up), message);
-        while (receive(Link::comm(), 1, tag(channel, Talk::request), message)) {
-            manners.push_back(decode_wish(message.bytes).manner);
+        left = receive(PeerRanks::comm(), 1, tag(channel, MessageKind::control), message);
+        while (receive(PeerRanks::comm(), 1, tag(channel, MessageKind::request), message)) {
+            transfer_modes.push_back(decode_fetch_request(message.bytes).mode);
             sender.take(message.bytes);
         }
-        while (receive(Link::comm(), 1, tag(channel, Talk::grant), message))
-            sender.grant(message.bytes);
+        while (receive(PeerRanks::comm(), 1, tag(channel, MessageKind::credit), message))
+            sender.add_credit(message.bytes);
         if (!sender.progress())
             std::this_thread::sleep_for(10us);
-        outgoing.sweep();
+        sends.test_all();
     }
-    return manners;
+    return transfer_modes;
 }
 
 /// Read both blocks, into arrays without gaps and with them, and compare.
@@ -184,36 +184,36 @@ void expect_both_blocks(MpiSource& source, const Announce& step) {
 TEST(StagingMpiPieces, ComeInOneMessageIfNeitherSideHasGapsAndElseInTiles) {
     if (world_rank() == 0) {
         HeldSteps steps;
-        steps.put(filled(*std::make_shared<Exposure>()));
+        steps.put(filled(*std::make_shared<ExposedSegments>()));
         std::vector<std::uint64_t> tiles;
-        for (const Manner& manner : serve(1, steps))
-            tiles.push_back(manner.tile_bytes);
-        EXPECT_EQ(tiles, (std::vector<std::uint64_t>{most_straight_bytes, most_tile_bytes,
-                                                     most_tile_bytes, most_tile_bytes}));
+        for (const TransferMode& mode : serve(1, steps))
+            tiles.push_back(mode.tile_bytes);
+        EXPECT_EQ(tiles, (std::vector<std::uint64_t>{max_direct_bytes, max_tile_bytes,
+                                                     max_tile_bytes, max_tile_bytes}));
         return;
     }
     MpiSource source(link(), {}, 1, MpiMode::two_sided);
     expect_both_blocks(source, announced());
 }
 
-TEST(StagingMpiPieces, ArePutOrGotThroughWindows) {
+TEST(StagingMpiPieces, ArePutOrReadThroughWindows) {
     for (const MpiMode mode : {MpiMode::push, MpiMode::pull}) {
         const std::uint32_t channel = mode == MpiMode::push ? 4 : 5;
-        auto exposure = std::make_shared<Exposure>();
+        auto exposure = std::make_shared<ExposedSegments>();
         const auto windows = make_windows(link(), mode, [exposure](MPI_Win window) {
             return world_rank() != 0 || exposure->open(window);
         });
         ASSERT_EQ(windows.wait_for(60s), std::future_status::ready);
-        ASSERT_TRUE(is_there(windows));
+        ASSERT_TRUE(is_ready(windows));
         if (world_rank() == 0) {
             HeldSteps steps;
             steps.put(filled(*exposure));
             const SegmentPlace place = steps.find(sequence)->segment->place();
             MPI_Send(&place, sizeof place, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
-            const auto wishes = serve(channel, steps, windows);
-            EXPECT_EQ(wishes.size(), mode == MpiMode::push ? 4u : 0u);
-            for (const Manner& wish : wishes)
-                EXPECT_TRUE(wish.put);
+            const auto requests = serve(channel, steps, windows);
+            EXPECT_EQ(requests.size(), mode == MpiMode::push ? 4u : 0u);
+            for (const TransferMode& request : requests)
+                EXPECT_TRUE(request.put);
         } else {
             SegmentPlace place;
             MPI_Recv(&place, sizeof place, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -225,8 +225,8 @@ TEST(StagingMpiPieces, ArePutOrGotThroughWindows) {
 
 /// Both ranks' windows for getting, and on rank 0 the segments behind them.
 struct Pulling {
-    std::shared_ptr<Exposure> exposure = std::make_shared<Exposure>();
-    WindowsToCome windows =
+    std::shared_ptr<ExposedSegments> exposure = std::make_shared<ExposedSegments>();
+    PendingWindows windows =
         make_windows(link(), MpiMode::pull, [exposure = exposure](MPI_Win window) {
             return world_rank() != 0 || exposure->open(window);
         });
@@ -234,9 +234,9 @@ struct Pulling {
     Pulling() { windows.wait(); }
 };
 
-/// Tell the reader where a step is, and serve it.
-std::vector<Manner> offer(std::uint32_t channel, const std::shared_ptr<const HeldStep>& step,
-                          const WindowsToCome& windows) {
+/// Send the reader the place of a step, and serve it.
+std::vector<TransferMode> offer(std::uint32_t channel, const std::shared_ptr<const HeldStep>& step,
+                                const PendingWindows& windows) {
     HeldSteps steps;
     steps.put(step);
     const SegmentPlace place = step->segment->place();
@@ -250,13 +250,13 @@ Announce offered() {
     return announced(place);
 }
 
-TEST(StagingMpiPieces, ThatMpiWillNotLetTheReaderGetAreAskedFor) {
+TEST(StagingMpiPieces, OfRefusedGetsAreRequested) {
     const Pulling both;
-    ASSERT_TRUE(is_there(both.windows));
+    ASSERT_TRUE(is_ready(both.windows));
     if (world_rank() == 0) {
-        const auto step = filled(std::make_shared<HalfExposed>(both.windows.get()->exposed()));
-        const auto wishes = offer(6, step, both.windows);
-        EXPECT_EQ(wishes.size(), 2u) << "the second block of each of two reads, and no more";
+        const auto step = filled(std::make_shared<HalfExposed>(both.windows.get()->get_window()));
+        const auto requests = offer(6, step, both.windows);
+        EXPECT_EQ(requests.size(), 2u) << "the second block of each of two reads, and no more";
         return;
     }
     const Announce step = offered();
@@ -264,11 +264,11 @@ TEST(StagingMpiPieces, ThatMpiWillNotLetTheReaderGetAreAskedFor) {
     expect_both_blocks(source, step);
 }
 
-TEST(StagingMpiPieces, CanBeGotWhileOtherSegmentsComeAndGo) {
+TEST(StagingMpiPieces, CanBeReadWhileOtherSegmentsAreAttachedAndDetached) {
     constexpr int rounds = 500;
     constexpr std::uint32_t pieces = 40;
     const Pulling both;
-    ASSERT_TRUE(is_there(both.windows));
+    ASSERT_TRUE(is_ready(both.windows));
     if (world_rank() == 0) {
         const auto step = filled(*both.exposure);
         std::atomic<bool> left = false;
@@ -309,15 +309,15 @@ TEST(StagingMpiPieces, CanBeGotWhileOtherSegmentsComeAndGo) {
     }
 }
 
-TEST(StagingMpiPieces, ThatAReaderGivesUpWhileItGetsThemDoNotEndTheWriter) {
+TEST(StagingMpiPieces, OfAReaderThatTimesOutDuringGetsDoNotEndTheWriter) {
     const Pulling both;
-    ASSERT_TRUE(is_there(both.windows));
-    std::vector<std::byte> found(bytes_of(false)); // the gets go on: they are MPI's to end
+    ASSERT_TRUE(is_ready(both.windows));
+    std::vector<std::byte> found(bytes_of(false)); // MPI continues the gets
     if (world_rank() == 0) {
         auto step = filled(*both.exposure);
         const SegmentPlace place = step->segment->place();
         MPI_Send(&place, sizeof place, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
-        std::this_thread::sleep_for(300ms); // without MPI: what has been got waits
+        std::this_thread::sleep_for(300ms); // without MPI calls: the gets wait
         step.reset();
     } else {
         const Announce step = offered();
@@ -329,16 +329,17 @@ TEST(StagingMpiPieces, ThatAReaderGivesUpWhileItGetsThemDoNotEndTheWriter) {
         MPI_Barrier(MPI_COMM_WORLD);
         std::this_thread::sleep_for(100us);
     }
-    if (world_rank() == 0) { // what the reader says at its end
-        Received message;
-        for (const Talk talk : {Talk::hurry, Talk::hurry, Talk::up})
-            EXPECT_TRUE(receive(Link::comm(), 1, tag(8, talk), message));
+    if (world_rank() == 0) { // the reader's last messages
+        ReceivedBytes message;
+        for (const MessageKind talk :
+             {MessageKind::progress_hint, MessageKind::progress_hint, MessageKind::control})
+            EXPECT_TRUE(receive(PeerRanks::comm(), 1, tag(8, talk), message));
     }
 }
 
-TEST(StagingMpiPieces, LeaveZerosWhereReadersCouldGetThemOrThemselvesIfTheyStillMay) {
+TEST(StagingMpiPieces, LeaveZerosOrRetainedValuesAtTheirAddresses) {
     const Pulling both;
-    ASSERT_TRUE(is_there(both.windows));
+    ASSERT_TRUE(is_ready(both.windows));
     if (world_rank() != 0)
         return;
     const auto first_byte_after = [&](std::size_t bytes) {
@@ -360,25 +361,25 @@ TEST(StagingMpiPieces, LeaveZerosWhereReadersCouldGetThemOrThemselvesIfTheyStill
         EXPECT_EQ(again->bytes()[bytes - 1], std::byte{0});
         again->bytes()[bytes - 1] = std::byte{1};
     }
-    both.exposure->keep();
+    both.exposure->retain_values();
     EXPECT_EQ(first_byte_after(5000), std::byte{7});
 }
 
-TEST(StagingMpiPieces, OfMoreSegmentsThanAWindowTakesAreToldToBeAskedFor) {
+TEST(StagingMpiPieces, OfSegmentsBeyondAWindowsMaximumAreMarkedUnreachable) {
     const Pulling both;
-    ASSERT_TRUE(is_there(both.windows));
+    ASSERT_TRUE(is_ready(both.windows));
     if (world_rank() != 0)
         return;
-    const auto other_stream = std::make_shared<Exposure>();
-    ASSERT_TRUE(other_stream->open(both.windows.get()->exposed()));
-    for (int time = 0; time < 2; ++time) { // those that have gone make room
+    const auto other_stream = std::make_shared<ExposedSegments>();
+    ASSERT_TRUE(other_stream->open(both.windows.get()->get_window()));
+    for (int time = 0; time < 2; ++time) { // detached segments free their places
         std::vector<std::unique_ptr<Segment>> segments;
         std::size_t reachable = 0;
         for (int i = 0; i < 100; ++i) {
             segments.push_back((i % 2 == 0 ? both.exposure : other_stream)->make_segment(4096));
             reachable += segments.back()->place().process;
         }
-        EXPECT_EQ(reachable, Exposure::most_attached);
+        EXPECT_EQ(reachable, ExposedSegments::max_attached);
     }
 }
 
@@ -407,21 +408,21 @@ TEST(StagingMpiPieces, OfAStepThatIsGoneAreRefusedAndSoIsWhatFollows) {
 TEST(StagingMpiPieces, WithGapsAreRefusedInTilesThatAreTooLargeToPack) {
     if (world_rank() == 0) {
         HeldSteps steps;
-        steps.put(filled(*std::make_shared<Exposure>()));
+        steps.put(filled(*std::make_shared<ExposedSegments>()));
         EXPECT_EQ(serve(3, steps).size(), 1u);
         return;
     }
-    Outgoing outgoing;
-    outgoing.send(Link::comm(), 0, tag(3, Talk::request),
-                  encode(Wish{request(1), {false, most_straight_bytes}}));
-    Received reply;
-    while (!receive(Link::comm(), 0, tag(3, Talk::reply), reply))
+    PendingSends sends;
+    sends.send(PeerRanks::comm(), 0, tag(3, MessageKind::request),
+               encode(FetchRequest{request(1), {false, max_direct_bytes}}));
+    ReceivedBytes reply;
+    while (!receive(PeerRanks::comm(), 0, tag(3, MessageKind::error), reply))
         std::this_thread::sleep_for(100us);
     const Message message = decode_message(reply.bytes);
     ASSERT_TRUE(std::holds_alternative<Error>(message));
     EXPECT_EQ(std::get<Error>(message).code, ErrorCode::request);
-    outgoing.send(Link::comm(), 0, tag(3, Talk::up), std::vector<std::byte>(1));
-    while (!outgoing.sweep())
+    sends.send(PeerRanks::comm(), 0, tag(3, MessageKind::control), std::vector<std::byte>(1));
+    while (!sends.test_all())
         std::this_thread::sleep_for(100us);
 }
 

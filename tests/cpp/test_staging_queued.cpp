@@ -1,5 +1,5 @@
 // ranks: 1 2 4
-// What a step is made of: its memory, its table, its checksums.
+// Contents of a step: its memory, its table, its checksums.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,12 +17,12 @@
 #include "staging/stream_group.hpp"
 #include "staging/wire/checksum.hpp"
 #include "staging/wire/message_codec.hpp"
-#include "support/slot_writer.hpp"
+#include "support/queued_writer.hpp"
 
 namespace uzushio::staging::queued {
 namespace {
 
-TEST(StagingSlots, AStepIsHeldByItsRankAndAnnouncedAsAWhole) {
+TEST(StagingQueued, AStepIsHeldByItsRankAndAnnouncedAsAWhole) {
     Writer writer(options(QueuePolicy::block, 3));
     Solver solver(writer.group, 4 + writer.group.rank());
     auto reader = reader_of(writer);
@@ -62,7 +62,7 @@ TEST(StagingSlots, AStepIsHeldByItsRankAndAnnouncedAsAWhole) {
     EXPECT_EQ(value, Solver::u_of(12, writer.group.rank(), 15)) << "first behind the ghosts";
 }
 
-TEST(StagingSlots, WhereReadersReachTheRanksIsKnownToAllOfThem) {
+TEST(StagingQueued, EndpointsOfAllRanksAreGatheredOnRankZero) {
     Writer writer(options(QueuePolicy::block, 1));
     if (writer.group.rank() == 0) {
         ASSERT_EQ(writer.served->opened.ranks.size(),
@@ -75,7 +75,7 @@ TEST(StagingSlots, WhereReadersReachTheRanksIsKnownToAllOfThem) {
     }
 }
 
-TEST(StagingSlots, ADroppedStepIsDroppedOnAllRanksAndCopiedOnNone) {
+TEST(StagingQueued, ADroppedStepIsDroppedOnAllRanksAndCopiedOnNone) {
     Writer writer(options(QueuePolicy::drop_newest, 1));
     Solver solver(writer.group, 8);
     auto reader = reader_of(writer);
@@ -92,12 +92,12 @@ TEST(StagingSlots, ADroppedStepIsDroppedOnAllRanksAndCopiedOnNone) {
         EXPECT_EQ(writer.engine.counters().dropped, 3u);
         EXPECT_TRUE(reader->release(reader->next(0s).sequence));
     }
-    EXPECT_EQ(writer.engine.publish(solver.step(4)), 1u) << "numbers count what was accepted";
+    EXPECT_EQ(writer.engine.publish(solver.step(4)), 1u) << "numbers count accepted steps";
     EXPECT_EQ(writer.served->held->find(0), nullptr);
     writer.expect_held(1, 4, solver);
 }
 
-TEST(StagingSlots, MemoryGoesRoundWithoutFreshPages) {
+TEST(StagingQueued, SegmentsAreReusedWithoutNewPages) {
     Writer writer(options(QueuePolicy::latest_only, 3));
     Solver solver(writer.group, 10);
     auto reader = reader_of(writer);
@@ -115,7 +115,7 @@ TEST(StagingSlots, MemoryGoesRoundWithoutFreshPages) {
     EXPECT_EQ(writer.engine.bytes_copied(), 40 * solver.bytes());
 }
 
-TEST(StagingSlots, MemoryOfLatestOnlyFollowsTheReadersAndGoesRoundToo) {
+TEST(StagingQueued, SegmentsOfLatestOnlyFollowTheNumberOfReadersAndAreReused) {
     constexpr int readers = 4;
     Writer writer(options(QueuePolicy::latest_only, 2));
     Solver solver(writer.group, 10);
@@ -137,15 +137,15 @@ TEST(StagingSlots, MemoryOfLatestOnlyFollowsTheReadersAndGoesRoundToo) {
         held[turn] = all[turn].next(0s);
         EXPECT_EQ(held[turn].sequence, *sequence);
     }
-    EXPECT_LE(places.size(), readers + 2u) << "no fresh pages after the first steps";
+    EXPECT_LE(places.size(), readers + 2u) << "no new pages after the first steps";
     EXPECT_LE(writer.engine.segments(), readers + 2u);
     all.clear();
     for (int i = 60; i < 64; ++i)
         ASSERT_TRUE(writer.engine.publish(solver.step(i)));
-    EXPECT_LE(writer.engine.segments(), 3u) << "given back when they have gone";
+    EXPECT_LE(writer.engine.segments(), 3u) << "freed when the readers have detached";
 }
 
-TEST(StagingSlots, ArraysInABufferArePublishedWithoutACopyFromTheSecondStepOn) {
+TEST(StagingQueued, ArraysInABufferArePublishedWithoutACopyFromTheSecondStepOn) {
     Writer writer(options(QueuePolicy::latest_only, 2));
     Solver solver(writer.group, 9);
     auto reader = reader_of(writer);
@@ -183,7 +183,7 @@ TEST(StagingSlots, ArraysInABufferArePublishedWithoutACopyFromTheSecondStepOn) {
     EXPECT_LE(writer.engine.segments(), 3u);
 }
 
-TEST(StagingSlots, OnlyArraysOutsideTheBufferAreCopied) {
+TEST(StagingQueued, OnlyArraysOutsideTheBufferAreCopied) {
     Writer writer(options(QueuePolicy::latest_only, 2));
     Solver solver(writer.group, 9);
     for (int i = 0; i < 4; ++i) {
@@ -197,7 +197,7 @@ TEST(StagingSlots, OnlyArraysOutsideTheBufferAreCopied) {
     }
 }
 
-TEST(StagingSlots, AStepThatOutgrowsItsBufferIsCopiedOnceAndThenFits) {
+TEST(StagingQueued, AStepThatOutgrowsItsBufferIsCopiedOnceAndThenFits) {
     Writer writer(options(QueuePolicy::latest_only, 2));
     std::uint64_t copied = 0;
     for (int i = 0; i < 9; ++i) {
@@ -214,7 +214,7 @@ TEST(StagingSlots, AStepThatOutgrowsItsBufferIsCopiedOnceAndThenFits) {
     EXPECT_LE(writer.engine.segments(), 3u);
 }
 
-TEST(StagingSlots, ADroppedStepLeavesItsBufferForTheNextOne) {
+TEST(StagingQueued, ADroppedStepLeavesItsBufferForTheNextOne) {
     Writer writer(options(QueuePolicy::drop_newest, 1));
     Solver solver(writer.group, 5);
     auto reader = reader_of(writer);
@@ -227,13 +227,13 @@ TEST(StagingSlots, ADroppedStepLeavesItsBufferForTheNextOne) {
     EXPECT_FALSE(writer.engine.publish(solver.step(2)));
 }
 
-TEST(StagingSlots, ATableMayChangeFromStepToStep) {
+TEST(StagingQueued, ATableMayChangeFromStepToStep) {
     Writer writer(options(QueuePolicy::block, 1));
     auto reader = reader_of(writer);
     for (int i = 0; i < 6; ++i) {
         Solver solver(writer.group, 4);
         LocalStep local = solver.step(i);
-        // Every other step the last rank has no block, and every third nobody.
+        // In every other step the last rank has no block, in every third no rank.
         const bool last = writer.group.rank() == writer.group.size() - 1;
         const bool none = i % 3 == 2 || (last && i % 2 == 1);
         if (none) {
@@ -254,7 +254,7 @@ TEST(StagingSlots, ATableMayChangeFromStepToStep) {
     }
 }
 
-TEST(StagingSlots, ChecksumsAreThoseOfTheValuesInEachStep) {
+TEST(StagingQueued, ChecksumsAreThoseOfTheValuesInEachStep) {
     EngineOptions given = options(QueuePolicy::block, 2);
     given.checksums = true;
     Writer writer(given);
@@ -278,7 +278,7 @@ TEST(StagingSlots, ChecksumsAreThoseOfTheValuesInEachStep) {
     }
 }
 
-TEST(StagingSlots, PackedLayoutsHaveNoGapsAndKeepTheOrderOfAxes) {
+TEST(StagingQueued, PackedLayoutsHaveNoGapsAndKeepTheOrderOfAxes) {
     const auto pack = [](const Extent& count, const Layout& layout, std::int64_t components) {
         return packed_layout({nullptr, count, layout, components, 4});
     };
@@ -293,7 +293,7 @@ TEST(StagingSlots, PackedLayoutsHaveNoGapsAndKeepTheOrderOfAxes) {
     EXPECT_EQ(pack({1, 1, 1}, {{0, 0, 0}, 0}, 1).strides[2], 4) << "one value";
 }
 
-TEST(StagingSlots, RandomLayoutsArriveWithEqualValues) {
+TEST(StagingQueued, RandomLayoutsArriveWithEqualValues) {
     std::mt19937 random(7);
     const auto some = [&](int most) {
         return std::uniform_int_distribution<std::int64_t>(1, most)(random);
@@ -328,7 +328,7 @@ TEST(StagingSlots, RandomLayoutsArriveWithEqualValues) {
         block.arrays.resize(1);
         local.part.blocks = {block};
         local.values = {from};
-        const Arrangement to = arrange(std::move(local), 0, {});
+        const SegmentLayout to = lay_out(std::move(local), 0, {});
         EXPECT_NO_THROW(validate(to.part));
         ASSERT_EQ(to.bytes, static_cast<std::size_t>(from.bytes()));
         std::vector<std::byte> segment(to.bytes);
@@ -339,7 +339,7 @@ TEST(StagingSlots, RandomLayoutsArriveWithEqualValues) {
     }
 }
 
-TEST(StagingSlots, AnnouncesAreThoseOfTheCodec) {
+TEST(StagingQueued, AnnouncesAreThoseOfTheCodec) {
     Announcer announcer;
     const parallel::CollectiveGroup group = stream_group();
     StepInfo step = Solver(group, 4).step(3).part;

@@ -1,5 +1,5 @@
 // ranks: 1 2 4
-// What cannot be published, and what waits: faults, limits, the end.
+// Faults, limits, waits and the end of a stream.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,12 +17,12 @@
 #include "staging/stream_group.hpp"
 #include "staging/wire/checksum.hpp"
 #include "staging/wire/message_codec.hpp"
-#include "support/slot_writer.hpp"
+#include "support/queued_writer.hpp"
 
 namespace uzushio::staging::queued {
 namespace {
 
-/// What `publish` throws, the same kind and text on all ranks.
+/// Return the error of `publish`, which has the same type and text on all ranks.
 template <class Error> std::string thrown(Writer& writer, LocalStep step) {
     try {
         (void)writer.engine.publish(std::move(step));
@@ -32,7 +32,7 @@ template <class Error> std::string thrown(Writer& writer, LocalStep step) {
     return "nothing was thrown";
 }
 
-TEST(StagingSlots, AStepThatIsWrongOnOneRankFailsOnAllAndTheNextOneGoesOn) {
+TEST(StagingQueued, AStepThatIsWrongOnOneRankFailsOnAllAndTheNextOneGoesOn) {
     Writer writer(options(QueuePolicy::block, 1));
     Solver solver(writer.group, 4);
     const bool last = writer.group.rank() == writer.group.size() - 1;
@@ -62,7 +62,7 @@ TEST(StagingSlots, AStepThatIsWrongOnOneRankFailsOnAllAndTheNextOneGoesOn) {
     EXPECT_EQ(writer.engine.counters().published, 2u);
 }
 
-TEST(StagingSlots, MemoryThatOneRankLacksFailsOnAllAndRoomIsGivenBack) {
+TEST(StagingQueued, MissingMemoryOnOneRankFailsOnAllAndReleasesTheReservation) {
     bool scarce = false;
     const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     const MakeSegment make = [&](std::size_t bytes) {
@@ -76,7 +76,7 @@ TEST(StagingSlots, MemoryThatOneRankLacksFailsOnAllAndRoomIsGivenBack) {
     EXPECT_EQ(writer.engine.publish(solver.step(0)), 0u);
     scarce = true;
     EXPECT_EQ(thrown<StagingError>(writer, solver.step(1)), "There is no memory on the last rank.");
-    EXPECT_EQ(writer.served->held->find(1), nullptr) << "nobody may see half a step";
+    EXPECT_EQ(writer.served->held->find(1), nullptr) << "no reader may see half a step";
     EXPECT_NE(writer.served->held->find(0), nullptr);
     EXPECT_EQ(writer.engine.counters().published, 1u);
     if (reader) {
@@ -88,7 +88,7 @@ TEST(StagingSlots, MemoryThatOneRankLacksFailsOnAllAndRoomIsGivenBack) {
     writer.expect_held(1, 1, solver);
 }
 
-TEST(StagingSlots, ATimeoutIsATimeoutOnAllRanks) {
+TEST(StagingQueued, ATimeoutIsATimeoutOnAllRanks) {
     EngineOptions given = options(QueuePolicy::block, 1);
     given.queue.time_limit = 20ms;
     given.queue.on_timeout = OnTimeout::fail;
@@ -102,7 +102,7 @@ TEST(StagingSlots, ATimeoutIsATimeoutOnAllRanks) {
     EXPECT_EQ(writer.engine.publish(solver.step(2)), 1u);
 }
 
-TEST(StagingSlots, AStepLargerThanTheQueueIsRefusedOnAllRanks) {
+TEST(StagingQueued, AStepLargerThanTheQueueIsRefusedOnAllRanks) {
     EngineOptions given = options(QueuePolicy::block, 1);
     given.queue.bytes = 1000;
     Writer writer(given);
@@ -110,7 +110,7 @@ TEST(StagingSlots, AStepLargerThanTheQueueIsRefusedOnAllRanks) {
               std::string::npos);
 }
 
-TEST(StagingSlots, AStepThatIsBeingSentKeepsItsMemoryThoughTheQueueGaveItUp) {
+TEST(StagingQueued, AStepThatIsBeingSentKeepsItsMemoryAfterTheQueueDroppedIt) {
     Writer writer(options(QueuePolicy::drop_oldest, 1));
     Solver solver(writer.group, 4);
     ASSERT_EQ(writer.engine.publish(solver.step(0)), 0u);
@@ -126,11 +126,11 @@ TEST(StagingSlots, AStepThatIsBeingSentKeepsItsMemoryThoughTheQueueGaveItUp) {
     const auto another = writer.served->held->find(5);
     ASSERT_EQ(writer.engine.publish(solver.step(6)), 6u);
     EXPECT_EQ(writer.served->held->find(6)->segment->bytes().data(), memory)
-        << "it went back when the last one let go";
+        << "it was returned by its last user";
     EXPECT_LE(writer.engine.segments(), 2u);
 }
 
-TEST(StagingSlots, TheFirstStepWaitsForReadersAsConfigured) {
+TEST(StagingQueued, TheFirstStepWaitsForReadersAsConfigured) {
     EngineOptions given = options(QueuePolicy::block, 2);
     given.wait_for_readers = 1;
     given.wait_limit = 20ms;
@@ -145,7 +145,7 @@ TEST(StagingSlots, TheFirstStepWaitsForReadersAsConfigured) {
     EXPECT_EQ(writer.engine.publish(solver.step(1)), 1u) << "later ones do not wait";
 }
 
-TEST(StagingSlots, CloseGivesReadersWhatIsLeftAndEndsTheStream) {
+TEST(StagingQueued, CloseDeliversTheRemainingStepsAndEndsTheStream) {
     EngineOptions given = options(QueuePolicy::block, 2);
     given.close_limit = long_enough;
     Writer writer(given);
@@ -176,7 +176,7 @@ TEST(StagingSlots, CloseGivesReadersWhatIsLeftAndEndsTheStream) {
     EXPECT_TRUE(writer.engine.buffer(8).empty());
 }
 
-TEST(StagingSlots, CloseWaitsForAReaderThatDoesNotMoveNoLongerThanItMay) {
+TEST(StagingQueued, CloseWaitsForAStoppedReaderWithinItsLimit) {
     EngineOptions given = options(QueuePolicy::block, 2);
     given.close_limit = 30ms;
     Writer writer(given);
@@ -188,7 +188,7 @@ TEST(StagingSlots, CloseWaitsForAReaderThatDoesNotMoveNoLongerThanItMay) {
     EXPECT_TRUE(writer.served->closed);
 }
 
-TEST(StagingSlots, AServiceThatOneRankCannotHaveFailsOnAll) {
+TEST(StagingQueued, AFailedServiceOnOneRankFailsOnAll) {
     const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     auto served = std::make_shared<Served>();
     const MakeService make = [&](const HeldSteps& held, Queue* queue) -> std::unique_ptr<Service> {
@@ -197,7 +197,7 @@ TEST(StagingSlots, AServiceThatOneRankCannotHaveFailsOnAll) {
         return std::make_unique<test::FakeService>(group.rank(), served, held, queue);
     };
     try {
-        const SlotEngine engine(group, EngineOptions{}, make_heap_segment, make);
+        const QueuedEngine engine(group, EngineOptions{}, make_heap_segment, make);
         ADD_FAILURE() << "made";
     } catch (const StagingError& error) {
         EXPECT_STREQ(error.what(), "The port is taken.");

@@ -13,7 +13,7 @@
 #include "staging/reader.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"
-#include "staging/transport/source.hpp"
+#include "staging/transport/step_source.hpp"
 #include "staging/wire/checksum.hpp"
 #include "staging/wire/message_codec.hpp"
 
@@ -33,12 +33,12 @@ struct Script {
     int begun = 0, ended = 0, destroyed = 0;
 };
 
-class ScriptedSource : public Source {
+class ScriptedSource : public StepSource {
   public:
     explicit ScriptedSource(std::shared_ptr<Script> script) : script_(std::move(script)) {}
     ~ScriptedSource() override { ++script_->destroyed; }
 
-    Announced next(std::chrono::nanoseconds) override {
+    AnnouncedStep next(std::chrono::nanoseconds) override {
         script_->on_next();
         if (at_ == script_->messages.size())
             return {Arrival::ended, nullptr};

@@ -103,15 +103,15 @@ std::unique_ptr<SocketSource> attach(const fs::path& contact,
     return std::make_unique<SocketSource>(contact.string(), stream_group(), options);
 }
 
-Announce announced(const Announced& news) {
+Announce announced(const AnnouncedStep& news) {
     const auto& bytes = *news.message;
     const Frame frame = decode_frame(std::span(bytes).first<Frame::size>());
     return std::get<Announce>(decode(frame, std::span(bytes).subspan(Frame::size)));
 }
 
-/// The next step, whole and as it was published; its sequence number.
+/// Read and check the next whole step; return its sequence number.
 std::uint64_t take_step(SocketSource& source, const Shape& shape) {
-    const Announced news = source.next(20s);
+    const AnnouncedStep news = source.next(20s);
     if (news.arrival != Arrival::step) {
         ADD_FAILURE() << "no step";
         return 0;
@@ -206,11 +206,11 @@ TEST_F(StagingRelay, FollowsAnotherOneEachWithItsOwnSecretAndKindOfConnection) {
     EXPECT_EQ(source->next(20s).arrival, Arrival::ended);
 }
 
-TEST_F(StagingRelay, KeepsAReaderWaitingThatComesBeforeTheWriter) {
+TEST_F(StagingRelay, LetsAReaderWaitForTheWriter) {
     const Running relay(between(near_, far_));
     try {
         (void)attach(far_, 200ms);
-        FAIL() << "attached to nobody";
+        FAIL() << "attached without a writer";
     } catch (const PeerGone& gone) {
         EXPECT_NE(std::string(gone.what()).find("no writer at the other end"), std::string::npos)
             << gone.what();
@@ -227,12 +227,12 @@ TEST_F(StagingRelay, KeepsAReaderWaitingThatComesBeforeTheWriter) {
     later.join();
 }
 
-TEST_F(StagingRelay, FreesTheWriterOfAReaderThatLeavesOrDies) {
+TEST_F(StagingRelay, DetachesAReaderThatLeavesOrDiesFromTheWriter) {
     HandMadeWriter writer(near_, writer_of(1));
     const Running relay(between(near_, far_));
     auto source = attach(far_);
     EXPECT_TRUE(eventually([&] { return writer.queue().readers() == 1; }));
-    source = nullptr; // says goodbye
+    source = nullptr; // detaches
     EXPECT_TRUE(eventually([&] { return writer.queue().readers() == 0; }, 5s));
 
     OtherProcess reader([&](const OtherProcess::Tell&) {
@@ -248,7 +248,7 @@ TEST_F(StagingRelay, FreesTheWriterOfAReaderThatLeavesOrDies) {
     EXPECT_TRUE(eventually([&] { return relay.status().connections == 0; }));
 }
 
-TEST_F(StagingRelay, ShowsReadersThatTheWriterIsGoneAndFindsTheNextOne) {
+TEST_F(StagingRelay, DisconnectsReadersOfADeadWriterAndFindsTheNextOne) {
     const auto options = writer_of(2);
     auto writer = std::make_unique<HandMadeWriter>(near_, options);
     const Running relay(between(near_, far_));
@@ -262,18 +262,17 @@ TEST_F(StagingRelay, ShowsReadersThatTheWriterIsGoneAndFindsTheNextOne) {
     writer = std::make_unique<HandMadeWriter>(near_, options);
     writer->publish();
     auto source = attach(far_);
-    EXPECT_EQ(*socket::read_contact(far_), contact)
-        << "who copied the contact need not do so again";
+    EXPECT_EQ(*socket::read_contact(far_), contact) << "copies of the contact remain valid";
     EXPECT_EQ(take_step(*source, options.shape), 0u);
 }
 
-TEST_F(StagingRelay, NeverGivesDataOfTheNextWriterToAReaderOfTheLastOne) {
+TEST_F(StagingRelay, NeverSendsDataOfTheNextWriterToAReaderOfTheLastOne) {
     const auto options = writer_of(1);
     auto writer = std::make_unique<HandMadeWriter>(near_, options);
     const Running relay(between(near_, far_));
     auto old = attach(far_);
     writer->publish();
-    const Announce step = announced(old->next(20s)); // it has asked for no data yet
+    const Announce step = announced(old->next(20s)); // no data requested yet
     writer = nullptr;
     writer = std::make_unique<HandMadeWriter>(near_, options);
     writer->publish(); // the same step, to all appearances
@@ -295,7 +294,7 @@ TEST_F(StagingRelay, NeverGivesDataOfTheNextWriterToAReaderOfTheLastOne) {
     EXPECT_EQ(values, std::vector<float>(values.size(), -1.0F));
 }
 
-TEST_F(StagingRelay, TellsAReaderOfAnotherStreamWhatTheWriterSaysOfIt) {
+TEST_F(StagingRelay, ForwardsTheWritersErrorForAnotherStream) {
     HandMadeWriter writer(near_, writer_of(1));
     const Running relay(between(near_, far_));
     ReaderOptions options;
@@ -309,7 +308,7 @@ TEST_F(StagingRelay, TellsAReaderOfAnotherStreamWhatTheWriterSaysOfIt) {
     }
 }
 
-TEST_F(StagingRelay, EndsWithTheWriterIfToldSo) {
+TEST_F(StagingRelay, EndsWithTheWriterIfConfigured) {
     const auto options = writer_of(1);
     HandMadeWriter writer(near_, options);
     const Running relay(between(near_, far_, true));
@@ -355,19 +354,19 @@ TEST_F(StagingRelay, RefusesWhatCannotWork) {
     EXPECT_NE(fault(nowhere), "");
 }
 
-TEST_F(StagingRelay, DropsStrangersWhileOthersReadOn) {
+TEST_F(StagingRelay, DisconnectsUnauthenticatedPeersWhileReadersContinue) {
     const auto options = writer_of(2);
     HandMadeWriter writer(near_, options);
     const Running relay(between(near_, far_));
     auto source = attach(far_);
     const auto address = *socket::parse_address(socket::read_contact(far_)->address);
     asio::io_context io;
-    std::vector<asio::ip::tcp::socket> strangers;
+    std::vector<asio::ip::tcp::socket> peers;
     for (int i = -1; i < 20; ++i) {
-        auto& stranger = strangers.emplace_back(io);
-        stranger.connect({asio::ip::make_address(address.host), address.port});
+        auto& peer = peers.emplace_back(io);
+        peer.connect({asio::ip::make_address(address.host), address.port});
         if (i < 0)
-            continue; // says nothing
+            continue; // sends nothing
         std::vector<std::byte> noise(static_cast<std::size_t>(i) * 37);
         for (std::size_t k = 0; k < noise.size(); ++k)
             noise[k] = static_cast<std::byte>(k * 31 + static_cast<std::size_t>(i));
@@ -377,37 +376,37 @@ TEST_F(StagingRelay, DropsStrangersWhileOthersReadOn) {
                      std::byte{255}, std::byte{255}, std::byte{255}, std::byte{255},
                      std::byte{0},   std::byte{0},   std::byte{0},   std::byte{0}};
         asio::error_code gone;
-        asio::write(stranger, asio::buffer(noise), gone);
+        asio::write(peer, asio::buffer(noise), gone);
     }
     for (std::uint64_t number = 0; number < 3; ++number) {
         ASSERT_TRUE(writer.publish());
         EXPECT_EQ(take_step(*source, options.shape), number);
         source->release(number);
     }
-    EXPECT_EQ(writer.queue().readers(), 1u) << "no stranger gets as far as the writer";
+    EXPECT_EQ(writer.queue().readers(), 1u) << "no unauthenticated peer reaches the writer";
     std::size_t dropped = 0;
-    for (auto& stranger : strangers) { // those who said nothing too, after some seconds
-        stranger.non_blocking(true);
+    for (auto& peer : peers) { // silent ones too, after some seconds
+        peer.non_blocking(true);
         dropped += eventually(
             [&] {
                 std::array<std::byte, 256> bytes{};
                 asio::error_code fault;
-                while (stranger.read_some(asio::buffer(bytes), fault) > 0)
+                while (peer.read_some(asio::buffer(bytes), fault) > 0)
                     continue;
                 return fault && fault != asio::error::would_block;
             },
             20s);
     }
-    EXPECT_EQ(dropped, strangers.size());
+    EXPECT_EQ(dropped, peers.size());
 }
 
 // ---- memory -------------------------------------------------------------------------------------
 
-/// A writer of steps of one array of bytes, of memory that nobody ever wrote to: it takes none.
+/// A writer of steps of one array of bytes, in unwritten memory, which takes no pages.
 class HugeWriter {
   public:
     HugeWriter(const fs::path& contact, std::int64_t bytes) : bytes_(bytes), queue_({}) {
-        service_.emplace(socket::SocketService::Owner{"huge", 0, 1, ""}, secret_,
+        service_.emplace(socket::SocketService::WriterRank{"huge", 0, 1, ""}, secret_,
                          EngineOptions::Tcp{}, held_, &queue_);
         const Endpoints all{{service_->endpoint()}};
         service_->open(all);
@@ -485,7 +484,7 @@ std::size_t resident_bytes() {
     return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// A relay in a process of its own, until SIGTERM. Then it tells by how many bytes it grew, how
+/// A relay in a process of its own, until SIGTERM. Then it reports its growth in bytes, the
 /// many it held at most by its own count, and how many it passed on.
 std::function<void(const OtherProcess::Tell&)> relaying(const RelayOptions& options) {
     return [options](const OtherProcess::Tell& tell) {
@@ -499,7 +498,7 @@ std::function<void(const OtherProcess::Tell&)> relaying(const RelayOptions& opti
             return told_to_stop == 0;
         });
         tell(static_cast<std::int64_t>(most - before));
-        tell(static_cast<std::int64_t>(relay.status().most_held));
+        tell(static_cast<std::int64_t>(relay.status().max_held));
         tell(static_cast<std::int64_t>(relay.status().passed));
     };
 }
@@ -518,7 +517,7 @@ TEST_F(StagingRelay, HoldsNoMoreThanItsBudgetOfAStepOfOneGigabyte) {
     relay.signal(SIGTERM);
     const std::int64_t grown = relay.hear(10s).value_or(-1);
     const std::int64_t held = relay.hear(10s).value_or(-1);
-    EXPECT_GE(relay.hear(10s).value_or(-1), step_bytes) << "all of it went through the relay";
+    EXPECT_GE(relay.hear(10s).value_or(-1), step_bytes) << "all bytes passed through the relay";
     const std::int64_t most = budget + (std::int64_t{2} << 20);
     EXPECT_GT(held, 0);
     EXPECT_LE(held, most);

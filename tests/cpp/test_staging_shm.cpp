@@ -19,9 +19,9 @@
 
 #include "staging/staging_error.hpp"
 #include "staging/transport/shm/available_memory.hpp"
-#include "staging/transport/shm/mapper.hpp"
+#include "staging/transport/shm/mapped_segments.hpp"
 #include "staging/transport/shm/node_name.hpp"
-#include "staging/transport/shm/segment_map.hpp"
+#include "staging/transport/shm/shared_memory_mapper.hpp"
 #include "staging/transport/shm/shared_segment.hpp"
 
 namespace uzushio::staging::shm {
@@ -42,7 +42,7 @@ bool has_pattern(std::span<const std::byte> bytes, int seed) {
     return !bytes.empty();
 }
 
-/// What a process of its own says to a question. It may not use MPI.
+/// Return the result of `ask` in a process of its own, without MPI.
 template <class Ask> bool in_another_process(Ask&& ask) {
     const pid_t child = fork();
     if (child == 0)
@@ -59,12 +59,12 @@ TEST(StagingShm, AnotherProcessSeesWhatTheWriterWroteInTheSameMemory) {
     write_pattern(*segment, 1);
     const SegmentPlace place = segment->place();
     EXPECT_TRUE(in_another_process([&] {
-        SegmentMap map;
+        MappedSegments map;
         const auto seen = map.map(place);
         return seen.size() == segment->bytes().size() && seen.data() != segment->bytes().data() &&
                has_pattern(seen, 1) && map.map(place).data() == seen.data();
     }));
-    SegmentMap map;
+    MappedSegments map;
     const auto seen = map.map(place);
     write_pattern(*segment, 2);
     EXPECT_TRUE(has_pattern(seen, 2)) << "no copy lies between";
@@ -72,7 +72,7 @@ TEST(StagingShm, AnotherProcessSeesWhatTheWriterWroteInTheSameMemory) {
 
 TEST(StagingShm, AReaderCannotWrite) {
     const auto segment = make_shared_segment(some);
-    SegmentMap map;
+    MappedSegments map;
     const auto seen = map.map(segment->place());
     ASSERT_FALSE(seen.empty());
     auto* const page = const_cast<std::byte*>(seen.data());
@@ -84,12 +84,12 @@ TEST(StagingShm, AReaderCannotWrite) {
     const int file = open(link.c_str(), O_RDWR | O_CLOEXEC);
     ASSERT_GE(file, 0);
     EXPECT_EQ(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), MAP_FAILED);
-    EXPECT_NE(ftruncate(file, 4096), 0) << "nor make it shorter";
+    EXPECT_NE(ftruncate(file, 4096), 0) << "nor truncate it";
     EXPECT_LT(pwrite(file, "x", 1, 5000), 0);
     close(file);
 }
 
-TEST(StagingShm, WhatIsMappedStaysWhenTheWriterIsKilled) {
+TEST(StagingShm, MappedMemoryStaysWhenTheWriterIsKilled) {
     std::array<int, 2> pipe_ends{};
     ASSERT_EQ(pipe(pipe_ends.data()), 0);
     const pid_t writer = fork();
@@ -103,55 +103,55 @@ TEST(StagingShm, WhatIsMappedStaysWhenTheWriterIsKilled) {
     }
     SegmentPlace place;
     ASSERT_EQ(read(pipe_ends[0], &place, sizeof place), static_cast<ssize_t>(sizeof place));
-    SegmentMap map;
+    MappedSegments map;
     const auto seen = map.map(place);
     kill(writer, SIGKILL);
     waitpid(writer, nullptr, 0);
     EXPECT_TRUE(has_pattern(seen, 3));
     EXPECT_TRUE(map.intact(place));
     EXPECT_EQ(map.map(place).data(), seen.data());
-    SegmentMap late;
-    EXPECT_TRUE(late.map(place).empty()) << "there is nobody to map it from";
+    MappedSegments late;
+    EXPECT_TRUE(late.map(place).empty()) << "its process has ended";
     close(pipe_ends[0]);
     close(pipe_ends[1]);
 }
 
-TEST(StagingShm, APlaceThatIsWrongInAnythingShowsNothing) {
+TEST(StagingShm, APlaceWithAnyWrongEntryMapsNothing) {
     const auto segment = make_shared_segment(some);
     const SegmentPlace right = segment->place();
-    SegmentMap map;
-    const auto shows_nothing = [&](auto change) {
+    MappedSegments map;
+    const auto maps_nothing = [&](auto change) {
         SegmentPlace place = right;
         change(place);
         return map.map(place).empty();
     };
-    EXPECT_TRUE(shows_nothing([](auto& place) { place.token ^= 1; }));
-    EXPECT_TRUE(shows_nothing([](auto& place) { place.bytes += 4096; }));
-    EXPECT_TRUE(shows_nothing([](auto& place) { place.bytes -= 1; }));
-    EXPECT_TRUE(shows_nothing([](auto& place) { place.bytes = ~std::uint64_t{0}; }));
-    EXPECT_TRUE(shows_nothing([](auto& place) { place.process = 1; }));
-    EXPECT_TRUE(shows_nothing([](auto& place) { place.process = ~std::uint64_t{0}; }));
-    EXPECT_TRUE(shows_nothing([](auto& place) { place.handle = 0xFFFFFFu; }));
-    std::array<int, 2> pipe_ends{}; // opening it would wait for somebody who writes
+    EXPECT_TRUE(maps_nothing([](auto& place) { place.token ^= 1; }));
+    EXPECT_TRUE(maps_nothing([](auto& place) { place.bytes += 4096; }));
+    EXPECT_TRUE(maps_nothing([](auto& place) { place.bytes -= 1; }));
+    EXPECT_TRUE(maps_nothing([](auto& place) { place.bytes = ~std::uint64_t{0}; }));
+    EXPECT_TRUE(maps_nothing([](auto& place) { place.process = 1; }));
+    EXPECT_TRUE(maps_nothing([](auto& place) { place.process = ~std::uint64_t{0}; }));
+    EXPECT_TRUE(maps_nothing([](auto& place) { place.handle = 0xFFFFFFu; }));
+    std::array<int, 2> pipe_ends{}; // opening it would wait for a writer
     ASSERT_EQ(pipe(pipe_ends.data()), 0);
-    EXPECT_TRUE(shows_nothing(
+    EXPECT_TRUE(maps_nothing(
         [&](auto& place) { place.handle = static_cast<std::uint64_t>(pipe_ends[0]); }));
     close(pipe_ends[0]);
     close(pipe_ends[1]);
     const int unsealed = memfd_create("uzushio", MFD_CLOEXEC);
     ASSERT_EQ(ftruncate(unsealed, static_cast<off_t>(right.bytes + 4096)), 0);
-    EXPECT_TRUE(shows_nothing([&](auto& place) {
+    EXPECT_TRUE(maps_nothing([&](auto& place) {
         place.handle = static_cast<std::uint64_t>(unsealed);
     })) << "it may be cut off while it is read";
     close(unsealed);
     EXPECT_EQ(map.size(), 0u);
     EXPECT_FALSE(map.map(right).empty());
-    EXPECT_TRUE(shows_nothing([](auto& place) { place.process = 1; })) << "though it is mapped";
+    EXPECT_TRUE(maps_nothing([](auto& place) { place.process = 1; })) << "though it is mapped";
 }
 
 TEST(StagingShm, ASegmentThatIsFilledAnewIsNotTheStepThatWasAnnounced) {
     const auto segment = make_shared_segment(some);
-    SegmentMap map;
+    MappedSegments map;
     const SegmentPlace first = segment->place();
     const auto seen = map.map(first);
     EXPECT_TRUE(map.intact(first));
@@ -164,26 +164,26 @@ TEST(StagingShm, ASegmentThatIsFilledAnewIsNotTheStepThatWasAnnounced) {
     EXPECT_EQ(map.size(), 1u);
 }
 
-TEST(StagingShm, MappingsGoWithTheSegmentOrWhenNobodyWantsThemForLong) {
+TEST(StagingShm, MappingsEndWithTheSegmentOrWhenUnusedForManySteps) {
     auto segment = make_shared_segment(some);
     const auto other = make_shared_segment(some);
-    SegmentMap map;
+    MappedSegments map;
     EXPECT_FALSE(map.map(segment->place()).empty());
     EXPECT_FALSE(map.map(other->place()).empty());
-    map.turn();
+    map.end_step();
     EXPECT_EQ(map.size(), 2u);
     segment.reset();
-    map.turn();
-    EXPECT_EQ(map.size(), 1u) << "the memory that the writer let go is free";
+    map.end_step();
+    EXPECT_EQ(map.size(), 1u) << "the released segment is unmapped";
     for (int i = 0; i < 200; ++i)
-        map.turn();
+        map.end_step();
     EXPECT_EQ(map.size(), 0u);
     EXPECT_FALSE(map.map(other->place()).empty()) << "it can be mapped again";
 }
 
-TEST(StagingShm, AReaderThatWasGivenUpNoticesAtTheEndOfTheStep) {
+TEST(StagingShm, AReplacedStepIsDetectedAtItsEnd) {
     const auto segment = make_shared_segment(some);
-    Mapper mapper;
+    SharedMemoryMapper mapper;
     EXPECT_EQ(mapper.node(), node_name());
     EXPECT_FALSE(mapper.map(segment->place()).empty());
     EXPECT_FALSE(mapper.map(segment->place()).empty());
@@ -192,13 +192,13 @@ TEST(StagingShm, AReaderThatWasGivenUpNoticesAtTheEndOfTheStep) {
     segment->renew();
     EXPECT_THROW(mapper.end(), PeerGone);
     EXPECT_FALSE(mapper.map(segment->place()).empty());
-    EXPECT_NO_THROW(mapper.end()) << "the next step is whole";
+    EXPECT_NO_THROW(mapper.end()) << "the next step is intact";
 }
 
-TEST(StagingShm, AStepInAReadersHandsStaysWholeWhenTheWriterCloses) {
+TEST(StagingShm, AMappedStepStaysIntactWhenTheWriterCloses) {
     auto segment = make_shared_segment(some);
     write_pattern(*segment, 4);
-    Mapper mapper;
+    SharedMemoryMapper mapper;
     const auto seen = mapper.map(segment->place());
     segment.reset();
     EXPECT_TRUE(has_pattern(seen, 4));
@@ -235,7 +235,7 @@ TEST(StagingShm, AllPagesAreThereFromTheStart) {
     EXPECT_LT(faults() - before, 4000) << "of 16384 pages, and those of a sanitizer";
 }
 
-/// A folder that looks like a system's root, with one file after another in it.
+/// A folder with files of a system's root.
 class FakeRoot {
   public:
     FakeRoot() {
@@ -270,7 +270,7 @@ TEST(StagingMemory, IsWhatTheSystemHasLeftIfNoGroupHasLess) {
 }
 
 TEST(StagingMemory, IsNoMoreThanTheOwnGroupHasLeft) {
-    const FakeRoot second; // version 2, with 100 bytes of files that nobody uses
+    const FakeRoot second; // version 2, with 100 bytes of inactive files
     second.put("proc/self/cgroup", "0::/job/step\n");
     second.put("sys/fs/cgroup/job/step/memory.max", "5000\n");
     second.put("sys/fs/cgroup/job/step/memory.current", "3000\n");
@@ -280,7 +280,7 @@ TEST(StagingMemory, IsNoMoreThanTheOwnGroupHasLeft) {
     second.put("sys/fs/cgroup/job/step/memory.current", "6000\n");
     EXPECT_EQ(second.available(), 0u) << "above its limit";
 
-    const FakeRoot container; // whose path is the host's, and not to be seen
+    const FakeRoot container; // its path is the host's, and not visible
     container.put("proc/self/cgroup", "0::/kubepods/pod7\n");
     container.put("sys/fs/cgroup/memory.max", "5000\n");
     container.put("sys/fs/cgroup/memory.current", "1000\n");

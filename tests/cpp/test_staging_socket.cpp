@@ -1,4 +1,4 @@
-// Readers and writers over real TCP connections: what is published arrives.
+// Readers and writers over real TCP connections: published values arrive.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -22,7 +22,7 @@ using testing::random_box;
 using testing::Shape;
 using testing::text_of;
 
-/// Far beyond what any wait here takes: reached only by a fault.
+/// Far longer than any wait here; reached only by a fault.
 constexpr auto long_enough = 60s;
 
 ReaderOptions options(int connections = 2, bool verify = false) {
@@ -99,7 +99,7 @@ TEST(StagingSocket, NextIsAskedOnceHoweverOftenItTimesOut) {
     ASSERT_EQ(reader.next(long_enough), Arrival::step);
     EXPECT_TRUE(reader.holds());
     writer.publish();
-    EXPECT_EQ(writer.queue().counters().delivered, 1u) << "a step was given out unasked";
+    EXPECT_EQ(writer.queue().counters().delivered, 1u) << "a step was sent without a request";
     reader.release();
     ASSERT_EQ(reader.next(long_enough), Arrival::step);
     EXPECT_EQ(reader.step().sequence, 1u);
@@ -120,7 +120,7 @@ TEST(StagingSocket, ALateReaderBeginsAtTheNewestStepAndSeveralReadAtOnce) {
     }
 }
 
-TEST(StagingSocket, AReaderThatLeavesFreesWhatItHeld) {
+TEST(StagingSocket, AReaderThatDetachesReleasesItsStep) {
     const Folder folder;
     HandMadeWriter writer(folder / "c", {});
     writer.publish();
@@ -146,7 +146,7 @@ void leave_behind(const std::filesystem::path& file, const std::string& text) {
     std::filesystem::rename(draft, file);
 }
 
-TEST(StagingSocket, AReaderMayComeBeforeTheWriterAndAFileLeftBehindDoesNotMislead) {
+TEST(StagingSocket, AReaderMayAttachBeforeTheWriterDespiteAStaleFile) {
     const Folder folder;
     const std::string contact = (folder / "c").string();
     auto reading = std::async(std::launch::async, [&] {
@@ -154,7 +154,7 @@ TEST(StagingSocket, AReaderMayComeBeforeTheWriterAndAFileLeftBehindDoesNotMislea
         return reader.next(long_enough) == Arrival::step && reader.holds();
     });
     std::this_thread::sleep_for(100ms);
-    // Of a writer that was killed: nobody listens there, and the secret is another one.
+    // Of a killed writer: no process listens there, and the secret is another one.
     auto stale = std::make_unique<socket::PublishedContact>(
         contact,
         socket::Contact{"flow", "tcp", "127.0.0.1:1", socket::make_secret(), false, 0, ""});
@@ -187,7 +187,7 @@ TEST(StagingSocket, AContactWithTheSecretOfThePortsFormerOwnerIsOutlived) {
     EXPECT_TRUE(reading.get());
 }
 
-TEST(StagingSocket, AnAddressWithTheSecretIsAsGoodAsTheFile) {
+TEST(StagingSocket, AnAddressWithTheSecretReplacesTheFile) {
     const Folder folder;
     for (const bool tls : {false, true}) {
         HandMadeWriter::Options writer_options;
@@ -205,7 +205,7 @@ TEST(StagingSocket, AnAddressWithTheSecretIsAsGoodAsTheFile) {
     }
 }
 
-TEST(StagingSocket, ARefusedConnectionIsToldAtOnceAndAMissingContactAfterTwoSeconds) {
+TEST(StagingSocket, ARefusedConnectionCausesANoticeAtOnceAndAMissingContactAfterTwoSeconds) {
     const Folder folder;
     const socket::PublishedContact dead(
         folder / "dead", {"flow", "tcp", "127.0.0.1:1", socket::make_secret(), false, 0, ""});
@@ -219,7 +219,8 @@ TEST(StagingSocket, ARefusedConnectionIsToldAtOnceAndAMissingContactAfterTwoSeco
     };
     const auto refused = told("dead", 200ms);
     ASSERT_EQ(refused.size(), 1u) << "once";
-    EXPECT_NE(refused[0].find("Nobody listens at 127.0.0.1:1"), std::string::npos) << refused[0];
+    EXPECT_NE(refused[0].find("No process listens at 127.0.0.1:1"), std::string::npos)
+        << refused[0];
     EXPECT_NE(refused[0].find("for up to 0.2 s"), std::string::npos) << refused[0];
     EXPECT_TRUE(told("none", 200ms).empty());
     const auto missing = told("none", 2200ms);
@@ -228,7 +229,7 @@ TEST(StagingSocket, ARefusedConnectionIsToldAtOnceAndAMissingContactAfterTwoSeco
     EXPECT_NE(missing[0].find("section `publish`"), std::string::npos) << missing[0];
 }
 
-TEST(StagingSocket, AttachingSaysWhatWasTriedAndWhatIsWrong) {
+TEST(StagingSocket, AttachErrorsNameTheAttemptAndTheCause) {
     const Folder folder;
     HandMadeWriter writer(folder / "c", {});
     HandMadeWriter::Options with_tls;
@@ -247,15 +248,16 @@ TEST(StagingSocket, AttachingSaysWhatWasTriedAndWhatIsWrong) {
     } const cases[] = {
         {(folder / "none").string(), "", "", false, "There is no contact file"},
         {(folder / "dead").string(), "", "", false, "has probably ended"},
-        {(folder / "wrong").string(), "", "", false, "The secret is not that of the writer"},
+        {(folder / "wrong").string(), "", "", false,
+         "The secret does not match that of the writer"},
         {(folder / "c").string(), "", "smoke", false, "The stream here is \"flow\", not \"smoke\""},
         {writer.address(), "", "", false, "its secret is needed"},
         {writer.address(), "12", "", false, "64 hexadecimal digits"},
-        {writer.address(), other, "", false, "The secret is not that of the writer"},
+        {writer.address(), other, "", false, "The secret does not match that of the writer"},
         {writer.address(), secret, "", true, "or it does not use TLS"},
         {encrypted.address(), secret, "", false, "or it uses TLS"},
         {encrypted.address(), secret, "", true, "its secret is another one"},
-        {"127.0.0.1:1", secret, "", false, "Nobody listens at 127.0.0.1:1"},
+        {"127.0.0.1:1", secret, "", false, "No process listens at 127.0.0.1:1"},
     };
     for (const auto& c : cases) {
         ReaderOptions reader_options = options();
@@ -268,11 +270,12 @@ TEST(StagingSocket, AttachingSaysWhatWasTriedAndWhatIsWrong) {
         const std::string said =
             text_of<StagingError>([&] { CheckingReader(c.contact, reader_options); });
         EXPECT_NE(said.find(c.said), std::string::npos) << c.contact << ": " << said;
-        EXPECT_EQ(said.find(secret), std::string::npos) << "the secret is told: " << said;
+        EXPECT_EQ(said.find(secret), std::string::npos)
+            << "the message contains the secret: " << said;
     }
 }
 
-TEST(StagingSocket, TheEndIsToldToAReaderThatDoesNotAskForIt) {
+TEST(StagingSocket, TheEndIsSentToAReaderWithoutARequest) {
     const Folder folder;
     HandMadeWriter writer(folder / "c", {});
     CheckingReader idle((folder / "c").string(), options());
@@ -285,7 +288,7 @@ TEST(StagingSocket, TheEndIsToldToAReaderThatDoesNotAskForIt) {
     EXPECT_EQ(waiting.next(long_enough), Arrival::ended);
 }
 
-TEST(StagingSocket, AWriterThatVanishesIsToldFromOneThatCloses) {
+TEST(StagingSocket, AWriterThatDiesIsDistinguishedFromOneThatCloses) {
     const Folder folder;
     auto writer = std::make_unique<HandMadeWriter>(folder / "c", HandMadeWriter::Options{});
     writer->publish();
@@ -303,7 +306,7 @@ TEST(StagingSocket, AWriterThatVanishesIsToldFromOneThatCloses) {
     }
 }
 
-TEST(StagingSocket, AStepThatIsNotThereAnyMoreIsSaidToBeGone) {
+TEST(StagingSocket, ARequestForAReleasedStepFails) {
     const Folder folder;
     HandMadeWriter writer(folder / "c", {});
     writer.publish();
@@ -311,7 +314,7 @@ TEST(StagingSocket, AStepThatIsNotThereAnyMoreIsSaidToBeGone) {
     ASSERT_EQ(reader.next(long_enough), Arrival::step);
     writer.forget_steps();
     const std::string said = text_of<StagingError>([&] { (void)reader.read(reader.everything()); });
-    EXPECT_NE(said.find("Step 0 is not there any more"), std::string::npos) << said;
+    EXPECT_NE(said.find("Step 0 is not available any more"), std::string::npos) << said;
     reader.release();
     writer.publish();
     ASSERT_EQ(reader.next(long_enough), Arrival::step);
@@ -333,7 +336,7 @@ TEST(StagingSocket, ADataConnectionThatWasCutWhileIdleIsOpenedAnew) {
     }
 }
 
-/// Pretends that a segment can be looked at, and says which.
+/// Mapper that returns the announced address and size.
 class FakeMapper : public socket::SegmentMapper {
   public:
     explicit FakeMapper(std::string node) : node_(std::move(node)) {}
@@ -346,7 +349,7 @@ class FakeMapper : public socket::SegmentMapper {
     std::string node_;
 };
 
-TEST(StagingSocket, MemoryIsLookedAtOnTheSameNodeAlone) {
+TEST(StagingSocket, MemoryIsMappedOnTheSameNodeOnly) {
     const Folder folder;
     HandMadeWriter::Options writer_options;
     writer_options.shape.ranks = 2;
@@ -375,7 +378,7 @@ TEST(StagingSocket, AReaderThatTakesNothingDoesNotDelayAnother) {
     writer_options.queue.depth = 3;
     HandMadeWriter writer(folder / "c", writer_options);
     writer.publish();
-    // It holds a step for ever, and has asked for more than all buffers on the way can take.
+    // It requests more than all buffers in between can hold, and reads nothing.
     testing::RawReader stopped(writer.address(), writer.secret(), "flow", Channel::data);
     PieceRequest all;
     all.source = {{}, writer_options.shape.elements};

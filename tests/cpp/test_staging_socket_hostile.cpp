@@ -1,4 +1,4 @@
-// Peers that are hostile, broken or dead: they are dropped in time, and others notice nothing.
+// Peers that are hostile, broken or dead: they are disconnected in time, without effect on others.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -29,7 +29,7 @@ using testing::text_of;
 
 constexpr auto long_enough = 60s;
 
-/// A writer, and a reader that goes on reading and checking while a test does its worst.
+/// A writer, and a reader that reads and checks steps during an attack.
 class StagingSocketHostile : public ::testing::Test {
   protected:
     static HandMadeWriter::Options writer_options() {
@@ -76,7 +76,7 @@ class StagingSocketHostile : public ::testing::Test {
         const auto end = std::chrono::steady_clock::now() + long_enough;
         while (steps_ < before + 3 && std::chrono::steady_clock::now() < end)
             std::this_thread::sleep_for(2ms);
-        EXPECT_GE(steps_, before + 3) << "the good reader gets no steps any more";
+        EXPECT_GE(steps_, before + 3) << "the good reader receives no steps any more";
     }
 
     [[nodiscard]] RawReader proved(Channel channel, std::uint32_t target = 0) {
@@ -128,7 +128,7 @@ Bytes giant() {
     return bytes;
 }
 
-TEST_F(StagingSocketHostile, NobodyGetsAnywhereWithoutTheSecret) {
+TEST_F(StagingSocketHostile, NoPeerIsServedWithoutTheSecret) {
     const Challenge challenge{};
     Hello old = hello();
     old.version = 99;
@@ -173,7 +173,7 @@ TEST_F(StagingSocketHostile, NobodyGetsAnywhereWithoutTheSecret) {
             EXPECT_TRUE(std::holds_alternative<Hello>(message) ||
                         std::holds_alternative<Challenge>(message) ||
                         std::holds_alternative<Error>(message))
-                << cases[i].what << " was answered as if it had proved itself";
+                << cases[i].what << " was answered as if it were authenticated";
         if (!cases[i].told)
             continue;
         ASSERT_FALSE(messages.empty()) << cases[i].what;
@@ -183,8 +183,8 @@ TEST_F(StagingSocketHostile, NobodyGetsAnywhereWithoutTheSecret) {
     EXPECT_EQ(writer_.queue().readers(), 1u);
 }
 
-TEST_F(StagingSocketHostile, AHandshakeThatWasOverheardIsOfNoUse) {
-    // A reader goes through somebody who writes everything down.
+TEST_F(StagingSocketHostile, ARecordedHandshakeCannotBeReplayed) {
+    // A reader connects through a process that records all bytes.
     RawClient listening;
     sockaddr_in place{};
     place.sin_family = AF_INET;
@@ -230,7 +230,7 @@ TEST_F(StagingSocketHostile, AHandshakeThatWasOverheardIsOfNoUse) {
     ASSERT_TRUE(std::holds_alternative<Error>(messages.back()));
     EXPECT_EQ(std::get<Error>(messages.back()).code, ErrorCode::authentication);
 
-    // The writer's own words, sent back to it, prove nothing either.
+    // The writer's own messages, sent back to it, do not authenticate either.
     const RawClient reflecting(writer_.address());
     reflecting.send(heard);
     const auto reflected = reflecting.until_closed(20s);
@@ -238,18 +238,18 @@ TEST_F(StagingSocketHostile, AHandshakeThatWasOverheardIsOfNoUse) {
     ASSERT_TRUE(std::holds_alternative<Error>(messages_in(*reflected).back()));
 }
 
-TEST_F(StagingSocketHostile, ACrowdOfSilentStrangersKeepsNobodyOut) {
-    std::vector<RawClient> crowd;
+TEST_F(StagingSocketHostile, ManySilentPeersDoNotExcludeReaders) {
+    std::vector<RawClient> silent_peers;
     for (int i = 0; i < 300; ++i)
-        crowd.emplace_back(writer_.address());
+        silent_peers.emplace_back(writer_.address());
     CheckingReader reader((folder_ / "c").string());
     ASSERT_EQ(reader.next(long_enough), Arrival::step);
     EXPECT_TRUE(reader.holds());
-    for (const RawClient& stranger : crowd)
-        EXPECT_TRUE(stranger.until_closed(20s)) << "a stranger may stay";
+    for (const RawClient& peer : silent_peers)
+        EXPECT_TRUE(peer.until_closed(20s)) << "a silent peer is not disconnected";
 }
 
-TEST_F(StagingSocketHostile, WhoTalksOutOfTurnIsCutAndToldWhy) {
+TEST_F(StagingSocketHostile, APeerThatViolatesTheProtocolIsDisconnectedWithAReason) {
     PieceRequest piece;
     struct {
         Channel channel;
@@ -293,7 +293,7 @@ TEST_F(StagingSocketHostile, AStepThatAnotherReaderHoldsCannotBeReleased) {
     EXPECT_TRUE(holder.holds());
 }
 
-TEST_F(StagingSocketHostile, HalfAMessageIsNotWaitedForWithoutEnd) {
+TEST_F(StagingSocketHostile, TheWaitForTheRestOfAMessageTimesOut) {
     const Bytes whole = encode(PieceRequest{});
     RawReader control = proved(Channel::control);
     RawReader data = proved(Channel::data);
@@ -357,7 +357,7 @@ TEST_F(StagingSocketHostile, PiecesThatAreNotThereAreRefusedAndTheNextIsAnswered
     EXPECT_EQ(std::get<PieceData>(data).checksum, crc32c(asking.receive_bytes(2 * 3 * 4 * 4)));
 }
 
-TEST_F(StagingSocketHostile, AFloodOfRequestsHoldsUpNobody) {
+TEST_F(StagingSocketHostile, AFloodOfRequestsDelaysNoOtherReader) {
     CheckingReader holder((folder_ / "c").string());
     ASSERT_EQ(holder.next(long_enough), Arrival::step);
     PieceRequest request;
@@ -371,7 +371,8 @@ TEST_F(StagingSocketHostile, AFloodOfRequestsHoldsUpNobody) {
     for (int i = 0; i < 20'000; ++i)
         nexts = std::move(nexts) + encode(Next{});
     std::atomic<bool> stop = false;
-    // More than any buffer holds, and nobody takes the answers: it stops when the writer stops.
+    // More than any buffer holds, and the answers are not read: sending blocks until the writer
+    // stops.
     flooding.send(requests);
     std::thread nag([&] {
         for (int i = 0; i < 5 && !stop; ++i)
@@ -385,7 +386,7 @@ TEST_F(StagingSocketHostile, AFloodOfRequestsHoldsUpNobody) {
     nag.join();
 }
 
-TEST_F(StagingSocketHostile, ReadersThatDieFreeWhatTheyHeld) {
+TEST_F(StagingSocketHostile, ReadersThatDieReleaseTheirSteps) {
     for (int i = 0; i < 5; ++i) {
         RawReader dying = proved(Channel::control);
         ASSERT_TRUE(std::holds_alternative<Endpoints>(dying.receive()));
@@ -413,10 +414,10 @@ TEST_F(StagingSocketHostile, AWriterOutOfDescriptorsTakesReadersInWhenItHasSomeA
     const auto answer = waiting.until_closed(20s);
     ASSERT_TRUE(answer);
     EXPECT_TRUE(std::holds_alternative<Error>(messages_in(*answer).at(0)))
-        << "nobody accepted the connection";
+        << "the connection was not accepted";
 }
 
-/// A writer that knows the secret and answers what a test wants: readers must not trust it.
+/// A writer with the right secret and arbitrary answers: readers must not trust it.
 class LyingWriter {
   public:
     using Answer = std::function<Bytes(const PieceRequest&)>;
@@ -484,9 +485,9 @@ TEST(StagingSocketLies, AnswersThatWereNotAskedForEndInASentence) {
          data(0, 0, 8, crc32c(std::span(values).first(8))) + Bytes(8, std::byte{1}) +
              data(0, 0, 8, 0u) + values,
          "do not continue"},
-        {"no checksum", data(0, 0, size) + values, "without the checksum"},
-        {"a wrong checksum", data(0, 0, size, 77u) + values, "damaged on their way"},
-        {"something else", encode(Next{}), "Something else"},
+        {"no checksum", data(0, 0, size) + values, "without the requested checksum"},
+        {"a wrong checksum", data(0, 0, size, 77u) + values, "damaged in transit"},
+        {"something else", encode(Next{}), "other than the requested values"},
         {"noise", noise(1000, 9), "not a message"},
         {"an error", encode(Error{ErrorCode::internal, "The disk is full."}), "The disk is full."},
     };
@@ -504,10 +505,10 @@ TEST(StagingSocketLies, AnswersThatWereNotAskedForEndInASentence) {
     }
 }
 
-TEST(StagingSocketLies, AWriterThatSendsNothingIsNotWaitedForWithoutEnd) {
+TEST(StagingSocketLies, TheWaitForASilentWriterTimesOut) {
     const socket::Secret secret = socket::make_secret();
     LyingWriter writer(secret, [](const PieceRequest&) {
-        return encode(PieceData{0, 0, 100, {}}) + Bytes(50); // half of what it promised
+        return encode(PieceData{0, 0, 100, {}}) + Bytes(50); // half of the announced bytes
     });
     ReaderOptions options;
     options.secret = socket::to_text(secret);
@@ -518,7 +519,7 @@ TEST(StagingSocketLies, AWriterThatSendsNothingIsNotWaitedForWithoutEnd) {
     EXPECT_NE(said.find("has sent nothing for 0.3 s"), std::string::npos) << said;
 }
 
-TEST(StagingSocketLies, WhoDoesNotKnowTheSecretCannotPassAsTheWriter) {
+TEST(StagingSocketLies, APeerWithoutTheSecretIsNotAcceptedAsTheWriter) {
     LyingWriter writer(socket::make_secret(), [](const PieceRequest&) { return Bytes(); });
     ReaderOptions options;
     options.secret = socket::to_text(socket::make_secret());

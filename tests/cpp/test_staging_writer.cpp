@@ -37,7 +37,7 @@ class Recorder : public WriterEngine {
         log_->steps.push_back(std::move(step));
         return log_->steps.size() - 1;
     }
-    void take_back_buffers() override { ++log_->taken_back; }
+    void discard_buffers() override { ++log_->taken_back; }
     void abandon() override { ++log_->abandoned; }
     void close() override { ++log_->closed; }
     [[nodiscard]] QueueCounters counters() const override { return {}; }

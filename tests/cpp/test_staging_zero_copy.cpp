@@ -1,4 +1,4 @@
-// Engine shm: a reader looks at the memory that the solver computed in.
+// Engine shm: a reader maps the memory in which the solver computed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ using test::OtherProcess;
 constexpr auto long_enough = 60s;
 constexpr std::int64_t n = 100'000;
 
-/// The line of /proc/self/maps that an address is in: its rights, and what it is of.
+/// Return the line of /proc/self/maps that contains an address.
 std::string mapping_of(const void* address) {
     std::ifstream maps("/proc/self/maps");
     for (std::string line; std::getline(maps, line);) {
@@ -95,7 +95,7 @@ TEST(StagingZeroCopy, AReaderSeesTheMemoryThatTheSolverWroteAndNothingIsCopied) 
     std::set<const std::byte*> ring;
     for (std::int64_t i = 0; i < 12; ++i) {
         double* const computed = solver.publish(i);
-        EXPECT_EQ(solver.engine->slots().bytes_copied(), 8u * n)
+        EXPECT_EQ(solver.engine->queued_engine().bytes_copied(), 8u * n)
             << "those of the first step, whose size was not known";
         ASSERT_EQ(reader.next(long_enough), Arrival::step);
         const auto view = reader.view("u", 0);
@@ -114,7 +114,7 @@ TEST(StagingZeroCopy, AReaderSeesTheMemoryThatTheSolverWroteAndNothingIsCopied) 
     EXPECT_LE(ring.size(), 3u) << "depth + 1 segments, each mapped once";
 }
 
-TEST(StagingZeroCopy, AnotherProcessLooksAtItToo) {
+TEST(StagingZeroCopy, AnotherProcessMapsItToo) {
     const Folder folder;
     OtherProcess other([&](const OtherProcess::Tell& tell) {
         Reader reader(options_in(folder).contact.string(), MPI_COMM_NULL);
@@ -139,7 +139,7 @@ TEST(StagingZeroCopy, AnotherProcessLooksAtItToo) {
     EXPECT_TRUE(other.ended_well());
 }
 
-TEST(StagingZeroCopy, AReaderThatSharesNoMemoryGetsTheSameValuesOverTheConnection) {
+TEST(StagingZeroCopy, AReaderWithoutSharedMemoryReceivesTheSameValues) {
     const Folder folder;
     Solver solver(options_in(folder));
     const std::string contact = options_in(folder).contact.string();

@@ -87,7 +87,7 @@ def test_without_a_writer_it_says_so_and_ends_after_its_limit(start: Start, tmp_
     missing = "There is no contact file near.contact."
     assert waits == f"uzushio: The relay waits for the writer, for up to 3 s. {missing}"
     assert error == (
-        f"uzushio: error: No writer was there within 3 s. {missing} Start the writer, or say "
+        f"uzushio: error: No writer was there within 3 s. {missing} Start the writer, or raise "
         "--wait."
     )
 
@@ -114,7 +114,7 @@ def test_a_writer_that_was_killed_is_told_at_once_and_ends_a_relay_that_is_to_en
     late = relay(start, "--once", "--wait", 1)
     done = wait(late, 10)
     assert done.returncode == 1
-    assert "Nobody listens at" in done.stderr.splitlines()[0]
+    assert "No process listens at" in done.stderr.splitlines()[0]
     assert "a writer that has probably ended" in done.stderr
 
 

@@ -15,9 +15,9 @@
 #include "staging/home_path.hpp"
 #include "staging/in_seconds.hpp"
 #include "staging/notice.hpp"
-#include "staging/relay/allowance.hpp"
-#include "staging/relay/ending.hpp"
-#include "staging/relay/joint.hpp"
+#include "staging/relay/buffer_budget.hpp"
+#include "staging/relay/splice.hpp"
+#include "staging/relay/stop_notice.hpp"
 #include "staging/relay/upstream.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/socket/contact.hpp"
@@ -32,18 +32,18 @@ namespace {
 using socket::Connection;
 using Peer = std::shared_ptr<Connection>;
 
-constexpr auto tick = std::chrono::milliseconds(100);
-/// A reader that waits for a writer is told so before it takes the relay for silent, and asks again
-/// as long as it likes.
-constexpr auto writer_limit = std::chrono::milliseconds(500);
-constexpr auto dial_limit = std::chrono::seconds(10);
-constexpr auto taking_limit = std::chrono::seconds(60);
-constexpr auto farewell_limit = std::chrono::seconds(1);
-/// Between two looks for a writer that is not there yet, and for the end of one.
-constexpr auto between_looks = std::chrono::milliseconds(50);
-constexpr auto between_late_looks = std::chrono::milliseconds(250);
-constexpr auto look_limit = std::chrono::seconds(2);
-constexpr std::size_t least_bytes = std::size_t{1} << 20;
+constexpr auto status_interval = std::chrono::milliseconds(100);
+/// A waiting reader gets an error after this time, before it considers the relay silent; it then
+/// asks again.
+constexpr auto writer_timeout = std::chrono::milliseconds(500);
+constexpr auto connect_timeout = std::chrono::seconds(10);
+constexpr auto send_timeout = std::chrono::seconds(60);
+constexpr auto final_message_timeout = std::chrono::seconds(1);
+/// Intervals between checks for a writer that is missing, and for the end of one.
+constexpr auto probe_interval = std::chrono::milliseconds(50);
+constexpr auto late_probe_interval = std::chrono::milliseconds(250);
+constexpr auto probe_timeout = std::chrono::seconds(2);
+constexpr std::size_t min_bytes = std::size_t{1} << 20;
 
 ReaderOptions upstream_options(const RelayOptions& options) {
     ReaderOptions reader;
@@ -61,7 +61,7 @@ std::string to_text(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Rank 0's, on all.
+/// Return rank 0's secret on all ranks.
 socket::Secret shared_secret(const parallel::CollectiveGroup& group) {
     std::vector<std::byte> bytes;
     group.run_collectively([&] {
@@ -83,17 +83,17 @@ class Relay::Core {
     Core(RelayOptions options, const parallel::CollectiveGroup& group);
     ~Core();
 
-    void run(const std::function<bool()>& go_on);
+    void run(const std::function<bool()>& keep_running);
     [[nodiscard]] RelayStatus status() const;
 
   private:
     [[nodiscard]] Hello hello() const;
     [[nodiscard]] asio::awaitable<void> serve(Peer peer, Hello theirs);
     [[nodiscard]] asio::awaitable<void> serve_control(Peer peer, Hello theirs);
-    [[nodiscard]] asio::awaitable<void> say(Peer peer, Error error);
-    [[nodiscard]] Endpoints places_for(const socket::Meeting& writer) const;
-    [[nodiscard]] asio::awaitable<void> look_for_writer();
-    void tell_what_is_missing();
+    [[nodiscard]] asio::awaitable<void> send_error(Peer peer, Error error);
+    [[nodiscard]] Endpoints endpoints_for(const socket::WriterConnection& writer) const;
+    [[nodiscard]] asio::awaitable<void> watch_writer();
+    void notify_waiting();
     void serve_for(std::chrono::nanoseconds time);
     void publish_contact();
 
@@ -102,28 +102,28 @@ class Relay::Core {
     socket::Secret secret_;
     RelayStatus status_;
     bool writer_ended_ = false;
-    bool saw_writer_ = false;
-    bool refused_ = false;       ///< the last connection to the contact was refused
-    std::string missing_, told_; ///< why there is no writer yet
-    socket::Deadline quiet_until_{};
+    bool writer_seen_ = false;
+    bool refused_ = false;            ///< the last connection to the contact was refused
+    std::string obstacle_, notified_; ///< why there is no writer yet
+    socket::Deadline notice_time_{};
     std::vector<std::string> addresses_; ///< of the relay's ranks, on rank 0
     asio::io_context io_{1};             ///< outlives all connections
-    Allowance allowance_;
+    BufferBudget budget_;
     std::optional<Upstream> upstream_;
     std::optional<socket::Listener> listener_;
     std::optional<socket::PublishedContact> contact_;
-    std::optional<Ending> ending_;
+    std::optional<StopNotice> stop_notice_;
 };
 
 Relay::Core::Core(RelayOptions options, const parallel::CollectiveGroup& group)
     : options_(std::move(options)), group_(group), secret_(shared_secret(group)),
-      allowance_(options_.bytes) {
+      budget_(options_.bytes) {
     options_.from = with_home(options_.from).string();
     options_.to = with_home(options_.to.string());
     group_.run_collectively([&] {
-        if (options_.bytes < least_bytes)
-            throw StagingError("A relay needs at least " + std::to_string(least_bytes >> 20) +
-                               " MiB to hold bytes in; it was given " +
+        if (options_.bytes < min_bytes)
+            throw StagingError("A relay needs a buffer of at least " +
+                               std::to_string(min_bytes >> 20) + " MiB; it was given " +
                                std::to_string(options_.bytes) + " bytes.");
         std::error_code ignored;
         if (std::filesystem::exists(options_.to, ignored) &&
@@ -150,7 +150,7 @@ Relay::Core::Core(RelayOptions options, const parallel::CollectiveGroup& group)
             publish_contact();
     });
     listener_->start();
-    ending_.emplace(group_);
+    stop_notice_.emplace(group_);
 }
 
 Relay::Core::~Core() { listener_->stop(); }
@@ -173,11 +173,11 @@ void Relay::Core::publish_contact() {
 // ---- connections ------------------------------------------------------------------------------
 
 asio::awaitable<void> Relay::Core::serve(Peer peer, Hello theirs) {
-    if (status_.connections >= allowance_.most_pairs()) {
-        const Error full{ErrorCode::limit,
-                         "The relay joins " + std::to_string(status_.connections) +
-                             " connections, which is all that it has memory for."};
-        co_await say(peer, full);
+    if (status_.connections >= budget_.max_pairs()) {
+        const Error full{ErrorCode::limit, "The relay forwards " +
+                                               std::to_string(status_.connections) +
+                                               " connections, the maximum for its memory."};
+        co_await send_error(peer, full);
         co_return;
     }
     ++status_.connections;
@@ -185,15 +185,15 @@ asio::awaitable<void> Relay::Core::serve(Peer peer, Hello theirs) {
     try {
         if (theirs.channel == Channel::control) {
             co_await serve_control(peer, theirs);
-        } else if (theirs.session != 0) { // else another relay sees whether we are there
+        } else if (theirs.session != 0) { // zero: a probe of another relay
 
-            const Peer up = co_await upstream_->data(theirs, socket::after(dial_limit));
-            (void)co_await join(io_, up, peer, allowance_, status_.passed);
+            const Peer up = co_await upstream_->data(theirs, socket::after(connect_timeout));
+            (void)co_await splice(io_, up, peer, budget_, status_.passed);
         }
     } catch (const socket::Refused& refused) {
         error = Error{refused.code(), refused.what()};
     } catch (const PeerGone& gone) {
-        // A reader asks for data of a writer that is there no more: it is to see just that.
+        // The reader detects the writer's end by the end of its connection.
         if (theirs.channel == Channel::control)
             error = Error{ErrorCode::gone, gone.what()};
     } catch (const std::exception& fault) {
@@ -201,91 +201,95 @@ asio::awaitable<void> Relay::Core::serve(Peer peer, Hello theirs) {
     }
     --status_.connections;
     if (error)
-        co_await say(peer, *error);
+        co_await send_error(peer, *error);
 }
 
 asio::awaitable<void> Relay::Core::serve_control(Peer peer, Hello theirs) {
     if (group_.rank() != 0)
         throw socket::Refused(ErrorCode::request, "Readers attach to rank 0 of the relay.");
-    const socket::Meeting writer = co_await upstream_->control(theirs, socket::after(writer_limit));
-    saw_writer_ = true;
-    if (writer.writer.stream != status_.stream) {
-        status_.stream = writer.writer.stream;
-        listener_->rename(status_.stream);
+    const socket::WriterConnection writer =
+        co_await upstream_->control(theirs, socket::after(writer_timeout));
+    writer_seen_ = true;
+    if (writer.hello.stream != status_.stream) {
+        status_.stream = writer.hello.stream;
+        listener_->set_stream(status_.stream);
         publish_contact();
     }
-    const auto places = encode(places_for(writer));
-    co_await peer->send(std::span<const std::byte>(places), taking_limit);
+    const auto endpoints = encode(endpoints_for(writer));
+    co_await peer->send(std::span<const std::byte>(endpoints), send_timeout);
     ++status_.readers;
-    const Stream first = co_await join(io_, writer.control, peer, allowance_, status_.passed);
+    const RelaySide first = co_await splice(io_, writer.control, peer, budget_, status_.passed);
     --status_.readers;
-    writer_ended_ = writer_ended_ || first == Stream::up;
+    writer_ended_ = writer_ended_ || first == RelaySide::upstream;
 }
 
-/// Where readers reach the writer's ranks: here. Nobody is on the writer's node.
-Endpoints Relay::Core::places_for(const socket::Meeting& writer) const {
-    Endpoints places;
-    places.session = writer.endpoints.session;
+/// Return the writer's endpoints with addresses of the relay. No reader shares the writer's node.
+Endpoints Relay::Core::endpoints_for(const socket::WriterConnection& writer) const {
+    Endpoints endpoints;
+    endpoints.session = writer.endpoints.session;
     for (std::size_t rank = 0; rank < writer.endpoints.ranks.size(); ++rank)
-        places.ranks.push_back({addresses_[rank % addresses_.size()], ""});
-    return places;
+        endpoints.ranks.push_back({addresses_[rank % addresses_.size()], ""});
+    return endpoints;
 }
 
-asio::awaitable<void> Relay::Core::say(Peer peer, Error error) {
+asio::awaitable<void> Relay::Core::send_error(Peer peer, Error error) {
     const auto bytes = encode(error);
     try {
-        co_await peer->send(std::span<const std::byte>(bytes), farewell_limit);
-        peer->finish();
-        // To close with requests unread would cut the answer off on its way.
+        co_await peer->send(std::span<const std::byte>(bytes), final_message_timeout);
+        peer->shutdown_send();
+        // Closing with unread requests would reset the connection before the answer arrives.
         asio::steady_timer pause(io_);
-        for (const auto end = socket::after(farewell_limit);;) {
+        for (const auto end = socket::after(final_message_timeout);;) {
             pause.expires_after(std::chrono::milliseconds(5));
-            const socket::Transfer seen = peer->try_peek(allowance_.buffer());
+            const socket::IoResult seen = peer->try_peek(budget_.buffer());
             if (seen.bytes > 0)
                 peer->skip(seen.bytes);
-            else if (seen.want == socket::Want::nothing || socket::Clock::now() >= end)
+            else if (seen.wait_for == socket::IoDirection::none || socket::Clock::now() >= end)
                 break;
             else
                 co_await pause.async_wait(asio::use_awaitable);
         }
-    } catch (const StagingError&) { // it has gone before
+    } catch (const StagingError&) { // the peer has closed before
     }
 }
 
 // ---- the whole --------------------------------------------------------------------------------
 
-/// On rank 0: see the writer come and, with `once`, end; the latter while no reader would.
-asio::awaitable<void> Relay::Core::look_for_writer() {
+/// On rank 0: wait for the writer and, with `once`, for its end, which is probed while no reader is
+/// attached.
+asio::awaitable<void> Relay::Core::watch_writer() {
     asio::steady_timer pause(io_);
-    while (!saw_writer_ || (options_.once && !writer_ended_)) {
-        if (!saw_writer_ || status_.readers == 0)
+    while (!writer_seen_ || (options_.once && !writer_ended_)) {
+        if (!writer_seen_ || status_.readers == 0)
             try {
-                co_await upstream_->probe(socket::after(look_limit));
-                saw_writer_ = true;
+                co_await upstream_->probe(socket::after(probe_timeout));
+                writer_seen_ = true;
             } catch (const PeerGone& gone) {
-                writer_ended_ = writer_ended_ || saw_writer_;
+                writer_ended_ = writer_ended_ || writer_seen_;
                 std::error_code ignored;
                 refused_ = std::filesystem::exists(options_.from, ignored);
-                missing_ = gone.what();
+                obstacle_ = gone.what();
                 if (refused_)
-                    missing_ += " The contact file " + options_.from +
-                                " is of a writer that has probably ended.";
-            } catch (const std::exception& fault) { // it is stopped, or is about to be replaced
-                missing_ = fault.what();
+                    obstacle_ += " The contact file " + options_.from +
+                                 " is of a writer that has probably ended.";
+            } catch (
+                const std::exception& fault) { // the writer is stopped, or is about to be replaced
+                obstacle_ = fault.what();
             }
-        pause.expires_after(saw_writer_ ? between_late_looks : between_looks);
+        pause.expires_after(writer_seen_ ? late_probe_interval : probe_interval);
         co_await pause.async_wait(asio::use_awaitable);
     }
 }
 
-/// Once, and again when it is something else: a refused connection at once.
-void Relay::Core::tell_what_is_missing() {
-    if (saw_writer_ || missing_ == told_ || (!refused_ && socket::Clock::now() < quiet_until_))
+/// Print the obstacle once, and again when it changes; a refused connection at once.
+void Relay::Core::notify_waiting() {
+    if (writer_seen_ || obstacle_ == notified_ ||
+        (!refused_ && socket::Clock::now() < notice_time_))
         return;
-    told_ = missing_;
+    notified_ = obstacle_;
     notice("The relay waits for the writer" +
            (options_.once ? ", for up to " + in_seconds(options_.wait) : std::string()) + ". " +
-           missing_);
+           obstacle_);
 }
 
 void Relay::Core::serve_for(std::chrono::nanoseconds time) {
@@ -295,37 +299,37 @@ void Relay::Core::serve_for(std::chrono::nanoseconds time) {
         try {
             io_.run_until(end);
             return;
-        } catch (const std::bad_alloc&) { // for a coroutine: the others go on
+        } catch (const std::bad_alloc&) { // no memory for a coroutine: the others continue
         }
     } while (socket::Clock::now() < end);
 }
 
-void Relay::Core::run(const std::function<bool()>& go_on) {
+void Relay::Core::run(const std::function<bool()>& keep_running) {
     const bool first = group_.rank() == 0;
-    quiet_until_ = socket::after(std::chrono::seconds(2));
+    notice_time_ = socket::after(std::chrono::seconds(2));
     const socket::Deadline deadline = socket::after(options_.wait);
     if (first)
-        asio::co_spawn(io_, look_for_writer(), asio::detached);
+        asio::co_spawn(io_, watch_writer(), asio::detached);
     bool more = true;
-    bool nobody_came = false;
+    bool no_writer = false;
     while (more) {
-        serve_for(tick);
-        status_.held = allowance_.held();
-        status_.most_held = std::max(status_.most_held, status_.held);
-        more = go_on() && !ending_->announced();
+        serve_for(status_interval);
+        status_.held = budget_.held();
+        status_.max_held = std::max(status_.max_held, status_.held);
+        more = keep_running() && !stop_notice_->received();
         if (first)
-            tell_what_is_missing();
+            notify_waiting();
         if (first && options_.once) {
-            // What is on its way to readers still gets there.
+            // Bytes in transit to readers still arrive.
             more = more && !(writer_ended_ && status_.readers == 0);
-            nobody_came = more && !saw_writer_ && socket::Clock::now() >= deadline;
-            more = more && !nobody_came;
+            no_writer = more && !writer_seen_ && socket::Clock::now() >= deadline;
+            more = more && !no_writer;
         }
     }
-    ending_->announce();
-    if (nobody_came)
-        throw PeerGone("No writer was there within " + in_seconds(options_.wait) + ". " + missing_ +
-                       " Start the writer, or say --wait.");
+    stop_notice_->send();
+    if (no_writer)
+        throw PeerGone("No writer was there within " + in_seconds(options_.wait) + ". " +
+                       obstacle_ + " Start the writer, or raise --wait.");
 }
 
 RelayStatus Relay::Core::status() const { return status_; }
@@ -335,7 +339,7 @@ Relay::Relay(RelayOptions options, const parallel::CollectiveGroup& group)
 
 Relay::~Relay() = default;
 
-void Relay::run(const std::function<bool()>& go_on) { core_->run(go_on); }
+void Relay::run(const std::function<bool()>& keep_running) { core_->run(keep_running); }
 
 RelayStatus Relay::status() const { return core_->status(); }
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "staging/staging_error.hpp"
-#include "staging/transport/socket/dial.hpp"
+#include "staging/transport/socket/connect.hpp"
 #include "staging/transport/socket/handshake.hpp"
 #include "staging/transport/socket/hmac.hpp"
 #include "staging/wire/encoder.hpp"
@@ -18,14 +18,14 @@ namespace {
 
 using socket::Contact;
 using socket::Deadline;
-using socket::Meeting;
+using socket::WriterConnection;
 
-/// Between two looks for a writer.
-constexpr auto between_looks = std::chrono::milliseconds(50);
-/// For one attempt, of which a dead host must not take all the time.
-constexpr auto attempt_limit = std::chrono::seconds(2);
+/// Interval between checks for a writer.
+constexpr auto probe_interval = std::chrono::milliseconds(50);
+/// For one attempt, so that a dead host does not use up the time.
+constexpr auto attempt_timeout = std::chrono::seconds(2);
 
-/// What a relay says of a reader for which it asks.
+/// Return the Hello of a relay that connects for a reader.
 Hello on_behalf_of(Hello theirs) {
     theirs.role = Role::relay;
     return theirs;
@@ -35,13 +35,14 @@ Hello on_behalf_of(Hello theirs) {
 
 Upstream::Upstream(asio::io_context& io, std::string contact, const ReaderOptions& options,
                    const socket::Secret& key)
-    : io_(io), name_(std::move(contact)), fixed_(socket::contact_at(name_, options)), key_(key) {}
+    : io_(io), name_(std::move(contact)),
+      fixed_contact_(socket::contact_of_address(name_, options)), key_(key) {}
 
 std::optional<Contact> Upstream::contact() const {
-    return fixed_ ? fixed_ : socket::read_contact(name_);
+    return fixed_contact_ ? fixed_contact_ : socket::read_contact(name_);
 }
 
-std::uint64_t Upstream::number_of(const Contact& contact, const Endpoints& endpoints) const {
+std::uint64_t Upstream::session_number(const Contact& contact, const Endpoints& endpoints) const {
     Encoder text;
     text.text("uzushio staging: session of a relay", "label");
     text.raw(contact.secret);
@@ -55,25 +56,25 @@ std::uint64_t Upstream::number_of(const Contact& contact, const Endpoints& endpo
     return std::max<std::uint64_t>(1, number);
 }
 
-void Upstream::learn(const Contact& contact, const Meeting& meeting) {
-    const std::uint64_t number = number_of(contact, meeting.endpoints);
-    if (!now_ || now_->number != number)
-        now_ = Session{number, contact, meeting.tls, meeting.endpoints};
+void Upstream::remember_session(const Contact& contact, const WriterConnection& writer) {
+    const std::uint64_t number = session_number(contact, writer.endpoints);
+    if (!session_ || session_->number != number)
+        session_ = Session{number, contact, writer.tls, writer.endpoints};
 }
 
-/// With the first writer that is there. What it is to be told apart from: a file that a dead one
-/// left behind, and one that is about to be replaced.
-asio::awaitable<Meeting> Upstream::control(Hello theirs, Deadline deadline) {
+/// Connect to the first available writer. A refused secret is retried: the file may be from a dead
+/// writer, or about to be replaced.
+asio::awaitable<WriterConnection> Upstream::control(Hello theirs, Deadline deadline) {
     for (;;) {
         std::string found = "There is no writer at the other end of the relay yet.";
         try {
             if (const auto contact = this->contact()) {
-                const Deadline end = std::min(deadline, socket::after(attempt_limit));
-                Meeting meeting =
-                    co_await socket::call_on(io_, *contact, on_behalf_of(theirs), end);
-                learn(*contact, meeting);
-                meeting.endpoints.session = now_->number;
-                co_return meeting;
+                const Deadline end = std::min(deadline, socket::after(attempt_timeout));
+                WriterConnection writer =
+                    co_await socket::open_control(io_, *contact, on_behalf_of(theirs), end);
+                remember_session(*contact, writer);
+                writer.endpoints.session = session_->number;
+                co_return writer;
             }
         } catch (const socket::Refused& refused) {
             if (refused.code() != ErrorCode::authentication)
@@ -82,58 +83,58 @@ asio::awaitable<Meeting> Upstream::control(Hello theirs, Deadline deadline) {
         } catch (const StagingError& fault) {
             found = fault.what();
         }
-        if (socket::Clock::now() + between_looks >= deadline)
+        if (socket::Clock::now() + probe_interval >= deadline)
             throw PeerGone(found);
-        asio::steady_timer pause(io_, between_looks);
+        asio::steady_timer pause(io_, probe_interval);
         co_await pause.async_wait(asio::use_awaitable);
     }
 }
 
 asio::awaitable<std::shared_ptr<socket::Connection>> Upstream::data(Hello theirs,
                                                                     Deadline deadline) {
-    if (!now_ || now_->number != theirs.session) {
-        // Of a rank whose control connections go to another one: ask, and leave again.
+    if (!session_ || session_->number != theirs.session) {
+        // This rank does not serve the control connection: attach to learn the session, and detach.
         Hello question = theirs;
         question.channel = Channel::control;
         question.target = 0;
         question.session = 0;
-        const Meeting meeting = co_await control(question, deadline);
+        const WriterConnection writer = co_await control(question, deadline);
         const auto bytes = encode(Detach{});
-        co_await meeting.control->send(std::span<const std::byte>(bytes), attempt_limit);
-        meeting.control->finish();
-        meeting.control->close();
+        co_await writer.control->send(std::span<const std::byte>(bytes), attempt_timeout);
+        writer.control->shutdown_send();
+        writer.control->close();
     }
-    if (now_->number != theirs.session)
+    if (session_->number != theirs.session)
         throw socket::Refused(ErrorCode::gone, "The writer at the other end of the relay is not "
-                                               "the one that this reader attached to: attach "
+                                               "the one of this reader's session: attach "
                                                "again.");
-    const Session session = *now_;
+    const Session session = *session_;
     if (theirs.target >= session.endpoints.ranks.size())
         throw socket::Refused(ErrorCode::request,
                               "The writer at the other end of the relay has no rank " +
                                   std::to_string(theirs.target) + ".");
-    socket::Call call{session.endpoints.ranks[theirs.target].address, session.contact.secret,
-                      session.tls.get(), on_behalf_of(theirs)};
-    call.hello.session = session.endpoints.session;
-    auto dialed = co_await socket::dial(io_, call, deadline);
-    co_return std::move(dialed.connection);
+    socket::ConnectTarget target{session.endpoints.ranks[theirs.target].address,
+                                 session.contact.secret, session.tls.get(), on_behalf_of(theirs)};
+    target.hello.session = session.endpoints.session;
+    auto opened = co_await socket::connect(io_, target, deadline);
+    co_return std::move(opened.connection);
 }
 
-/// By a data connection that asks for nothing and is not counted as a reader.
+/// By a data connection without requests, which does not count as a reader.
 asio::awaitable<void> Upstream::probe(Deadline deadline) {
-    const auto contact = seen_ ? seen_ : this->contact();
+    const auto contact = last_contact_ ? last_contact_ : this->contact();
     if (!contact)
         throw PeerGone("There is no contact file " + name_ + ".");
     std::unique_ptr<socket::TlsContext> tls;
     if (contact->tls)
         tls = std::make_unique<socket::TlsContext>(contact->secret);
-    socket::Call call{contact->address, contact->secret, tls.get(), {}};
-    call.hello.role = Role::relay;
-    call.hello.channel = Channel::data;
-    const auto dialed = co_await socket::dial(io_, std::move(call), deadline);
-    dialed.connection->finish();
-    dialed.connection->close();
-    seen_ = contact;
+    socket::ConnectTarget target{contact->address, contact->secret, tls.get(), {}};
+    target.hello.role = Role::relay;
+    target.hello.channel = Channel::data;
+    const auto opened = co_await socket::connect(io_, std::move(target), deadline);
+    opened.connection->shutdown_send();
+    opened.connection->close();
+    last_contact_ = contact;
 }
 
 } // namespace uzushio::staging::relay

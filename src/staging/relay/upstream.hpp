@@ -11,37 +11,37 @@
 #include "staging/reader_options.hpp"
 #include "staging/transport/socket/connection.hpp"
 #include "staging/transport/socket/contact.hpp"
-#include "staging/transport/socket/meeting.hpp"
 #include "staging/transport/socket/tls.hpp"
+#include "staging/transport/socket/writer_connection.hpp"
 #include "staging/wire/messages.hpp"
 
 namespace uzushio::staging::relay {
 
-/// The writer that a relay leads to, and the next one when that has ended: whichever the contact is
-/// of at the time. Each has a session number; what is asked of one never reaches another. Used by
-/// one thread.
+/// The writer of a relay's contact, and its successors. Each has a session number, so that requests
+/// for one never reach another. For one thread.
 class Upstream {
   public:
-    /// `contact` is a contact file, or "host:port" with secret and TLS in the options. `key` is
-    /// the relay's own secret: all its ranks give the same session the same number. Throws
+    /// `contact` is a contact file, or "host:port" with secret and TLS in the options. `key` is the
+    /// relay's own secret, so that all its ranks compute the same session number. Throws
     /// StagingError if the contact is host:port without a secret.
     Upstream(asio::io_context& io, std::string contact, const ReaderOptions& options,
              const socket::Secret& key);
 
-    /// What the contact says now; nothing if there is none.
+    /// Return the current contact; nothing if there is none.
     [[nodiscard]] std::optional<socket::Contact> contact() const;
 
-    /// Open a control connection for the reader that said `theirs`. Waits for a writer until the
-    /// deadline. The endpoints are the writer's, with the session's number here. Throws PeerGone if
-    /// there is no writer then, Refused if it does not want the reader.
-    [[nodiscard]] asio::awaitable<socket::Meeting> control(Hello theirs, socket::Deadline deadline);
-    /// Open a data connection for the reader that said `theirs`, to the writer of its session.
-    /// Throws Refused if that is not the writer of the contact now.
+    /// Open a control connection for the reader that sent `theirs`. Waits for a writer until the
+    /// deadline. The endpoints are the writer's, with the session number of this relay. Throws
+    /// PeerGone if there is no writer then, Refused if it rejects the reader.
+    [[nodiscard]] asio::awaitable<socket::WriterConnection> control(Hello theirs,
+                                                                    socket::Deadline deadline);
+    /// Open a data connection for the reader that sent `theirs` to the writer of its session.
+    /// Throws Refused if the contact's writer is another one now.
     [[nodiscard]] asio::awaitable<std::shared_ptr<socket::Connection>>
     data(Hello theirs, socket::Deadline deadline);
 
-    /// See whether the writer is there, without attaching to it: the one that was there last, if
-    /// any. Throws PeerGone if the connection is refused.
+    /// Check whether the last known writer, if any, or that of the contact is available, without
+    /// attaching. Throws PeerGone if the connection is refused.
     [[nodiscard]] asio::awaitable<void> probe(socket::Deadline deadline);
 
   private:
@@ -51,16 +51,16 @@ class Upstream {
         std::shared_ptr<socket::TlsContext> tls;
         Endpoints endpoints;
     };
-    [[nodiscard]] std::uint64_t number_of(const socket::Contact& contact,
-                                          const Endpoints& endpoints) const;
-    void learn(const socket::Contact& contact, const socket::Meeting& meeting);
+    [[nodiscard]] std::uint64_t session_number(const socket::Contact& contact,
+                                               const Endpoints& endpoints) const;
+    void remember_session(const socket::Contact& contact, const socket::WriterConnection& writer);
 
     asio::io_context& io_;
     std::string name_;
-    std::optional<socket::Contact> fixed_;
+    std::optional<socket::Contact> fixed_contact_;
     socket::Secret key_;
-    std::optional<Session> now_;
-    std::optional<socket::Contact> seen_; ///< that `probe` found
+    std::optional<Session> session_;
+    std::optional<socket::Contact> last_contact_; ///< found by `probe`
 };
 
 } // namespace uzushio::staging::relay

@@ -9,8 +9,8 @@
 #include "staging/transport/inproc/engine.hpp"
 #include "staging/transport/mpi/engine.hpp"
 #include "staging/transport/queued/heap_segment.hpp"
-#include "staging/transport/shm/mapper.hpp"
 #include "staging/transport/shm/node_name.hpp"
+#include "staging/transport/shm/shared_memory_mapper.hpp"
 #include "staging/transport/shm/shared_segment.hpp"
 #include "staging/transport/socket/engine.hpp"
 #include "staging/transport/socket/source.hpp"
@@ -25,7 +25,7 @@ struct EngineEntry {
                                           const EngineOptions& options);
 };
 
-/// Every engine that writes, by name.
+/// All engines that write, by name.
 const std::vector<EngineEntry>& writers() {
     static const std::vector<EngineEntry> entries{
         {"inproc",
@@ -57,27 +57,27 @@ const std::vector<EngineEntry>& writers() {
 }
 
 struct ContactEntry {
-    bool (*leads)(const std::string& contact); ///< whether the contact is one of this kind
-    std::unique_ptr<Source> (*attach)(const std::string& contact,
-                                      const parallel::CollectiveGroup& group,
-                                      const ReaderOptions& options);
+    bool (*matches)(const std::string& contact); ///< whether the engine reads this kind of contact
+    std::unique_ptr<StepSource> (*attach)(const std::string& contact,
+                                          const parallel::CollectiveGroup& group,
+                                          const ReaderOptions& options);
 };
 
-/// Every way to a writer: the first that knows the form of the contact is taken.
+/// Engines that read. The first entry that matches the contact is used.
 const std::vector<ContactEntry>& readers() {
     static const std::vector<ContactEntry> entries{
-        {file::leads_to_store,
+        {file::is_store_contact,
          [](const std::string& contact, const parallel::CollectiveGroup& group,
-            const ReaderOptions& options) -> std::unique_ptr<Source> {
+            const ReaderOptions& options) -> std::unique_ptr<StepSource> {
              return std::make_unique<file::FileSource>(contact, group, options);
          }},
         {mpi::is_mpi_contact, mpi::attach_mpi},
-        // Last: a contact file may not be there yet, so that any name may be one.
+        // Last: any name matches, because the contact file may not exist yet.
         {[](const std::string&) { return true; },
          [](const std::string& contact, const parallel::CollectiveGroup& group,
-            const ReaderOptions& options) -> std::unique_ptr<Source> {
-             return std::make_unique<socket::SocketSource>(contact, group, options,
-                                                           std::make_unique<shm::Mapper>());
+            const ReaderOptions& options) -> std::unique_ptr<StepSource> {
+             return std::make_unique<socket::SocketSource>(
+                 contact, group, options, std::make_unique<shm::SharedMemoryMapper>());
          }},
     };
     return entries;
@@ -104,7 +104,7 @@ std::unique_ptr<WriterEngine> make_engine(const std::string& name,
             names += (names.empty() ? "" : ", ") + std::string(entry.name);
         }
         if (options.engine == "adios2")
-            throw StagingError("The staging engine adios2 is for codes in Python alone: open the "
+            throw StagingError("The staging engine adios2 is available from Python only: open the "
                                "stream from Python, or choose one of " +
                                names + ".");
         if (found == nullptr)
@@ -114,14 +114,14 @@ std::unique_ptr<WriterEngine> make_engine(const std::string& name,
     return found->make(name, group, options);
 }
 
-std::unique_ptr<Source> attach(const std::string& given, const parallel::CollectiveGroup& group,
-                               const ReaderOptions& options) {
+std::unique_ptr<StepSource> attach(const std::string& given, const parallel::CollectiveGroup& group,
+                                   const ReaderOptions& options) {
     const std::string contact = with_home(given).string();
-    // Rank 0 decides for all: files come and go while others look.
+    // Rank 0 decides for all ranks: files may appear or disappear meanwhile.
     const auto& entries = readers();
     std::size_t found = 0;
     if (group.rank() == 0)
-        while (found < entries.size() && !entries[found].leads(contact))
+        while (found < entries.size() && !entries[found].matches(contact))
             ++found;
     found = static_cast<std::size_t>(group.max(found));
     group.run_collectively([&] {

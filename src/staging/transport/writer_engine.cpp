@@ -5,8 +5,9 @@
 namespace uzushio::staging {
 
 void WriterEngine::on_step(std::function<void(Reader&)>) {
-    throw StagingError("Only the engine \"inproc\" runs work inside the solver's step: choose it, "
-                       "or attach a reader.");
+    throw StagingError(
+        "Only the engine \"inproc\" can run work inside the solver's step: choose it, "
+        "or attach a reader.");
 }
 
 } // namespace uzushio::staging

@@ -6,13 +6,13 @@
 
 #include "staging/queue/held_steps.hpp"
 #include "staging/queue/queue.hpp"
-#include "staging/transport/queued/slot_engine.hpp"
+#include "staging/transport/queued/queued_engine.hpp"
 #include "staging/transport/service.hpp"
 
 namespace uzushio::staging::test {
 
-/// What an engine gave to its service. There is no thread and no connection: the test itself looks
-/// at the queue and at the steps, as a service would.
+/// Arguments of an engine to its service. There is no thread and no connection: the test reads the
+/// queue and the steps, as a service would.
 struct Served {
     const HeldSteps* held = nullptr;
     Queue* queue = nullptr;

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "staging/transport/socket/address.hpp"
-#include "staging/transport/socket/dial.hpp"
+#include "staging/transport/socket/connect.hpp"
 #include "staging/transport/socket/run_until_done.hpp"
 #include "staging/wire/message_codec.hpp"
 
-/// Peers that speak over a socket what they like.
+/// Peers that send arbitrary bytes and messages.
 namespace uzushio::staging::testing {
 
 using Bytes = std::vector<std::byte>;
@@ -55,7 +55,7 @@ class RawClient {
             bytes = bytes.subspan(static_cast<std::size_t>(put));
         }
     }
-    /// What comes until the other side closes, or nothing if it does not in time.
+    /// Return the bytes received until the other side closes; nothing if it does not in time.
     [[nodiscard]] std::optional<Bytes> until_closed(std::chrono::milliseconds limit) const {
         const auto end = std::chrono::steady_clock::now() + limit;
         Bytes all;
@@ -91,18 +91,19 @@ inline std::vector<Message> messages_in(std::span<const std::byte> bytes) {
     return messages;
 }
 
-/// Has proved that it knows the secret, and then says what it likes.
+/// Authenticated reader that sends arbitrary messages.
 class RawReader {
   public:
     RawReader(const std::string& address, const socket::Secret& secret, const std::string& stream,
               Channel channel, std::uint32_t target = 0) {
-        socket::Call call{address, secret, nullptr, {}};
-        call.hello.stream = stream;
-        call.hello.channel = channel;
-        call.hello.target = target;
-        connection_ = socket::run_until_done(
-                          io_, socket::dial(io_, call, socket::after(std::chrono::seconds(30))))
-                          .connection;
+        socket::ConnectTarget writer{address, secret, nullptr, {}};
+        writer.hello.stream = stream;
+        writer.hello.channel = channel;
+        writer.hello.target = target;
+        connection_ =
+            socket::run_until_done(
+                io_, socket::connect(io_, writer, socket::after(std::chrono::seconds(30))))
+                .connection;
     }
     void send(const Message& message) { send(encode(message)); }
     void send(const Bytes& bytes) {

@@ -24,7 +24,7 @@ class CheckingReader {
           limit_(options.answer_limit) {}
 
     Arrival next(std::chrono::nanoseconds limit) {
-        const Announced announced = source_.next(limit);
+        const AnnouncedStep announced = source_.next(limit);
         if (announced.arrival == Arrival::step) {
             const auto frame = decode_frame(std::span(*announced.message).first<Frame::size>());
             step_ = std::get<Announce>(
@@ -89,7 +89,7 @@ inline Box random_box(std::mt19937& random, const Extent& n) {
     return box;
 }
 
-/// The text of what is thrown, or "nothing".
+/// Return the text of the thrown error, or "nothing".
 template <class Fault, class Work> std::string text_of(Work&& work) {
     try {
         work();

@@ -19,8 +19,8 @@
 #include "staging/transport/socket/service.hpp"
 #include "staging/wire/message_codec.hpp"
 
-/// A writer put together by hand, all its ranks in this process, and a reader's way to check what
-/// it gets: for tests of sockets without a solver, an engine or MPI.
+/// A writer with all its ranks in this process, for tests of sockets without a solver, an engine or
+/// MPI.
 namespace uzushio::staging::testing {
 
 class HeapSegment : public Segment {
@@ -41,7 +41,7 @@ struct Shape {
     std::uint32_t ranks = 1; ///< slabs along z
 };
 
-/// What the field is worth there, exactly as a float: no two of a step are equal, up to 2^22.
+/// Return the field's value at a point, exact as a float; unequal within a step, up to 2^22.
 inline float value_at(std::uint64_t step, const Extent& n, std::int64_t z, std::int64_t y,
                       std::int64_t x, std::int64_t c, std::int64_t components) {
     const std::int64_t place =
@@ -127,7 +127,7 @@ class HandMadeWriter {
         EngineOptions::Tcp tcp;
         QueueOptions queue;
         std::string stream = "flow";
-        std::string node; ///< with it, announces tell the addresses of segments
+        std::string node; ///< with it, announcements contain the addresses of segments
     };
 
     HandMadeWriter(const std::filesystem::path& contact, const Options& options)
@@ -205,8 +205,8 @@ class HandMadeWriter {
     std::unique_ptr<socket::SocketService> make_service(std::uint32_t rank,
                                                         const EngineOptions::Tcp& tcp) {
         return std::make_unique<socket::SocketService>(
-            socket::SocketService::Owner{options_.stream, rank, options_.shape.ranks,
-                                         options_.node},
+            socket::SocketService::WriterRank{options_.stream, rank, options_.shape.ranks,
+                                              options_.node},
             secret_, tcp, *held_[rank], rank == 0 ? &queue_ : nullptr);
     }
 

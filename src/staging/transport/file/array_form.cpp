@@ -6,7 +6,8 @@ ArrayForm ArrayForm::of(const StepInfo& step, const Block& block, const StoredAr
     const Field& field = step.fields[array.field];
     ArrayForm form{natural_order(array.layout), stored_box(step, block, array).count,
                    field.components, size_of(field.type)};
-    // Packed, the two orders of very small arrays are the same: what a reader finds decides.
+    // For very small arrays both orders have the same packed layout; use the one that a reader
+    // derives.
     form.order = natural_order(form.layout());
     return form;
 }

@@ -9,8 +9,8 @@
 
 namespace uzushio::staging::file {
 
-/// How an array of a block lies in its Zarr array: without gaps, in the order in which its layout
-/// has the longer runs, with an axis for components if there are several.
+/// Layout of a block's array in its Zarr array: packed, in the order in which the array's own
+/// layout has the longer runs, with an axis for components if there are several.
 struct ArrayForm {
     Order order = Order::interleaved;
     Extent count{};
@@ -22,7 +22,7 @@ struct ArrayForm {
 
     [[nodiscard]] Layout layout() const;
     [[nodiscard]] std::vector<std::int64_t> shape() const;
-    [[nodiscard]] std::vector<std::string> axes() const; ///< their names
+    [[nodiscard]] std::vector<std::string> axes() const; ///< names of the axes
 };
 
 } // namespace uzushio::staging::file

@@ -15,26 +15,26 @@ namespace uzushio::staging::file {
 namespace {
 
 constexpr std::int64_t sum_bytes = 4;
-constexpr std::int64_t long_run = 32 << 10;  ///< worth a call of its own
-constexpr std::int64_t small_gap = 16 << 10; ///< cheaper read than jumped over
-constexpr std::size_t most_of_a_document = 16 << 20;
+constexpr std::int64_t long_run = 32 << 10;  ///< worth its own system call
+constexpr std::int64_t small_gap = 16 << 10; ///< cheaper to read than to skip
+constexpr std::size_t max_document_bytes = 16 << 20;
 
 std::string text_of(const std::filesystem::path& file) {
-    const auto bytes = read_whole(file, most_of_a_document);
+    const auto bytes = read_whole(file, max_document_bytes);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::uint32_t little(std::span<const std::byte> bytes) {
+std::uint32_t little_endian(std::span<const std::byte> bytes) {
     std::uint32_t sum = 0;
     for (std::size_t i = 0; i < 4; ++i)
         sum |= static_cast<std::uint32_t>(bytes[i]) << (8 * i);
     return sum;
 }
 
-[[noreturn]] void damaged(const std::filesystem::path& file) {
+[[noreturn]] void throw_damaged(const std::filesystem::path& file) {
     throw StagingError("The checksum of " + file.string() +
-                       " is wrong: the file was damaged after it was written. Take it from a copy; "
-                       "or have it read as it is, without a check (verify=False, --no-verify).");
+                       " is wrong: the file was damaged after it was written. Restore a copy; "
+                       "or read it without verification (verify=False, --no-verify).");
 }
 
 void check_size(const FileHandle& file, std::int64_t values) {
@@ -44,21 +44,20 @@ void check_size(const FileHandle& file, std::int64_t values) {
                            ": it was damaged after it was written.");
 }
 
-/// Brings stretches of one chunk file to the runs of the array that is wanted.
+/// Copies parts of one chunk file into the runs of the destination array.
 class Scatter {
   public:
     Scatter(const ArrayView& to, Order order, std::span<std::byte> buffer)
         : to_(to, order), buffer_(buffer) {}
 
-    /// `bytes` bytes of the file, all of them wanted. With `sum`, the CRC32C of them is made on the
-    /// way.
-    void long_one(const FileHandle& file, std::int64_t offset, std::int64_t bytes,
+    /// Read `bytes` contiguous bytes of the file. With `sum`, continue their CRC32C.
+    void read_run(const FileHandle& file, std::int64_t offset, std::int64_t bytes,
                   std::uint32_t* sum = nullptr) {
         const bool direct = to_.run_bytes() >= long_run;
-        // To be summed up while they are in the processor's cache.
-        const std::int64_t most = std::ssize(buffer_);
+        // Checksums are computed while the bytes are in the processor's cache.
+        const std::int64_t max_bytes = std::ssize(buffer_);
         while (bytes > 0) {
-            const std::int64_t step = std::min(most, bytes);
+            const std::int64_t step = std::min(max_bytes, bytes);
             const auto part =
                 direct ? to_.next(step) : buffer_.first(static_cast<std::size_t>(step));
             file.read(part, offset);
@@ -71,8 +70,9 @@ class Scatter {
         }
     }
 
-    /// Short runs near each other: what lies between them is read too, and left out.
-    void short_ones(const FileHandle& file, std::span<const Run> runs) {
+    /// Read short runs near each other in one call; the gaps between them are read too, and
+    /// discarded.
+    void read_runs(const FileHandle& file, std::span<const Run> runs) {
         const std::int64_t begin = runs.front().offset;
         const auto all =
             buffer_.first(static_cast<std::size_t>(runs.back().offset + runs.back().bytes - begin));
@@ -119,11 +119,11 @@ void ArrayReader::read(const StepInfo& step, const Fetch& fetch) {
         const auto path = folder / chunk_name(place.chunk);
         const FileHandle file = FileHandle::open(path);
         check_size(file, grid.chunk_bytes());
-        const bool unknown = verify_ && !sound_.contains(path);
-        // A chunk that is wanted as a whole is read once, and summed up on the way.
+        const bool unknown = verify_ && !verified_.contains(path);
+        // A wholly requested chunk is read and verified in one pass.
         if (unknown && place.offset == 0 && run.bytes >= place.bytes) {
             std::uint32_t sum = 0;
-            scatter.long_one(file, 0, place.bytes, &sum);
+            scatter.read_run(file, 0, place.bytes, &sum);
             check_sum(file, grid, sum, place.bytes);
             run = {run.offset + place.bytes, run.bytes - place.bytes};
             if (run.bytes == 0)
@@ -132,7 +132,7 @@ void ArrayReader::read(const StepInfo& step, const Fetch& fetch) {
         }
         if (unknown)
             check_sum(file, grid, 0, 0);
-        // From offsets in the array to those in the chunk's file.
+        // Shift from offsets in the array to those in the chunk's file.
         const std::int64_t shift = place.offset - run.offset;
         const std::int64_t end = place.offset + place.bytes;
         while (run.bytes > 0 && run.offset + shift < end) {
@@ -145,7 +145,7 @@ void ArrayReader::read(const StepInfo& step, const Fetch& fetch) {
             };
             const Run part = take();
             if (part.bytes >= long_run) {
-                scatter.long_one(file, part.offset, part.bytes);
+                scatter.read_run(file, part.offset, part.bytes);
                 continue;
             }
             runs.assign(1, part);
@@ -159,7 +159,7 @@ void ArrayReader::read(const StepInfo& step, const Fetch& fetch) {
                 runs.push_back(take());
                 at = runs.back().offset + runs.back().bytes;
             }
-            scatter.short_ones(file, runs);
+            scatter.read_runs(file, runs);
         }
     }
 }
@@ -187,22 +187,22 @@ void ArrayReader::check_sum(const FileHandle& file, const ChunkGrid& grid, std::
     }
     std::array<std::byte, sum_bytes> stored{};
     file.read(stored, grid.chunk_bytes());
-    if (little(stored) != sum)
-        damaged(file.path());
-    sound_.insert(file.path());
+    if (little_endian(stored) != sum)
+        throw_damaged(file.path());
+    verified_.insert(file.path());
 }
 
 std::vector<std::byte> read_table(const std::filesystem::path& folder) {
     const auto description = folder / document;
     const std::int64_t bytes = parse_table(text_of(description), description);
     const FileHandle file = FileHandle::open(folder / chunk_name({0}));
-    check_size(file, bytes); // before memory for it is taken
+    check_size(file, bytes); // before memory is allocated
     std::vector<std::byte> table(static_cast<std::size_t>(bytes + sum_bytes));
     file.read(table, 0);
-    const std::uint32_t stored = little(std::span(table).last(sum_bytes));
+    const std::uint32_t stored = little_endian(std::span(table).last(sum_bytes));
     table.resize(static_cast<std::size_t>(bytes));
     if (crc32c(table) != stored)
-        damaged(file.path());
+        throw_damaged(file.path());
     return table;
 }
 

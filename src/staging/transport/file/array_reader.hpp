@@ -13,17 +13,17 @@
 #include "staging/transport/file/array_form.hpp"
 #include "staging/transport/file/chunk_grid.hpp"
 #include "staging/transport/file/file_handle.hpp"
-#include "staging/transport/source.hpp"
+#include "staging/transport/step_source.hpp"
 
 namespace uzushio::staging::file {
 
-/// Reads parts of the arrays of one step from the disk, straight to where they are wanted if both
-/// sides have long runs, through a small buffer otherwise. Throws StagingError that names the file
-/// if one is missing or damaged.
+/// Reader of parts of the arrays of one step, directly into the destination if both sides have long
+/// runs, else through a small buffer. Throws StagingError with the file's name if one is missing or
+/// damaged.
 class ArrayReader {
   public:
-    /// `folder` is the step's. With `verify`, the checksum of every chunk that is touched is
-    /// checked, once. `buffer` is the caller's, at least 64 KiB.
+    /// `folder` is the step's. With `verify`, each chunk's checksum is verified at its first use.
+    /// `buffer` is the caller's, at least 64 KiB.
     ArrayReader(std::filesystem::path folder, bool verify, std::span<std::byte> buffer)
         : folder_(std::move(folder)), verify_(verify), buffer_(buffer) {}
 
@@ -32,7 +32,7 @@ class ArrayReader {
   private:
     const ChunkGrid& grid_of(const StepInfo& step, const PieceRequest& request,
                              const ArrayForm& form, const std::filesystem::path& folder);
-    /// Check a chunk, of whose first `summed` bytes the sum is known.
+    /// Verify a chunk; `sum` is the checksum of its first `summed` bytes.
     void check_sum(const FileHandle& file, const ChunkGrid& grid, std::uint32_t sum,
                    std::int64_t summed);
 
@@ -40,10 +40,10 @@ class ArrayReader {
     bool verify_;
     std::span<std::byte> buffer_;
     std::map<std::pair<std::uint32_t, std::uint32_t>, ChunkGrid> grids_; ///< by block and array
-    std::set<std::filesystem::path> sound_;                              ///< chunks, if verified
+    std::set<std::filesystem::path> verified_;                           ///< verified chunks
 };
 
-/// The bytes of a chunk of one dimension, whole and with the right checksum: a step's table.
+/// Read a step's table: a verified chunk of one dimension.
 [[nodiscard]] std::vector<std::byte> read_table(const std::filesystem::path& folder);
 
 } // namespace uzushio::staging::file

@@ -12,11 +12,13 @@ std::int64_t chunks_along(std::int64_t count, std::int64_t chunk) {
     return (count + chunk - 1) / chunk;
 }
 
-/// Of chunks of `most` indices to half of that, those with which the last is most nearly full.
-std::int64_t fair(std::int64_t count, std::int64_t most) {
-    std::int64_t best = most;
-    std::int64_t filled = chunks_along(count, most) * most - count;
-    for (std::int64_t chunk = most; chunk > 0 && chunk >= most / 2 && filled > 0; --chunk) {
+/// Return the chunk length between half of `max_bytes` and `max_bytes` that pads the last chunk
+/// least.
+std::int64_t balanced_chunk(std::int64_t count, std::int64_t max_bytes) {
+    std::int64_t best = max_bytes;
+    std::int64_t filled = chunks_along(count, max_bytes) * max_bytes - count;
+    for (std::int64_t chunk = max_bytes; chunk > 0 && chunk >= max_bytes / 2 && filled > 0;
+         --chunk) {
         const std::int64_t now = chunks_along(count, chunk) * chunk - count;
         if (now < filled)
             filled = now, best = chunk;
@@ -27,17 +29,17 @@ std::int64_t fair(std::int64_t count, std::int64_t most) {
 } // namespace
 
 ChunkGrid ChunkGrid::cut(std::vector<std::int64_t> shape, std::int64_t scalar_bytes,
-                         std::int64_t most) {
-    // Zarr has no chunks of zero indices: of an empty array they are of one, and there are none.
+                         std::int64_t max_bytes) {
+    // Zarr has no empty chunks: an empty array has chunk length 1, and no chunks.
     std::vector<std::int64_t> chunk(shape.size());
     std::transform(shape.begin(), shape.end(), chunk.begin(),
                    [](std::int64_t count) { return std::max<std::int64_t>(1, count); });
     std::int64_t bytes = scalar_bytes;
     for (const std::int64_t count : chunk)
         bytes *= count;
-    for (std::size_t axis = 0; axis < chunk.size() && bytes > most; ++axis) {
+    for (std::size_t axis = 0; axis < chunk.size() && bytes > max_bytes; ++axis) {
         const std::int64_t slab = bytes / chunk[axis];
-        chunk[axis] = slab >= most ? 1 : fair(chunk[axis], most / slab);
+        chunk[axis] = slab >= max_bytes ? 1 : balanced_chunk(chunk[axis], max_bytes / slab);
         bytes = slab * chunk[axis];
     }
     return {std::move(shape), std::move(chunk), scalar_bytes};
@@ -60,7 +62,7 @@ ChunkGrid::ChunkGrid(std::vector<std::int64_t> shape, std::vector<std::int64_t> 
     }
     if (!fits)
         throw ModelError("The array is cut into chunks along several axes: only arrays that this "
-                         "program stored can be read so.");
+                         "program stored can be read.");
     for (std::size_t axis = axis_ + 1; axis < shape_.size(); ++axis)
         slab_bytes_ *= count(axis);
     for (const std::int64_t n : shape_)

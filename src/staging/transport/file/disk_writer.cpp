@@ -9,12 +9,12 @@
 namespace uzushio::staging::file {
 namespace {
 
-// Small enough to be summed up and written while it is in the processor's cache.
+// Small enough to stay in the processor's cache between checksum and write.
 constexpr std::size_t buffer_bytes = 512 << 10;
-// Beyond so many files, one call for the whole file system is faster than one for each.
-constexpr std::size_t most_open = 128;
+// With more files, one sync of the whole file system is faster than one for each file.
+constexpr std::size_t max_open_files = 128;
 
-std::array<std::byte, 4> little(std::uint32_t sum) {
+std::array<std::byte, 4> little_endian(std::uint32_t sum) {
     std::array<std::byte, 4> bytes{};
     for (std::size_t i = 0; i < bytes.size(); ++i)
         bytes[i] = static_cast<std::byte>(sum >> (8 * i));
@@ -49,10 +49,10 @@ std::uint32_t DiskWriter::write_array(const std::filesystem::path& folder,
             file.write(bytes);
             rest -= std::ssize(bytes);
         }
-        file.write(little(sum));
+        file.write(little_endian(sum));
         if (wait_)
             file.begin_sync();
-        written(std::move(file));
+        track(std::move(file));
         offset += place.bytes;
     }
     return all;
@@ -61,20 +61,20 @@ std::uint32_t DiskWriter::write_array(const std::filesystem::path& folder,
 void DiskWriter::write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
     FileHandle file = FileHandle::create(path);
     file.write(bytes);
-    written(std::move(file));
+    track(std::move(file));
 }
 
 bool DiskWriter::make_folder(const std::filesystem::path& folder) {
     const bool made = file::make_folder(folder);
-    if (!many_)
+    if (!sync_all_)
         folders_.push_back(folder);
     return made;
 }
 
-void DiskWriter::written(FileHandle file) {
-    last_ = file.path();
-    many_ = many_ || open_.size() == most_open;
-    if (many_ || !wait_) {
+void DiskWriter::track(FileHandle file) {
+    last_path_ = file.path();
+    sync_all_ = sync_all_ || open_.size() == max_open_files;
+    if (sync_all_ || !wait_) {
         file.close();
         return;
     }
@@ -84,14 +84,14 @@ void DiskWriter::written(FileHandle file) {
 void DiskWriter::sync() {
     if (!wait_)
         return forget();
-    if (many_)
-        sync_file_system(last_);
+    if (sync_all_)
+        sync_file_system(last_path_);
     for (auto& file : open_) {
-        if (!many_)
+        if (!sync_all_)
             file.sync();
         file.close();
     }
-    if (!many_)
+    if (!sync_all_)
         for (const auto& folder : folders_)
             FileHandle::open(folder).sync();
     forget();
@@ -100,7 +100,7 @@ void DiskWriter::sync() {
 void DiskWriter::forget() {
     open_.clear();
     folders_.clear();
-    many_ = false;
+    sync_all_ = false;
 }
 
 } // namespace uzushio::staging::file

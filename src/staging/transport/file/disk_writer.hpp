@@ -13,35 +13,34 @@
 
 namespace uzushio::staging::file {
 
-/// Writes the files of a rank, and sees to it that they are on the disk. Its buffer, half a MiB,
-/// serves for all steps. Members throw StagingError.
+/// Writer of a rank's files that waits until they are on the disk. Its buffer of half a MiB is used
+/// for all steps. Members throw StagingError.
 class DiskWriter {
   public:
-    /// Without `wait`, `sync` leaves it to the system when things get to the disk.
+    /// Without `wait`, `sync` does not wait for the disk.
     explicit DiskWriter(bool wait = true);
 
-    /// Write the chunks of an array into its folder, which is there and empty, each with its
-    /// CRC32C behind it. Values are read once, and nothing as large as a chunk is held. Returns
-    /// the CRC32C of all values.
+    /// Write the chunks of an array into its existing empty folder, each followed by its CRC32C.
+    /// Values are read once, and no more than the buffer is held. Return the CRC32C of all values.
     std::uint32_t write_array(const std::filesystem::path& folder, const ConstArrayView& view,
                               const ArrayForm& form, const ChunkGrid& grid);
     void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
-    /// Make a folder; returns whether it was not there yet.
+    /// Make a folder; return whether it is new.
     bool make_folder(const std::filesystem::path& folder);
-    /// Wait until all that was written since the last call is on the disk.
+    /// Wait until everything written since the last call is on the disk.
     void sync();
-    /// Forget what was written since: it is given up.
+    /// Forget everything written since the last `sync`.
     void forget();
 
   private:
-    void written(FileHandle file);
+    void track(FileHandle file);
 
     bool wait_;
     std::vector<std::byte> buffer_;
-    std::vector<FileHandle> open_;               ///< files that are not on the disk yet
-    std::vector<std::filesystem::path> folders_; ///< that changed
-    std::filesystem::path last_;                 ///< that was written
-    bool many_ = false;                          ///< more files than are worth being waited for
+    std::vector<FileHandle> open_;               ///< files to sync
+    std::vector<std::filesystem::path> folders_; ///< changed folders
+    std::filesystem::path last_path_;            ///< last written file
+    bool sync_all_ = false;                      ///< sync the file system instead of many files
 };
 
 } // namespace uzushio::staging::file

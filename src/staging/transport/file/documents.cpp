@@ -13,17 +13,17 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* format_key = "uzushio_store";
-constexpr int format = 1; ///< raised whenever a store changes its form
+constexpr int format = 1; ///< raised whenever the form of a store changes
 
 std::string dump(const Json& json) {
-    // Texts may be any bytes; what is not UTF-8 is exact in the table.
+    // Texts may be any bytes; the table has the exact bytes where they are not UTF-8.
     return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Json to_json(double value) {
     if (std::isfinite(value))
         return value;
-    // As Zarr writes what JSON has no number for.
+    // JSON has no such numbers; Zarr writes them as texts.
     return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
 }
 
@@ -100,7 +100,7 @@ Json array(std::string_view type, const std::vector<std::int64_t>& shape,
         {"codecs", Json::array({std::move(bytes), {{"name", "crc32c"}}})}};
 }
 
-/// What `read` makes of the document, or a sentence that names the file.
+/// Return the result of `read` for the document; errors contain the file's name.
 template <class Read>
 auto parse(const std::string& text, const std::filesystem::path& file, const char* what,
            Read read) {
@@ -110,7 +110,7 @@ auto parse(const std::string& text, const std::filesystem::path& file, const cha
         throw StagingError("The file " + file.string() + " cannot be used: " + error.what());
     } catch (const Json::exception&) {
         throw StagingError("The file " + file.string() + " does not describe " + what +
-                           ": it is cut off, was damaged, or is not from this program.");
+                           ": it is truncated or damaged, or another program wrote it.");
     }
 }
 

@@ -8,19 +8,19 @@
 #include "staging/transport/file/array_form.hpp"
 #include "staging/transport/file/chunk_grid.hpp"
 
-/// The zarr.json of everything in a store: Zarr v3's, with attributes that people can read too.
+/// The zarr.json documents of a store: Zarr v3, with readable attributes.
 namespace uzushio::staging::file {
 
-/// What the document of the store itself says.
+/// Content of the document of the store itself.
 struct StoreState {
-    std::string id;     ///< random: another one means that the store was written anew
-    std::string stream; ///< name that the writer opened
+    std::string id;     ///< random: another id means that the store was overwritten
+    std::string stream; ///< name of the writer's stream
     bool closed = false;
-    std::uint64_t steps = 0; ///< once it is closed: as many were stored
+    std::uint64_t steps = 0; ///< number of stored steps, once closed
 };
 
 [[nodiscard]] std::string store_document(const StoreState& state);
-/// Throws StagingError that names `file` unless it is such a document.
+/// Throws StagingError with the name of `file` if the document is invalid.
 [[nodiscard]] StoreState parse_store(const std::string& text, const std::filesystem::path& file);
 
 [[nodiscard]] std::string group_document(); ///< without attributes
@@ -31,11 +31,11 @@ struct StoreState {
                                          const ChunkGrid& grid);
 [[nodiscard]] std::string table_document(std::int64_t bytes);
 
-/// How an array of this form is cut into chunks. Throws StagingError that names `file` if the
-/// document is not that of such an array.
+/// Return the chunks of an array of this form. Throws StagingError with the name of `file` if the
+/// document describes another array.
 [[nodiscard]] ChunkGrid parse_array(const std::string& text, const ArrayForm& form, ScalarType type,
                                     const std::filesystem::path& file);
-/// Bytes of an encoded table.
+/// Return the bytes of an encoded table.
 [[nodiscard]] std::int64_t parse_table(const std::string& text, const std::filesystem::path& file);
 
 } // namespace uzushio::staging::file

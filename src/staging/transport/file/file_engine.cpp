@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t most_of_a_chunk = std::int64_t{64} << 20;
-constexpr std::size_t most_of_a_document = 1 << 20;
+constexpr std::int64_t max_chunk_bytes = std::int64_t{64} << 20;
+constexpr std::size_t max_document_bytes = 1 << 20;
 
 std::string random_id() {
     std::random_device random;
@@ -31,18 +31,18 @@ std::string random_id() {
     return id;
 }
 
-/// Whether the folder holds stored steps. Throws StagingError if it holds anything else.
+/// Return whether the folder is a store. Throws StagingError if it contains anything else.
 bool holds_store(const fs::path& folder) {
     std::error_code error;
     const auto status = fs::status(folder, error);
     if (!fs::exists(status))
-        return false; // if it cannot be looked at, making it says why
+        return false; // if it is inaccessible, making it fails with the reason
     if (!fs::is_directory(status))
         throw StagingError("Steps are to be stored in " + folder.string() +
-                           ", but that is a file: choose another folder.");
+                           ", but it is a file: choose another folder.");
     const fs::path file = folder / document;
     if (fs::exists(file, error)) {
-        const auto bytes = read_whole(file, most_of_a_document);
+        const auto bytes = read_whole(file, max_document_bytes);
         (void)parse_store({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
         return true;
     }
@@ -63,7 +63,7 @@ void erase(const fs::path& path) {
         throw StagingError("Cannot remove " + path.string() + ": " + error.message() + ".");
 }
 
-/// The store's document last: what is left if this is stopped is still known as a store.
+/// Remove the store's document last, so that an interrupted removal still leaves a store.
 void remove_store(const fs::path& folder) {
     std::vector<fs::path> ours;
     for (const auto& entry : fs::directory_iterator(folder))
@@ -160,7 +160,7 @@ std::optional<std::uint64_t> FileEngine::publish(LocalStep step) {
     } catch (...) {
         disk_.forget();
         if (group_.rank() == 0) {
-            std::error_code ignored; // the first error is the one to tell
+            std::error_code ignored; // the first error is thrown
             fs::remove_all(folder, ignored);
         }
         throw;
@@ -189,7 +189,7 @@ void FileEngine::write_part(LocalStep& step, const fs::path& folder) {
             const ArrayForm form = ArrayForm::of(part, block, array);
             array.layout = form.layout();
             array.offset = offset;
-            const auto grid = ChunkGrid::cut(form.shape(), form.scalar_bytes, most_of_a_chunk);
+            const auto grid = ChunkGrid::cut(form.shape(), form.scalar_bytes, max_chunk_bytes);
             array.checksum = disk_.write_array(place, view, form, grid);
             disk_.write_file(place / document,
                              bytes_of(array_document(part, block, array, form, grid)));
@@ -211,7 +211,7 @@ void FileEngine::finish(const std::vector<std::vector<std::byte>>& parts, const 
 
     for (const auto& field : whole.fields) {
         const fs::path place = folder / field_name(field.name);
-        disk_.make_folder(place); // no block need have the field
+        disk_.make_folder(place); // there may be no block with the field
         disk_.write_file(place / document, bytes_of(field_document(whole, field)));
     }
     const std::vector<std::byte> table = encode_step(whole);

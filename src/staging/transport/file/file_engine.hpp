@@ -14,29 +14,28 @@
 
 namespace uzushio::staging::file {
 
-/// Stores steps in a Zarr v3 store (names.hpp says what is where), for readers during the run and
-/// after it, and for zarr-python. Every rank writes its own blocks, each array as it is published:
-/// no policy drops steps, and none waits for readers.
+/// Engine that stores steps in a Zarr v3 store (layout: names.hpp), for readers during the run and
+/// after it, and for zarr-python. Every rank writes its own blocks, each array as it is published.
+/// No policy drops steps, and the writer does not wait for readers.
 ///
-/// A step comes to be by one renaming, once all of it is on the disk. If it cannot be stored,
-/// `publish` throws on all ranks, what there was of it is removed, and the next one may follow.
-/// Counters: `seconds_waited` is the time in which this rank waited for the disk; what readers do
-/// is not known.
+/// A step appears by one rename, once all of it is on the disk. If it cannot be stored, `publish`
+/// throws on all ranks, its files are removed, and the next one may be tried. Counters:
+/// `seconds_waited` is the time in which this rank waited for the disk; readers are not counted.
 class FileEngine : public WriterEngine {
   public:
-    /// Make the store in the folder that the options name; collective. Throws StagingError if there
-    /// is one and it must not be overwritten, or another process writes it, or if the folder holds
+    /// Make the store in the configured folder; collective. Throws StagingError if a store exists
+    /// and must not be overwritten, or another process writes it, or if the folder contains
     /// anything else. `group` outlives the engine.
     FileEngine(const std::string& stream, const parallel::CollectiveGroup& group,
                const EngineOptions& options);
 
     std::optional<std::uint64_t> publish(LocalStep step) override;
-    void close() override; ///< tells readers that no step follows
+    void close() override; ///< marks the end of the stream for readers
     [[nodiscard]] QueueCounters counters() const override { return counters_; }
 
   private:
     void make_store(bool overwrite);
-    /// Hold the folder while this lives; false if another process does.
+    /// Lock the folder for the lifetime of the engine; false if another process holds the lock.
     [[nodiscard]] bool lock(const std::filesystem::path& folder);
     void write_state() const;
     void write_part(LocalStep& step, const std::filesystem::path& folder);

@@ -18,14 +18,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Linux moves no more than 2 GiB in one call.
-constexpr std::size_t most_at_once = std::size_t{1} << 30;
+// Linux transfers at most 2 GiB in one call.
+constexpr std::size_t max_io_bytes = std::size_t{1} << 30;
 
 const char* advice(int error) {
     switch (error) {
     case ENOSPC:
     case EDQUOT:
-        return " Make room there, or store fewer steps or fields.";
+        return " Free space there, or store fewer steps or fields.";
     case EFBIG:
         return " Raise the limit of a file's size (ulimit -f).";
     case EACCES:
@@ -89,12 +89,12 @@ void FileHandle::fail(const char* what) const { file::fail(what, path_, errno); 
 void FileHandle::write(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
         const ssize_t done = retried([&] {
-            return ::pwrite(descriptor_, bytes.data(), std::min(bytes.size(), most_at_once),
+            return ::pwrite(descriptor_, bytes.data(), std::min(bytes.size(), max_io_bytes),
                             written_);
         });
         if (done < 0)
             fail("write");
-        if (done == 0) { // no system that we know does this
+        if (done == 0) { // not known from any system
             errno = EIO;
             fail("write");
         }
@@ -106,7 +106,7 @@ void FileHandle::write(std::span<const std::byte> bytes) {
 void FileHandle::read(std::span<std::byte> bytes, std::int64_t offset) const {
     while (!bytes.empty()) {
         const ssize_t done = retried([&] {
-            return ::pread(descriptor_, bytes.data(), std::min(bytes.size(), most_at_once), offset);
+            return ::pread(descriptor_, bytes.data(), std::min(bytes.size(), max_io_bytes), offset);
         });
         if (done < 0)
             fail("read");
@@ -122,12 +122,12 @@ void FileHandle::read(std::span<std::byte> bytes, std::int64_t offset) const {
 std::int64_t FileHandle::size() const {
     struct stat status{};
     if (::fstat(descriptor_, &status) != 0)
-        fail("look at");
+        fail("read the size of");
     return status.st_size;
 }
 
 void FileHandle::begin_sync() const {
-    // Only a hint: what fails here fails in `sync` too.
+    // A hint only: errors appear in `sync` too.
     (void)::sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
@@ -139,7 +139,7 @@ void FileHandle::sync() const {
 void FileHandle::close() {
     const int descriptor = std::exchange(descriptor_, -1);
     if (descriptor >= 0 && ::close(descriptor) != 0 && errno != EINTR)
-        fail("close"); // where network file systems tell of full disks
+        fail("close"); // where network file systems report full disks
 }
 
 bool make_folder(const fs::path& folder) {
@@ -161,13 +161,13 @@ void sync_file_system(const fs::path& path) {
         fail("write to the disk", path, error);
 }
 
-std::vector<std::byte> read_whole(const fs::path& path, std::size_t most) {
+std::vector<std::byte> read_whole(const fs::path& path, std::size_t max_bytes) {
     const FileHandle file = FileHandle::open(path);
     const auto size = static_cast<std::size_t>(file.size());
-    if (size > most)
+    if (size > max_bytes)
         throw StagingError("The file " + path.string() + " has " + std::to_string(size) +
-                           " bytes, more than the " + std::to_string(most) +
-                           " that it can sensibly have: it was damaged after it was written.");
+                           " bytes, more than the " + std::to_string(max_bytes) +
+                           " allowed: it was damaged after it was written.");
     std::vector<std::byte> bytes(size);
     file.read(bytes, 0);
     return bytes;

@@ -9,23 +9,23 @@
 
 namespace uzushio::staging::file {
 
-/// An open file or folder. Members throw StagingError that names it and says why.
+/// Open file or folder. Members throw StagingError with its name and the cause.
 class FileHandle {
   public:
-    /// Make a file that is not there yet.
+    /// Make a new file; throws if it exists.
     [[nodiscard]] static FileHandle create(std::filesystem::path path);
-    [[nodiscard]] static FileHandle open(std::filesystem::path path); ///< to read it
+    [[nodiscard]] static FileHandle open(std::filesystem::path path); ///< for reading
     FileHandle(FileHandle&& other) noexcept;
     FileHandle& operator=(FileHandle&& other) noexcept;
-    ~FileHandle(); ///< closes, without a look at what that says
+    ~FileHandle(); ///< closes, and ignores errors
 
-    void write(std::span<const std::byte> bytes); ///< all of them, behind what was written
-    /// All of `bytes`, from `offset` on.
+    void write(std::span<const std::byte> bytes); ///< all of them, after the bytes written before
+    /// Read all of `bytes`, from `offset` on.
     void read(std::span<std::byte> bytes, std::int64_t offset) const;
     [[nodiscard]] std::int64_t size() const;
-    /// Let the system begin to write to the disk what it has of the file.
+    /// Start writing the file's cached bytes to the disk.
     void begin_sync() const;
-    void sync() const; ///< wait until it is on the disk
+    void sync() const; ///< wait until they are on the disk
     void close();
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
@@ -40,14 +40,14 @@ class FileHandle {
     std::int64_t written_ = 0;
 };
 
-/// Make a folder; returns whether it was not there yet.
+/// Make a folder; return whether it is new.
 bool make_folder(const std::filesystem::path& folder);
-/// Everything that was ever written to the file system that holds `path` is on the disk after it.
+/// Wait until everything written to the file system that holds `path` is on the disk.
 void sync_file_system(const std::filesystem::path& path);
-/// A whole small file. Throws StagingError if it exceeds `most` bytes.
+/// Read a whole small file. Throws StagingError if it exceeds `max_bytes` bytes.
 [[nodiscard]] std::vector<std::byte> read_whole(const std::filesystem::path& file,
-                                                std::size_t most);
-/// Move a file or a folder in one step. What is at `to`, if anything, is a file and is replaced.
+                                                std::size_t max_bytes);
+/// Rename a file or a folder atomically. A file at `to` is replaced.
 void move(const std::filesystem::path& from, const std::filesystem::path& to);
 
 [[nodiscard]] inline std::span<const std::byte> bytes_of(const std::string& text) {

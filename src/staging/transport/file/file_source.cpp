@@ -21,10 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-// A look takes some ten microseconds on a local disk: this costs nothing, and nobody notices it.
-constexpr auto between_looks = std::chrono::milliseconds(50);
+// A check takes some ten microseconds on a local disk.
+constexpr auto check_interval = std::chrono::milliseconds(50);
 constexpr std::size_t buffer_bytes = 512 << 10;
-constexpr std::size_t most_of_a_document = 1 << 20;
+constexpr std::size_t max_document_bytes = 1 << 20;
 
 bool is_there(const fs::path& path) {
     std::error_code error;
@@ -33,21 +33,21 @@ bool is_there(const fs::path& path) {
 
 StoreState read_state(const fs::path& store) {
     const fs::path file = store / document;
-    const auto bytes = read_whole(file, most_of_a_document);
+    const auto bytes = read_whole(file, max_document_bytes);
     return parse_store({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
 }
 
-/// Sleep until the next look is due; false if the deadline is there.
+/// Sleep until the next check; return false at the deadline.
 bool sleep(Clock::time_point deadline) {
     const auto now = Clock::now();
     if (now >= deadline)
         return false;
     parallel::run_wait_hooks();
-    std::this_thread::sleep_for(std::min<Clock::duration>(between_looks, deadline - now));
+    std::this_thread::sleep_for(std::min<Clock::duration>(check_interval, deadline - now));
     return true;
 }
 
-/// The same for a limit that may be "for ever".
+/// Return the time `limit` from now, without overflow.
 Clock::time_point after(std::chrono::nanoseconds limit) {
     const auto now = Clock::now();
     return limit > Clock::time_point::max() - now ? Clock::time_point::max() : now + limit;
@@ -64,11 +64,11 @@ void wait_for_store(const fs::path& store, std::chrono::nanoseconds limit) {
         if (const auto status = fs::status(store, error);
             fs::exists(status) && !fs::is_directory(status))
             throw StagingError("Stored steps are in a folder, but " + store.string() +
-                               " is a file.");
+                               " is not a folder.");
         if (!sleep(deadline))
             throw PeerGone("There are no stored steps in " + store.string() +
-                           ", and none came while this waited: is the path right, and does the "
-                           "writer run?");
+                           ", and none appeared in time: check the path, and whether the "
+                           "writer runs.");
     }
 }
 
@@ -79,9 +79,9 @@ std::vector<std::byte> to_bytes(const std::string& text) {
 
 } // namespace
 
-bool leads_to_store(const std::string& contact) {
+bool is_store_contact(const std::string& contact) {
     fs::path path(contact);
-    if (!path.has_filename()) // a slash at its end
+    if (!path.has_filename()) // a trailing slash
         path = path.parent_path();
     std::error_code error;
     return fs::is_directory(path, error) || path.extension() == ".zarr";
@@ -110,14 +110,14 @@ FileSource::FileSource(fs::path folder, const parallel::CollectiveGroup& group,
     });
 }
 
-std::optional<std::uint64_t> FileSource::find_next(bool thorough) {
+std::optional<std::uint64_t> FileSource::find_next(bool list_again) {
     if (is_there(step_path(store_, next_)))
         return next_;
-    // Somebody may have removed steps to make room: then the next that is there is the next one.
+    // Steps may have been removed to free space: find the next existing one.
     const fs::path folder = store_ / steps_folder;
     std::error_code error;
     const auto changed = fs::last_write_time(folder, error);
-    if (error || (changed == listed_ && !thorough))
+    if (error || (changed == listed_ && !list_again))
         return std::nullopt;
     listed_ = changed;
     std::optional<std::uint64_t> found;
@@ -129,7 +129,7 @@ std::optional<std::uint64_t> FileSource::find_next(bool thorough) {
     return found;
 }
 
-Announced FileSource::next(std::chrono::nanoseconds limit) {
+AnnouncedStep FileSource::next(std::chrono::nanoseconds limit) {
     const auto deadline = after(limit);
     do {
         if (const auto sequence = find_next(false))
@@ -141,15 +141,15 @@ Announced FileSource::next(std::chrono::nanoseconds limit) {
             throw PeerGone("The stored steps in " + store_.string() +
                            " were overwritten by another run: attach again to read those.");
         if (state.closed) {
-            // The last steps may have come since the look before.
+            // The last steps may have been stored since the last check.
             const auto sequence = find_next(true);
-            return sequence ? announce(*sequence) : Announced{Arrival::ended, nullptr};
+            return sequence ? announce(*sequence) : AnnouncedStep{Arrival::ended, nullptr};
         }
     } while (sleep(deadline));
     return {Arrival::timeout, nullptr};
 }
 
-Announced FileSource::announce(std::uint64_t sequence) {
+AnnouncedStep FileSource::announce(std::uint64_t sequence) {
     const fs::path folder = step_path(store_, sequence) / table_folder;
     const auto table = read_table(folder);
     Announce announce{sequence, {}, {}};
@@ -178,6 +178,6 @@ void FileSource::fetch(const Announce& step, std::span<const Fetch> wanted,
 
 void FileSource::end(const Announce&) { reader_.reset(); }
 
-void FileSource::release(std::uint64_t) {} // what is stored stays
+void FileSource::release(std::uint64_t) {} // stored steps remain
 
 } // namespace uzushio::staging::file

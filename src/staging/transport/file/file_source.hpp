@@ -9,27 +9,27 @@
 #include "parallel/collective_group.hpp"
 #include "staging/reader_options.hpp"
 #include "staging/transport/file/array_reader.hpp"
-#include "staging/transport/source.hpp"
+#include "staging/transport/step_source.hpp"
 
 namespace uzushio::staging::file {
 
-/// Whether a contact is the folder of stored steps: it is a folder, or is called like one (*.zarr)
-/// and is not there yet.
-[[nodiscard]] bool leads_to_store(const std::string& contact);
+/// Return whether a contact is a folder of stored steps: an existing folder, or a name *.zarr that
+/// does not exist yet.
+[[nodiscard]] bool is_store_contact(const std::string& contact);
 
-/// Stored steps, in order from the first one that is there: after the run, or while the writer
-/// still adds to them. `next` says `ended` once the writer has closed the store and all steps were
-/// seen. Of a writer that died nobody tells: there are no more steps, and `next` times out.
+/// Source of stored steps, in order from the first existing one, after the run or while the writer
+/// adds steps. `next` returns `ended` once the writer has closed the store and all steps were
+/// returned. A dead writer is not detected: `next` times out.
 ///
-/// The limits of `fetch` are not kept, since a disk cannot be told to hurry.
-class FileSource : public Source {
+/// `fetch` ignores its limit, because disk access has no timeout.
+class FileSource : public StepSource {
   public:
-    /// Wait for a store in `folder`, and for all ranks to see it; collective. PeerGone if none
+    /// Wait for a store in `folder` until all ranks see it; collective. Throws PeerGone if none
     /// appears in time. `group` outlives the source.
     FileSource(std::filesystem::path folder, const parallel::CollectiveGroup& group,
                const ReaderOptions& options);
 
-    [[nodiscard]] Announced next(std::chrono::nanoseconds limit) override;
+    [[nodiscard]] AnnouncedStep next(std::chrono::nanoseconds limit) override;
     void begin(const Announce& step) override;
     void fetch(const Announce& step, std::span<const Fetch> wanted,
                std::chrono::nanoseconds limit) override;
@@ -37,16 +37,17 @@ class FileSource : public Source {
     void release(std::uint64_t sequence) override;
 
   private:
-    [[nodiscard]] std::optional<std::uint64_t> find_next(bool thorough);
-    [[nodiscard]] Announced announce(std::uint64_t sequence);
+    [[nodiscard]] std::optional<std::uint64_t> find_next(bool list_again);
+    [[nodiscard]] AnnouncedStep announce(std::uint64_t sequence);
 
     std::filesystem::path store_;
     bool verify_;
     std::string id_;
     std::uint64_t next_ = 0;
-    std::filesystem::file_time_type listed_{}; ///< when the list of steps that we know had changed
+    std::filesystem::file_time_type
+        listed_{}; ///< time of the last change of the known list of steps
     std::vector<std::byte> buffer_;
-    std::optional<ArrayReader> reader_; ///< of the step that was begun
+    std::optional<ArrayReader> reader_; ///< of the current step
 };
 
 } // namespace uzushio::staging::file

@@ -38,8 +38,8 @@ std::optional<std::uint64_t> sequence_of(std::string_view name) {
 }
 
 std::string field_name(std::string_view field) {
-    constexpr std::size_t most = 200; // file systems take 255
-    // Zarr keeps names that begin with "__", and a name must not be dots alone.
+    constexpr std::size_t max_bytes = 200; // file systems allow 255
+    // Zarr reserves names that begin with "__", and a name must not consist of dots.
     const bool kept = field.starts_with("__") || field.starts_with(".") || field == table_folder ||
                       field == document;
     std::string name;
@@ -50,8 +50,8 @@ std::string field_name(std::string_view field) {
             name.append("%").append(hexadecimal(static_cast<unsigned char>(field[i]), 2));
     if (name.empty())
         name += '%';
-    if (name.size() > most)
-        name = name.substr(0, most) + "%" +
+    if (name.size() > max_bytes)
+        name = name.substr(0, max_bytes) + "%" +
                hexadecimal(crc32c(std::as_bytes(std::span(field.data(), field.size()))), 8);
     return name;
 }

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-/// Names inside a store. Every folder and array has its `document`, as Zarr v3 wants it.
+/// Names inside a store. Every folder and array has its `document`, as in Zarr v3.
 ///
-///     <store>/zarr.json                                what it is, and whether it is closed
+///     <store>/zarr.json                                state of the store
 ///     <store>/steps/0000000042/                        sequence number of the step
 ///     <store>/steps/0000000042/table/                  the step's table, encoded
 ///     <store>/steps/0000000042/<field>/<block id>/     an array of a block
@@ -19,12 +19,12 @@ inline constexpr const char* document = "zarr.json";
 inline constexpr const char* steps_folder = "steps";
 inline constexpr const char* table_folder = "table";
 
-/// So many digits that names sort as the numbers do.
+/// Return the step's number with leading zeros, so that names sort as numbers.
 [[nodiscard]] std::string step_name(std::uint64_t sequence);
-/// The sequence number in a step's name; nothing if it is no such name.
+/// Return the sequence number of a step's name; nothing if the name has another form.
 [[nodiscard]] std::optional<std::uint64_t> sequence_of(std::string_view step_name);
 
-/// A field's folder: its name, with all that could be misunderstood written as %XX.
+/// Return a field's folder: its name, with special characters written as %XX.
 [[nodiscard]] std::string field_name(std::string_view field);
 
 [[nodiscard]] std::filesystem::path step_path(const std::filesystem::path& store,

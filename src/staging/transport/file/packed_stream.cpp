@@ -8,7 +8,7 @@
 namespace uzushio::staging::file {
 namespace {
 
-// From here on a run is worth a call of its own; below `tiny`, memcpy for each costs too much.
+// Minimum length of a run for its own call; below `tiny_run`, a memcpy for each costs too much.
 constexpr std::int64_t long_run = 64 << 10;
 constexpr std::int64_t tiny_run = 512;
 
@@ -17,12 +17,12 @@ constexpr std::int64_t tiny_run = 512;
 PackedStream::PackedStream(const ConstArrayView& view, Order order, std::span<std::byte> buffer)
     : view_(view), order_(order), buffer_(buffer), runs_(view, order) {}
 
-std::span<const std::byte> PackedStream::next(std::int64_t most) {
+std::span<const std::byte> PackedStream::next(std::int64_t max_bytes) {
     if (runs_.run_bytes() >= long_run)
-        return runs_.next(most);
+        return runs_.next(max_bytes);
     if (ready_.empty())
         runs_.run_bytes() >= tiny_run ? gather() : pack();
-    const auto bytes = ready_.first(std::min(ready_.size(), static_cast<std::size_t>(most)));
+    const auto bytes = ready_.first(std::min(ready_.size(), static_cast<std::size_t>(max_bytes)));
     ready_ = ready_.subspan(bytes.size());
     return bytes;
 }
@@ -42,31 +42,32 @@ void PackedStream::gather() {
 void PackedStream::pack() {
     const bool planar = order_ == Order::planar;
     const Extent& count = view_.count;
-    const std::int64_t together = planar ? 1 : view_.components;
+    const std::int64_t joined = planar ? 1 : view_.components;
     ready_ = {};
     if (view_.bytes() == 0 || component_ == view_.components)
         return;
-    const std::int64_t value = together * view_.scalar_bytes;
-    const auto room = static_cast<std::int64_t>(buffer_.size()) / value;
+    const std::int64_t value = joined * view_.scalar_bytes;
+    const auto max_values = static_cast<std::int64_t>(buffer_.size()) / value;
 
-    // As much as fits: planes if one does, else rows, else a part of a row.
+    // As much as fits: planes, else rows, else a part of a row.
     Box box{at_, {1, 1, 1}};
-    if (at_[1] == 0 && at_[2] == 0 && count[1] * count[2] <= room)
-        box.count = {std::min(count[0] - at_[0], room / (count[1] * count[2])), count[1], count[2]};
-    else if (at_[2] == 0 && count[2] <= room)
-        box.count = {1, std::min(count[1] - at_[1], room / count[2]), count[2]};
+    if (at_[1] == 0 && at_[2] == 0 && count[1] * count[2] <= max_values)
+        box.count = {std::min(count[0] - at_[0], max_values / (count[1] * count[2])), count[1],
+                     count[2]};
+    else if (at_[2] == 0 && count[2] <= max_values)
+        box.count = {1, std::min(count[1] - at_[1], max_values / count[2]), count[2]};
     else
-        box.count = {1, 1, std::min(count[2] - at_[2], room)};
+        box.count = {1, 1, std::min(count[2] - at_[2], max_values)};
     const std::int64_t bytes = box.volume() * value;
-    copy(view_.sub(box).some(component_, together),
-         packed_view(buffer_.data(), box.count, together, view_.scalar_bytes));
+    copy(view_.sub(box).some(component_, joined),
+         packed_view(buffer_.data(), box.count, joined, view_.scalar_bytes));
     ready_ = buffer_.first(static_cast<std::size_t>(bytes));
 
     at_ = {box.end(0) - 1, box.end(1) - 1, box.end(2)};
     for (std::size_t axis = 2; axis > 0 && at_[axis] == count[axis]; --axis)
         at_[axis] = 0, ++at_[axis - 1];
     if (at_[0] == count[0])
-        at_ = {}, component_ += together;
+        at_ = {}, component_ += joined;
 }
 
 } // namespace uzushio::staging::file

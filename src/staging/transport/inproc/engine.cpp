@@ -12,7 +12,7 @@
 namespace uzushio::staging::inproc {
 namespace {
 
-/// For tables that come from ranks of the same job.
+/// For tables from ranks of the same job.
 constexpr Limits unlimited() {
     constexpr auto most = std::numeric_limits<std::size_t>::max();
     return {most, most, most, most};
@@ -21,8 +21,8 @@ constexpr Limits unlimited() {
 } // namespace
 
 InprocEngine::InprocEngine(const parallel::CollectiveGroup& group)
-    : group_(group), source_(new StepSource(group)),
-      reader_(std::unique_ptr<Source>(source_), MPI_COMM_NULL) {}
+    : group_(group), source_(new InprocSource(group)),
+      reader_(std::unique_ptr<StepSource>(source_), MPI_COMM_NULL) {}
 
 void InprocEngine::on_step(std::function<void(Reader&)> work) { work_.push_back(std::move(work)); }
 
@@ -35,14 +35,14 @@ std::optional<std::uint64_t> InprocEngine::publish(LocalStep step) {
     const auto start = std::chrono::steady_clock::now();
     if (changed)
         gather_table(step.part);
-    whole_.index = step.part.index;
-    whole_.time = step.part.time;
-    source_->enter(sequence, whole_, std::move(step.values));
+    table_.index = step.part.index;
+    table_.time = step.part.time;
+    source_->begin_step(sequence, table_, std::move(step.values));
     struct Leave { // also when the work throws
         InprocEngine& engine;
         std::chrono::steady_clock::time_point start;
         ~Leave() {
-            engine.source_->leave();
+            engine.source_->end_step();
             const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
             engine.counters_.seconds_waited += taken.count();
         }
@@ -53,8 +53,8 @@ std::optional<std::uint64_t> InprocEngine::publish(LocalStep step) {
     return sequence;
 }
 
-/// Whether any rank's part of the table has changed; throws on all ranks if they do not run the
-/// same work.
+/// Return whether any rank's part of the table has changed. Throws on all ranks if they do not have
+/// the same number of work functions.
 bool InprocEngine::agree_on_change(const LocalStep& step) const {
     StepInfo before = part_;
     before.index = step.part.index;
@@ -64,10 +64,9 @@ bool InprocEngine::agree_on_change(const LocalStep& step) const {
     std::array<std::uint64_t, 3> most{changed ? 1u : 0u, works, ~works};
     group_.max(most);
     if (most[1] != ~most[2])
-        throw StagingError("Some ranks gave " + std::to_string(most[1]) +
-                           " pieces of work to "
-                           "on_step, others " +
-                           std::to_string(~most[2]) + ": all must give the same.");
+        throw StagingError("Some ranks registered " + std::to_string(most[1]) +
+                           " functions with on_step, others " + std::to_string(~most[2]) +
+                           ": all ranks must register the same.");
     return most[0] != 0;
 }
 
@@ -85,7 +84,7 @@ void InprocEngine::gather_table(const StepInfo& part) {
         bytes = encode_step(merge(decoded));
     });
     bytes = group_.broadcast(std::move(bytes));
-    whole_ = decode_step(bytes, unlimited());
+    table_ = decode_step(bytes, unlimited());
     part_ = part;
     gathered_ = true;
 }

@@ -5,14 +5,14 @@
 
 #include "parallel/collective_group.hpp"
 #include "staging/reader.hpp"
-#include "staging/transport/inproc/step_source.hpp"
+#include "staging/transport/inproc/source.hpp"
 #include "staging/transport/writer_engine.hpp"
 
 namespace uzushio::staging::inproc {
 
-/// Runs work inside the solver's step, on the solver's own arrays: nothing is copied but what one
-/// rank reads of another's. Nothing is kept, so there is no queue: every step is delivered, and the
-/// time that the work takes is the solver's.
+/// Engine that runs work inside the solver's step, on the solver's own arrays. Only values that one
+/// rank reads from another are copied. There is no queue: every step is delivered, and the solver
+/// waits for the work.
 class InprocEngine : public WriterEngine {
   public:
     /// Collective. `group` must outlive the engine.
@@ -20,7 +20,7 @@ class InprocEngine : public WriterEngine {
 
     std::optional<std::uint64_t> publish(LocalStep step) override;
     void close() override {}
-    /// `delivered` counts each step for each work, `seconds_waited` what they took.
+    /// `delivered` counts each step once per work function, `seconds_waited` is their total time.
     [[nodiscard]] QueueCounters counters() const override { return counters_; }
     void on_step(std::function<void(Reader&)> work) override;
 
@@ -30,11 +30,11 @@ class InprocEngine : public WriterEngine {
     void run(std::size_t number);
 
     const parallel::CollectiveGroup& group_;
-    StepSource* source_; ///< the reader's
+    InprocSource* source_; ///< owned by the reader
     Reader reader_;
     std::vector<std::function<void(Reader&)>> work_;
-    StepInfo part_;  ///< this rank's, when the table was gathered
-    StepInfo whole_; ///< of all ranks
+    StepInfo part_;  ///< this rank's part when the table was gathered
+    StepInfo table_; ///< of all ranks
     bool gathered_ = false;
     QueueCounters counters_;
 };

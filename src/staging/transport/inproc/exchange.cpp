@@ -17,8 +17,8 @@ namespace {
 
 constexpr int tag = 2;
 
-/// Bytes of one message: large enough to be fast, small enough that a rank which talks to all
-/// others at once does not need much memory. The same on all ranks.
+/// Return the maximum bytes of one message: large enough for speed, and small enough to limit the
+/// memory of a rank that communicates with all others. The same on all ranks.
 std::int64_t message_bytes(int ranks) {
     return std::clamp<std::int64_t>((std::int64_t{64} << 20) / ranks, std::int64_t{1} << 20,
                                     std::int64_t{8} << 20);
@@ -32,44 +32,44 @@ BasicArrayView<Byte> packed(Byte* data, const ConstArrayView& like, Order order)
     return {data, like.count, layout, like.components, like.scalar_bytes};
 }
 
-template <class Byte> struct Item {
+template <class Byte> struct PieceView {
     BasicArrayView<Byte> view;
     Order order;
 };
 
-/// All that one rank sends to another, or gets from it: values of pieces, cut into messages of
-/// about equal size. The other side cuts them alike. Two messages are under way at a time.
-template <class Byte> class Stream {
+/// All messages between this rank and one peer, in one direction: pieces, cut into messages of
+/// about equal size. Both sides cut them alike. Two messages are in flight at a time.
+template <class Byte> class PeerTransfer {
   public:
     static constexpr bool sends = std::is_const_v<Byte>;
 
-    Stream(int peer, std::int64_t most_bytes) : peer_(peer), most_(most_bytes) {}
+    PeerTransfer(int peer, std::int64_t max_bytes) : peer_(peer), max_bytes_(max_bytes) {}
 
-    void add(const Item<Byte>& item) { items_.push_back(item); }
+    void add(const PieceView<Byte>& item) { items_.push_back(item); }
     [[nodiscard]] bool empty() const { return items_.empty(); }
 
-    /// Take the memory that messages need, so that to move them takes no more.
+    /// Allocate all buffers of the transfer.
     void prepare(BufferPool& pool) {
-        Stream rehearsal = *this;
-        std::size_t messages = 0; // that need a buffer
-        std::int64_t most = 0;
-        for (Slot slot; rehearsal.cut(slot);)
+        PeerTransfer dry_run = *this;
+        std::size_t messages = 0; // with a buffer
+        std::int64_t max_bytes = 0;
+        for (MessageSlot slot; dry_run.fill(slot);)
             if (!slot.direct) {
                 ++messages;
-                most = std::max(most, slot.bytes);
+                max_bytes = std::max(max_bytes, slot.bytes);
             }
         for (std::size_t i = 0; i < std::min(slots, messages); ++i)
-            buffers_.push_back(pool.take(static_cast<std::size_t>(most)));
+            buffers_.push_back(pool.take(static_cast<std::size_t>(max_bytes)));
     }
-    /// Start what can be started.
+    /// Start messages in free slots.
     void start(MPI_Comm comm) {
         for (auto& slot : slots_)
-            if (slot.request == MPI_REQUEST_NULL && cut(slot))
+            if (slot.request == MPI_REQUEST_NULL && fill(slot))
                 start(slot, comm);
     }
-    /// Message `number` has arrived, or left.
+    /// Complete message `number`.
     void complete(std::size_t number) {
-        Slot& slot = slots_[number];
+        MessageSlot& slot = slots_[number];
         if constexpr (!sends) {
             if (!slot.direct) {
                 const std::byte* from = slot.buffer.data();
@@ -85,32 +85,32 @@ template <class Byte> class Stream {
     static constexpr std::size_t slots = 2;
 
   private:
-    struct Slot {
+    struct MessageSlot {
         MPI_Request request = MPI_REQUEST_NULL;
-        std::vector<Item<Byte>> parts;
+        std::vector<PieceView<Byte>> parts;
         std::int64_t bytes = 0;
-        bool direct = false; ///< from or into the values themselves
+        bool direct = false; ///< sent or received without a buffer
         std::span<std::byte> buffer;
     };
 
-    /// The next part of the values: a slab of a piece.
-    std::optional<Item<Byte>> next_part() {
+    /// Return the next part of the values: a slab of a piece.
+    std::optional<PieceView<Byte>> next_part() {
         for (; item_ < items_.size(); ++item_, slabs_.reset()) {
             const auto& [view, order] = items_[item_];
             if (!slabs_)
-                slabs_.emplace(view.count, most_ / (view.components * view.scalar_bytes));
+                slabs_.emplace(view.count, max_bytes_ / (view.components * view.scalar_bytes));
             if (const auto slab = slabs_->next())
-                return Item<Byte>{view.sub(*slab), order};
+                return PieceView<Byte>{view.sub(*slab), order};
         }
         return std::nullopt;
     }
-    /// Take parts into a message until it is full. Returns whether there were any.
-    bool cut(Slot& slot) {
+    /// Add parts to a message until it is full. Return whether there were any.
+    bool fill(MessageSlot& slot) {
         slot.parts.clear();
         slot.bytes = 0;
         if (!held_)
             held_ = next_part();
-        while (held_ && (slot.bytes == 0 || slot.bytes + held_->view.bytes() <= most_)) {
+        while (held_ && (slot.bytes == 0 || slot.bytes + held_->view.bytes() <= max_bytes_)) {
             slot.bytes += held_->view.bytes();
             slot.parts.push_back(*held_);
             held_ = next_part();
@@ -122,7 +122,7 @@ template <class Byte> class Stream {
             slot.parts.size() == 1 && RunCursor(first.view, first.order).run_bytes() == slot.bytes;
         return true;
     }
-    void start(Slot& slot, MPI_Comm comm) {
+    void start(MessageSlot& slot, MPI_Comm comm) {
         const auto& first = slot.parts.front();
         const auto bytes = static_cast<int>(slot.bytes);
         if (slot.direct) {
@@ -150,27 +150,27 @@ template <class Byte> class Stream {
     }
 
     int peer_;
-    std::int64_t most_;
-    std::vector<Item<Byte>> items_;
+    std::int64_t max_bytes_;
+    std::vector<PieceView<Byte>> items_;
     std::size_t item_ = 0;
     std::optional<Slabs> slabs_;
-    std::optional<Item<Byte>> held_; ///< the part that the next message begins with
-    std::array<Slot, slots> slots_;
-    std::vector<std::span<std::byte>> buffers_; ///< that no slot has yet
+    std::optional<PieceView<Byte>> held_; ///< the first part of the next message
+    std::array<MessageSlot, slots> slots_;
+    std::vector<std::span<std::byte>> buffers_; ///< not used by a slot yet
 };
 
-using Outgoing = Stream<const std::byte>;
-using Incoming = Stream<std::byte>;
+using OutgoingTransfer = PeerTransfer<const std::byte>;
+using IncomingTransfer = PeerTransfer<std::byte>;
 
-/// A message under way.
-struct Active {
+/// A message in flight.
+struct ActiveMessage {
     bool sends;
     std::size_t stream, slot;
 };
 
 template <class Streams>
 void collect(const Streams& streams, bool sends, std::vector<MPI_Request>& requests,
-             std::vector<Active>& active) {
+             std::vector<ActiveMessage>& active) {
     for (std::size_t i = 0; i < streams.size(); ++i)
         for (std::size_t slot = 0; slot < streams[i].slots; ++slot)
             if (streams[i].request(slot) != MPI_REQUEST_NULL) {
@@ -179,13 +179,14 @@ void collect(const Streams& streams, bool sends, std::vector<MPI_Request>& reque
             }
 }
 
-void transfer(std::vector<Outgoing>& outgoing, std::vector<Incoming>& incoming, MPI_Comm comm) {
+void transfer(std::vector<OutgoingTransfer>& outgoing, std::vector<IncomingTransfer>& incoming,
+              MPI_Comm comm) {
     for (auto& stream : incoming)
         stream.start(comm);
     for (auto& stream : outgoing)
         stream.start(comm);
     std::vector<MPI_Request> requests;
-    std::vector<Active> active;
+    std::vector<ActiveMessage> active;
     std::vector<int> done;
     parallel::Backoff backoff;
     for (;;) {
@@ -218,8 +219,8 @@ void transfer(std::vector<Outgoing>& outgoing, std::vector<Incoming>& incoming, 
     }
 }
 
-/// What all ranks ask each other for.
-struct Requests {
+/// Requests of all other ranks to this one.
+struct RequestTable {
     std::vector<int> counts;       ///< from each rank
     std::vector<PieceRequest> all; ///< in order of rank
 };
@@ -230,35 +231,36 @@ std::vector<int> starts_of(const std::vector<int>& counts) {
     return starts;
 }
 
-Requests tell(const parallel::CollectiveGroup& group, std::span<const Fetch> wanted) {
+RequestTable exchange_requests(const parallel::CollectiveGroup& group,
+                               std::span<const Fetch> wanted) {
     static_assert(std::is_trivially_copyable_v<PieceRequest>);
     const auto ranks = static_cast<std::size_t>(group.size());
-    std::vector<int> mine(ranks);
+    std::vector<int> own_counts(ranks);
     for (const Fetch& fetch : wanted)
-        ++mine[fetch.rank];
-    std::vector<int> places = starts_of(mine);
+        ++own_counts[fetch.rank];
+    std::vector<int> places = starts_of(own_counts);
     const std::vector<int> starts = places;
-    std::vector<PieceRequest> asked(wanted.size());
+    std::vector<PieceRequest> sent(wanted.size());
     for (const Fetch& fetch : wanted)
-        asked[static_cast<std::size_t>(places[fetch.rank]++)] = fetch.request;
+        sent[static_cast<std::size_t>(places[fetch.rank]++)] = fetch.request;
 
-    Requests theirs;
-    theirs.counts.resize(ranks);
+    RequestTable received;
+    received.counts.resize(ranks);
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Ialltoall(mine.data(), 1, MPI_INT, theirs.counts.data(), 1, MPI_INT, group.comm(),
+    MPI_Ialltoall(own_counts.data(), 1, MPI_INT, received.counts.data(), 1, MPI_INT, group.comm(),
                   &request);
     parallel::blocking_wait(request);
-    const std::vector<int> their_starts = starts_of(theirs.counts);
-    theirs.all.resize(static_cast<std::size_t>(their_starts.back() + theirs.counts.back()));
+    const std::vector<int> their_starts = starts_of(received.counts);
+    received.all.resize(static_cast<std::size_t>(their_starts.back() + received.counts.back()));
 
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_Type_contiguous(static_cast<int>(sizeof(PieceRequest)), MPI_BYTE, &type);
     MPI_Type_commit(&type);
-    MPI_Ialltoallv(asked.data(), mine.data(), starts.data(), type, theirs.all.data(),
-                   theirs.counts.data(), their_starts.data(), type, group.comm(), &request);
+    MPI_Ialltoallv(sent.data(), own_counts.data(), starts.data(), type, received.all.data(),
+                   received.counts.data(), their_starts.data(), type, group.comm(), &request);
     parallel::blocking_wait(request);
     MPI_Type_free(&type);
-    return theirs;
+    return received;
 }
 
 } // namespace
@@ -266,20 +268,20 @@ Requests tell(const parallel::CollectiveGroup& group, std::span<const Fetch> wan
 void Exchange::run(std::span<const Fetch> wanted, const Select& select) {
     if (!group_.any(!wanted.empty()))
         return;
-    const Requests requests = tell(group_, wanted);
-    const std::int64_t most = message_bytes(group_.size());
+    const RequestTable requests = exchange_requests(group_, wanted);
+    const std::int64_t max_bytes = message_bytes(group_.size());
     const auto ranks = static_cast<std::size_t>(group_.size());
-    std::vector<Outgoing> outgoing;
-    std::vector<Incoming> incoming;
-    struct Over { // also when it throws
+    std::vector<OutgoingTransfer> outgoing;
+    std::vector<IncomingTransfer> incoming;
+    struct EndStep { // also when it throws
         BufferPool& pool;
-        ~Over() { pool.end_step(); }
-    } over{pool_};
-    // A rank that lacks memory must say so before others wait for its messages.
+        ~EndStep() { pool.end_step(); }
+    } end_step{pool_};
+    // A rank without memory must fail before others wait for its messages.
     group_.run_collectively([&] {
         for (int rank = 0; rank < group_.size(); ++rank) {
-            outgoing.emplace_back(rank, most);
-            incoming.emplace_back(rank, most);
+            outgoing.emplace_back(rank, max_bytes);
+            incoming.emplace_back(rank, max_bytes);
         }
         std::size_t next = 0;
         for (std::size_t rank = 0; rank < ranks; ++rank)
@@ -287,8 +289,8 @@ void Exchange::run(std::span<const Fetch> wanted, const Select& select) {
                 outgoing[rank].add({select(requests.all[next]), requests.all[next].order});
         for (const Fetch& fetch : wanted)
             incoming[fetch.rank].add({fetch.to, fetch.request.order});
-        std::erase_if(outgoing, [](const Outgoing& stream) { return stream.empty(); });
-        std::erase_if(incoming, [](const Incoming& stream) { return stream.empty(); });
+        std::erase_if(outgoing, [](const OutgoingTransfer& stream) { return stream.empty(); });
+        std::erase_if(incoming, [](const IncomingTransfer& stream) { return stream.empty(); });
         for (auto& stream : outgoing)
             stream.prepare(pool_);
         for (auto& stream : incoming)

@@ -6,12 +6,12 @@
 
 #include "parallel/collective_group.hpp"
 #include "staging/queue/buffer_pool.hpp"
-#include "staging/transport/source.hpp"
+#include "staging/transport/step_source.hpp"
 
 namespace uzushio::staging::inproc {
 
-/// Brings pieces from the ranks of a group that have them to those that want them. Any size: values
-/// travel in parts that both sides cut alike, packed only where they do not lie together.
+/// Transfer of pieces between the ranks of a group, of any size. Values travel in messages that
+/// both sides cut alike, packed only if they are not contiguous.
 class Exchange {
   public:
     using Select = std::function<ConstArrayView(const PieceRequest&)>;
@@ -19,9 +19,9 @@ class Exchange {
     /// `group` must outlive the exchange.
     explicit Exchange(const parallel::CollectiveGroup& group) : group_(group) {}
 
-    /// Collective; waits asleep. `select` finds what another rank asks this one for. No rank asks
-    /// itself. What `select` throws, and memory that one rank lacks for messages, all ranks throw
-    /// before any value moves.
+    /// Fetch pieces from other ranks. Collective; waits asleep. `select` returns the values of
+    /// another rank's request; no rank requests from itself. If `select` throws or a rank lacks
+    /// memory, all ranks throw before any value moves.
     void run(std::span<const Fetch> wanted, const Select& select);
 
   private:

@@ -8,35 +8,35 @@
 
 namespace uzushio::staging::inproc {
 
-/// Cuts an array of `count` values into boxes of no more than `most` values each, whole planes or
-/// rows where they fit, in the order of memory. Two that are given the same cut alike.
+/// Cutter of an array of `count` values into boxes of at most `max_values` values each, whole
+/// planes or rows where they fit, in the order of memory. Deterministic.
 class Slabs {
   public:
-    Slabs(const Extent& count, std::int64_t most) : count_(count) {
-        left_ = !Box{{}, count}.empty();
+    Slabs(const Extent& count, std::int64_t max_values) : count_(count) {
+        more_ = !Box{{}, count}.empty();
         step_ = {1, 1, 1};
-        if (!left_)
+        if (!more_)
             return;
         for (std::size_t axis = 3; axis-- > 0;) {
-            step_[axis] = std::clamp<std::int64_t>(most, 1, count[axis]);
+            step_[axis] = std::clamp<std::int64_t>(max_values, 1, count[axis]);
             if (step_[axis] < count[axis])
                 break;
-            most /= count[axis];
+            max_values /= count[axis];
         }
     }
 
-    /// The next box; nothing at the end.
+    /// Return the next box; nothing at the end.
     [[nodiscard]] std::optional<Box> next() {
-        if (!left_)
+        if (!more_)
             return std::nullopt;
         Box box{at_, {}};
         for (std::size_t axis = 0; axis < 3; ++axis)
             box.count[axis] = std::min(step_[axis], count_[axis] - at_[axis]);
-        left_ = false;
-        for (std::size_t axis = 3; axis-- > 0 && !left_;) {
+        more_ = false;
+        for (std::size_t axis = 3; axis-- > 0 && !more_;) {
             at_[axis] += step_[axis];
-            left_ = at_[axis] < count_[axis];
-            if (!left_)
+            more_ = at_[axis] < count_[axis];
+            if (!more_)
                 at_[axis] = 0;
         }
         return box;
@@ -44,7 +44,7 @@ class Slabs {
 
   private:
     Extent count_, step_{}, at_{};
-    bool left_ = false;
+    bool more_ = false;
 };
 
 } // namespace uzushio::staging::inproc

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "staging/staging_error.hpp"
-#include "staging/transport/mpi/exposure.hpp"
+#include "staging/transport/mpi/exposed_segments.hpp"
 #include "staging/transport/mpi/job.hpp"
 #include "staging/transport/mpi/service.hpp"
 #include "staging/transport/mpi/source.hpp"
-#include "staging/transport/queued/slot_engine.hpp"
+#include "staging/transport/queued/queued_engine.hpp"
 
 namespace uzushio::staging::mpi {
 namespace {
@@ -23,8 +23,8 @@ std::unique_ptr<WriterEngine> make_mpi_engine(const std::string& stream,
     group.run_collectively([] { require_mpi("A writer with the engine mpi", true); });
     const MPI_Comm comm = group.comm() == MPI_COMM_NULL ? MPI_COMM_SELF : group.comm();
     auto own = parallel::Communicator::duplicate(comm);
-    auto exposure = std::make_shared<Exposure>();
-    return std::make_unique<queued::SlotEngine>(
+    auto exposure = std::make_shared<ExposedSegments>();
+    return std::make_unique<queued::QueuedEngine>(
         group, options, [exposure](std::size_t bytes) { return exposure->make_segment(bytes); },
         [&](const HeldSteps& held, Queue* queue) -> std::unique_ptr<Service> {
             return std::make_unique<MpiService>(stream, std::move(own), options.mpi.mode, held,
@@ -34,9 +34,9 @@ std::unique_ptr<WriterEngine> make_mpi_engine(const std::string& stream,
 
 bool is_mpi_contact(const std::string& contact) { return contact.starts_with(scheme); }
 
-std::unique_ptr<Source> attach_mpi(const std::string& contact,
-                                   const parallel::CollectiveGroup& group,
-                                   const ReaderOptions& options) {
+std::unique_ptr<StepSource> attach_mpi(const std::string& contact,
+                                       const parallel::CollectiveGroup& group,
+                                       const ReaderOptions& options) {
     const std::string stream = contact.substr(scheme.size());
     group.run_collectively([&] {
         if (stream.empty())

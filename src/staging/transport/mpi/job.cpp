@@ -6,19 +6,19 @@
 
 namespace uzushio::staging::mpi {
 
-void require_mpi(const std::string& who, bool threads) {
+void require_mpi(const std::string& user, bool threads) {
     int initialized = 0;
     int finalized = 0;
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
     if (!initialized || finalized)
-        throw StagingError(who + " needs MPI: start it with mpiexec, in one launch with the other "
-                                 "side, and open it between MPI_Init_thread and MPI_Finalize.");
+        throw StagingError(user + " needs MPI: start it with mpiexec, in one launch with the other "
+                                  "side, and open it between MPI_Init_thread and MPI_Finalize.");
     int level = 0;
     MPI_Query_thread(&level);
     if (threads && level < MPI_THREAD_MULTIPLE)
-        throw StagingError(who + " serves readers in a thread of its own: initialise MPI with "
-                                 "MPI_Init_thread and MPI_THREAD_MULTIPLE instead of MPI_Init.");
+        throw StagingError(user + " serves readers in a background thread: initialise MPI with "
+                                  "MPI_Init_thread and MPI_THREAD_MULTIPLE instead of MPI_Init.");
 }
 
 std::vector<std::int32_t> world_ranks(MPI_Comm comm) {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "staging/transport/mpi/fetch_request.hpp"
 #include "staging/transport/mpi/job.hpp"
-#include "staging/transport/mpi/naps.hpp"
-#include "staging/transport/mpi/post_office.hpp"
+#include "staging/transport/mpi/message_dispatcher.hpp"
 #include "staging/transport/mpi/tags.hpp"
-#include "staging/transport/mpi/wish.hpp"
+#include "staging/transport/mpi/timer_slack_guard.hpp"
 #include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging::mpi {
@@ -15,58 +15,60 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int order_tag = 1;
-constexpr std::size_t most_buffers = 8;
-constexpr std::chrono::nanoseconds shortest_pause = 20us;
-constexpr std::chrono::nanoseconds hurried_pause = 5us;
-constexpr std::chrono::nanoseconds patience = 100ms;
+constexpr int command_tag = 1;
+constexpr std::size_t max_buffers = 8;
+constexpr std::chrono::nanoseconds min_pause = 20us;
+constexpr std::chrono::nanoseconds get_pause = 5us;
+constexpr std::chrono::nanoseconds grace_period = 100ms;
 constexpr std::chrono::nanoseconds idle_pause = 5ms;
 
-/// Longer than any get takes that goes on; for readers that do not tell that they have it.
-std::chrono::nanoseconds most_time_for(std::uint64_t bytes) {
+/// Return a maximum time of gets that make progress, for readers that never send the end of a hint.
+std::chrono::nanoseconds max_get_time(std::uint64_t bytes) {
     return 100ms + std::chrono::nanoseconds(2 * bytes); // 0.5 GB/s
 }
 
-/// A rank 0 makes windows for one reader at a time, whatever streams it writes: its ranks, and the
-/// readers, then meet in the same order everywhere. If that takes too long because a process is
-/// stopped, later readers do without.
-struct Making {
+/// State of window creation. A rank 0 makes windows for one reader at a time, for all its streams,
+/// so that its ranks and the readers make them in the same order everywhere. If that takes too long
+/// because a process is stopped, later readers attach without windows.
+struct WindowCreation {
     std::mutex mutex;
-    WindowsToCome last;
+    PendingWindows last;
     std::chrono::steady_clock::time_point since;
 
-    [[nodiscard]] static Making& of_process() {
-        static Making making; // as global as what MPI makes
-        return making;
+    [[nodiscard]] static WindowCreation& of_process() {
+        static WindowCreation creation; // as global as what MPI makes
+        return creation;
     }
-    [[nodiscard]] bool is_going_on() const {
+    [[nodiscard]] bool in_progress() const {
         return last.valid() && last.wait_for(0s) != std::future_status::ready;
     }
-    [[nodiscard]] bool is_worth_waiting_for() const {
-        return is_going_on() && std::chrono::steady_clock::now() - since < 2s;
+    [[nodiscard]] bool should_wait() const {
+        return in_progress() && std::chrono::steady_clock::now() - since < 2s;
     }
 };
 
 /// The next message of a kind from any rank of a reader.
-struct Heard {
+struct ReaderMessage {
     int reader = 0;
     std::vector<std::byte> bytes;
 };
-std::optional<Heard> hear(const Link& link, std::uint32_t channel, Talk talk) {
-    Received message; // not from any process at all: MPI would look through those of the whole job
-    for (int reader = 0; reader < link.readers(); ++reader)
-        if (receive(Link::comm(), link.reader(reader), tag(channel, talk), message))
-            return Heard{reader, std::move(message.bytes)};
+std::optional<ReaderMessage> receive_from_reader(const PeerRanks& peers, std::uint32_t channel,
+                                                 MessageKind kind) {
+    ReceivedBytes message; // not MPI_ANY_SOURCE: MPI would search messages of the whole job
+    for (int reader = 0; reader < peers.readers(); ++reader)
+        if (receive(PeerRanks::comm(), peers.reader(reader), tag(channel, kind), message))
+            return ReaderMessage{reader, std::move(message.bytes)};
     return {};
 }
 
 } // namespace
 
 MpiService::MpiService(std::string stream, parallel::Communicator comm, MpiMode mode,
-                       const HeldSteps& steps, Queue* queue, std::shared_ptr<Exposure> exposure)
+                       const HeldSteps& steps, Queue* queue,
+                       std::shared_ptr<ExposedSegments> exposure)
     : stream_(std::move(stream)), mode_(mode), steps_(steps), queue_(queue),
-      exposure_(std::move(exposure)), comm_(std::move(comm)), ranks_(world_ranks(comm_.get())),
-      buffers_(most_tile_bytes, most_buffers), thread_([this] { run(); }) {
+      segments_(std::move(exposure)), comm_(std::move(comm)), ranks_(world_ranks(comm_.get())),
+      buffers_(max_tile_bytes, max_buffers), thread_([this] { run(); }) {
     if (queue_ != nullptr)
         queue_->on_news([this] { wake(); });
 }
@@ -74,7 +76,7 @@ MpiService::MpiService(std::string stream, parallel::Communicator comm, MpiMode 
 MpiService::~MpiService() { stop(true, 0s); }
 
 Endpoint MpiService::endpoint() const {
-    return {"mpi:" + stream_ + "#" + std::to_string(PostOffice::of_process().rank()), ""};
+    return {"mpi:" + stream_ + "#" + std::to_string(MessageDispatcher::of_process().rank()), ""};
 }
 
 void MpiService::open(const Endpoints&) {
@@ -84,14 +86,14 @@ void MpiService::open(const Endpoints&) {
 
 void MpiService::close(std::chrono::nanoseconds limit) { stop(false, limit); }
 
-void MpiService::stop(bool at_once, std::chrono::nanoseconds limit) {
+void MpiService::stop(bool immediately, std::chrono::nanoseconds limit) {
     if (!thread_.joinable())
         return;
     if (queue_ != nullptr)
         queue_->on_news({});
     {
         const std::lock_guard lock(mutex_);
-        at_once_ = at_once;
+        immediately_ = immediately;
         deadline_ = Clock::now() + limit;
         stopping_ = true;
     }
@@ -104,32 +106,32 @@ void MpiService::wake() {
         const std::lock_guard lock(mutex_);
         woken_ = true;
     }
-    news_.notify_one();
+    wake_event_.notify_one();
 }
 
 void MpiService::run() {
-    const SharpSleep sharp;
-    auto pause = shortest_pause;
-    auto last_news = Clock::now();
-    bool said = false;
+    const TimerSlackGuard slack_guard;
+    auto pause = min_pause;
+    auto last_event = Clock::now();
+    bool end_sent = false;
     for (;;) {
-        const bool moved = look();
+        const bool moved = poll();
         if (stopping_) {
-            if (!std::exchange(said, true))
-                say_last_words();
-            if (at_once_ || quiet() || Clock::now() >= deadline_)
-                return keep_what_is_got();
+            if (!std::exchange(end_sent, true))
+                send_end_of_stream();
+            if (immediately_ || all_sent() || Clock::now() >= deadline_)
+                return retain_values_being_read();
         }
         if (moved) {
-            pause = shortest_pause;
-            last_news = Clock::now();
+            pause = min_pause;
+            last_event = Clock::now();
             continue;
         }
-        pause = std::min(pause, longest_pause(Clock::now() - last_news));
+        pause = std::min(pause, max_pause(Clock::now() - last_event));
         std::unique_lock lock(mutex_);
-        if (news_.wait_for(lock, pause, [&] { return woken_; })) {
-            pause = shortest_pause;
-            last_news = Clock::now();
+        if (wake_event_.wait_for(lock, pause, [&] { return woken_; })) {
+            pause = min_pause;
+            last_event = Clock::now();
         } else {
             pause += pause / 2;
         }
@@ -137,241 +139,249 @@ void MpiService::run() {
     }
 }
 
-std::chrono::nanoseconds MpiService::longest_pause(std::chrono::nanoseconds silent) const {
-    if (channels_.empty())
-        return silent < patience ? std::chrono::nanoseconds(2ms) : idle_pause;
-    for (const Channel& channel : channels_)
-        for (const auto& [from, until] : channel.getting)
+std::chrono::nanoseconds MpiService::max_pause(std::chrono::nanoseconds silent) const {
+    if (attachments_.empty())
+        return silent < grace_period ? std::chrono::nanoseconds(2ms) : idle_pause;
+    for (const Attachment& attachment : attachments_)
+        for (const auto& [from, until] : attachment.get_deadlines)
             if (Clock::now() < until)
-                return hurried_pause;
-    for (const Channel& channel : channels_)
-        for (const auto& [to, sender] : channel.senders)
+                return get_pause;
+    for (const Attachment& attachment : attachments_)
+        for (const auto& [to, sender] : attachment.senders)
             if (!sender->idle())
-                return shortest_pause; // MPI moves tiles only while somebody looks
-    return silent < patience ? std::chrono::nanoseconds(200us) : idle_pause;
+                return min_pause; // MPI progresses only in calls
+    return silent < grace_period ? std::chrono::nanoseconds(200us) : idle_pause;
 }
 
-bool MpiService::look() {
-    bool moved = stopping_ ? false : leads() ? welcome() : obey();
-    for (Channel& channel : channels_) {
-        moved |= talk(channel);
-        moved |= serve(channel);
+bool MpiService::poll() {
+    bool moved = stopping_ ? false : is_root() ? accept_reader() : handle_command();
+    for (Attachment& attachment : attachments_) {
+        moved |= serve_control(attachment);
+        moved |= serve_data(attachment);
     }
-    std::erase_if(channels_, [](const Channel& channel) { return channel.left; });
-    outgoing_.sweep();
+    std::erase_if(attachments_, [](const Attachment& attachment) { return attachment.detached; });
+    sends_.test_all();
     return moved;
 }
 
-bool MpiService::welcome() {
+bool MpiService::accept_reader() {
     if (!open_)
         return false;
-    auto& post = PostOffice::of_process();
-    auto& making = Making::of_process();
-    const std::lock_guard lock(making.mutex);
-    const bool may_accept = mode_ == MpiMode::two_sided || !making.is_worth_waiting_for();
-    const auto letter = post.take([&](const Letter& one) {
-        return one.stream == stream_ &&
-               (one.kind == Letter::Kind::knock || one.kind == Letter::Kind::leave ||
-                (one.kind == Letter::Kind::accept && may_accept));
+    auto& dispatcher = MessageDispatcher::of_process();
+    auto& creation = WindowCreation::of_process();
+    const std::lock_guard lock(creation.mutex);
+    const bool may_accept = mode_ == MpiMode::two_sided || !creation.should_wait();
+    const auto message = dispatcher.take([&](const ConnectMessage& one) {
+        return one.stream == stream_ && (one.kind == ConnectMessage::Kind::request ||
+                                         one.kind == ConnectMessage::Kind::detach ||
+                                         (one.kind == ConnectMessage::Kind::accept && may_accept));
     });
-    if (!letter)
+    if (!message)
         return false;
-    if (letter->kind == Letter::Kind::leave) {
-        offered_.erase(letter->attempt);
-        for (Channel& channel : channels_)
-            channel.left |= channel.attempt == letter->attempt;
+    if (message->kind == ConnectMessage::Kind::detach) {
+        offered_attempts_.erase(message->attempt);
+        for (Attachment& attachment : attachments_)
+            attachment.detached |= attachment.attempt == message->attempt;
         return true;
     }
-    if (linked_.contains(letter->attempt))
+    if (confirmed_attempts_.contains(message->attempt))
         return true;
-    Letter answer;
-    answer.attempt = letter->attempt;
+    ConnectMessage answer;
+    answer.attempt = message->attempt;
     answer.stream = stream_;
-    if (letter->kind == Letter::Kind::accept) {
-        if (offered_.erase(letter->attempt) != 0)
-            accept(*letter);
+    if (message->kind == ConnectMessage::Kind::accept) {
+        if (offered_attempts_.erase(message->attempt) != 0)
+            accept(*message);
         return true;
     }
-    if (letter->version != protocol_version) {
-        answer.kind = Letter::Kind::refuse;
-        answer.text = "The writer of '" + stream_ + "' speaks version " +
+    if (message->version != protocol_version) {
+        answer.kind = ConnectMessage::Kind::refuse;
+        answer.text = "The writer of '" + stream_ + "' uses version " +
                       std::to_string(protocol_version) + " of the protocol, the reader version " +
-                      std::to_string(letter->version) + ": build both from the same Uzushio.";
+                      std::to_string(message->version) + ": build both from the same Uzushio.";
     } else {
-        answer.kind = Letter::Kind::offer;
-        offered_.insert(letter->attempt);
+        answer.kind = ConnectMessage::Kind::offer;
+        offered_attempts_.insert(message->attempt);
     }
-    post.send(letter->from, answer);
+    dispatcher.send(message->from, answer);
     return true;
 }
 
-void MpiService::accept(const Letter& letter) {
-    auto& post = PostOffice::of_process();
-    Letter answer;
-    answer.attempt = letter.attempt;
+void MpiService::accept(const ConnectMessage& message) {
+    auto& dispatcher = MessageDispatcher::of_process();
+    ConnectMessage answer;
+    answer.attempt = message.attempt;
     answer.stream = stream_;
-    const bool both = std::any_of(letter.ranks.begin(), letter.ranks.end(), [&](auto rank) {
+    const bool both = std::any_of(message.ranks.begin(), message.ranks.end(), [&](auto rank) {
         return std::find(ranks_.begin(), ranks_.end(), rank) != ranks_.end();
     });
     if (both) {
-        answer.kind = Letter::Kind::refuse;
+        answer.kind = ConnectMessage::Kind::refuse;
         answer.text = "A process cannot both write and read '" + stream_ +
                       "' with the engine mpi: use the engine inproc, or other processes.";
-        return post.send(letter.from, answer);
+        return dispatcher.send(message.from, answer);
     }
-    linked_.insert(letter.attempt);
-    auto& making = Making::of_process(); // whose mutex `welcome` has
-    answer.kind = Letter::Kind::link;
+    confirmed_attempts_.insert(message.attempt);
+    auto& creation = WindowCreation::of_process(); // locked by `accept_reader`
+    answer.kind = ConnectMessage::Kind::confirm;
     answer.channel = new_channel();
-    answer.mode = making.is_going_on() ? MpiMode::two_sided : mode_;
+    answer.mode = creation.in_progress() ? MpiMode::two_sided : mode_;
     answer.ranks = ranks_;
-    post.send(letter.from, answer);
-    answer.ranks = letter.ranks;
-    order(answer);
-    join(answer);
+    dispatcher.send(message.from, answer);
+    answer.ranks = message.ranks;
+    send_command(answer);
+    attach(answer);
     if (answer.mode != MpiMode::two_sided) {
-        making.last = channels_.back().windows;
-        making.since = Clock::now();
+        creation.last = attachments_.back().windows;
+        creation.since = Clock::now();
     }
 }
 
-void MpiService::order(const Letter& letter) {
-    const auto bytes = std::make_shared<const std::vector<std::byte>>(encode(letter));
+void MpiService::send_command(const ConnectMessage& message) {
+    const auto bytes = std::make_shared<const std::vector<std::byte>>(encode(message));
     for (int rank = 1; rank < comm_.size(); ++rank)
-        outgoing_.send(comm_.get(), rank, order_tag, bytes);
+        sends_.send(comm_.get(), rank, command_tag, bytes);
 }
 
-bool MpiService::obey() {
-    // Readers do not know who leads, and knock at all of us.
-    (void)PostOffice::of_process().take([&](const Letter& letter) {
-        return letter.kind == Letter::Kind::knock && letter.stream == stream_;
+bool MpiService::handle_command() {
+    // Readers send requests to all ranks; rank 0 answers.
+    (void)MessageDispatcher::of_process().take([&](const ConnectMessage& message) {
+        return message.kind == ConnectMessage::Kind::request && message.stream == stream_;
     });
-    Received message;
-    if (!receive(comm_.get(), 0, order_tag, message))
+    ReceivedBytes received;
+    if (!receive(comm_.get(), 0, command_tag, received))
         return false;
-    const Letter letter = decode_letter(message.bytes);
-    if (letter.kind == Letter::Kind::link)
-        join(letter);
+    const ConnectMessage message = decode_connect_message(received.bytes);
+    if (message.kind == ConnectMessage::Kind::confirm)
+        attach(message);
     else
-        std::erase_if(channels_, [&](const Channel& one) { return one.number == letter.channel; });
+        std::erase_if(attachments_,
+                      [&](const Attachment& one) { return one.number == message.channel; });
     return true;
 }
 
-void MpiService::join(const Letter& letter) {
-    Channel channel;
-    channel.number = letter.channel;
-    channel.attempt = letter.attempt;
-    channel.link = Link(ranks_, letter.ranks);
-    if (letter.mode != MpiMode::two_sided)
-        channel.windows =
-            make_windows(channel.link, letter.mode,
-                         [exposure = exposure_](MPI_Win window) { return exposure->open(window); });
-    if (leads())
-        channel.session.emplace(*queue_);
-    channels_.push_back(std::move(channel));
+void MpiService::attach(const ConnectMessage& message) {
+    Attachment attachment;
+    attachment.number = message.channel;
+    attachment.attempt = message.attempt;
+    attachment.peers = PeerRanks(ranks_, message.ranks);
+    if (message.mode != MpiMode::two_sided)
+        attachment.windows =
+            make_windows(attachment.peers, message.mode,
+                         [exposure = segments_](MPI_Win window) { return exposure->open(window); });
+    if (is_root())
+        attachment.session.emplace(*queue_);
+    attachments_.push_back(std::move(attachment));
 }
 
-void MpiService::say(const Channel& channel, Bytes bytes) {
-    outgoing_.send(Link::comm(), channel.link.reader(0), tag(channel.number, Talk::down),
-                   std::move(bytes));
+void MpiService::send_control(const Attachment& attachment, Bytes bytes) {
+    sends_.send(PeerRanks::comm(), attachment.peers.reader(0),
+                tag(attachment.number, MessageKind::control_reply), std::move(bytes));
 }
 
-bool MpiService::talk(Channel& channel) {
-    if (!channel.session)
+bool MpiService::serve_control(Attachment& attachment) {
+    if (!attachment.session)
         return false;
     bool moved = false;
-    while (!channel.left) {
-        const auto heard = hear(channel.link, channel.number, Talk::up);
-        if (!heard)
+    while (!attachment.detached) {
+        const auto received =
+            receive_from_reader(attachment.peers, attachment.number, MessageKind::control);
+        if (!received)
             break;
         moved = true;
         std::optional<Error> error;
         try {
-            const Message said = decode_message(heard->bytes);
+            const Message said = decode_message(received->bytes);
             const bool leaves = std::holds_alternative<Detach>(said);
-            if (leaves && ++channel.gone < channel.link.readers())
-                continue; // the others may still ask for pieces of what they hold
-            error = channel.session->receive(said);
-            channel.left = error || leaves;
+            if (leaves && ++attachment.detached_ranks < attachment.peers.readers())
+                continue; // the other ranks may still request pieces of their step
+            error = attachment.session->receive(said);
+            attachment.detached = error || leaves;
         } catch (const StagingError& fault) {
             error = Error{ErrorCode::protocol, fault.what()};
-            channel.left = true;
+            attachment.detached = true;
         }
         if (error)
-            say(channel, std::make_shared<const std::vector<std::byte>>(encode(Message(*error))));
+            send_control(attachment,
+                         std::make_shared<const std::vector<std::byte>>(encode(Message(*error))));
     }
-    if (channel.left) {
-        Letter letter;
-        letter.kind = Letter::Kind::leave;
-        letter.channel = channel.number;
-        order(letter);
-        channel.session.reset();
+    if (attachment.detached) {
+        ConnectMessage message;
+        message.kind = ConnectMessage::Kind::detach;
+        message.channel = attachment.number;
+        send_command(message);
+        attachment.session.reset();
         return true;
     }
-    if (auto bytes = channel.session->poll()) {
-        say(channel, std::move(bytes));
+    if (auto bytes = attachment.session->poll()) {
+        send_control(attachment, std::move(bytes));
         moved = true;
     }
     return moved;
 }
 
-bool MpiService::serve(Channel& channel) {
+bool MpiService::serve_data(Attachment& attachment) {
     bool moved = false;
-    const auto all = [&](Talk talk, auto&& work) {
-        while (const auto heard = hear(channel.link, channel.number, talk)) {
-            work(*heard);
+    const auto all = [&](MessageKind kind, auto&& work) {
+        while (const auto received =
+                   receive_from_reader(attachment.peers, attachment.number, kind)) {
+            work(*received);
             moved = true;
         }
     };
-    all(Talk::request, [&](const Heard& one) { sender(channel, one.reader).take(one.bytes); });
+    all(MessageKind::request,
+        [&](const ReaderMessage& one) { sender(attachment, one.reader).take(one.bytes); });
     if (mode_ == MpiMode::push)
-        all(Talk::grant, [&](const Heard& one) { sender(channel, one.reader).grant(one.bytes); });
-    if (mode_ == MpiMode::pull)
-        all(Talk::hurry, [&](const Heard& one) {
-            if (const auto bytes = decode_hurry(one.bytes))
-                channel.getting[one.reader] = Clock::now() + most_time_for(bytes);
-            else
-                channel.getting.erase(one.reader);
+        all(MessageKind::credit, [&](const ReaderMessage& one) {
+            sender(attachment, one.reader).add_credit(one.bytes);
         });
-    for (auto& [to, sender] : channel.senders)
+    if (mode_ == MpiMode::pull)
+        all(MessageKind::progress_hint, [&](const ReaderMessage& one) {
+            if (const auto bytes = decode_progress_hint(one.bytes))
+                attachment.get_deadlines[one.reader] = Clock::now() + max_get_time(bytes);
+            else
+                attachment.get_deadlines.erase(one.reader);
+        });
+    for (auto& [to, sender] : attachment.senders)
         moved |= sender->progress();
     return moved;
 }
 
-PieceSender& MpiService::sender(Channel& channel, int reader) {
-    auto& sender = channel.senders[reader];
+TileSender& MpiService::sender(Attachment& attachment, int reader) {
+    auto& sender = attachment.senders[reader];
     if (!sender)
-        sender = std::make_unique<PieceSender>(channel.link, channel.windows, channel.number,
-                                               comm_.rank(), reader, steps_, buffers_, outgoing_);
+        sender =
+            std::make_unique<TileSender>(attachment.peers, attachment.windows, attachment.number,
+                                         comm_.rank(), reader, steps_, buffers_, sends_);
     return *sender;
 }
 
-void MpiService::say_last_words() {
-    for (Channel& channel : channels_) {
-        if (!channel.session)
+void MpiService::send_end_of_stream() {
+    for (Attachment& attachment : attachments_) {
+        if (!attachment.session)
             continue;
-        if (at_once_ && !channel.session->finished())
-            say(channel, std::make_shared<const std::vector<std::byte>>(
-                             encode(Message(Error{ErrorCode::gone, "The writer of '" + stream_ +
-                                                                       "' stopped before it "
-                                                                       "closed the stream."}))));
-        else if (auto bytes = channel.session->end())
-            say(channel, std::move(bytes));
+        if (immediately_ && !attachment.session->finished())
+            send_control(attachment, std::make_shared<const std::vector<std::byte>>(encode(Message(
+                                         Error{ErrorCode::gone, "The writer of '" + stream_ +
+                                                                    "' stopped before it "
+                                                                    "closed the stream."}))));
+        else if (auto bytes = attachment.session->end())
+            send_control(attachment, std::move(bytes));
     }
 }
 
-void MpiService::keep_what_is_got() {
-    for (const Channel& channel : channels_)
-        if (!channel.getting.empty())
-            exposure_->keep();
+void MpiService::retain_values_being_read() {
+    for (const Attachment& attachment : attachments_)
+        if (!attachment.get_deadlines.empty())
+            segments_->retain_values();
 }
 
-bool MpiService::quiet() {
-    for (const Channel& channel : channels_)
-        for (const auto& [to, sender] : channel.senders)
+bool MpiService::all_sent() {
+    for (const Attachment& attachment : attachments_)
+        for (const auto& [to, sender] : attachment.senders)
             if (!sender->idle())
                 return false;
-    return outgoing_.sweep();
+    return sends_.test_all();
 }
 
 } // namespace uzushio::staging::mpi

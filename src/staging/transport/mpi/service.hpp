@@ -16,39 +16,38 @@
 #include "staging/queue/held_steps.hpp"
 #include "staging/queue/queue.hpp"
 #include "staging/queue/reader_session.hpp"
-#include "staging/transport/mpi/buffers.hpp"
-#include "staging/transport/mpi/exposure.hpp"
-#include "staging/transport/mpi/letter.hpp"
-#include "staging/transport/mpi/link.hpp"
-#include "staging/transport/mpi/outgoing.hpp"
-#include "staging/transport/mpi/piece_sender.hpp"
+#include "staging/transport/mpi/connect_message.hpp"
+#include "staging/transport/mpi/exposed_segments.hpp"
+#include "staging/transport/mpi/peer_ranks.hpp"
+#include "staging/transport/mpi/pending_sends.hpp"
+#include "staging/transport/mpi/tile_buffers.hpp"
+#include "staging/transport/mpi/tile_sender.hpp"
 #include "staging/transport/mpi/windows.hpp"
 #include "staging/transport/service.hpp"
 
 namespace uzushio::staging::mpi {
 
-/// Serves the readers of a stream that are in the same MPI job: on rank 0 it listens for their
-/// knocks, makes links with them and announces steps; on all ranks it brings the pieces that
-/// readers ask for. Readers that `pull` ask for none.
+/// Service for readers of a stream in the same MPI job. On rank 0 it handles their connect
+/// requests, attaches them and announces steps; on all ranks it sends the requested pieces. Readers
+/// in mode `pull` request none.
 ///
-/// The thread looks for messages, and sleeps between looks: 20 us at first, 0.2 ms when nothing
-/// comes, 2 ms when nobody is attached, and 5 ms once nothing has come for 0.1 s. So an idle reader
-/// costs the solver a fraction of a percent of a core instead of four; the price is that the first
-/// request after such a silence is answered up to 5 ms late. (A step that is published wakes rank
-/// 0's thread at once, and keeps it watchful for the next 0.1 s.) It needs MPI_THREAD_MULTIPLE
-/// (require_mpi).
+/// The thread polls for messages, and sleeps in between: 20 us at first, 0.2 ms when nothing
+/// arrives, 2 ms without readers, and 5 ms after 0.1 s without messages. An idle reader so costs
+/// the solver a fraction of a percent of a core instead of four; the first request after such a
+/// silence is answered up to 5 ms late. (A published step wakes rank 0's thread at once, and
+/// shortens its backoff for the next 0.1 s.) It needs MPI_THREAD_MULTIPLE (require_mpi).
 ///
-/// While a reader gets it looks every few microseconds: where no hardware reads a window, MPI
-/// serves gets only when the process that is read calls it (Open MPI within a node: 0.16 GB/s with
-/// 5 ms between calls, 11 with 5 us).
+/// While a reader gets, it polls every few microseconds: without RDMA hardware, MPI serves gets
+/// only in calls of the target process (Open MPI within a node: 0.16 GB/s with 5 ms between calls,
+/// 11 with 5 us).
 ///
-/// The thread waits for nobody: what push and pull need is made beside it (make_windows).
+/// The thread never blocks: windows are made in another thread (make_windows).
 class MpiService : public Service {
   public:
-    /// `comm`: of the writer's ranks, for this alone. `queue`: on rank 0. `exposure`: the segments
-    /// of `steps`. Steps and queue outlive it.
+    /// `comm`: of the writer's ranks, owned. `queue`: on rank 0. `exposure`: the segments of
+    /// `steps`. Steps and queue outlive the service.
     MpiService(std::string stream, parallel::Communicator comm, MpiMode mode,
-               const HeldSteps& steps, Queue* queue, std::shared_ptr<Exposure> exposure);
+               const HeldSteps& steps, Queue* queue, std::shared_ptr<ExposedSegments> exposure);
     MpiService(const MpiService&) = delete;
     MpiService& operator=(const MpiService&) = delete;
     ~MpiService() override;
@@ -60,59 +59,61 @@ class MpiService : public Service {
   private:
     using Clock = std::chrono::steady_clock;
 
-    /// One attachment of a reader.
-    struct Channel {
+    /// Attachment of one reader.
+    struct Attachment {
         std::uint32_t number = 0;
-        std::uint64_t attempt = 0; ///< that led to it
-        Link link;
-        WindowsToCome windows;
-        std::optional<ReaderSession> session;                ///< on rank 0
-        std::map<int, std::unique_ptr<PieceSender>> senders; ///< by the reader's rank
-        std::map<int, Clock::time_point> getting; ///< by the reader's rank: likely until when
-        int gone = 0;                             ///< ranks of the reader that have detached
-        bool left = false;
+        std::uint64_t attempt = 0; ///< number of the connect attempt
+        PeerRanks peers;
+        PendingWindows windows;
+        std::optional<ReaderSession> session;               ///< on rank 0
+        std::map<int, std::unique_ptr<TileSender>> senders; ///< by the reader's rank
+        std::map<int, Clock::time_point>
+            get_deadlines;      ///< by the reader's rank: expected end of its gets
+        int detached_ranks = 0; ///< ranks of the reader that have detached
+        bool detached = false;
     };
 
-    [[nodiscard]] bool leads() const { return comm_.rank() == 0; }
-    void stop(bool at_once, std::chrono::nanoseconds limit);
+    [[nodiscard]] bool is_root() const { return comm_.rank() == 0; }
+    void stop(bool immediately, std::chrono::nanoseconds limit);
     void wake();
 
-    // In the thread; those that return bool tell whether anything moved.
+    // In the thread; functions that return bool return whether anything moved.
     void run();
-    [[nodiscard]] bool look();
-    [[nodiscard]] bool welcome();
-    void accept(const Letter& letter);
-    [[nodiscard]] bool obey();
-    void order(const Letter& letter);
-    void join(const Letter& letter);
-    [[nodiscard]] bool talk(Channel& channel);
-    [[nodiscard]] bool serve(Channel& channel);
-    [[nodiscard]] PieceSender& sender(Channel& channel, int reader);
-    void say(const Channel& channel, Bytes bytes);
-    void say_last_words();
-    void keep_what_is_got();
-    [[nodiscard]] bool quiet();
-    [[nodiscard]] std::chrono::nanoseconds longest_pause(std::chrono::nanoseconds silent) const;
+    [[nodiscard]] bool poll();
+    [[nodiscard]] bool accept_reader();
+    void accept(const ConnectMessage& message);
+    [[nodiscard]] bool handle_command();
+    void send_command(const ConnectMessage& message);
+    void attach(const ConnectMessage& message);
+    [[nodiscard]] bool serve_control(Attachment& attachment);
+    [[nodiscard]] bool serve_data(Attachment& attachment);
+    [[nodiscard]] TileSender& sender(Attachment& attachment, int reader);
+    void send_control(const Attachment& attachment, Bytes bytes);
+    void send_end_of_stream();
+    void retain_values_being_read();
+    [[nodiscard]] bool all_sent();
+    [[nodiscard]] std::chrono::nanoseconds max_pause(std::chrono::nanoseconds silent) const;
 
     std::string stream_;
     MpiMode mode_;
     const HeldSteps& steps_;
     Queue* queue_;
-    std::shared_ptr<Exposure> exposure_;
-    parallel::Communicator comm_; ///< among the writer's ranks
+    std::shared_ptr<ExposedSegments> segments_;
+    parallel::Communicator comm_; ///< of the writer's ranks
     std::vector<std::int32_t> ranks_;
 
-    // The thread's own.
-    std::set<std::uint64_t> offered_; ///< attempts that we wait for
-    std::set<std::uint64_t> linked_;  ///< attempts that led to a channel: letters may come late
-    Buffers buffers_;
-    Outgoing outgoing_;
-    std::vector<Channel> channels_;
+    // Of the thread.
+    std::set<std::uint64_t> offered_attempts_; ///< attempts with an offer and no acceptance yet
+    std::set<std::uint64_t>
+        confirmed_attempts_; ///< attempts with a channel: their messages may arrive late
+    TileBuffers buffers_;
+    PendingSends sends_;
+    std::vector<Attachment> attachments_;
 
     std::mutex mutex_;
-    std::condition_variable news_;
+    std::condition_variable wake_event_;
     bool woken_ = false;
-    bool at_once_ = false;
+    bool immediately_ = false;
     std::atomic<bool> open_ = false;
     std::atomic<bool> stopping_ = false;
     Clock::time_point deadline_;

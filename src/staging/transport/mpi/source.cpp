@@ -2,18 +2,19 @@
 
 #include <algorithm>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include "parallel/backoff.hpp"
 #include "parallel/wait_hook.hpp"
 #include "staging/datamodel/select.hpp"
 #include "staging/staging_error.hpp"
-#include "staging/transport/mpi/get_lane.hpp"
-#include "staging/transport/mpi/introduction.hpp"
+#include "staging/transport/mpi/connect.hpp"
+#include "staging/transport/mpi/get_transfer.hpp"
 #include "staging/transport/mpi/job.hpp"
-#include "staging/transport/mpi/naps.hpp"
-#include "staging/transport/mpi/pull_lane.hpp"
+#include "staging/transport/mpi/pull_transfer.hpp"
 #include "staging/transport/mpi/tags.hpp"
+#include "staging/transport/mpi/timer_slack_guard.hpp"
 #include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging::mpi {
@@ -21,10 +22,31 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Of one tile each: so much memory a reader's rank takes at most, however many writers it has.
-constexpr std::size_t most_buffers = 16;
-constexpr std::chrono::nanoseconds most_wait_for_windows = std::chrono::seconds(5);
-static_assert(GetLane::span_bytes == most_tile_bytes, "lanes share the buffers");
+/// Of one tile each: limits the memory of a reader's rank, for any number of writers.
+constexpr std::size_t max_buffers = 16;
+constexpr std::chrono::nanoseconds window_timeout = std::chrono::seconds(5);
+static_assert(GetTransfer::span_bytes == max_tile_bytes, "transfers share the buffers");
+
+/// Growing backoff between polls of a transfer: MPI moves large messages in parts, in its calls. 5
+/// us, and longer only after some time without progress.
+class TransferBackoff {
+  public:
+    /// Restart with the shortest pause.
+    void refresh() { *this = {}; }
+    void pause() {
+        std::this_thread::sleep_for(nap_);
+        slept_ += nap_;
+        if (slept_ > grace_period)
+            nap_ = std::min(longest, nap_ + nap_ / 2);
+    }
+
+  private:
+    static constexpr std::chrono::nanoseconds longest = std::chrono::microseconds(500);
+    static constexpr std::chrono::nanoseconds grace_period = std::chrono::milliseconds(20);
+
+    std::chrono::nanoseconds nap_ = std::chrono::microseconds(5);
+    std::chrono::nanoseconds slept_{};
+};
 
 double seconds(std::chrono::nanoseconds time) {
     return std::chrono::duration<double>(time).count();
@@ -34,7 +56,7 @@ SegmentPlace place_of(const Announce& step, std::uint32_t writer) {
     return writer < step.places.size() ? step.places[writer] : SegmentPlace{};
 }
 
-/// Where a piece is in the writer's process: addresses to reckon with, never looked at.
+/// Return a piece's view in the writer's process: addresses, never dereferenced here.
 ConstArrayView stored(const Announce& step, std::uint32_t writer, const Fetch& fetch) {
     const SegmentPlace place = place_of(step, writer);
     return select(step.step, writer, fetch.request,
@@ -44,18 +66,18 @@ ConstArrayView stored(const Announce& step, std::uint32_t writer, const Fetch& f
 
 } // namespace
 
-std::unique_ptr<Source> MpiSource::attach(const std::string& stream,
-                                          const parallel::CollectiveGroup& group,
-                                          const ReaderOptions& options) {
-    const Introduction found = introduce(stream, group, options);
-    Link link(found.writers, found.readers);
-    WindowsToCome windows;
+std::unique_ptr<StepSource> MpiSource::attach(const std::string& stream,
+                                              const parallel::CollectiveGroup& group,
+                                              const ReaderOptions& options) {
+    const Handshake found = connect(stream, group, options);
+    PeerRanks link(found.writers, found.readers);
+    PendingWindows windows;
     if (found.mode != MpiMode::two_sided)
         windows = make_windows(link, found.mode);
     auto source =
         std::make_unique<MpiSource>(std::move(link), std::move(windows), found.channel, found.mode);
     group.run_collectively(
-        [&] { source->wait_for_windows(std::min(options.attach_limit, most_wait_for_windows)); });
+        [&] { source->wait_for_windows(std::min(options.attach_limit, window_timeout)); });
     return source;
 }
 
@@ -67,40 +89,41 @@ void MpiSource::wait_for_windows(std::chrono::nanoseconds limit) const {
         parallel::run_wait_hooks();
 }
 
-MpiSource::MpiSource(Link link, WindowsToCome windows, std::uint32_t channel, MpiMode mode)
-    : link_(std::move(link)), windows_(std::move(windows)), channel_(channel), mode_(mode),
-      buffers_(most_tile_bytes, most_buffers) {
+MpiSource::MpiSource(PeerRanks link, PendingWindows windows, std::uint32_t channel, MpiMode mode)
+    : ranks_(std::move(link)), windows_(std::move(windows)), channel_(channel), mode_(mode),
+      buffers_(max_tile_bytes, max_buffers) {
     if (mode_ == MpiMode::push)
-        for (std::uint64_t at = 0; at + most_put_bytes <= Windows::landing_bytes;
-             at += most_put_bytes)
-            places_.push_back(at);
+        for (std::uint64_t at = 0; at + max_put_bytes <= Windows::put_buffer_bytes;
+             at += max_put_bytes)
+            slots_.push_back(at);
 }
 
 MpiSource::~MpiSource() {
     int finalized = 0;
     MPI_Finalized(&finalized);
     if (!finalized)
-        say(Detach{}); // each rank for itself: it may be the last one that reads
+        send_control(Detach{}); // each rank separately: it may be the last reader of the step
 }
 
-void MpiSource::say(const Message& message) {
-    outgoing_.sweep();
-    outgoing_.send(Link::comm(), link_.writer(0), tag(channel_, Talk::up), encode(message));
+void MpiSource::send_control(const Message& message) {
+    sends_.test_all();
+    sends_.send(PeerRanks::comm(), ranks_.writer(0), tag(channel_, MessageKind::control),
+                encode(message));
 }
 
-Announced MpiSource::next(std::chrono::nanoseconds limit) {
+AnnouncedStep MpiSource::next(std::chrono::nanoseconds limit) {
     if (ended_)
         return {Arrival::ended, nullptr};
     if (!asked_)
-        say(Next{});
+        send_control(Next{});
     asked_ = true;
     const auto deadline = Clock::now() + limit;
-    Received message;
+    ReceivedBytes message;
     parallel::WaitHookTimer interrupts;
-    for (parallel::Backoff backoff;
-         !receive(Link::comm(), link_.writer(0), tag(channel_, Talk::down), message);
+    for (parallel::Backoff backoff; !receive(PeerRanks::comm(), ranks_.writer(0),
+                                             tag(channel_, MessageKind::control_reply), message);
          backoff.pause()) {
-        outgoing_.sweep();
+        sends_.test_all();
         interrupts.poll();
         if (Clock::now() >= deadline)
             return {Arrival::timeout, nullptr};
@@ -115,91 +138,93 @@ Announced MpiSource::next(std::chrono::nanoseconds limit) {
         return {Arrival::ended, nullptr};
     if (const auto* error = std::get_if<Error>(&said))
         throw PeerGone(error->text);
-    throw StagingError("The writer sent something else than a step: build both sides from the same "
-                       "Uzushio.");
+    throw StagingError(
+        "The writer sent another message than a step: build both sides from the same "
+        "Uzushio.");
 }
 
-void MpiSource::release(std::uint64_t sequence) { say(Release{sequence}); }
+void MpiSource::release(std::uint64_t sequence) { send_control(Release{sequence}); }
 
 const Windows* MpiSource::windows() const {
-    return is_there(windows_) ? windows_.get().get() : nullptr;
+    return is_ready(windows_) ? windows_.get().get() : nullptr;
 }
 
-std::unique_ptr<Lane> MpiSource::lane(const Announce& step, std::uint32_t writer,
-                                      const std::vector<const Fetch*>& wanted) {
+std::unique_ptr<RankTransfer> MpiSource::transfer(const Announce& step, std::uint32_t writer,
+                                                  const std::vector<const Fetch*>& wanted) {
     if (mode_ == MpiMode::pull && windows() != nullptr && place_of(step, writer).process != 0)
-        return pull_lane(step, writer, wanted);
-    return ask_lane(step, writer, wanted);
+        return pull_transfer(step, writer, wanted);
+    return request_transfer(step, writer, wanted);
 }
 
-std::unique_ptr<Lane> MpiSource::pull_lane(const Announce& step, std::uint32_t writer,
-                                           const std::vector<const Fetch*>& wanted) {
-    std::vector<GetLane::Wanted> pieces;
+std::unique_ptr<RankTransfer> MpiSource::pull_transfer(const Announce& step, std::uint32_t writer,
+                                                       const std::vector<const Fetch*>& wanted) {
+    std::vector<GetTransfer::Item> pieces;
     for (const Fetch* fetch : wanted)
         pieces.push_back({fetch->to, stored(step, writer, *fetch), fetch->request.order});
     const int rank = static_cast<int>(writer);
-    return std::make_unique<PullLane>(
-        std::make_unique<GetLane>(link_, *windows(), channel_, rank, std::move(pieces), buffers_,
-                                  outgoing_),
+    return std::make_unique<PullTransfer>(
+        std::make_unique<GetTransfer>(ranks_, *windows(), channel_, rank, std::move(pieces),
+                                      buffers_, sends_),
         rank, [this, &step, writer, &wanted](std::size_t first) {
-            return ask_lane(step, writer, std::span(wanted).subspan(first));
+            return request_transfer(step, writer, std::span(wanted).subspan(first));
         });
 }
 
-std::unique_ptr<Lane> MpiSource::ask_lane(const Announce& step, std::uint32_t writer,
-                                          std::span<const Fetch* const> wanted) {
+std::unique_ptr<RankTransfer> MpiSource::request_transfer(const Announce& step,
+                                                          std::uint32_t writer,
+                                                          std::span<const Fetch* const> wanted) {
     const bool put = mode_ == MpiMode::push && windows() != nullptr;
-    std::vector<AskLane::Wanted> pieces;
+    std::vector<RequestTransfer::Item> pieces;
     for (const Fetch* fetch : wanted) {
         const Order order = fetch->request.order;
-        Manner manner{put, put ? most_put_bytes : most_tile_bytes};
+        TransferMode mode{put, put ? max_put_bytes : max_tile_bytes};
         if (!put && place_of(step, writer).process != 0 && is_packed(fetch->to, order) &&
             is_packed(stored(step, writer, *fetch), order))
-            manner.tile_bytes = most_straight_bytes;
-        pieces.push_back({fetch, manner});
+            mode.tile_bytes = max_direct_bytes;
+        pieces.push_back({fetch, mode});
     }
-    return std::make_unique<AskLane>(link_, windows(), channel_, static_cast<int>(writer),
-                                     std::move(pieces), buffers_, places_, outgoing_);
+    return std::make_unique<RequestTransfer>(ranks_, windows(), channel_, static_cast<int>(writer),
+                                             std::move(pieces), buffers_, slots_, sends_);
 }
 
 void MpiSource::fetch(const Announce& step, std::span<const Fetch> wanted,
                       std::chrono::nanoseconds limit) {
-    if (broken_)
-        throw StagingError("A read was given up before: detach from the stream, and attach again.");
+    if (aborted_)
+        throw StagingError("A read failed before: detach from the stream, and attach again.");
     std::map<std::uint32_t, std::vector<const Fetch*>> by_writer;
     for (const Fetch& fetch : wanted) {
-        if (fetch.rank >= static_cast<std::uint32_t>(link_.writers()))
+        if (fetch.rank >= static_cast<std::uint32_t>(ranks_.writers()))
             throw StagingError("The writer has no rank " + std::to_string(fetch.rank) + ".");
         by_writer[fetch.rank].push_back(&fetch);
     }
-    std::vector<std::unique_ptr<Lane>> lanes;
+    std::vector<std::unique_ptr<RankTransfer>> transfers;
     for (const auto& [writer, pieces] : by_writer)
-        lanes.push_back(lane(step, writer, pieces));
-    broken_ = true; // unless all comes
+        transfers.push_back(transfer(step, writer, pieces));
+    aborted_ = true; // until all has arrived
     auto deadline = Clock::now() + limit;
-    const SharpSleep sharp;
+    const TimerSlackGuard slack_guard;
     parallel::WaitHookTimer interrupts;
-    for (Naps naps; !lanes.empty();) {
+    for (TransferBackoff backoff; !transfers.empty();) {
         bool moved = false;
-        for (auto& one : lanes)
+        for (auto& one : transfers)
             moved |= one->progress();
-        std::erase_if(lanes, [](const auto& one) { return one->done(); });
-        outgoing_.sweep();
+        std::erase_if(transfers, [](const auto& one) { return one->done(); });
+        sends_.test_all();
         if (moved) {
             deadline = Clock::now() + limit;
-            naps.refresh();
+            backoff.refresh();
         } else if (Clock::now() >= deadline) {
-            for (const auto& one : lanes)
-                one->give_up();
+            for (const auto& one : transfers)
+                one->throw_if_unreachable();
             throw PeerSilent("The writer sent nothing for " + std::to_string(seconds(limit)) +
                              " s: it is stopped, or overloaded. Detach, or wait longer "
                              "(answer_limit).");
-        } else if (!lanes.empty()) {
+        } else if (!transfers.empty()) {
             interrupts.poll();
-            naps.pause();
+            backoff.pause();
         }
     }
-    broken_ = false;
+    aborted_ = false;
 }
 
 } // namespace uzushio::staging::mpi

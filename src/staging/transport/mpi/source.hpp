@@ -10,59 +10,61 @@
 #include "parallel/collective_group.hpp"
 #include "staging/engine_options.hpp"
 #include "staging/reader_options.hpp"
-#include "staging/transport/mpi/ask_lane.hpp"
-#include "staging/transport/mpi/buffers.hpp"
-#include "staging/transport/mpi/lane.hpp"
-#include "staging/transport/mpi/link.hpp"
-#include "staging/transport/mpi/outgoing.hpp"
+#include "staging/transport/mpi/peer_ranks.hpp"
+#include "staging/transport/mpi/pending_sends.hpp"
+#include "staging/transport/mpi/rank_transfer.hpp"
+#include "staging/transport/mpi/request_transfer.hpp"
+#include "staging/transport/mpi/tile_buffers.hpp"
 #include "staging/transport/mpi/windows.hpp"
-#include "staging/transport/source.hpp"
+#include "staging/transport/step_source.hpp"
 
 namespace uzushio::staging::mpi {
 
-/// Reads a stream that is written in the same MPI job. Needs no thread: MPI_Init is enough.
-class MpiSource : public Source {
+/// Source of a stream that is written in the same MPI job. Has no thread: MPI_Init is enough.
+class MpiSource : public StepSource {
   public:
     /// Attach to the stream of this name. Collective over the group; waits for the writer up to the
-    /// options' limit. Where a mode needs windows that are not there within some seconds, because
-    /// a process is stopped, values are sent until they are.
-    [[nodiscard]] static std::unique_ptr<Source> attach(const std::string& stream,
-                                                        const parallel::CollectiveGroup& group,
-                                                        const ReaderOptions& options);
+    /// options' limit. If the windows of a mode are not ready within some seconds, because a
+    /// process is stopped, values are sent until they are.
+    [[nodiscard]] static std::unique_ptr<StepSource> attach(const std::string& stream,
+                                                            const parallel::CollectiveGroup& group,
+                                                            const ReaderOptions& options);
 
-    MpiSource(Link link, WindowsToCome windows, std::uint32_t channel, MpiMode mode);
+    MpiSource(PeerRanks link, PendingWindows windows, std::uint32_t channel, MpiMode mode);
     MpiSource(const MpiSource&) = delete;
     MpiSource& operator=(const MpiSource&) = delete;
     ~MpiSource() override;
 
-    [[nodiscard]] Announced next(std::chrono::nanoseconds limit) override;
-    /// `limit` is for silence: as long as something comes, it goes on.
+    [[nodiscard]] AnnouncedStep next(std::chrono::nanoseconds limit) override;
+    /// `limit` is the maximum time without progress.
     void fetch(const Announce& step, std::span<const Fetch> wanted,
                std::chrono::nanoseconds limit) override;
     void release(std::uint64_t sequence) override;
 
   private:
-    /// All are used as long as the lane lives.
-    [[nodiscard]] std::unique_ptr<Lane> lane(const Announce& step, std::uint32_t writer,
-                                             const std::vector<const Fetch*>& wanted);
-    [[nodiscard]] std::unique_ptr<Lane> pull_lane(const Announce& step, std::uint32_t writer,
-                                                  const std::vector<const Fetch*>& wanted);
-    [[nodiscard]] std::unique_ptr<Lane> ask_lane(const Announce& step, std::uint32_t writer,
-                                                 std::span<const Fetch* const> wanted);
-    [[nodiscard]] const Windows* windows() const; ///< null if there are none now
-    void say(const Message& message);
+    /// All arguments outlive the transfer.
+    [[nodiscard]] std::unique_ptr<RankTransfer> transfer(const Announce& step, std::uint32_t writer,
+                                                         const std::vector<const Fetch*>& wanted);
+    [[nodiscard]] std::unique_ptr<RankTransfer>
+    pull_transfer(const Announce& step, std::uint32_t writer,
+                  const std::vector<const Fetch*>& wanted);
+    [[nodiscard]] std::unique_ptr<RankTransfer>
+    request_transfer(const Announce& step, std::uint32_t writer,
+                     std::span<const Fetch* const> wanted);
+    [[nodiscard]] const Windows* windows() const; ///< null if they are not ready
+    void send_control(const Message& message);
     void wait_for_windows(std::chrono::nanoseconds limit) const;
 
-    Link link_;
-    WindowsToCome windows_;
+    PeerRanks ranks_;
+    PendingWindows windows_;
     std::uint32_t channel_;
     MpiMode mode_;
     bool asked_ = false; ///< for the next step
     bool ended_ = false;
-    bool broken_ = false; ///< a fetch was given up: what is left of it may still come
-    Buffers buffers_;
-    Places places_;
-    Outgoing outgoing_;
+    bool aborted_ = false; ///< a fetch has failed: its remaining messages may still arrive
+    TileBuffers buffers_;
+    LandingSlots slots_;
+    PendingSends sends_;
 };
 
 } // namespace uzushio::staging::mpi

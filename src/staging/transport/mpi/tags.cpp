@@ -16,7 +16,7 @@ std::uint32_t new_channel() {
     int size = 1;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    const int all = ((known != 0 ? *largest : 32767) - letter_tag) / tags_per_channel;
+    const int all = ((known != 0 ? *largest : 32767) - connect_tag) / tags_per_channel;
     const auto own = static_cast<std::uint32_t>(std::max(1, all / size));
     return (static_cast<std::uint32_t>(rank) * own + next++ % own) %
            static_cast<std::uint32_t>(all);

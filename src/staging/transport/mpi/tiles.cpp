@@ -5,21 +5,21 @@
 namespace uzushio::staging::mpi {
 
 TileCutter::TileCutter(const Extent& count, std::int64_t components, std::int64_t scalar_bytes,
-                       Order order, std::int64_t most_bytes)
+                       Order order, std::int64_t max_bytes)
     : count_(count), components_(components), component_step_(components), step_(count) {
     const std::int64_t all = Box{{}, count}.volume() * components * scalar_bytes;
     if (all == 0) {
         component_ = components_;
         return;
     }
-    if (order == Order::planar && all > most_bytes)
+    if (order == Order::planar && all > max_bytes)
         component_step_ = 1;
-    if (component_step_ * scalar_bytes > most_bytes)
-        component_step_ = std::max<std::int64_t>(1, most_bytes / scalar_bytes);
+    if (component_step_ * scalar_bytes > max_bytes)
+        component_step_ = std::max<std::int64_t>(1, max_bytes / scalar_bytes);
     // Whole planes if one fits, else whole rows, else parts of a row.
     std::int64_t unit = component_step_ * scalar_bytes;
     for (std::size_t axis = 3; axis-- > 0;) {
-        const std::int64_t fit = std::max<std::int64_t>(1, most_bytes / unit);
+        const std::int64_t fit = std::max<std::int64_t>(1, max_bytes / unit);
         step_[axis] = std::min(count[axis], fit);
         unit *= step_[axis];
         if (step_[axis] < count[axis]) {

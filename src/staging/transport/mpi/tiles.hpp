@@ -10,7 +10,7 @@
 
 namespace uzushio::staging::mpi {
 
-/// A part of a piece that travels as one message, and is packed and unpacked by one `copy`.
+/// Part of a piece that is sent as one message, and packed and unpacked by one `copy`.
 struct Tile {
     Box box; ///< in the piece
     std::int64_t first_component = 0;
@@ -22,14 +22,14 @@ struct Tile {
     }
 };
 
-/// Cuts a piece into tiles of at most so many bytes (of one scalar, if that has more). Both sides
-/// cut the same way, from the piece's shape alone: no tile needs a header.
+/// Cutter of a piece into tiles of at most so many bytes (at least one scalar). Both sides cut
+/// alike, from the piece's shape only: tiles need no headers.
 class TileCutter {
   public:
     TileCutter(const Extent& count, std::int64_t components, std::int64_t scalar_bytes, Order order,
-               std::int64_t most_bytes);
+               std::int64_t max_bytes);
 
-    /// Into tiles of so many values and components, less at the ends.
+    /// Cut into tiles of so many values and components, fewer at the ends.
     TileCutter(const Extent& count, std::int64_t components, const Extent& step,
                std::int64_t component_step);
 
@@ -38,13 +38,13 @@ class TileCutter {
   private:
     Extent count_;
     std::int64_t components_;
-    std::int64_t component_step_; ///< components in a tile
-    Extent step_;                 ///< values in a tile
+    std::int64_t component_step_; ///< components of a tile
+    Extent step_;                 ///< values of a tile
     Extent at_{};
     std::int64_t component_ = 0;
 };
 
-/// A tile's values without gaps, as they travel.
+/// Return the view of a tile in the packed form of a message.
 template <class Byte>
 [[nodiscard]] BasicArrayView<Byte> packed_tile(Byte* data, const ConstArrayView& tile,
                                                Order order) {
@@ -54,7 +54,7 @@ template <class Byte>
     return {data, tile.count, layout, tile.components, tile.scalar_bytes};
 }
 
-/// Whether the values lie in memory as they travel.
+/// Return whether the values are in memory as in a message.
 [[nodiscard]] inline bool is_packed(const ConstArrayView& tile, Order order) {
     return RunCursor(tile, order).run_bytes() >= tile.bytes();
 }

@@ -12,8 +12,7 @@
 namespace uzushio::staging::mpi {
 namespace {
 
-/// Several threads of a process may make windows at once, each with other processes: the tag keeps
-/// apart what MPI sends for them.
+/// Return a tag that separates the calls of several threads that make windows with other processes.
 int tag_of(const std::vector<std::int32_t>& ranks) {
     std::uint32_t hash = 2166136261u; // FNV-1a
     for (const auto rank : ranks)
@@ -21,7 +20,7 @@ int tag_of(const std::vector<std::int32_t>& ranks) {
     return static_cast<int>(hash % 32768);
 }
 
-/// Whether it holds on all ranks; waits asleep.
+/// Return whether `holds` is true on all ranks; waits asleep.
 bool all(MPI_Comm comm, bool holds) {
     const int own = holds ? 1 : 0;
     int least = 0;
@@ -33,7 +32,7 @@ bool all(MPI_Comm comm, bool holds) {
 
 } // namespace
 
-Windows::Windows(const Link& link) : ranks_(link.writer_ranks()), writers_(link.writers()) {
+Windows::Windows(const PeerRanks& link) : ranks_(link.writer_ranks()), writers_(link.writers()) {
     ranks_.insert(ranks_.end(), link.reader_ranks().begin(), link.reader_ranks().end());
 }
 
@@ -48,31 +47,32 @@ bool Windows::make(MpiMode mode, const std::function<bool(MPI_Win)>& expose) {
         MPI_Group_free(&world);
         MPI_Comm_set_errhandler(comm_, MPI_ERRORS_ARE_FATAL);
     }
-    if (mode == MpiMode::pull && exposed_ == MPI_WIN_NULL) {
-        MPI_Win_create_dynamic(MPI_INFO_NULL, comm_, &exposed_);
-        MPI_Win_set_errhandler(exposed_, MPI_ERRORS_RETURN);
-        MPI_Win_lock_all(MPI_MODE_NOCHECK, exposed_); // nobody ever locks it for himself
+    if (mode == MpiMode::pull && get_window_ == MPI_WIN_NULL) {
+        MPI_Win_create_dynamic(MPI_INFO_NULL, comm_, &get_window_);
+        MPI_Win_set_errhandler(get_window_, MPI_ERRORS_RETURN);
+        MPI_Win_lock_all(MPI_MODE_NOCHECK, get_window_); // no rank ever locks it exclusively
     }
-    if (mode == MpiMode::push && landing_ == MPI_WIN_NULL) {
+    if (mode == MpiMode::push && put_window_ == MPI_WIN_NULL) {
         int rank = 0;
         MPI_Comm_rank(comm_, &rank);
-        MPI_Win_allocate(rank < writers_ ? 0 : static_cast<MPI_Aint>(landing_bytes), 1,
-                         MPI_INFO_NULL, comm_, &landed_, &landing_);
-        MPI_Win_lock_all(MPI_MODE_NOCHECK, landing_);
+        MPI_Win_allocate(rank < writers_ ? 0 : static_cast<MPI_Aint>(put_buffer_bytes), 1,
+                         MPI_INFO_NULL, comm_, &put_buffer_, &put_window_);
+        MPI_Win_lock_all(MPI_MODE_NOCHECK, put_window_);
     }
-    return all(comm_, mode != MpiMode::pull || !expose || expose(exposed_));
+    return all(comm_, mode != MpiMode::pull || !expose || expose(get_window_));
 }
 
-WindowsToCome make_windows(const Link& link, MpiMode mode, std::function<bool(MPI_Win)> expose) {
-    /// Two groups of processes: what they make is made one after the other.
+PendingWindows make_windows(const PeerRanks& link, MpiMode mode,
+                            std::function<bool(MPI_Win)> expose) {
+    /// Windows of two groups of processes, and their last creation: one runs after the other.
     struct Pair {
         std::shared_ptr<Windows> windows;
-        WindowsToCome last;
+        PendingWindows last;
     };
     static std::mutex mutex; // MPI's own state is the process's, and so are these
     static std::map<std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>>, Pair> pairs;
     std::packaged_task<std::shared_ptr<const Windows>()> task;
-    WindowsToCome result;
+    PendingWindows result;
     {
         const std::lock_guard lock(mutex);
         Pair& pair = pairs[{link.writer_ranks(), link.reader_ranks()}];
@@ -89,7 +89,7 @@ WindowsToCome make_windows(const Link& link, MpiMode mode, std::function<bool(MP
     int level = 0;
     MPI_Query_thread(&level);
     if (level == MPI_THREAD_MULTIPLE)
-        std::thread(std::move(task)).detach(); // may never end: it holds all that it uses
+        std::thread(std::move(task)).detach(); // may block for ever: it owns all that it uses
     else
         task();
     return result;

@@ -46,7 +46,7 @@ std::shared_ptr<Announcement> Announcer::announce(std::uint64_t sequence,
     const auto body = std::span(*bytes).subspan(Frame::size);
     if (body.size() > Limits{}.message_bytes)
         throw StagingError("The table of the step has " + std::to_string(body.size()) +
-                           " bytes, and readers take " + std::to_string(Limits{}.message_bytes) +
+                           " bytes, and the maximum is " + std::to_string(Limits{}.message_bytes) +
                            ": use fewer or larger blocks, or fewer fields.");
     const auto frame = encode_frame(static_cast<std::uint16_t>(message.index() + 1), body);
     std::copy(frame.begin(), frame.end(), bytes->begin());

@@ -12,24 +12,24 @@
 
 namespace uzushio::staging::queued {
 
-/// Makes the announces of a stream's steps. The table of blocks, which seldom changes, is encoded
-/// when it does; what differs from step to step is put before it.
+/// Encoder of a stream's Announce messages. The table of blocks is encoded once and reused until it
+/// changes; index, time and attributes are encoded for each step.
 class Announcer {
   public:
-    /// The table from now on: a step without index, time and attributes, as `merge` made it.
+    /// Set the table: a step without index, time and attributes, as `merge` returns it.
     void set_table(StepInfo table);
-    /// The checksums of all arrays, block by block; or none.
+    /// Set the checksums of all arrays, block by block; or none.
     void set_checksums(std::span<const std::uint32_t> checksums);
 
-    /// The bytes of an Announce message. `head` has index, time and attributes alone. Throws
-    /// StagingError if they are more than a reader takes.
+    /// Return the bytes of an Announce message. `head` has index, time and attributes only. Throws
+    /// StagingError if they exceed the message limit of readers.
     [[nodiscard]] std::shared_ptr<Announcement> announce(std::uint64_t sequence,
                                                          const std::vector<SegmentPlace>& places,
                                                          const StepInfo& head) const;
 
   private:
     StepInfo table_;
-    std::vector<std::byte> encoded_; ///< table, from the coordsets on
+    std::vector<std::byte> encoded_; ///< table without its head
 };
 
 } // namespace uzushio::staging::queued

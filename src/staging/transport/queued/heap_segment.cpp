@@ -16,7 +16,7 @@ class HeapSegment final : public Segment {
         : bytes_((bytes + page - 1) / page * page),
           memory_(static_cast<std::byte*>(std::aligned_alloc(page, bytes_))) {
         if (!memory_)
-            throw StagingError("There is no memory for " + std::to_string(bytes) +
+            throw StagingError("Not enough memory for " + std::to_string(bytes) +
                                " bytes of a step: lower the queue's depth, or use more ranks.");
     }
     std::span<std::byte> bytes() override { return {memory_.get(), bytes_}; }

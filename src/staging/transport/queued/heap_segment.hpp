@@ -7,8 +7,8 @@
 
 namespace uzushio::staging::queued {
 
-/// Memory of this process alone, in whole pages: for engines whose readers ask for all they want.
-/// Throws StagingError if there is not so much.
+/// Make a segment in this process's own memory, in whole pages, for engines whose readers request
+/// all values. Throws StagingError if there is not enough memory.
 [[nodiscard]] std::unique_ptr<Segment> make_heap_segment(std::size_t bytes);
 
 } // namespace uzushio::staging::queued

@@ -7,21 +7,23 @@
 
 namespace uzushio::staging::queued {
 
-/// What segments on their way back find, also on other threads.
-struct SegmentPool::Shelf {
+/// Free segments. Shared with segments in use, which any thread may return.
+struct SegmentPool::FreeList {
     std::mutex mutex;
-    std::vector<std::unique_ptr<Segment>> free; ///< the last used one last: it may be in the cache
-    std::size_t alive = 0;
+    std::vector<std::unique_ptr<Segment>>
+        free; ///< the last used one is last, because it may be in the cache
+    std::size_t count = 0;
 };
 
-SegmentPool::SegmentPool(MakeSegment make, std::size_t most)
-    : make_(std::move(make)), most_(most), shelf_(std::make_shared<Shelf>()) {}
+SegmentPool::SegmentPool(MakeSegment make, std::size_t max_segments)
+    : make_(std::move(make)), max_segments_(max_segments),
+      free_list_(std::make_shared<FreeList>()) {}
 
-std::shared_ptr<Segment> SegmentPool::take(std::size_t bytes) {
+std::shared_ptr<Segment> SegmentPool::acquire(std::size_t bytes) {
     std::vector<std::unique_ptr<Segment>> surplus; // unmapped outside the lock
     {
-        const std::lock_guard lock(shelf_->mutex);
-        auto& free = shelf_->free;
+        const std::lock_guard lock(free_list_->mutex);
+        auto& free = free_list_->free;
         const auto fits = std::find_if(free.rbegin(), free.rend(), [&](const auto& segment) {
             return segment->bytes().size() >= bytes;
         });
@@ -30,47 +32,49 @@ std::shared_ptr<Segment> SegmentPool::take(std::size_t bytes) {
             found = std::move(*fits);
             free.erase(std::next(fits).base());
         }
-        // Steps have grown, or were in use for longer than the queue is deep.
-        while (!free.empty() && (!found || shelf_->alive > most_)) {
+        // Steps have grown, or readers held more steps than the queue's depth.
+        while (!free.empty() && (!found || free_list_->count > max_segments_)) {
             surplus.push_back(std::move(free.front()));
             free.erase(free.begin());
-            --shelf_->alive;
+            --free_list_->count;
         }
         if (found)
-            return hand_out(std::move(found));
+            return share(std::move(found));
     }
     surplus.clear();
-    if (bytes > usual_)
-        usual_ = usual_ == 0 ? bytes : bytes + bytes / 8; // what grew once may grow again
-    auto made = make_(bytes > usual_ / 2 ? usual_ : bytes);
-    const std::lock_guard lock(shelf_->mutex);
-    shelf_->free.reserve(++shelf_->alive); // so that coming back cannot fail
-    return hand_out(std::move(made));
+    if (bytes > standard_bytes_)
+        standard_bytes_ = standard_bytes_ == 0
+                              ? bytes
+                              : bytes + bytes / 8; // a step that grew once may grow again
+    auto made = make_(bytes > standard_bytes_ / 2 ? standard_bytes_ : bytes);
+    const std::lock_guard lock(free_list_->mutex);
+    free_list_->free.reserve(++free_list_->count); // so that returning a segment cannot fail
+    return share(std::move(made));
 }
 
-std::shared_ptr<Segment> SegmentPool::hand_out(std::unique_ptr<Segment> segment) {
+std::shared_ptr<Segment> SegmentPool::share(std::unique_ptr<Segment> segment) {
     segment->renew();
-    const auto come_back = [shelf = std::weak_ptr(shelf_)](Segment* raw) {
+    const auto return_segment = [free_list = std::weak_ptr(free_list_)](Segment* raw) {
         std::unique_ptr<Segment> own(raw);
-        if (const auto there = shelf.lock()) {
+        if (const auto there = free_list.lock()) {
             const std::lock_guard lock(there->mutex);
             there->free.push_back(std::move(own));
         }
     };
-    return {segment.release(), come_back};
+    return {segment.release(), return_segment};
 }
 
 void SegmentPool::clear() {
     std::vector<std::unique_ptr<Segment>> surplus; // unmapped outside the lock
-    const std::lock_guard lock(shelf_->mutex);
-    shelf_->alive -= shelf_->free.size();
-    surplus.swap(shelf_->free);
-    shelf_->free.reserve(shelf_->alive);
+    const std::lock_guard lock(free_list_->mutex);
+    free_list_->count -= free_list_->free.size();
+    surplus.swap(free_list_->free);
+    free_list_->free.reserve(free_list_->count);
 }
 
-std::size_t SegmentPool::alive() const {
-    const std::lock_guard lock(shelf_->mutex);
-    return shelf_->alive;
+std::size_t SegmentPool::count() const {
+    const std::lock_guard lock(free_list_->mutex);
+    return free_list_->count;
 }
 
 } // namespace uzushio::staging::queued

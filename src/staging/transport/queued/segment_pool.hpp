@@ -7,37 +7,37 @@
 
 namespace uzushio::staging::queued {
 
-/// Segments that go round: filled with a step, held for readers, and filled again once the last
-/// user has let go, whatever thread that is on. Members are for one thread; segments outlive the
-/// pool safely.
+/// Pool of segments, each of which is filled with a step, held for readers, and returned when its
+/// last user releases it, on any thread. Members are for one thread. Segments may outlive the pool.
 class SegmentPool {
   public:
-    /// Keeps at most `most` segments; more are made while others are still in use.
-    SegmentPool(MakeSegment make, std::size_t most);
+    /// Keeps at most `max_segments` segments; more are made while others are still in use.
+    SegmentPool(MakeSegment make, std::size_t max_segments);
 
-    /// From the next `take` on. More are freed as they come back, fewer made only when none is
-    /// free.
-    void keep_at_most(std::size_t most) { most_ = most; }
+    /// Set the maximum. It applies from the next `acquire` on: surplus segments are freed when they
+    /// are returned.
+    void set_max_segments(std::size_t max_segments) { max_segments_ = max_segments; }
 
-    /// A segment of at least so many bytes (at least one) that nobody else uses; what was in it is
-    /// void. It comes back to the pool with the last copy of the pointer. Throws what MakeSegment
-    /// throws.
-    [[nodiscard]] std::shared_ptr<Segment> take(std::size_t bytes);
+    /// Return an unused segment of at least so many bytes (at least one); its old content is
+    /// undefined. It returns to the pool with the last copy of the pointer. Throws the errors of
+    /// MakeSegment.
+    [[nodiscard]] std::shared_ptr<Segment> acquire(std::size_t bytes);
 
-    /// Free what nobody uses.
+    /// Free all unused segments.
     void clear();
 
-    /// Segments in use and free.
-    [[nodiscard]] std::size_t alive() const;
+    /// Return the number of segments, in use and free.
+    [[nodiscard]] std::size_t count() const;
 
   private:
-    struct Shelf;
-    std::shared_ptr<Segment> hand_out(std::unique_ptr<Segment> segment);
+    struct FreeList;
+    std::shared_ptr<Segment> share(std::unique_ptr<Segment> segment);
 
     MakeSegment make_;
-    std::size_t most_;
-    std::size_t usual_ = 0; ///< bytes of new segments: all alike, so that any does for any step
-    std::shared_ptr<Shelf> shelf_;
+    std::size_t max_segments_;
+    std::size_t standard_bytes_ =
+        0; ///< size of new segments: equal, so that each is usable for any step
+    std::shared_ptr<FreeList> free_list_;
 };
 
 } // namespace uzushio::staging::queued

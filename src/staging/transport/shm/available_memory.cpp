@@ -14,14 +14,15 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
-/// What a control group's files are called.
-struct Names {
+/// Names of a control group's files.
+struct GroupFiles {
     std::string_view limit, used, idle_files;
 };
-constexpr Names version_2{"memory.max", "memory.current", "inactive_file"};
-constexpr Names version_1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
+constexpr GroupFiles version_2{"memory.max", "memory.current", "inactive_file"};
+constexpr GroupFiles version_1{"memory.limit_in_bytes", "memory.usage_in_bytes",
+                               "total_inactive_file"};
 
-/// A file that holds one number; nothing if it is not there, or says "max".
+/// Return the number in a file; nothing if it does not exist or contains "max".
 std::optional<std::size_t> number_in(const fs::path& file) {
     std::ifstream in(file);
     std::size_t number = 0;
@@ -30,7 +31,7 @@ std::optional<std::size_t> number_in(const fs::path& file) {
     return {};
 }
 
-/// The value behind a name in a file of such lines; 0 if there is none.
+/// Return the value after a name in a file of such lines; 0 if there is none.
 std::size_t value_in(const fs::path& file, std::string_view wanted) {
     std::ifstream in(file);
     std::string name;
@@ -43,9 +44,9 @@ std::size_t value_in(const fs::path& file, std::string_view wanted) {
     return 0;
 }
 
-/// What a group has left, the one `path` below `mount`: in a container that is often the mount
-/// itself, whatever the path.
-std::size_t left_in(const fs::path& mount, const std::string& path, const Names& names) {
+/// Return the remaining bytes of the group `path` below `mount`, or of the mount itself: in a
+/// container the path is often that of the host.
+std::size_t remaining_in(const fs::path& mount, const std::string& path, const GroupFiles& names) {
     for (const fs::path& group : {mount / fs::path(path).relative_path(), mount}) {
         const auto used = number_in(group / names.used);
         if (!used)
@@ -60,7 +61,7 @@ std::size_t left_in(const fs::path& mount, const std::string& path, const Names&
     return all;
 }
 
-std::size_t left_in_group(const fs::path& root) {
+std::size_t remaining_in_group(const fs::path& root) {
     const fs::path groups = root / "sys" / "fs" / "cgroup";
     std::ifstream own(root / "proc" / "self" / "cgroup");
     std::size_t left = all;
@@ -73,9 +74,9 @@ std::size_t left_in_group(const fs::path& root) {
         controllers.append(line, first + 1, second - first - 1).append(",");
         const std::string path = line.substr(second + 1);
         if (controllers == ",,")
-            left = std::min(left, left_in(groups, path, version_2));
+            left = std::min(left, remaining_in(groups, path, version_2));
         else if (controllers.find(",memory,") != std::string::npos)
-            left = std::min(left, left_in(groups / "memory", path, version_1));
+            left = std::min(left, remaining_in(groups / "memory", path, version_1));
     }
     return left;
 }
@@ -84,7 +85,7 @@ std::size_t left_in_group(const fs::path& root) {
 
 std::size_t available_memory(const fs::path& root) {
     const std::size_t kibibytes = value_in(root / "proc" / "meminfo", "MemAvailable:");
-    return std::min(kibibytes == 0 ? all : kibibytes * 1024, left_in_group(root));
+    return std::min(kibibytes == 0 ? all : kibibytes * 1024, remaining_in_group(root));
 }
 
 } // namespace uzushio::staging::shm

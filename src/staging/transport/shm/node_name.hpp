@@ -2,11 +2,11 @@
 
 #include <string>
 
-/// Steps in memory that other processes of the same node look at.
+/// Steps in memory that is shared with other processes of the same node.
 namespace uzushio::staging::shm {
 
-/// A text that is equal for processes that can share memory through /proc: same system since its
-/// start, same process numbers, same user. Empty where the system does not tell.
+/// Return a text that is equal for processes that can share memory through /proc: same boot, same
+/// process namespace, same user. Empty if the system does not provide it.
 [[nodiscard]] std::string node_name();
 
 } // namespace uzushio::staging::shm

@@ -23,22 +23,22 @@
 namespace uzushio::staging::shm {
 namespace {
 
-[[noreturn]] void refuse(std::size_t bytes, const std::string& why) {
-    throw StagingError("There is no shared memory for " + std::to_string(bytes) +
+[[noreturn]] void throw_no_memory(std::size_t bytes, const std::string& why) {
+    throw StagingError("Not enough shared memory for " + std::to_string(bytes) +
                        " bytes of a step (" + why +
                        "): lower the queue's depth, or use more ranks or nodes.");
 }
 
-/// Ask before taking: a file that is too long, or memory that is not there, ends the process rather
-/// than the call.
-void require_room(std::size_t bytes) {
+/// Check limits before allocation: exceeding the maximum file size or the available memory ends the
+/// process.
+void require_memory(std::size_t bytes) {
     const std::size_t available = available_memory();
     if (bytes > available)
-        refuse(bytes, std::to_string(available) + " are available");
+        throw_no_memory(bytes, std::to_string(available) + " are available");
     rlimit files{};
     if (getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur != RLIM_INFINITY &&
         bytes + 2 * SegmentHeader::bytes > files.rlim_cur)
-        refuse(bytes, "the limit of a file's size is " + std::to_string(files.rlim_cur));
+        throw_no_memory(bytes, "the limit of a file's size is " + std::to_string(files.rlim_cur));
 }
 
 class SharedSegment final : public Segment {
@@ -48,25 +48,25 @@ class SharedSegment final : public Segment {
                 (bytes + SegmentHeader::bytes - 1) / SegmentHeader::bytes * SegmentHeader::bytes),
           file_(memfd_create("uzushio", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
         if (file_.get() < 0)
-            refuse(bytes, std::strerror(errno));
-        require_room(bytes);
-        // Not ftruncate: pages that are found missing later come as SIGBUS.
+            throw_no_memory(bytes, std::strerror(errno));
+        require_memory(bytes);
+        // Not ftruncate: missing pages would raise SIGBUS later.
         if (const int fault = posix_fallocate(file_.get(), 0, static_cast<off_t>(size_)))
-            refuse(bytes, std::strerror(fault));
+            throw_no_memory(bytes, std::strerror(fault));
         void* const at =
             mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file_.get(), 0);
         if (at == MAP_FAILED)
-            refuse(bytes, std::strerror(errno));
+            throw_no_memory(bytes, std::strerror(errno));
         memory_ = static_cast<std::byte*>(at);
         header_ = new (at) SegmentHeader{random_token(), size_ - SegmentHeader::bytes, 1, 0};
         fcntl(file_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
-        fcntl(file_.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE); // where the system has it
+        fcntl(file_.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE); // if the system supports it
         fcntl(file_.get(), F_ADD_SEALS, F_SEAL_SEAL);
     }
     SharedSegment(const SharedSegment&) = delete;
     SharedSegment& operator=(const SharedSegment&) = delete;
     ~SharedSegment() override {
-        header_->given_up.store(1, std::memory_order_release);
+        header_->released.store(1, std::memory_order_release);
         munmap(memory_, size_);
     }
 
@@ -77,12 +77,12 @@ class SharedSegment final : public Segment {
     [[nodiscard]] SegmentPlace place() const override {
         return {static_cast<std::uint64_t>(getpid()),
                 pack_handle(static_cast<std::uint32_t>(file_.get()),
-                            header_->use.load(std::memory_order_relaxed)),
-                header_->bytes_behind, header_->token};
+                            header_->generation.load(std::memory_order_relaxed)),
+                header_->payload_bytes, header_->token};
     }
 
     void renew() override {
-        header_->use.fetch_add(1, std::memory_order_relaxed);
+        header_->generation.fetch_add(1, std::memory_order_relaxed);
         std::atomic_thread_fence(std::memory_order_seq_cst); // before any new value
     }
 
@@ -91,7 +91,7 @@ class SharedSegment final : public Segment {
         std::uint64_t token = 0;
         while (token == 0)
             if (getrandom(&token, sizeof token, 0) != sizeof token)
-                throw StagingError("The system gives no random numbers to mark memory with.");
+                throw StagingError("The system returned no random number for the memory's token.");
         return token;
     }
 

@@ -1,6 +1,8 @@
 #include "staging/transport/socket/address.hpp"
 
 #include <charconv>
+#include <filesystem>
+#include <system_error>
 
 namespace uzushio::staging::socket {
 
@@ -24,6 +26,11 @@ std::optional<Address> parse_address(std::string_view text) {
 std::string to_text(const Address& address) {
     const bool colons = address.host.find(':') != std::string::npos;
     return (colons ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
+}
+
+bool is_address(std::string_view contact) {
+    std::error_code ignored;
+    return parse_address(contact) && !std::filesystem::exists(contact, ignored);
 }
 
 } // namespace uzushio::staging::socket

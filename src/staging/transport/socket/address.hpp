@@ -7,16 +7,19 @@
 
 namespace uzushio::staging::socket {
 
-/// Where a process listens: a name or a number of a host, and a port.
+/// Address of a listening process: name or number of a host, and a port.
 struct Address {
     std::string host;
     std::uint16_t port = 0;
 };
 
-/// From "host:port" or "[::1]:port"; nothing if it is not that.
+/// Parse "host:port" or "[::1]:port"; nothing if the text has another form.
 [[nodiscard]] std::optional<Address> parse_address(std::string_view text);
 
-/// "host:port", with brackets around a host that has colons itself.
+/// Return "host:port", with brackets around a host that contains colons.
 [[nodiscard]] std::string to_text(const Address& address);
+
+/// Return whether a contact is "host:port" ("[::1]:port" for IPv6), and no file has that name.
+[[nodiscard]] bool is_address(std::string_view contact);
 
 } // namespace uzushio::staging::socket

@@ -26,30 +26,31 @@
 namespace uzushio::staging::socket {
 namespace {
 
-/// Large enough for many requests, small enough that what comes with a message's frame, and is
-/// copied once more, is nothing beside a part of a piece.
+/// Large enough for many requests; small enough that the extra copy of data received with a frame
+/// costs little.
 constexpr std::size_t input_bytes = 16384;
 
-constexpr int receive_lock = 2; // of Linux, in no header of the C library
+constexpr int receive_lock = 2; // a Linux constant without a header in the C library
 
-[[noreturn]] void cut(int error) {
-    throw PeerGone("The connection was cut (" + std::generic_category().message(error) + ").");
+[[noreturn]] void throw_cut(int error) {
+    throw PeerGone("The connection was interrupted (" + std::generic_category().message(error) +
+                   ").");
 }
 
-/// Ask the system to move bytes until it says how many it has, or that one has to wait for `want`.
-template <class Call> Transfer transfer(Want want, Call&& call) {
+/// Repeat a system call until it returns a number of bytes, or the socket has to become ready.
+template <class ConnectTarget> IoResult transfer(IoDirection direction, ConnectTarget&& call) {
     for (;;) {
         const ssize_t bytes = call();
         if (bytes >= 0)
-            return {static_cast<std::size_t>(bytes), Want::nothing};
+            return {static_cast<std::size_t>(bytes), IoDirection::none};
         if (errno == EAGAIN || errno == EWOULDBLOCK)
-            return {0, want};
+            return {0, direction};
         if (errno != EINTR)
-            cut(errno);
+            throw_cut(errno);
     }
 }
 
-/// For sendmsg and recvmsg, which change none of it.
+/// For sendmsg and recvmsg, which do not modify the buffers.
 msghdr header_of(std::span<const iovec> buffers) {
     msghdr header{};
     header.msg_iov = const_cast<iovec*>(buffers.data());
@@ -57,22 +58,22 @@ msghdr header_of(std::span<const iovec> buffers) {
     return header;
 }
 
-[[noreturn]] void closed() { throw PeerGone("The connection was closed by the other side."); }
+[[noreturn]] void throw_closed() { throw PeerGone("The connection was closed by the peer."); }
 
-/// Buffers of a connection within the machine. What is under way between two threads then stays in
-/// the processor's cache: the system's own choice, which grows to many megabytes, is slower by a
-/// third, and right where the way is long.
-constexpr int near_send_bytes = 256 << 10;
-constexpr int near_receive_bytes = 512 << 10;
+/// Buffers of a connection within one machine. Data in flight then stay in the processor's cache.
+/// The system's default grows to many megabytes and is slower by a third here; it is right for long
+/// distances.
+constexpr int local_send_bytes = 256 << 10;
+constexpr int local_receive_bytes = 512 << 10;
 
-bool is_near(const asio::ip::tcp::socket& socket) {
+bool is_local(const asio::ip::tcp::socket& socket) {
     asio::error_code fault;
     const auto here = socket.local_endpoint(fault).address();
     return !fault && here == socket.remote_endpoint(fault).address() && !fault;
 }
 
-/// A peer whose machine is gone sends nothing, and would be waited for without end.
-void set_options(int socket, bool near) {
+/// A peer whose machine has failed sends nothing; keepalive ends the wait.
+void set_options(int socket, bool local) {
     const auto set = [&](int level, int name, int value) {
         (void)::setsockopt(socket, level, name, &value, sizeof value);
     };
@@ -82,9 +83,9 @@ void set_options(int socket, bool near) {
     set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
     set(IPPROTO_TCP, TCP_KEEPCNT, 4);
     set(IPPROTO_TCP, TCP_USER_TIMEOUT, 60'000);
-    if (near) {
-        set(SOL_SOCKET, SO_SNDBUF, near_send_bytes);
-        set(SOL_SOCKET, SO_RCVBUF, near_receive_bytes);
+    if (local) {
+        set(SOL_SOCKET, SO_SNDBUF, local_send_bytes);
+        set(SOL_SOCKET, SO_RCVBUF, local_receive_bytes);
     }
     (void)::fcntl(socket, F_SETFD, FD_CLOEXEC);
 }
@@ -102,86 +103,88 @@ Deadline after(std::chrono::nanoseconds limit) {
     return limit >= year ? never : Clock::now() + std::max(limit, std::chrono::nanoseconds(0));
 }
 
-Message Incoming::message(const Limits& limits) const {
+Message ReceivedMessage::message(const Limits& limits) const {
     return decode(frame, std::span(bytes).subspan(Frame::size), limits);
 }
 
 Connection::Connection(asio::ip::tcp::socket socket)
-    : socket_(std::move(socket)), reading_(socket_.get_executor()),
-      writing_(socket_.get_executor()), peer_(name_of(socket_)) {
+    : socket_(std::move(socket)), read_timer_(socket_.get_executor()),
+      write_timer_(socket_.get_executor()), peer_(name_of(socket_)) {
     asio::error_code fault;
     socket_.native_non_blocking(true, fault);
-    set_options(socket_.native_handle(), is_near(socket_));
+    set_options(socket_.native_handle(), is_local(socket_));
 }
 
 // ---- waiting ----------------------------------------------------------------------------------
 
-void Connection::watch(Watch& watch, Deadline deadline) {
-    watch.deadline = deadline;
-    watch.expired = false;
-    if (deadline < watch.armed)
-        arm(watch);
+void Connection::set_deadline(WaitTimer& timer, Deadline deadline) {
+    timer.deadline = deadline;
+    timer.expired = false;
+    if (deadline < timer.armed)
+        arm(timer);
 }
 
-void Connection::arm(Watch& watch) {
-    watch.armed = watch.deadline;
-    watch.timer.expires_at(watch.deadline);
-    // `watch` is a member: it lives as long as the connection, which the weak pointer knows.
-    watch.timer.async_wait([weak = weak_from_this(), &watch](const asio::error_code& aborted) {
+void Connection::arm(WaitTimer& timer) {
+    timer.armed = timer.deadline;
+    timer.timer.expires_at(timer.deadline);
+    // `timer` is a member: it lives as long as the connection, which the weak pointer checks.
+    timer.timer.async_wait([weak = weak_from_this(), &timer](const asio::error_code& aborted) {
         const auto self = weak.lock();
         if (aborted || !self)
             return;
-        watch.armed = never;
-        if (watch.deadline <= Clock::now()) {
-            watch.expired = true;
+        timer.armed = never;
+        if (timer.deadline <= Clock::now()) {
+            timer.expired = true;
             asio::error_code fault;
             self->socket_.cancel(fault);
-        } else if (watch.deadline != never) {
-            self->arm(watch);
+        } else if (timer.deadline != never) {
+            self->arm(timer);
         }
     });
 }
 
-asio::awaitable<void> Connection::wait(Want want, Watch& watch, Deadline deadline) {
+asio::awaitable<void> Connection::wait(IoDirection direction, WaitTimer& timer, Deadline deadline) {
     if (deadline <= Clock::now())
-        throw PeerSilent("The other side did not answer in time.");
-    this->watch(watch, deadline);
+        throw PeerSilent("The peer did not answer in time.");
+    this->set_deadline(timer, deadline);
     asio::error_code fault;
-    co_await socket_.async_wait(want == Want::read ? asio::ip::tcp::socket::wait_read
-                                                   : asio::ip::tcp::socket::wait_write,
+    co_await socket_.async_wait(direction == IoDirection::read ? asio::ip::tcp::socket::wait_read
+                                                               : asio::ip::tcp::socket::wait_write,
                                 asio::redirect_error(asio::use_awaitable, fault));
-    watch.deadline = never;
-    // Both directions are cancelled when one has waited in vain: the other one looks again.
-    if (watch.expired)
-        throw PeerSilent("The other side did not answer in time.");
+    timer.deadline = never;
+    // A timeout cancels the waits of both directions; the other direction tries again.
+    if (timer.expired)
+        throw PeerSilent("The peer did not answer in time.");
     if (fault && !(fault == asio::error::operation_aborted && socket_.is_open()))
         throw PeerGone("The connection was closed.");
 }
 
 // ---- bytes ------------------------------------------------------------------------------------
 
-asio::awaitable<void> Connection::secure(const TlsContext& context, Side side, Deadline deadline) {
+asio::awaitable<void> Connection::secure(const TlsContext& context, ConnectionRole side,
+                                         Deadline deadline) {
     tls_ = std::make_unique<TlsStream>(context, socket_.native_handle(), side);
     for (;;) {
-        const Want want = tls_->shake_hands();
-        if (want == Want::nothing)
+        const IoDirection direction = tls_->handshake();
+        if (direction == IoDirection::none)
             co_return;
-        co_await wait(want, want == Want::read ? reading_ : writing_, deadline);
+        co_await wait(direction, direction == IoDirection::read ? read_timer_ : write_timer_,
+                      deadline);
     }
 }
 
-Transfer Connection::try_read(std::span<const iovec> to) {
+IoResult Connection::try_read(std::span<const iovec> to) {
     if (tls_)
         return tls_->read(to);
     msghdr header = header_of(to);
-    return transfer(Want::read, [&] { return ::recvmsg(handle(), &header, 0); });
+    return transfer(IoDirection::read, [&] { return ::recvmsg(handle(), &header, 0); });
 }
 
-Transfer Connection::try_write(std::span<const iovec> from) {
+IoResult Connection::try_write(std::span<const iovec> from) {
     if (tls_)
         return tls_->write(from);
     const msghdr header = header_of(from);
-    return transfer(Want::write, [&] { return ::sendmsg(handle(), &header, MSG_NOSIGNAL); });
+    return transfer(IoDirection::write, [&] { return ::sendmsg(handle(), &header, MSG_NOSIGNAL); });
 }
 
 asio::awaitable<std::size_t> Connection::read_some(std::span<const iovec> to, Deadline deadline) {
@@ -197,59 +200,59 @@ asio::awaitable<std::size_t> Connection::read_some(std::span<const iovec> to, De
     if (copied > 0)
         co_return copied;
     for (;;) {
-        const Transfer done = try_read(to);
+        const IoResult done = try_read(to);
         if (done.bytes > 0)
             co_return done.bytes;
-        if (done.want == Want::nothing)
-            closed();
-        co_await wait(done.want, reading_, deadline);
+        if (done.wait_for == IoDirection::none)
+            throw_closed();
+        co_await wait(done.wait_for, read_timer_, deadline);
     }
 }
 
 asio::awaitable<std::size_t> Connection::write_some(std::span<const iovec> from,
                                                     Deadline deadline) {
     for (;;) {
-        const Transfer done = try_write(from);
+        const IoResult done = try_write(from);
         if (done.bytes > 0)
             co_return done.bytes;
-        if (done.want == Want::nothing)
-            closed();
-        co_await wait(done.want, writing_, deadline);
+        if (done.wait_for == IoDirection::none)
+            throw_closed();
+        co_await wait(done.wait_for, write_timer_, deadline);
     }
 }
 
-asio::awaitable<void> Connection::send(std::span<iovec> buffers,
-                                       std::chrono::nanoseconds patience) {
+asio::awaitable<void> Connection::send(std::span<iovec> buffers, std::chrono::nanoseconds timeout) {
     for (buffers = drop(buffers, 0); !buffers.empty();) {
-        const Transfer done = try_write(buffers);
+        const IoResult done = try_write(buffers);
         if (done.bytes > 0)
             buffers = drop(buffers, done.bytes);
-        else if (done.want == Want::nothing)
-            closed();
+        else if (done.wait_for == IoDirection::none)
+            throw_closed();
         else
-            co_await wait(done.want, writing_, after(patience));
+            co_await wait(done.wait_for, write_timer_, after(timeout));
     }
 }
 
 asio::awaitable<void> Connection::send(std::span<const std::byte> bytes,
-                                       std::chrono::nanoseconds patience) {
+                                       std::chrono::nanoseconds timeout) {
     iovec buffer{const_cast<std::byte*>(bytes.data()), bytes.size()};
-    co_await send(std::span(&buffer, 1), patience);
+    co_await send(std::span(&buffer, 1), timeout);
 }
 
-// ---- bytes that are passed on ------------------------------------------------------------------
+// ---- forwarded bytes ---------------------------------------------------------------------------
 
-Transfer Connection::try_peek(std::span<std::byte> to) {
+IoResult Connection::try_peek(std::span<std::byte> to) {
     if (has_input()) {
         const std::size_t size = std::min(to.size(), input_end_ - input_begin_);
         std::memcpy(to.data(), input_.data() + input_begin_, size);
-        return {size, Want::nothing};
+        return {size, IoDirection::none};
     }
-    if (!input_.empty()) // no more messages: 16 KiB for each of many connections are not little
+    if (!input_.empty()) // 16 KiB for each of many connections; no further message is received here
         std::vector<std::byte>().swap(input_);
     if (tls_)
         return tls_->peek(to);
-    return transfer(Want::read, [&] { return ::recv(handle(), to.data(), to.size(), MSG_PEEK); });
+    return transfer(IoDirection::read,
+                    [&] { return ::recv(handle(), to.data(), to.size(), MSG_PEEK); });
 }
 
 void Connection::skip(std::size_t bytes) {
@@ -261,42 +264,42 @@ void Connection::skip(std::size_t bytes) {
         return;
     }
     while (bytes > 0) {
-        // TCP lets go of them without a copy.
+        // TCP discards them without a copy.
         const ssize_t got = ::recv(socket_.native_handle(), nullptr, bytes, MSG_TRUNC);
         if (got > 0)
             bytes -= static_cast<std::size_t>(got);
         else if (got == 0)
-            closed();
+            throw_closed();
         else if (errno != EINTR)
-            cut(errno);
+            throw_cut(errno);
     }
 }
 
-std::size_t Connection::held_in() const {
+std::size_t Connection::unread_bytes() const {
     int bytes = 0;
     if (!socket_.is_open() || ::ioctl(handle(), SIOCINQ, &bytes) != 0)
         return 0;
     return static_cast<std::size_t>(bytes) + (input_end_ - input_begin_);
 }
 
-std::size_t Connection::held_out() const {
+std::size_t Connection::unacknowledged_bytes() const {
     int bytes = 0;
     if (!socket_.is_open() || ::ioctl(handle(), SIOCOUTQ, &bytes) != 0)
         return 0;
     return static_cast<std::size_t>(bytes);
 }
 
-void Connection::limit_ahead(std::size_t bytes) {
+void Connection::limit_receive_window(std::size_t bytes) {
     const int window = static_cast<int>(std::min<std::size_t>(bytes, INT_MAX));
-    // The system makes room, and raises the window, as a stream gets faster: at most fourfold at a
-    // time, until that is locked.
+    // The system enlarges the buffer and the window as a stream gets faster, at most fourfold at a
+    // time, until the buffer is locked.
     int room = 0;
     socklen_t size = sizeof room;
     (void)::getsockopt(handle(), SOL_SOCKET, SO_RCVBUF, &room, &size);
     const bool enough = room >= window / 2;
-    if (enough != locked_) {
+    if (enough != window_locked_) {
         const int lock = enough ? receive_lock : 0;
-        locked_ = enough;
+        window_locked_ = enough;
         if (::setsockopt(handle(), SOL_SOCKET, SO_BUF_LOCK, &lock, sizeof lock) != 0 && enough)
             (void)::setsockopt(handle(), SOL_SOCKET, SO_RCVBUF, &window, sizeof window);
     }
@@ -305,7 +308,7 @@ void Connection::limit_ahead(std::size_t bytes) {
 
 // ---- messages ---------------------------------------------------------------------------------
 
-/// Have at least so many bytes in `input_`.
+/// Read until `input_` holds at least `bytes` bytes.
 asio::awaitable<void> Connection::fill(std::size_t bytes, Deadline first,
                                        std::chrono::nanoseconds rest) {
     if (input_.empty())
@@ -321,37 +324,37 @@ asio::awaitable<void> Connection::fill(std::size_t bytes, Deadline first,
     Deadline deadline = input_end_ > input_begin_ ? later() : first;
     while (input_end_ - input_begin_ < bytes) {
         const iovec buffer{input_.data() + input_end_, input_.size() - input_end_};
-        const Transfer done = try_read(std::span(&buffer, 1));
+        const IoResult done = try_read(std::span(&buffer, 1));
         if (done.bytes > 0) {
             if (input_end_ == input_begin_)
                 deadline = later();
             input_end_ += done.bytes;
-        } else if (done.want == Want::nothing) {
-            closed();
+        } else if (done.wait_for == IoDirection::none) {
+            throw_closed();
         } else {
-            co_await wait(done.want, reading_, deadline);
+            co_await wait(done.wait_for, read_timer_, deadline);
         }
     }
 }
 
-asio::awaitable<Incoming> Connection::receive(Limits limits, Deadline first,
-                                              std::chrono::nanoseconds rest) {
+asio::awaitable<ReceivedMessage> Connection::receive(Limits limits, Deadline first,
+                                                     std::chrono::nanoseconds rest) {
     co_await fill(Frame::size, first, rest);
-    Incoming incoming;
+    ReceivedMessage received;
     const std::span<const std::byte> head(input_.data() + input_begin_, Frame::size);
-    incoming.frame = decode_frame(head.first<Frame::size>(), limits);
-    incoming.bytes.resize(Frame::size + incoming.frame.length);
+    received.frame = decode_frame(head.first<Frame::size>(), limits);
+    received.bytes.resize(Frame::size + received.frame.length);
     const Deadline deadline = rest.count() == 0 ? first : after(rest);
-    for (std::span<std::byte> left = incoming.bytes; !left.empty();) {
+    for (std::span<std::byte> left = received.bytes; !left.empty();) {
         const iovec buffer{left.data(), left.size()};
         left = left.subspan(co_await read_some(std::span(&buffer, 1), deadline));
     }
-    co_return incoming;
+    co_return received;
 }
 
 // ---- the end ----------------------------------------------------------------------------------
 
-void Connection::finish() noexcept {
+void Connection::shutdown_send() noexcept {
     asio::error_code fault;
     socket_.shutdown(asio::ip::tcp::socket::shutdown_send, fault);
 }

@@ -24,87 +24,93 @@ using Deadline = Clock::time_point;
 
 inline constexpr Deadline never = Deadline::max();
 
-/// That much from now on; `never` for what would not fit.
+/// Return the time `limit` from now; `never` on overflow.
 [[nodiscard]] Deadline after(std::chrono::nanoseconds limit);
 
-/// A message as it came, and decoded only when asked for.
-struct Incoming {
+/// Received message, decoded on request.
+struct ReceivedMessage {
     Frame frame;
     std::vector<std::byte> bytes; ///< frame and body
 
     [[nodiscard]] Message message(const Limits& limits = {}) const; ///< throws DecodeError
 };
 
-/// Messages and raw bytes over one TCP connection, plain or through TLS. Waits are coroutines on
-/// the socket's executor, which must be one thread's, and all end at a deadline.
+/// Connection for messages and raw bytes over TCP, plain or with TLS. Waits are coroutines on the
+/// socket's executor, which one thread runs; all waits end at a deadline.
 ///
-/// Throws PeerGone when the other side has closed or cannot be reached, PeerSilent after a
-/// deadline, DecodeError for what is no message. After any of them the connection is of no use but
-/// to say a last word. One coroutine may read while another one writes. Lives in a shared_ptr.
+/// Throws PeerGone when the peer has closed or is unreachable, PeerSilent after a deadline,
+/// DecodeError for an invalid message. After an error the connection can only send a final message.
+/// One coroutine may read while another one writes. Owned by a shared_ptr.
 class Connection : public std::enable_shared_from_this<Connection> {
   public:
     explicit Connection(asio::ip::tcp::socket socket);
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
-    /// Go on with TLS; before anything else was sent or received.
-    [[nodiscard]] asio::awaitable<void> secure(const TlsContext& context, Side side,
+    /// Start TLS; before anything else was sent or received.
+    [[nodiscard]] asio::awaitable<void> secure(const TlsContext& context, ConnectionRole side,
                                                Deadline deadline);
 
-    /// The next message. Its first byte must come until `first`; then `rest` is the time for all of
-    /// it; zero: `first` holds for all. Refused before memory is taken if larger than allowed.
-    [[nodiscard]] asio::awaitable<Incoming> receive(Limits limits, Deadline first,
-                                                    std::chrono::nanoseconds rest);
-    /// At least one byte, into buffers; the first of them must not be empty.
+    /// Receive the next message. Its first byte must arrive until `first`; then `rest` is the time
+    /// for the whole message. Zero: `first` applies to all of it. Messages above the limits are
+    /// refused before memory is allocated.
+    [[nodiscard]] asio::awaitable<ReceivedMessage> receive(Limits limits, Deadline first,
+                                                           std::chrono::nanoseconds rest);
+    /// Read at least one byte into buffers; the first of them must not be empty.
     [[nodiscard]] asio::awaitable<std::size_t> read_some(std::span<const iovec> to,
                                                          Deadline deadline);
-    /// Whether bytes are here already that `receive` or `read_some` would hand out.
+    /// Return whether `receive` or `read_some` can return bytes without waiting.
     [[nodiscard]] bool has_input() const { return input_begin_ < input_end_; }
 
-    /// All of the bytes, some at least within each `patience`.
+    /// Send all bytes; progress must be made within each `timeout`.
     [[nodiscard]] asio::awaitable<void> send(std::span<const std::byte> bytes,
-                                             std::chrono::nanoseconds patience);
-    /// The same from several buffers, which are used up.
+                                             std::chrono::nanoseconds timeout);
+    /// Send several buffers, which are modified.
     [[nodiscard]] asio::awaitable<void> send(std::span<iovec> buffers,
-                                             std::chrono::nanoseconds patience);
-    /// At least one byte.
+                                             std::chrono::nanoseconds timeout);
+    /// Write at least one byte.
     [[nodiscard]] asio::awaitable<std::size_t> write_some(std::span<const iovec> from,
                                                           Deadline deadline);
 
-    // For a relay, which passes bytes on and keeps none: what it cannot send yet stays where it is.
+    // For a relay, which forwards bytes without storing them: unsent bytes stay in the system's
+    // buffers.
 
-    /// Bytes that have arrived, copied to `to` and not taken away; none yet: what to wait for. No
-    /// bytes while nothing is wanted: the other side has closed.
-    [[nodiscard]] Transfer try_peek(std::span<std::byte> to);
-    /// Take away bytes that `try_peek` has shown.
+    /// Copy received bytes to `to` without consuming them. If there are none, return what to wait
+    /// for; if there is nothing to wait for, the peer has closed.
+    [[nodiscard]] IoResult try_peek(std::span<std::byte> to);
+    /// Consume bytes that `try_peek` has returned.
     void skip(std::size_t bytes);
-    /// Send what can be sent at once. After a `want`, to be repeated with the same bytes.
-    [[nodiscard]] Transfer try_write(std::span<const iovec> from);
-    [[nodiscard]] asio::awaitable<void> can_peek(Want want) { return wait(want, reading_, never); }
-    [[nodiscard]] asio::awaitable<void> can_write(Want want) { return wait(want, writing_, never); }
-    /// Bytes that the system holds: arrived, and sent but not received by the other side's system.
-    [[nodiscard]] std::size_t held_in() const;
-    [[nodiscard]] std::size_t held_out() const;
-    /// Let the other side send no more than so many bytes ahead; to be repeated when some were
-    /// taken, because the system raises such limits by itself.
-    void limit_ahead(std::size_t bytes);
+    /// Send bytes without waiting. If the result has a `wait_for`, repeat with the same bytes.
+    [[nodiscard]] IoResult try_write(std::span<const iovec> from);
+    [[nodiscard]] asio::awaitable<void> can_peek(IoDirection direction) {
+        return wait(direction, read_timer_, never);
+    }
+    [[nodiscard]] asio::awaitable<void> can_write(IoDirection direction) {
+        return wait(direction, write_timer_, never);
+    }
+    /// Bytes in the system's buffers: received but not read; sent but not acknowledged by the peer.
+    [[nodiscard]] std::size_t unread_bytes() const;
+    [[nodiscard]] std::size_t unacknowledged_bytes() const;
+    /// Limit the bytes that the peer may send ahead. Repeat after reading, because the system
+    /// raises such limits.
+    void limit_receive_window(std::size_t bytes);
 
-    /// Send no more. The other side reads what was sent, then the end.
-    void finish() noexcept;
-    /// Whether the other side's system has everything that was sent.
+    /// Send no more. The peer reads the sent bytes, then the end.
+    void shutdown_send() noexcept;
+    /// Return whether the peer's system has acknowledged all sent bytes.
     [[nodiscard]] bool delivered() const;
-    /// What waits on the connection fails.
+    /// Close; all waits on the connection fail.
     void close() noexcept;
     [[nodiscard]] bool is_open() const { return socket_.is_open(); }
-    /// "host:port" of the other side, for messages.
+    /// "host:port" of the peer, for messages.
     [[nodiscard]] const std::string& peer() const { return peer_; }
     [[nodiscard]] auto get_executor() { return socket_.get_executor(); }
 
   private:
-    /// Cuts a wait off at a deadline. The timer stays armed over many short waits, because to
-    /// set it costs a system call.
-    struct Watch {
-        explicit Watch(const asio::any_io_executor& executor) : timer(executor) {}
+    /// Timer that ends a wait at a deadline. It stays armed over many short waits, because to set
+    /// it costs a system call.
+    struct WaitTimer {
+        explicit WaitTimer(const asio::any_io_executor& executor) : timer(executor) {}
         asio::steady_timer timer;
         Deadline deadline = never;
         Deadline armed = never;
@@ -113,22 +119,23 @@ class Connection : public std::enable_shared_from_this<Connection> {
     [[nodiscard]] int handle() const {
         return const_cast<asio::ip::tcp::socket&>(socket_).native_handle();
     }
-    void watch(Watch& watch, Deadline deadline);
-    void arm(Watch& watch);
-    [[nodiscard]] asio::awaitable<void> wait(Want want, Watch& watch, Deadline deadline);
-    [[nodiscard]] Transfer try_read(std::span<const iovec> to);
+    void set_deadline(WaitTimer& timer, Deadline deadline);
+    void arm(WaitTimer& timer);
+    [[nodiscard]] asio::awaitable<void> wait(IoDirection direction, WaitTimer& timer,
+                                             Deadline deadline);
+    [[nodiscard]] IoResult try_read(std::span<const iovec> to);
     [[nodiscard]] asio::awaitable<void> fill(std::size_t bytes, Deadline first,
                                              std::chrono::nanoseconds rest);
 
     asio::ip::tcp::socket socket_;
     std::unique_ptr<TlsStream> tls_;
-    Watch reading_;
-    Watch writing_;
+    WaitTimer read_timer_;
+    WaitTimer write_timer_;
     std::string peer_;
-    std::vector<std::byte> input_; ///< came with a message, beyond its end
+    std::vector<std::byte> input_; ///< received behind the end of a message
     std::size_t input_begin_ = 0;
     std::size_t input_end_ = 0;
-    bool locked_ = false; ///< see limit_ahead
+    bool window_locked_ = false; ///< see limit_receive_window
 };
 
 } // namespace uzushio::staging::socket

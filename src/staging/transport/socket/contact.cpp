@@ -19,7 +19,7 @@ namespace uzushio::staging::socket {
 namespace {
 
 constexpr int format_version = 1;
-constexpr std::size_t most_bytes = 16384; ///< a contact has a few hundred
+constexpr std::size_t max_contact_bytes = 16384; ///< a contact has a few hundred
 
 std::string reason() { return std::generic_category().message(errno); }
 
@@ -28,11 +28,11 @@ std::string host_name() {
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-[[noreturn]] void not_a_contact(const std::filesystem::path& file, const std::string& why) {
+[[noreturn]] void throw_not_a_contact(const std::filesystem::path& file, const std::string& why) {
     throw StagingError(file.string() + " is not a contact file of a writer: " + why + ".");
 }
 
-/// Throws unless the file is this user's alone.
+/// Throw unless the file belongs to this user and has no rights for others.
 void require_private(const std::filesystem::path& file, const struct stat& status) {
     if (status.st_uid != ::geteuid())
         throw StagingError("The contact file " + file.string() +
@@ -41,14 +41,14 @@ void require_private(const std::filesystem::path& file, const struct stat& statu
     if ((status.st_mode & 077) != 0) {
         std::array<char, 8> mode{};
         std::snprintf(mode.data(), mode.size(), "%04o", status.st_mode & 07777u);
-        throw StagingError("The contact file " + file.string() + " holds a secret, but its mode " +
-                           mode.data() +
-                           " gives others rights to it: restart the writer, or, if nobody can "
-                           "have read it, set its mode to 0600.");
+        throw StagingError(
+            "The contact file " + file.string() + " holds a secret, but its mode " + mode.data() +
+            " gives others rights to it: restart the writer; or, if no other user can "
+            "have read it, set its mode to 0600.");
     }
 }
 
-/// The whole file and what is known about it; nothing if there is none.
+/// Return the whole file and its status; nothing if it does not exist.
 std::optional<std::string> text_at(const std::filesystem::path& file, struct stat& status) {
     const Descriptor in(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (in.get() < 0) {
@@ -58,8 +58,8 @@ std::optional<std::string> text_at(const std::filesystem::path& file, struct sta
                            ".");
     }
     if (::fstat(in.get(), &status) != 0 || !S_ISREG(status.st_mode))
-        not_a_contact(file, "it is not a regular file");
-    std::string text(most_bytes + 1, ' ');
+        throw_not_a_contact(file, "it is not a regular file");
+    std::string text(max_contact_bytes + 1, ' ');
     std::size_t size = 0;
     while (size < text.size()) {
         const ssize_t got = ::read(in.get(), text.data() + size, text.size() - size);
@@ -69,8 +69,9 @@ std::optional<std::string> text_at(const std::filesystem::path& file, struct sta
             break;
         size += static_cast<std::size_t>(got);
     }
-    if (size > most_bytes)
-        not_a_contact(file, "it is larger than " + std::to_string(most_bytes) + " bytes");
+    if (size > max_contact_bytes)
+        throw_not_a_contact(file,
+                            "it is larger than " + std::to_string(max_contact_bytes) + " bytes");
     text.resize(size);
     return text;
 }
@@ -84,8 +85,8 @@ std::string text_of(const Contact& contact) {
            "\n";
 }
 
-/// The text of a contact that this process publishes.
-std::string own_text(Contact contact) {
+/// Return the text of a contact that this process publishes.
+std::string with_process(Contact contact) {
     contact.process = static_cast<std::uint64_t>(::getpid());
     contact.host = host_name();
     return text_of(contact);
@@ -100,11 +101,12 @@ std::optional<Contact> read_contact(const std::filesystem::path& file) {
         return {};
     const auto json = nlohmann::json::parse(*text, nullptr, false);
     if (!json.is_object() || !json.contains("uzushio_contact"))
-        not_a_contact(file, "it does not hold what such files hold");
+        throw_not_a_contact(file, "it has no entry \"uzushio_contact\"");
     require_private(file, status);
     if (json["uzushio_contact"] != format_version)
-        throw StagingError("The contact file " + file.string() +
-                           " is from another version of Uzushio: use the same on both sides.");
+        throw StagingError(
+            "The contact file " + file.string() +
+            " is from another version of Uzushio: use the same version on both sides.");
     try {
         Contact contact;
         json.at("stream").get_to(contact.stream);
@@ -116,11 +118,11 @@ std::optional<Contact> read_contact(const std::filesystem::path& file) {
         json.at("host").get_to(contact.host);
         return contact;
     } catch (const nlohmann::json::exception&) {
-        not_a_contact(file, "an entry is missing or of the wrong kind");
+        throw_not_a_contact(file, "an entry is missing or of the wrong kind");
     }
 }
 
 PublishedContact::PublishedContact(std::filesystem::path file, Contact contact)
-    : file_(std::move(file), own_text(std::move(contact))) {}
+    : file_(std::move(file), with_process(std::move(contact))) {}
 
 } // namespace uzushio::staging::socket

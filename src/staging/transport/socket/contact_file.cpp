@@ -29,10 +29,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Another process that replaces the same dead file holds its lock for a moment.
-constexpr auto claim_limit = std::chrono::seconds(1);
-constexpr auto between_claims = std::chrono::milliseconds(20);
-constexpr auto between_looks = std::chrono::seconds(1);
+/// Time in which another process that replaces the same file may hold its lock.
+constexpr auto claim_timeout = std::chrono::seconds(1);
+constexpr auto claim_interval = std::chrono::milliseconds(20);
+constexpr auto check_interval = std::chrono::seconds(1);
 
 std::string reason() { return std::generic_category().message(errno); }
 
@@ -42,15 +42,16 @@ bool same_file(int descriptor, const std::string& name) {
            own.st_dev == there.st_dev && own.st_ino == there.st_ino;
 }
 
-std::string text_in(const std::string& name) {
+std::string read_text(const std::string& name) {
     std::ostringstream text;
     text << std::ifstream(name, std::ios::binary).rdbuf();
     return text.str();
 }
 
-/// "process 4711 on node7 publishes the stream "flow" there", as far as the file says.
-std::string owner_of(const std::string& name) {
-    const auto json = nlohmann::json::parse(text_in(name), nullptr, false);
+/// Return the owner as a text, as far as the file describes it: "process 4711 on node7 publishes
+/// the stream "flow"".
+std::string describe_owner(const std::string& name) {
+    const auto json = nlohmann::json::parse(read_text(name), nullptr, false);
     const auto entry = [&](const char* key) {
         return json.is_object() && json.contains(key) ? json[key] : nlohmann::json();
     };
@@ -77,22 +78,22 @@ class ContactFile::State {
             ::unlink(draft_.c_str());
             throw;
         }
-        watcher_ = std::make_unique<std::thread>(quiet_thread([this] { watch(); }));
+        checker_ = std::make_unique<std::thread>(quiet_thread([this] { run_checks(); }));
     }
     State(const State&) = delete;
     State& operator=(const State&) = delete;
     ~State() {
         if (!process_.here()) {
-            (void)watcher_.release(); // there is no such thread in this process
+            (void)checker_.release(); // this process has no such thread
             return;
         }
         {
             const std::lock_guard lock(mutex_);
-            ending_ = true;
+            stopping_ = true;
         }
-        end_.notify_all();
-        watcher_->join();
-        if (text_in(name_) == text_)
+        stop_event_.notify_all();
+        checker_->join();
+        if (read_text(name_) == text_)
             ::unlink(name_.c_str());
     }
 
@@ -104,7 +105,7 @@ class ContactFile::State {
     }
 
     void write_draft() {
-        ::unlink(draft_.c_str()); // of a process that had our number, and ended in here
+        ::unlink(draft_.c_str()); // left behind by a process with the same number
         own_.emplace(::open(draft_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                             S_IRUSR | S_IWUSR));
         if (own_->get() < 0 && errno == ENOENT)
@@ -124,7 +125,7 @@ class ContactFile::State {
         (void)try_lock(own_->get()); // no other process has it open
     }
 
-    /// Give the draft the name, if there is no file of that name. False: there is one.
+    /// Give the draft the final name. Return false if the name exists.
     [[nodiscard]] bool take_free_name() {
         if (::link(draft_.c_str(), name_.c_str()) == 0) {
             ::unlink(draft_.c_str());
@@ -144,32 +145,34 @@ class ContactFile::State {
     }
 
     void claim() {
-        const auto deadline = Clock::now() + claim_limit;
+        const auto deadline = Clock::now() + claim_timeout;
         while (!take_free_name()) {
             const Descriptor there(::open(name_.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
-            // Whoever replaces a file holds its lock: of several, one does.
+            // A process that replaces a file holds its lock, so that one of several does.
             const bool free = there.get() < 0 || try_lock(there.get());
             if (free && (there.get() < 0 || same_file(there.get(), name_)))
                 return take_name();
             if (Clock::now() >= deadline)
-                throw StagingError("The contact file " + name_ + " is in use: " + owner_of(name_) +
-                                   ". Stop that, or give this one another contact file.");
-            std::this_thread::sleep_for(between_claims);
+                throw StagingError("The contact file " + name_ +
+                                   " is in use: " + describe_owner(name_) +
+                                   ". Stop that process, or choose another contact file.");
+            std::this_thread::sleep_for(claim_interval);
         }
     }
 
-    void watch() {
+    void run_checks() {
         std::unique_lock lock(mutex_);
-        while (!end_.wait_for(lock, between_looks, [&] { return ending_; }))
-            look();
+        while (!stop_event_.wait_for(lock, check_interval, [&] { return stopping_; }))
+            check();
     }
-    void look() {
+    void check() {
         struct stat there{};
         if (::stat(name_.c_str(), &there) == 0) {
-            if (!same_file(own_->get(), name_) && text_in(name_) != text_)
-                tell_once("The contact file " + name_ +
-                          " was replaced: readers find another writer there, or none; this "
-                          "stream goes on for those that are attached.");
+            if (!same_file(own_->get(), name_) && read_text(name_) != text_)
+                notify_once(
+                    "The contact file " + name_ +
+                    " was replaced: readers that attach now find another writer or none; this "
+                    "stream continues for attached readers.");
             return;
         }
         if (errno != ENOENT && errno != ENOTDIR)
@@ -177,19 +180,19 @@ class ContactFile::State {
         try {
             write_draft();
             if (take_free_name()) {
-                told_.clear();
-                notice("The contact file " + name_ + " was removed, and has been written anew.");
+                last_notice_.clear();
+                notice("The contact file " + name_ + " was removed, and has been written again.");
             } else {
                 ::unlink(draft_.c_str());
             }
         } catch (const std::exception& error) {
-            tell_once("The contact file was removed. " + std::string(error.what()));
+            notify_once("The contact file was removed. " + std::string(error.what()));
         }
     }
-    void tell_once(const std::string& sentence) {
-        if (told_ != sentence)
+    void notify_once(const std::string& sentence) {
+        if (last_notice_ != sentence)
             notice(sentence);
-        told_ = sentence;
+        last_notice_ = sentence;
     }
 
     OwnProcess process_;
@@ -198,11 +201,11 @@ class ContactFile::State {
     std::string text_;
     std::string draft_;
     std::optional<Descriptor> own_; ///< holds the lock
-    std::string told_;
+    std::string last_notice_;
     std::mutex mutex_;
-    std::condition_variable end_;
-    bool ending_ = false;
-    std::unique_ptr<std::thread> watcher_;
+    std::condition_variable stop_event_;
+    bool stopping_ = false;
+    std::unique_ptr<std::thread> checker_;
 };
 
 ContactFile::ContactFile(std::filesystem::path file, std::string text)

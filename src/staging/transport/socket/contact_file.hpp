@@ -6,20 +6,19 @@
 
 namespace uzushio::staging::socket {
 
-/// The file that readers find a writer by, from construction to the end. It appears whole, readable
-/// by this user alone.
+/// File that exists from construction to destruction, readable by this user only, and always
+/// complete.
 ///
-/// A process that lives owns its file: it holds a lock on it, and another one that wants the name
-/// is refused. A file that a dead process left behind is replaced. A thread looks once a second: a
-/// file that was removed is written anew, and one that was replaced is left alone; both are told
-/// (`notice`).
+/// A living process holds a lock on its file; another process that claims the name is refused. A
+/// file of an ended process is replaced. A thread checks the file once a second: a removed file is
+/// written again, and a replaced one is left unchanged; both cause a notice.
 class ContactFile {
   public:
-    /// Throws StagingError if the file cannot be written, or its owner lives.
+    /// Throws StagingError if the file cannot be written, or its owner is alive.
     ContactFile(std::filesystem::path file, std::string text);
     ContactFile(const ContactFile&) = delete;
     ContactFile& operator=(const ContactFile&) = delete;
-    /// Removes the file, if it is still the one written here; not in a forked process.
+    /// Removes the file if it is unchanged; not in a forked process.
     ~ContactFile();
 
     [[nodiscard]] const std::filesystem::path& file() const;

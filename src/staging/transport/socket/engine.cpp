@@ -12,7 +12,7 @@
 namespace uzushio::staging::socket {
 namespace {
 
-/// Made by rank 0, known to all.
+/// Return a secret made by rank 0, on all ranks.
 Secret shared_secret(const parallel::CollectiveGroup& group) {
     Secret secret{};
     group.run_collectively([&] {
@@ -35,13 +35,13 @@ SocketEngine::SocketEngine(const std::string& stream, const parallel::Collective
     std::string address;
     const queued::MakeService serve = [&](const HeldSteps& held, Queue* queue) {
         auto service = std::make_unique<SocketService>(
-            SocketService::Owner{stream, static_cast<std::uint32_t>(group.rank()),
-                                 static_cast<std::uint32_t>(group.size()), memory.node},
+            SocketService::WriterRank{stream, static_cast<std::uint32_t>(group.rank()),
+                                      static_cast<std::uint32_t>(group.size()), memory.node},
             secret, options.tcp, held, queue);
         address = service->endpoint().address;
         return service;
     };
-    slots_ = std::make_unique<queued::SlotEngine>(group, options, memory.make, serve);
+    queued_ = std::make_unique<queued::QueuedEngine>(group, options, memory.make, serve);
     group.run_collectively([&] {
         if (group.rank() == 0)
             contact_.emplace(options.contact, Contact{stream, options.engine, address, secret,
@@ -54,7 +54,7 @@ void SocketEngine::close() {
         std::optional<PublishedContact>& contact;
         ~Remove() { contact.reset(); }
     } remove{contact_};
-    slots_->close();
+    queued_->close();
 }
 
 } // namespace uzushio::staging::socket

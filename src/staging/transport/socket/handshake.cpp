@@ -16,13 +16,13 @@
 namespace uzushio::staging::socket {
 namespace {
 
-constexpr auto no_extra = std::chrono::nanoseconds(0); // the deadline holds for whole messages
-constexpr std::size_t most_text = 250;                 // see Limits::handshake()
+constexpr auto no_extra = std::chrono::nanoseconds(0); // the deadline applies to whole messages
+constexpr std::size_t max_error_text = 250;            // see Limits::handshake()
 
-/// What was said until it is to be proved.
-struct Talk {
-    std::vector<std::byte> connects; ///< Hello and Challenge, encoded
-    std::vector<std::byte> accepts;
+/// Messages of both sides that the responses authenticate.
+struct HandshakeTranscript {
+    std::vector<std::byte> client; ///< Hello and Challenge, encoded
+    std::vector<std::byte> server;
 };
 
 void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
@@ -33,23 +33,24 @@ std::vector<std::byte> opening(const Hello& hello) {
     Challenge challenge;
     if (RAND_bytes(reinterpret_cast<unsigned char*>(challenge.nonce.data()),
                    static_cast<int>(challenge.nonce.size())) != 1)
-        throw StagingError("The system has no randomness for a challenge.");
+        throw StagingError("The system returned no random number for a challenge.");
     std::vector<std::byte> bytes = encode(hello);
     append(bytes, encode(challenge));
     return bytes;
 }
 
-Code proof(const Secret& secret, Side of, const Talk& talk) {
-    const std::string_view label = of == Side::connects ? "uzushio staging: who connects knows"
-                                                        : "uzushio staging: who accepts knows";
+AuthCode proof(const Secret& secret, ConnectionRole of, const HandshakeTranscript& transcript) {
+    const std::string_view label = of == ConnectionRole::client
+                                       ? "uzushio staging: who connects knows"
+                                       : "uzushio staging: who accepts knows";
     std::vector<std::byte> text;
     append(text, std::as_bytes(std::span(label)));
-    append(text, talk.connects);
-    append(text, talk.accepts);
+    append(text, transcript.client);
+    append(text, transcript.server);
     return hmac(secret, text);
 }
 
-/// A peer's text on its way to the user's terminal.
+/// Replace control characters of a peer's text before it is printed.
 std::string readable(std::string text) {
     for (char& c : text)
         if (static_cast<unsigned char>(c) < 32 || c == 127)
@@ -59,22 +60,23 @@ std::string readable(std::string text) {
 
 std::chrono::nanoseconds left(Deadline deadline) { return deadline - Clock::now(); }
 
-/// A message of the kind that is due. The peer is a stranger: little is accepted.
+/// Receive a message of the expected kind. Limits are small, because the peer is not authenticated.
 template <class Kind>
 asio::awaitable<Kind> expect(Connection& connection, std::vector<std::byte>& said,
                              Deadline deadline) {
-    const Incoming incoming = co_await connection.receive(Limits::handshake(), deadline, no_extra);
-    append(said, incoming.bytes);
-    const Message message = incoming.message(Limits::handshake());
+    const ReceivedMessage received =
+        co_await connection.receive(Limits::handshake(), deadline, no_extra);
+    append(said, received.bytes);
+    const Message message = received.message(Limits::handshake());
     if (const auto* error = std::get_if<Error>(&message))
         throw Refused(error->code, readable(error->text));
     if (const auto* kind = std::get_if<Kind>(&message))
         co_return *kind;
-    throw DecodeError("A message came out of turn.");
+    throw DecodeError("A message of another kind was expected.");
 }
 
-/// Hello and Challenge of the other side. Versions are compared before anything else is read: the
-/// version comes first in every version of Hello.
+/// Receive Hello and Challenge. Versions are compared first: the version is the first field of
+/// Hello in every version.
 asio::awaitable<Hello> expect_opening(Connection& connection, std::vector<std::byte>& said,
                                       Deadline deadline) {
     Hello hello;
@@ -91,7 +93,7 @@ asio::awaitable<Hello> expect_opening(Connection& connection, std::vector<std::b
             hello.version =
                 hello.version << 8 | std::to_integer<std::uint32_t>(said[Frame::size + i]);
     if (hello.version != protocol_version)
-        throw Refused(ErrorCode::version, "The two sides speak versions " +
+        throw Refused(ErrorCode::version, "The two sides use versions " +
                                               std::to_string(protocol_version) + " and " +
                                               std::to_string(hello.version) +
                                               " of the protocol: use the same version of Uzushio "
@@ -103,48 +105,52 @@ asio::awaitable<Hello> expect_opening(Connection& connection, std::vector<std::b
 }
 
 asio::awaitable<void> refuse(Connection& connection, Error error, Deadline deadline) {
-    error.text.resize(std::min(error.text.size(), most_text));
+    error.text.resize(std::min(error.text.size(), max_error_text));
     const auto bytes = encode(error);
     try {
         co_await connection.send(std::span<const std::byte>(bytes), left(deadline));
-        // To close with input unread would cut the answer off on its way.
-        connection.finish();
+        // Closing with unread input would reset the connection before the answer arrives.
+        connection.shutdown_send();
         std::array<std::byte, 4096> rest;
         const iovec buffer{rest.data(), rest.size()};
         const Deadline end = std::min(deadline, after(std::chrono::seconds(1)));
         for (int i = 0; i < 16; ++i)
             (void)co_await connection.read_some(std::span(&buffer, 1), end);
-    } catch (const StagingError&) { // it was told as far as it can be
+    } catch (const StagingError&) { // the peer has closed before
     }
 }
 
-asio::awaitable<Hello> accept_proved(Connection& connection, const Secret& secret, Hello ours,
-                                     const Screen& screen, Deadline deadline) {
-    Talk talk;
-    const Hello theirs = co_await expect_opening(connection, talk.connects, deadline);
+asio::awaitable<Hello> run_server_handshake(Connection& connection, const Secret& secret,
+                                            Hello ours, const AdmissionCheck& admission,
+                                            Deadline deadline) {
+    HandshakeTranscript transcript;
+    const Hello theirs = co_await expect_opening(connection, transcript.client, deadline);
     ours.channel = theirs.channel;
-    talk.accepts = opening(ours);
-    co_await connection.send(std::span<const std::byte>(talk.accepts), left(deadline));
+    transcript.server = opening(ours);
+    co_await connection.send(std::span<const std::byte>(transcript.server), left(deadline));
 
     std::vector<std::byte> ignored;
     const Response response = co_await expect<Response>(connection, ignored, deadline);
-    if (!same(response.code, proof(secret, Side::connects, talk)))
-        throw Refused(ErrorCode::authentication,
-                      "The secret is not that of the writer: use its contact file as it is now.");
-    if (const auto error = screen(theirs))
+    if (!equal_in_constant_time(response.code, proof(secret, ConnectionRole::client, transcript)))
+        throw Refused(
+            ErrorCode::authentication,
+            "The secret does not match that of the writer: use its contact file as it is now.");
+    if (const auto error = admission(theirs))
         throw Refused(error->code, error->text);
-    const auto bytes = encode(Response{proof(secret, Side::accepts, talk)});
+    const auto bytes = encode(Response{proof(secret, ConnectionRole::server, transcript)});
     co_await connection.send(std::span<const std::byte>(bytes), left(deadline));
     co_return theirs;
 }
 
 } // namespace
 
-asio::awaitable<Hello> accept(Connection& connection, const Secret& secret, Hello ours,
-                              const Screen& screen, Deadline deadline) {
+asio::awaitable<Hello> authenticate_as_server(Connection& connection, const Secret& secret,
+                                              Hello ours, const AdmissionCheck& admission,
+                                              Deadline deadline) {
     Error error;
     try {
-        co_return co_await accept_proved(connection, secret, std::move(ours), screen, deadline);
+        co_return co_await run_server_handshake(connection, secret, std::move(ours), admission,
+                                                deadline);
     } catch (const Refused& refused) {
         error = {refused.code(), refused.what()};
     } catch (const DecodeError& fault) {
@@ -154,20 +160,21 @@ asio::awaitable<Hello> accept(Connection& connection, const Secret& secret, Hell
     throw Refused(error.code, error.text);
 }
 
-asio::awaitable<Hello> greet(Connection& connection, const Secret& secret, Hello ours,
-                             Deadline deadline) {
-    Talk talk;
-    talk.connects = opening(ours);
-    co_await connection.send(std::span<const std::byte>(talk.connects), left(deadline));
-    const Hello theirs = co_await expect_opening(connection, talk.accepts, deadline);
-    const auto bytes = encode(Response{proof(secret, Side::connects, talk)});
+asio::awaitable<Hello> authenticate_as_client(Connection& connection, const Secret& secret,
+                                              Hello ours, Deadline deadline) {
+    HandshakeTranscript transcript;
+    transcript.client = opening(ours);
+    co_await connection.send(std::span<const std::byte>(transcript.client), left(deadline));
+    const Hello theirs = co_await expect_opening(connection, transcript.server, deadline);
+    const auto bytes = encode(Response{proof(secret, ConnectionRole::client, transcript)});
     co_await connection.send(std::span<const std::byte>(bytes), left(deadline));
 
     std::vector<std::byte> ignored;
     const Response response = co_await expect<Response>(connection, ignored, deadline);
-    if (!same(response.code, proof(secret, Side::accepts, talk)))
-        throw Refused(ErrorCode::authentication,
-                      "What answers there does not know the secret: it is not the writer.");
+    if (!equal_in_constant_time(response.code, proof(secret, ConnectionRole::server, transcript)))
+        throw Refused(
+            ErrorCode::authentication,
+            "The process at the other end does not know the secret: it is not the writer.");
     co_return theirs;
 }
 

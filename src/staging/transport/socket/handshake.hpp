@@ -11,10 +11,10 @@
 
 namespace uzushio::staging::socket {
 
-/// Time for the whole of a handshake: a peer that is still nobody then is dropped.
-inline constexpr std::chrono::nanoseconds handshake_limit = std::chrono::seconds(5);
+/// Maximum duration of a handshake.
+inline constexpr std::chrono::nanoseconds handshake_timeout = std::chrono::seconds(5);
 
-/// The two sides cannot work together, for a reason that may be told to the user.
+/// Rejected handshake or request, with a reason for the user.
 class Refused : public StagingError {
   public:
     Refused(ErrorCode code, const std::string& text) : StagingError(text), code_(code) {}
@@ -24,25 +24,27 @@ class Refused : public StagingError {
     ErrorCode code_;
 };
 
-// Each side says Hello and challenges the other one, then proves that it knows the secret:
+// Each side sends Hello and a challenge, then proves that it knows the secret:
 //
-//     connects: Hello, Challenge                        Response
-//     accepts:                   Hello, Challenge                 Response
+//     client: Hello, Challenge                        Response
+//     server:                   Hello, Challenge                 Response
 //
-// A response is the HMAC of a label for the side that gives it, both Hellos and both challenges as
-// they were sent: nothing of them can be changed on the way, and no response be used again, in the
-// other direction, or for another purpose. The side that accepts proves nothing to a stranger.
+// A response is the HMAC of a label for its side, both Hellos and both challenges as they were
+// sent. Therefore none of them can be modified in transit, and no response is valid again, in the
+// other direction, or for another purpose. The server proves nothing to an unauthenticated peer.
 
-/// What keeps a peer away that has proved itself; nothing if it is welcome.
-using Screen = std::function<std::optional<Error>(const Hello&)>;
+/// Returns an error if an authenticated peer is not admitted, else nothing.
+using AdmissionCheck = std::function<std::optional<Error>(const Hello&)>;
 
-/// As the side that accepts. Returns the other one's Hello. Throws Refused, PeerGone, PeerSilent or
-/// DecodeError; the other side was told why, as far as it can be.
-[[nodiscard]] asio::awaitable<Hello> accept(Connection& connection, const Secret& secret,
-                                            Hello ours, const Screen& screen, Deadline deadline);
+/// Run the handshake on the accepting side. Returns the peer's Hello. Throws Refused, PeerGone,
+/// PeerSilent or DecodeError, after sending the reason to the peer if possible.
+[[nodiscard]] asio::awaitable<Hello> authenticate_as_server(Connection& connection,
+                                                            const Secret& secret, Hello ours,
+                                                            const AdmissionCheck& screen,
+                                                            Deadline deadline);
 
-/// As the side that connects. The same.
-[[nodiscard]] asio::awaitable<Hello> greet(Connection& connection, const Secret& secret, Hello ours,
-                                           Deadline deadline);
+/// Run the handshake on the connecting side. Returns and throws like the accepting side.
+[[nodiscard]] asio::awaitable<Hello>
+authenticate_as_client(Connection& connection, const Secret& secret, Hello ours, Deadline deadline);
 
 } // namespace uzushio::staging::socket

@@ -7,8 +7,8 @@
 
 namespace uzushio::staging::socket {
 
-Code hmac(const Secret& key, std::span<const std::byte> text) {
-    Code code;
+AuthCode hmac(const Secret& key, std::span<const std::byte> text) {
+    AuthCode code;
     std::size_t size = 0;
     if (EVP_Q_mac(nullptr, "HMAC", nullptr, "SHA256", nullptr, key.data(), key.size(),
                   reinterpret_cast<const unsigned char*>(text.data()), text.size(),
@@ -18,6 +18,8 @@ Code hmac(const Secret& key, std::span<const std::byte> text) {
     return code;
 }
 
-bool same(const Code& a, const Code& b) { return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0; }
+bool equal_in_constant_time(const AuthCode& a, const AuthCode& b) {
+    return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
 
 } // namespace uzushio::staging::socket

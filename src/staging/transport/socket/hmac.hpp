@@ -8,12 +8,12 @@
 
 namespace uzushio::staging::socket {
 
-using Code = std::array<std::byte, 32>;
+using AuthCode = std::array<std::byte, 32>;
 
-/// HMAC-SHA256 of a text with the secret as key. Throws StagingError if OpenSSL cannot.
-[[nodiscard]] Code hmac(const Secret& key, std::span<const std::byte> text);
+/// Return the HMAC-SHA256 of a text with the secret as key. Throws StagingError if OpenSSL cannot.
+[[nodiscard]] AuthCode hmac(const Secret& key, std::span<const std::byte> text);
 
-/// Whether they are equal, in a time that does not tell where they differ.
-[[nodiscard]] bool same(const Code& a, const Code& b);
+/// Return whether two codes are equal, in a time that does not depend on their content.
+[[nodiscard]] bool equal_in_constant_time(const AuthCode& a, const AuthCode& b);
 
 } // namespace uzushio::staging::socket

@@ -20,11 +20,11 @@ namespace {
 
 using asio::ip::tcp;
 
-/// A stranger keeps its place for so long, even in a crowd.
-constexpr auto sparing_time = std::chrono::milliseconds(500);
-constexpr auto crowd_pause = std::chrono::milliseconds(10);
+/// Minimum time of a connection before a new one may replace it.
+constexpr auto protected_time = std::chrono::milliseconds(500);
+constexpr auto full_pause = std::chrono::milliseconds(10);
 
-/// Until file descriptors or memory are there again.
+/// Until file descriptors or memory are available again.
 constexpr auto accept_pause = std::chrono::milliseconds(100);
 
 tcp::endpoint endpoint_of(asio::io_context& io, const EngineOptions::Tcp& options,
@@ -65,7 +65,7 @@ tcp::acceptor listen(asio::io_context& io, const tcp::endpoint& endpoint) {
     return acceptor;
 }
 
-std::string told(const EngineOptions::Tcp& options, const tcp::acceptor& acceptor) {
+std::string advertised_address(const EngineOptions::Tcp& options, const tcp::acceptor& acceptor) {
     const tcp::endpoint endpoint = acceptor.local_endpoint();
     std::string host = options.advertise;
     if (host.empty())
@@ -76,12 +76,12 @@ std::string told(const EngineOptions::Tcp& options, const tcp::acceptor& accepto
 } // namespace
 
 Listener::Listener(asio::io_context& io, const EngineOptions::Tcp& options, const Secret& secret,
-                   Hello hello, Screen screen, Serve serve)
-    : io_(io), secret_(secret), hello_(std::move(hello)), screen_(std::move(screen)),
+                   Hello hello, AdmissionCheck check_admission, Serve serve)
+    : io_(io), secret_(secret), hello_(std::move(hello)), admission_(std::move(check_admission)),
       serve_(std::move(serve)), acceptor_(listen(io, endpoint_of(io, options, hello_.rank))) {
     if (options.tls)
         tls_.emplace(secret);
-    address_ = told(options, acceptor_);
+    address_ = advertised_address(options, acceptor_);
 }
 
 void Listener::start() { asio::co_spawn(io_, accept_all(), asio::detached); }
@@ -89,8 +89,8 @@ void Listener::start() { asio::co_spawn(io_, accept_all(), asio::detached); }
 void Listener::stop() noexcept {
     asio::error_code fault;
     acceptor_.close(fault);
-    for (const Stranger& stranger : strangers_)
-        stranger.connection->close();
+    for (const UnauthenticatedPeer& peer : unauthenticated_)
+        peer.connection->close();
 }
 
 asio::awaitable<void> Listener::accept_all() {
@@ -99,8 +99,8 @@ asio::awaitable<void> Listener::accept_all() {
         tcp::socket socket =
             co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, fault));
         asio::steady_timer pause(io_);
-        while (crowded() && acceptor_.is_open()) {
-            pause.expires_after(crowd_pause);
+        while (is_full() && acceptor_.is_open()) {
+            pause.expires_after(full_pause);
             co_await pause.async_wait(asio::use_awaitable);
         }
         if (!acceptor_.is_open())
@@ -108,27 +108,28 @@ asio::awaitable<void> Listener::accept_all() {
         try {
             if (!fault) {
                 auto connection = std::make_shared<Connection>(std::move(socket));
-                asio::co_spawn(io_, welcome(std::move(connection)), asio::detached);
+                asio::co_spawn(io_, handle_connection(std::move(connection)), asio::detached);
                 continue;
             }
-        } catch (const std::exception&) { // no memory: the same as no descriptors
+        } catch (const std::exception&) { // no memory: handled as no descriptors
         }
         pause.expires_after(accept_pause);
         co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, fault));
     }
 }
 
-bool Listener::crowded() const {
-    return strangers_.size() >= most_strangers && Clock::now() < strangers_.front().spared;
+bool Listener::is_full() const {
+    return unauthenticated_.size() >= max_unauthenticated &&
+           Clock::now() < unauthenticated_.front().protected_until;
 }
 
-asio::awaitable<void> Listener::welcome(std::shared_ptr<Connection> connection) {
-    if (strangers_.size() >= most_strangers)
-        strangers_.front().connection->close(); // its own coroutine takes it off the list
-    const Stranger stranger{connection, after(sparing_time)};
-    const auto place = strangers_.insert(strangers_.end(), stranger);
-    const std::optional<Hello> hello = co_await prove(connection);
-    strangers_.erase(place);
+asio::awaitable<void> Listener::handle_connection(std::shared_ptr<Connection> connection) {
+    if (unauthenticated_.size() >= max_unauthenticated)
+        unauthenticated_.front().connection->close(); // its own coroutine removes it from the list
+    const UnauthenticatedPeer peer{connection, after(protected_time)};
+    const auto place = unauthenticated_.insert(unauthenticated_.end(), peer);
+    const std::optional<Hello> hello = co_await authenticate(connection);
+    unauthenticated_.erase(place);
     if (!hello) {
         connection->close();
         co_return;
@@ -136,25 +137,27 @@ asio::awaitable<void> Listener::welcome(std::shared_ptr<Connection> connection) 
     ++peers_;
     try {
         co_await serve_(connection, *hello);
-    } catch (const std::exception&) { // of this peer alone
+    } catch (const std::exception&) { // an error of this peer only
     }
     --peers_;
     connection->close();
 }
 
-/// Nothing if the peer could not prove itself; it was told so.
-asio::awaitable<std::optional<Hello>> Listener::prove(std::shared_ptr<Connection> connection) {
-    const Deadline deadline = after(handshake_limit);
-    const Screen screen = [this](const Hello& theirs) -> std::optional<Error> {
-        if (peers_ >= most_peers)
+/// Return the peer's Hello; nothing if authentication failed, with the reason sent to the peer.
+asio::awaitable<std::optional<Hello>>
+Listener::authenticate(std::shared_ptr<Connection> connection) {
+    const Deadline deadline = after(handshake_timeout);
+    const AdmissionCheck check_admission = [this](const Hello& theirs) -> std::optional<Error> {
+        if (peers_ >= max_peers)
             return Error{ErrorCode::limit, "The writer serves " + std::to_string(peers_) +
                                                " connections already, and takes no more."};
-        return screen_(theirs);
+        return admission_(theirs);
     };
     try {
         if (tls_)
-            co_await connection->secure(*tls_, Side::accepts, deadline);
-        co_return co_await accept(*connection, secret_, hello_, screen, deadline);
+            co_await connection->secure(*tls_, ConnectionRole::server, deadline);
+        co_return co_await authenticate_as_server(*connection, secret_, hello_, check_admission,
+                                                  deadline);
     } catch (const std::exception&) {
         co_return std::nullopt;
     }

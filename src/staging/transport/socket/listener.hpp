@@ -21,54 +21,54 @@
 
 namespace uzushio::staging::socket {
 
-/// Lets in who knows the secret. Peers that have not proved it are few, and have a few seconds and
-/// a few kilobytes. When there are too many, the oldest goes for a new one, but each has the time
-/// that a handshake takes: whoever knows the secret gets in, however many there are that do not.
+/// Listener for authenticated peers. The number, time and memory of unauthenticated connections are
+/// limited. When there are too many, a new one replaces the oldest one, but not before that had
+/// time for a handshake: a peer that knows the secret is always admitted.
 class Listener {
   public:
-    static constexpr std::size_t most_strangers = 128;
-    static constexpr std::size_t most_peers = 1024;
+    static constexpr std::size_t max_unauthenticated = 128;
+    static constexpr std::size_t max_peers = 1024;
 
-    /// Takes a connection over from the handshake on; its end closes it. What it throws, closes the
-    /// connection and nothing else.
+    /// Serves a connection after the handshake; the connection is closed when it ends. An exception
+    /// closes only this connection.
     using Serve = std::function<asio::awaitable<void>(std::shared_ptr<Connection>, Hello)>;
 
-    /// Listens at once, on `options.port + hello.rank` if a port is given, and takes connections
-    /// in from `start` on. `io` is run by one thread, and must end before the listener. Throws
-    /// StagingError if the address or port cannot be had.
+    /// Listens at once, on `options.port + hello.rank` if a port is given, and accepts connections
+    /// from `start` on. `io` is run by one thread, and must end before the listener. Throws
+    /// StagingError if the address or port is not available.
     Listener(asio::io_context& io, const EngineOptions::Tcp& options, const Secret& secret,
-             Hello hello, Screen screen, Serve serve);
+             Hello hello, AdmissionCheck check_admission, Serve serve);
 
-    /// What readers are told.
+    /// Address for readers.
     [[nodiscard]] const std::string& address() const { return address_; }
-    /// What peers are told that the stream is called, from now on.
-    void rename(std::string stream) { hello_.stream = std::move(stream); }
+    /// Set the name of the stream in further handshakes.
+    void set_stream(std::string stream) { hello_.stream = std::move(stream); }
     /// On the thread that runs `io`.
     void start();
     void stop() noexcept;
-    /// That have proved who they are, and are served now.
+    /// Number of authenticated peers that are being served.
     [[nodiscard]] std::size_t peers() const { return peers_; }
 
   private:
     [[nodiscard]] asio::awaitable<void> accept_all();
-    [[nodiscard]] asio::awaitable<void> welcome(std::shared_ptr<Connection> connection);
+    [[nodiscard]] asio::awaitable<void> handle_connection(std::shared_ptr<Connection> connection);
     [[nodiscard]] asio::awaitable<std::optional<Hello>>
-    prove(std::shared_ptr<Connection> connection);
+    authenticate(std::shared_ptr<Connection> connection);
 
     asio::io_context& io_;
     Secret secret_;
     std::optional<TlsContext> tls_;
     Hello hello_;
-    Screen screen_;
+    AdmissionCheck admission_;
     Serve serve_;
     std::string address_;
     asio::ip::tcp::acceptor acceptor_;
-    struct Stranger {
+    struct UnauthenticatedPeer {
         std::shared_ptr<Connection> connection;
-        Deadline spared; ///< until then
+        Deadline protected_until; ///< not replaced before
     };
-    [[nodiscard]] bool crowded() const;
-    std::list<Stranger> strangers_;
+    [[nodiscard]] bool is_full() const;
+    std::list<UnauthenticatedPeer> unauthenticated_;
     std::size_t peers_ = 0;
 };
 

@@ -12,40 +12,42 @@
 namespace uzushio::staging::socket {
 namespace {
 
-/// PieceData, or Error with its sentence.
+/// PieceData, or Error with its text.
 constexpr Limits answer_limits{std::size_t{64} << 10, std::size_t{256} << 10, std::size_t{16} << 10,
                                16};
 
-PieceData checked(const Message& message, const Job& job, std::int64_t offset, std::int64_t left) {
+PieceData checked(const Message& message, const PieceFetch& piece, std::int64_t offset,
+                  std::int64_t left) {
     if (const auto* error = std::get_if<Error>(&message))
         throw Refused(error->code, error->text);
     const auto* part = std::get_if<PieceData>(&message);
     if (part == nullptr)
-        throw DecodeError("Something else came than the values that were asked for.");
-    if (part->request != job.request.request ||
+        throw DecodeError("A message other than the requested values was received.");
+    if (part->request != piece.request.request ||
         part->offset != static_cast<std::uint64_t>(offset) || part->bytes == 0 ||
         part->bytes > static_cast<std::uint64_t>(left))
-        throw DecodeError("Values came that do not continue what was asked for.");
-    if (job.request.checksum && !part->checksum)
-        throw DecodeError("Values came without the checksum that was asked for.");
+        throw DecodeError("The received values do not continue the requested piece.");
+    if (piece.request.checksum && !part->checksum)
+        throw DecodeError("Values were received without the requested checksum.");
     return *part;
 }
 
 } // namespace
 
-asio::awaitable<void> PieceReceiver::receive(Connection& connection, const Job& job,
+asio::awaitable<void> PieceReceiver::receive(Connection& connection, const PieceFetch& piece,
                                              std::chrono::nanoseconds limit) {
-    Cursor cursor(job.to, job.request.order);
+    Cursor cursor(piece.to, piece.request.order);
     for (std::int64_t offset = 0; cursor.left() > 0;) {
-        const Incoming incoming = co_await connection.receive(answer_limits, after(limit), limit);
-        const Message message = incoming.message(answer_limits);
-        const PieceData part = checked(message, job, offset, cursor.left());
+        const ReceivedMessage received =
+            co_await connection.receive(answer_limits, after(limit), limit);
+        const Message message = received.message(answer_limits);
+        const PieceData part = checked(message, piece, offset, cursor.left());
         const auto bytes = static_cast<std::int64_t>(part.bytes);
         const Cursor start = cursor;
         co_await scatter(connection, cursor, bytes, limit);
-        if (job.request.checksum && sum_runs(start, bytes) != part.checksum)
-            throw StagingError("Values of step " + std::to_string(job.request.sequence) +
-                               " were damaged on their way: their checksum is wrong.");
+        if (piece.request.checksum && sum_runs(start, bytes) != part.checksum)
+            throw StagingError("Values of step " + std::to_string(piece.request.sequence) +
+                               " were damaged in transit: their checksum is wrong.");
         offset += bytes;
     }
 }

@@ -15,21 +15,21 @@
 
 namespace uzushio::staging::socket {
 
-/// A piece, or a part of one, that is asked for in one request.
-struct Job {
+/// Piece, or part of one, that is fetched by one request.
+struct PieceFetch {
     PieceRequest request;
     ArrayView to;
 };
 
-/// Receives pieces from one connection straight to where they belong, by way of a buffer if their
-/// runs there are short. The sender is trusted in nothing: it can fill the piece with wrong values,
-/// but write nowhere else.
+/// Receiver of pieces from one connection, directly into their destination, or through a buffer if
+/// the runs there are short. The sender is not trusted: it can send wrong values, but writes
+/// nowhere else.
 class PieceReceiver {
   public:
-    /// The next piece on the connection must be this one. Throws PeerSilent if nothing comes for as
-    /// long as `limit`, Refused if the answer is an error, DecodeError if it is not what was asked
-    /// for, StagingError if a checksum is wrong.
-    [[nodiscard]] asio::awaitable<void> receive(Connection& connection, const Job& job,
+    /// Receive the next piece, which must be this one. Throws PeerSilent if no bytes arrive within
+    /// `limit`, Refused if the answer is an error, DecodeError if it is not the requested piece,
+    /// StagingError if a checksum is wrong.
+    [[nodiscard]] asio::awaitable<void> receive(Connection& connection, const PieceFetch& piece,
                                                 std::chrono::nanoseconds limit);
 
   private:

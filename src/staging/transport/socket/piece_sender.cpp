@@ -10,9 +10,10 @@
 namespace uzushio::staging::socket {
 namespace {
 
-/// Of the parts of a piece: one system call and one message for each cost nothing beside them.
+/// Bytes of one part of a piece; large enough that a system call and a message for each cost
+/// nothing.
 constexpr std::int64_t part_bytes = std::int64_t{4} << 20;
-/// With checksums a part is read twice: it should still be in the cache.
+/// With checksums a part is read twice, and should stay in the cache.
 constexpr std::int64_t summed_part_bytes = std::int64_t{512} << 10;
 
 } // namespace
@@ -41,11 +42,11 @@ asio::awaitable<void> PieceSender::send(const ConstArrayView& values, const Piec
         std::int64_t left = part;
         do {
             left -= gather(cursor, left);
-            co_await connection_.send(std::span(buffers_), patience_);
+            co_await connection_.send(std::span(buffers_), timeout_);
             buffers_.clear();
         } while (left > 0);
         offset += static_cast<std::uint64_t>(part);
-        if (cursor.left() > 0) // others' turn
+        if (cursor.left() > 0) // let other coroutines run
             co_await asio::post(connection_.get_executor(), asio::use_awaitable);
     } while (cursor.left() > 0);
 }

@@ -15,25 +15,25 @@
 
 namespace uzushio::staging::socket {
 
-/// Sends pieces over one connection, straight from where they are if their runs are long, packed
-/// piece by piece into a buffer of its own otherwise.
+/// Sender of pieces over one connection, directly from their memory if the runs are long, else
+/// packed into a buffer.
 class PieceSender {
   public:
-    /// A peer that takes nothing for as long as `patience` is cut off.
-    PieceSender(Connection& connection, std::chrono::nanoseconds patience)
-        : connection_(connection), patience_(patience) {}
+    /// A peer that reads nothing within `timeout` is disconnected.
+    PieceSender(Connection& connection, std::chrono::nanoseconds timeout)
+        : connection_(connection), timeout_(timeout) {}
 
     [[nodiscard]] asio::awaitable<void> send(const ConstArrayView& values,
                                              const PieceRequest& request);
 
   private:
     using Cursor = RunCursor<const std::byte>;
-    /// The next `bytes` bytes as buffers behind those that are there; some may be left for the
-    /// next call.
+    /// Append the next `bytes` bytes to the buffers; some may be left for the next call. Returns
+    /// the appended bytes.
     [[nodiscard]] std::int64_t gather(Cursor& cursor, std::int64_t bytes);
 
     Connection& connection_;
-    std::chrono::nanoseconds patience_;
+    std::chrono::nanoseconds timeout_;
     std::vector<iovec> buffers_;
     std::vector<std::byte> packed_;
 };

@@ -18,46 +18,47 @@
 
 namespace uzushio::staging::socket {
 
-/// Coroutines that are run to their end in this thread, together with whatever else is under way on
-/// `io`. An interrupt, or what else `parallel::run_wait_hooks` throws, stops them first.
-class Crew {
+/// Group of coroutines that run to completion in this thread, with everything else that is
+/// scheduled on `io`. An interrupt (`parallel::run_wait_hooks`) stops them first.
+class TaskGroup {
   public:
-    explicit Crew(asio::io_context& io) : io_(io) {}
-    Crew(const Crew&) = delete;
-    Crew& operator=(const Crew&) = delete;
+    explicit TaskGroup(asio::io_context& io) : io_(io) {}
+    TaskGroup(const TaskGroup&) = delete;
+    TaskGroup& operator=(const TaskGroup&) = delete;
 
-    /// `over` takes what the coroutine threw, if anything, and may call `stop`.
-    template <class Over> void add(asio::awaitable<void> work, Over over) {
-        ++working_;
+    /// `completed` receives the exception of the coroutine, if any, and may call `stop`.
+    template <class Completed> void add(asio::awaitable<void> work, Completed completed) {
+        ++running_;
         signals_.emplace_back();
-        asio::co_spawn(
-            io_, std::move(work),
-            asio::bind_cancellation_slot(signals_.back().slot(),
-                                         [this, over = std::move(over)](std::exception_ptr fault) {
-                                             --working_;
-                                             over(std::move(fault));
-                                         }));
+        asio::co_spawn(io_, std::move(work),
+                       asio::bind_cancellation_slot(
+                           signals_.back().slot(),
+                           [this, completed = std::move(completed)](std::exception_ptr fault) {
+                               --running_;
+                               completed(std::move(fault));
+                           }));
     }
-    /// All that is under way is to end: its waits throw, at once.
+    /// Cancel all coroutines: their waits throw at once.
     void stop() {
         if (std::exchange(stopped_, true))
             return;
-        ++working_; // none of them ends before it was told
+        ++running_; // keeps `run` waiting until the cancellation
         asio::post(io_, [this] {
             for (auto& signal : signals_)
                 signal.emit(asio::cancellation_type::terminal);
-            --working_;
+            --running_;
         });
     }
-    /// Until all have ended. `interrupted` is called, once, before they are stopped.
+    /// Run until all have ended. On an interrupt, `interrupted` is called once before they are
+    /// stopped.
     template <class Interrupted> void run(Interrupted interrupted) {
         std::exception_ptr interrupt;
-        auto look = std::chrono::steady_clock::now() + parallel::wait_hook_interval;
+        auto next_check = std::chrono::steady_clock::now() + parallel::wait_hook_interval;
         io_.restart();
-        while (working_ > 0) {
-            io_.run_one_until(look);
-            if (const auto now = std::chrono::steady_clock::now(); now >= look) {
-                look = now + parallel::wait_hook_interval;
+        while (running_ > 0) {
+            io_.run_one_until(next_check);
+            if (const auto now = std::chrono::steady_clock::now(); now >= next_check) {
+                next_check = now + parallel::wait_hook_interval;
                 if (!interrupt)
                     try {
                         parallel::run_wait_hooks();
@@ -74,18 +75,18 @@ class Crew {
 
   private:
     asio::io_context& io_;
-    std::deque<asio::cancellation_signal> signals_; ///< where they are: coroutines refer to them
-    std::size_t working_ = 0;
+    std::deque<asio::cancellation_signal> signals_; ///< a deque, because coroutines refer to them
+    std::size_t running_ = 0;
     bool stopped_ = false;
 };
 
-/// Run a coroutine, whose waits must all end, and whatever else is under way on `io` meanwhile,
-/// in this thread. What it throws, this throws; after an interrupt, that.
+/// Run a coroutine, whose waits must all end, and everything else on `io` in this thread. Throws
+/// its exception; after an interrupt, that.
 inline void run_until_done(asio::io_context& io, asio::awaitable<void> work) {
     std::exception_ptr fault;
-    Crew crew(io);
-    crew.add(std::move(work), [&](std::exception_ptr thrown) { fault = std::move(thrown); });
-    crew.run([] {});
+    TaskGroup tasks(io);
+    tasks.add(std::move(work), [&](std::exception_ptr thrown) { fault = std::move(thrown); });
+    tasks.run([] {});
     if (fault)
         std::rethrow_exception(fault);
 }

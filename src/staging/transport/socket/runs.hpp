@@ -15,14 +15,13 @@
 
 namespace uzushio::staging::socket {
 
-/// Runs that are shorter are copied into one buffer: the kernel takes longer over a buffer than the
-/// copy does.
+/// Shorter runs are copied into one buffer: a further iovec costs more than the copy.
 inline constexpr std::int64_t short_run = 2048;
 
-/// Of one copy into or out of such a buffer: stays in the processor's cache.
+/// Size of such a buffer; it stays in the processor's cache.
 inline constexpr std::int64_t packed_bytes = std::int64_t{256} << 10;
 
-/// Append a cursor's next runs, `bytes` bytes or as many as one system call takes. Returns the
+/// Append a cursor's next runs, up to `bytes` bytes or the maximum of one system call. Return the
 /// bytes.
 template <class Byte>
 std::int64_t list_runs(RunCursor<Byte>& cursor, std::int64_t bytes, std::vector<iovec>& buffers) {
@@ -35,7 +34,7 @@ std::int64_t list_runs(RunCursor<Byte>& cursor, std::int64_t bytes, std::vector<
     return listed;
 }
 
-/// Take bytes off the front of the buffers.
+/// Remove bytes from the front of the buffers.
 inline std::span<iovec> drop(std::span<iovec> buffers, std::size_t bytes) {
     while (!buffers.empty() && bytes >= buffers.front().iov_len) {
         bytes -= buffers.front().iov_len;
@@ -48,7 +47,7 @@ inline std::span<iovec> drop(std::span<iovec> buffers, std::size_t bytes) {
     return buffers;
 }
 
-/// Copy a cursor's next bytes to `to`, or `to`'s from there.
+/// Copy a cursor's next bytes to `to`, or from `from`.
 inline void pack(RunCursor<const std::byte>& cursor, std::span<std::byte> to) {
     while (!to.empty()) {
         const auto run = cursor.next(std::ssize(to));
@@ -64,7 +63,7 @@ inline void unpack(std::span<const std::byte> from, RunCursor<std::byte>& cursor
     }
 }
 
-/// CRC32C of the next bytes. The cursor is a copy: it goes on alone.
+/// Return the CRC32C of the next bytes. The cursor is a copy.
 template <class Byte> std::uint32_t sum_runs(RunCursor<Byte> cursor, std::int64_t bytes) {
     std::uint32_t sum = 0;
     while (bytes > 0) {

@@ -17,7 +17,7 @@ Secret make_secret() {
     Secret secret;
     if (RAND_bytes(reinterpret_cast<unsigned char*>(secret.data()),
                    static_cast<int>(secret.size())) != 1)
-        throw StagingError("The system has no randomness to make a secret of.");
+        throw StagingError("The system returned no random number for a secret.");
     return secret;
 }
 

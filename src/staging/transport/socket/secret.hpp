@@ -8,16 +8,16 @@
 /// Streams over TCP connections: engines tcp and shm, and relays.
 namespace uzushio::staging::socket {
 
-/// What a writer and its readers know and nobody else: whoever has it may read the stream.
+/// Secret shared by a writer and its readers; it gives access to the stream.
 using Secret = std::array<std::byte, 32>;
 
-/// A new one, from the system's source of randomness. Throws StagingError if that fails.
+/// Make a random secret. Throws StagingError if the system cannot.
 [[nodiscard]] Secret make_secret();
 
-/// In hexadecimal, 64 digits.
+/// Return the secret as 64 hexadecimal digits.
 [[nodiscard]] std::string to_text(const Secret& secret);
 
-/// From hexadecimal. Throws StagingError, which never quotes the text, unless it is 64 digits.
+/// Parse 64 hexadecimal digits. Throws StagingError, which never contains the text, otherwise.
 [[nodiscard]] Secret parse_secret(std::string_view text);
 
 } // namespace uzushio::staging::socket

@@ -2,124 +2,61 @@
 
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
-#include <asio/executor_work_guard.hpp>
-#include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/redirect_error.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
-#include <atomic>
-#include <future>
-#include <set>
-#include <thread>
 #include <utility>
 
 #include "parallel/wait_hook.hpp"
 #include "staging/datamodel/model_error.hpp"
-#include "staging/queue/reader_session.hpp"
 #include "staging/quiet_thread.hpp"
 #include "staging/staging_error.hpp"
-#include "staging/transport/socket/listener.hpp"
-#include "staging/transport/socket/piece_sender.hpp"
 #include "staging/wire/decode_error.hpp"
 #include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging::socket {
 namespace {
 
-/// For a message to be there when it has begun, and for a peer to take some of what is sent.
-constexpr auto message_limit = std::chrono::seconds(5);
-constexpr auto taking_limit = std::chrono::seconds(60);
-constexpr auto farewell_limit = std::chrono::seconds(1);
+/// Time for the rest of a message after its first byte, and for a peer to read some of the sent
+/// bytes.
+constexpr auto message_timeout = std::chrono::seconds(5);
+constexpr auto send_timeout = std::chrono::seconds(60);
+constexpr auto final_message_timeout = std::chrono::seconds(1);
 
-constexpr std::size_t most_name = 200; ///< fits into what Limits::handshake() allows
+constexpr std::size_t max_stream_name = 200; ///< fits into Limits::handshake()
 
-/// What readers send is small, whoever they are.
+/// Requests are small.
 constexpr Limits request_limits = Limits::handshake();
-
-/// A reader's control connection. Its session may be told something by the queue while the
-/// connection is being read from.
-struct Control {
-    Control(std::shared_ptr<Connection> connection_, Queue& queue)
-        : connection(std::move(connection_)), session(std::in_place, queue) {}
-    std::shared_ptr<Connection> connection;
-    std::optional<ReaderSession> session; ///< until the connection has ended
-    bool writing = false;
-};
 
 } // namespace
 
-/// All but what is marked runs on the service's thread.
-class SocketService::Core {
-  public:
-    Core(Owner owner, const Secret& secret, const EngineOptions::Tcp& options,
-         const HeldSteps& held, Queue* queue);
-    ~Core();
-
-    // On the owner's thread.
-    [[nodiscard]] const Owner& owner() const { return owner_; }
-    [[nodiscard]] const std::string& address() const { return listener_.address(); }
-    void open(Endpoints all);
-    void close(std::chrono::nanoseconds limit);
-
-  private:
-    using Peer = std::shared_ptr<Connection>;
-    using Bytes = std::shared_ptr<const std::vector<std::byte>>;
-
-    void stop();
-    void run();
-    [[nodiscard]] Hello hello() const;
-    [[nodiscard]] std::optional<Error> screen(const Hello& theirs) const;
-    [[nodiscard]] asio::awaitable<void> serve(Peer peer, Hello theirs);
-    [[nodiscard]] asio::awaitable<void> serve_data(Peer peer);
-    [[nodiscard]] asio::awaitable<void> serve_control(Peer peer);
-    [[nodiscard]] asio::awaitable<void> answer(Peer peer, PieceSender& sender,
-                                               PieceRequest request);
-    [[nodiscard]] asio::awaitable<Error> listen_to(std::shared_ptr<Control> control);
-    [[nodiscard]] asio::awaitable<void> tell(std::shared_ptr<Control> control, Bytes bytes);
-    [[nodiscard]] asio::awaitable<void> part_with(Peer peer);
-    void pump(const std::shared_ptr<Control>& control);
-    void on_news();
-
-    Owner owner_;
-    const HeldSteps& held_;
-    Queue* queue_;
-    Endpoints all_;
-    bool closing_ = false;
-    std::promise<void> all_gone_;
-    std::atomic<bool> news_{false};
-    asio::io_context io_{1};
-    asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
-    std::set<std::shared_ptr<Control>> controls_;
-    Listener listener_;
-    std::thread thread_;
-};
-
-SocketService::Core::Core(Owner owner, const Secret& secret, const EngineOptions::Tcp& options,
-                          const HeldSteps& held, Queue* queue)
-    : owner_(std::move(owner)), held_(held), queue_(queue),
+SocketService::SocketService(WriterRank rank, const Secret& secret,
+                             const EngineOptions::Tcp& options, const HeldSteps& held, Queue* queue)
+    : rank_(std::move(rank)), held_(held), queue_(queue),
       listener_(
-          io_, options, secret, hello(), [this](const Hello& theirs) { return screen(theirs); },
+          io_, options, secret, hello(),
+          [this](const Hello& theirs) { return check_admission(theirs); },
           [this](Peer peer, Hello theirs) { return serve(std::move(peer), std::move(theirs)); }) {
-    if (owner_.rank != 0)
+    if (rank_.rank != 0)
         listener_.start();
     thread_ = quiet_thread([this] { run(); });
     if (queue_ != nullptr)
-        queue_->on_news([this] { on_news(); });
+        queue_->on_news([this] { on_queue_event(); });
 }
 
-SocketService::Core::~Core() { stop(); }
+SocketService::~SocketService() { stop(); }
 
-void SocketService::Core::run() {
+void SocketService::run() {
     for (;;)
         try {
             io_.run();
             return;
-        } catch (const std::exception&) { // no memory for a coroutine: the others go on
+        } catch (const std::exception&) { // no memory for a coroutine: the others continue
         }
 }
 
-void SocketService::Core::stop() {
+void SocketService::stop() {
     if (!thread_.joinable())
         return;
     if (queue_ != nullptr)
@@ -132,151 +69,155 @@ void SocketService::Core::stop() {
     controls_.clear();
 }
 
-void SocketService::Core::open(Endpoints all) {
-    asio::post(io_, [this, all = std::move(all)] {
+Endpoint SocketService::endpoint() const { return {listener_.address(), rank_.node}; }
+
+void SocketService::open(const Endpoints& all) {
+    asio::post(io_, [this, all] {
         all_ = all;
-        if (owner_.rank == 0)
+        if (rank_.rank == 0)
             listener_.start();
     });
 }
 
-void SocketService::Core::close(std::chrono::nanoseconds limit) {
+void SocketService::close(std::chrono::nanoseconds limit) {
     if (!thread_.joinable())
         return;
     struct Stop { // also after an interrupt
-        Core& core;
-        ~Stop() { core.stop(); }
+        SocketService& service;
+        ~Stop() { service.stop(); }
     } stops{*this};
-    auto all_gone = all_gone_.get_future();
+    auto all_detached = all_detached_.get_future();
     asio::post(io_, [this] {
         closing_ = true;
         listener_.stop();
         for (const auto& control : std::set(controls_))
-            pump(control);
+            send_next(control);
         if (controls_.empty())
-            all_gone_.set_value();
+            all_detached_.set_value();
     });
     const Deadline end = after(limit);
-    while (all_gone.wait_until(std::min(end, Clock::now() + parallel::wait_hook_interval)) !=
+    while (all_detached.wait_until(std::min(end, Clock::now() + parallel::wait_hook_interval)) !=
                std::future_status::ready &&
            Clock::now() < end)
         parallel::run_wait_hooks();
 }
 
-Hello SocketService::Core::hello() const {
-    if (owner_.stream.size() > most_name)
-        throw StagingError("The name of a stream has at most " + std::to_string(most_name) +
-                           " bytes; the one given has " + std::to_string(owner_.stream.size()) +
+Hello SocketService::hello() const {
+    if (rank_.stream.size() > max_stream_name)
+        throw StagingError("The name of a stream has at most " + std::to_string(max_stream_name) +
+                           " bytes; the one given has " + std::to_string(rank_.stream.size()) +
                            ".");
     Hello hello;
     hello.role = Role::writer;
-    hello.rank = owner_.rank;
-    hello.ranks = owner_.ranks;
-    hello.target = owner_.rank;
-    hello.stream = owner_.stream;
+    hello.rank = rank_.rank;
+    hello.ranks = rank_.ranks;
+    hello.target = rank_.rank;
+    hello.stream = rank_.stream;
     return hello;
 }
 
-std::optional<Error> SocketService::Core::screen(const Hello& theirs) const {
-    if (!theirs.stream.empty() && theirs.stream != owner_.stream)
-        return Error{ErrorCode::request, "The stream here is \"" + owner_.stream + "\", not \"" +
-                                             theirs.stream + "\"."};
+std::optional<Error> SocketService::check_admission(const Hello& theirs) const {
+    if (!theirs.stream.empty() && theirs.stream != rank_.stream)
+        return Error{ErrorCode::request,
+                     "The stream here is \"" + rank_.stream + "\", not \"" + theirs.stream + "\"."};
     const std::uint32_t target = theirs.channel == Channel::control ? 0 : theirs.target;
-    if (target != owner_.rank)
-        return Error{ErrorCode::request, "Here is rank " + std::to_string(owner_.rank) +
+    if (target != rank_.rank)
+        return Error{ErrorCode::request, "Here is rank " + std::to_string(rank_.rank) +
                                              " of the writer, not rank " + std::to_string(target) +
-                                             ": its ports have changed hands; attach again."};
+                                             ": another process uses its port; attach again."};
     if (theirs.role == Role::writer)
         return Error{ErrorCode::protocol, "A writer cannot read from a writer."};
     return {};
 }
 
-asio::awaitable<void> SocketService::Core::serve(Peer peer, Hello theirs) {
+asio::awaitable<void> SocketService::serve(Peer peer, Hello theirs) {
     if (theirs.channel == Channel::control)
         co_await serve_control(std::move(peer));
     else
         co_await serve_data(std::move(peer));
 }
 
-// ---- steps are announced ----------------------------------------------------------------------
+// ---- announcements ------------------------------------------------------------------------------
 
-asio::awaitable<void> SocketService::Core::serve_control(Peer peer) {
+asio::awaitable<void> SocketService::serve_control(Peer peer) {
     const auto endpoints = encode(all_);
-    co_await peer->send(std::span<const std::byte>(endpoints), taking_limit);
-    const auto control = std::make_shared<Control>(peer, *queue_);
+    co_await peer->send(std::span<const std::byte>(endpoints), send_timeout);
+    const auto control = std::make_shared<ControlConnection>(peer, *queue_);
     controls_.insert(control);
     std::optional<Error> error;
     try {
-        error = co_await listen_to(control);
+        error = co_await receive_requests(control);
     } catch (const DecodeError& fault) {
         error = Error{ErrorCode::protocol, fault.what()};
-    } catch (const std::exception&) { // gone, or silent in the middle of a message
+    } catch (const std::exception&) { // closed, or silent in the middle of a message
     }
     controls_.erase(control);
     control->session.reset();
     if (error && !control->writing) {
         const auto bytes = encode(*error);
         try {
-            co_await peer->send(std::span<const std::byte>(bytes), farewell_limit);
-            co_await part_with(peer);
-        } catch (const StagingError&) { // it has gone before
+            co_await peer->send(std::span<const std::byte>(bytes), final_message_timeout);
+            co_await drain(peer);
+        } catch (const StagingError&) { // the reader has closed before
         }
     }
     peer->close();
     if (closing_ && controls_.empty())
-        all_gone_.set_value();
+        all_detached_.set_value();
 }
 
-/// Returns what the reader did wrong; throws PeerGone when it has left, as they all do.
-asio::awaitable<Error> SocketService::Core::listen_to(std::shared_ptr<Control> control) {
-    pump(control);
+/// Return the reader's protocol error; throw PeerGone when it has detached.
+asio::awaitable<Error> SocketService::receive_requests(std::shared_ptr<ControlConnection> control) {
+    send_next(control);
     for (;;) {
-        const Incoming incoming =
-            co_await control->connection->receive(request_limits, never, message_limit);
-        const bool ended = control->session->finished(); // End is on its way, this is from before
+        const ReceivedMessage received =
+            co_await control->connection->receive(request_limits, never, message_timeout);
+        const bool ended =
+            control->session->finished(); // End was sent; this message is from before
         if (!ended) {
-            if (const auto error = control->session->receive(incoming.message(request_limits)))
+            if (const auto error = control->session->receive(received.message(request_limits)))
                 co_return *error;
             if (control->session->finished())
                 throw PeerGone("The reader has left.");
         }
-        pump(control);
-        co_await asio::post(io_, asio::use_awaitable); // others' turn
+        send_next(control);
+        co_await asio::post(io_, asio::use_awaitable); // let other coroutines run
     }
 }
 
-/// Say what is to be said to a reader now, unless something is on its way to it.
-void SocketService::Core::pump(const std::shared_ptr<Control>& control) {
+/// Send the next message to a reader, unless one is being sent.
+void SocketService::send_next(const std::shared_ptr<ControlConnection>& control) {
     if (control->writing || !control->session)
         return;
-    Bytes bytes = control->session->poll();
+    SharedBytes bytes = control->session->poll();
     if (!bytes && closing_)
         bytes = control->session->end();
     if (!bytes)
         return;
     control->writing = true;
-    asio::co_spawn(io_, tell(control, std::move(bytes)), asio::detached);
+    asio::co_spawn(io_, send_to_reader(control, std::move(bytes)), asio::detached);
 }
 
-asio::awaitable<void> SocketService::Core::tell(std::shared_ptr<Control> control, Bytes bytes) {
+asio::awaitable<void> SocketService::send_to_reader(std::shared_ptr<ControlConnection> control,
+                                                    SharedBytes bytes) {
     try {
-        co_await control->connection->send(std::span<const std::byte>(*bytes), taking_limit);
+        co_await control->connection->send(std::span<const std::byte>(*bytes), send_timeout);
         control->writing = false;
         if (control->session && control->session->finished()) {
-            co_await part_with(control->connection);
+            co_await drain(control->connection);
             control->connection->close();
         } else {
-            pump(control);
+            send_next(control);
         }
-    } catch (const std::exception&) { // whoever listens on the connection notices, and cleans up
+    } catch (const std::exception&) { // the coroutine that reads the connection cleans up
         control->connection->close();
     }
 }
 
-/// Let what was sent arrive before the connection is closed.
-asio::awaitable<void> SocketService::Core::part_with(Peer peer) {
-    peer->finish();
-    const Deadline end = after(taking_limit);
+/// Wait until the sent bytes have arrived, before the connection is closed.
+asio::awaitable<void> SocketService::drain(Peer peer) {
+    peer->shutdown_send();
+    const Deadline end = after(send_timeout);
     asio::steady_timer pause(io_);
     while (peer->is_open() && !peer->delivered() && Clock::now() < end) {
         pause.expires_after(std::chrono::milliseconds(5));
@@ -284,75 +225,62 @@ asio::awaitable<void> SocketService::Core::part_with(Peer peer) {
     }
 }
 
-/// On the thread that has the news.
-void SocketService::Core::on_news() {
-    if (news_.exchange(true))
+/// On the queue's thread.
+void SocketService::on_queue_event() {
+    if (event_posted_.exchange(true))
         return;
     asio::post(io_, [this] {
-        news_ = false;
+        event_posted_ = false;
         for (const auto& control : std::set(controls_))
-            pump(control);
+            send_next(control);
     });
 }
 
-// ---- pieces are sent --------------------------------------------------------------------------
+// ---- pieces -------------------------------------------------------------------------------------
 
-asio::awaitable<void> SocketService::Core::serve_data(Peer peer) {
-    PieceSender sender(*peer, taking_limit);
+asio::awaitable<void> SocketService::serve_data(Peer peer) {
+    PieceSender sender(*peer, send_timeout);
     std::optional<Error> error;
     try {
         for (;;) {
-            const Incoming incoming = co_await peer->receive(request_limits, never, message_limit);
-            const Message message = incoming.message(request_limits);
+            const ReceivedMessage received =
+                co_await peer->receive(request_limits, never, message_timeout);
+            const Message message = received.message(request_limits);
             const auto* request = std::get_if<PieceRequest>(&message);
             if (request == nullptr)
-                throw DecodeError("On this connection only pieces can be asked for.");
+                throw DecodeError("On a data connection only pieces can be requested.");
             co_await answer(peer, sender, *request);
-            co_await asio::post(io_, asio::use_awaitable); // others' turn
+            co_await asio::post(io_, asio::use_awaitable); // let other coroutines run
         }
     } catch (const DecodeError& fault) {
         error = Error{ErrorCode::protocol, fault.what()};
     }
     const auto bytes = encode(*error);
-    co_await peer->send(std::span<const std::byte>(bytes), farewell_limit);
-    co_await part_with(peer);
+    co_await peer->send(std::span<const std::byte>(bytes), final_message_timeout);
+    co_await drain(peer);
 }
 
-asio::awaitable<void> SocketService::Core::answer(Peer peer, PieceSender& sender,
-                                                  PieceRequest request) {
-    const auto step = held_.find(request.sequence); // kept as long as it is being sent
+asio::awaitable<void> SocketService::answer(Peer peer, PieceSender& sender, PieceRequest request) {
+    const auto step = held_.find(request.sequence); // kept while it is being sent
     std::optional<Error> error;
     ConstArrayView values;
     if (!step)
-        error = Error{ErrorCode::gone, "Step " + std::to_string(request.sequence) +
-                                           " is not there any more: it was released, or given up "
-                                           "because this reader did not answer."};
+        error = Error{ErrorCode::gone,
+                      "Step " + std::to_string(request.sequence) +
+                          " is not available any more: it was released, or withdrawn because "
+                          "this reader did not answer."};
     else
         try {
-            values = select(*step, owner_.rank, request);
+            values = select(*step, rank_.rank, request);
         } catch (const ModelError& fault) {
             error = Error{ErrorCode::request, fault.what()};
         }
     if (error) {
         const auto bytes = encode(*error);
-        co_await peer->send(std::span<const std::byte>(bytes), taking_limit);
+        co_await peer->send(std::span<const std::byte>(bytes), send_timeout);
     } else {
         co_await sender.send(values, request);
     }
 }
-
-// ---- the service ------------------------------------------------------------------------------
-
-SocketService::SocketService(Owner owner, const Secret& secret, const EngineOptions::Tcp& options,
-                             const HeldSteps& held, Queue* queue)
-    : core_(std::make_unique<Core>(std::move(owner), secret, options, held, queue)) {}
-
-SocketService::~SocketService() = default;
-
-Endpoint SocketService::endpoint() const { return {core_->address(), core_->owner().node}; }
-
-void SocketService::open(const Endpoints& all) { core_->open(all); }
-
-void SocketService::close(std::chrono::nanoseconds limit) { core_->close(limit); }
 
 } // namespace uzushio::staging::socket

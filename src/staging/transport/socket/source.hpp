@@ -1,50 +1,46 @@
 #pragma once
 
+#include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "parallel/collective_group.hpp"
 #include "staging/reader_options.hpp"
+#include "staging/transport/socket/connection.hpp"
+#include "staging/transport/socket/data_channel.hpp"
 #include "staging/transport/socket/secret.hpp"
-#include "staging/transport/source.hpp"
+#include "staging/transport/socket/segment_mapper.hpp"
+#include "staging/transport/socket/tls.hpp"
+#include "staging/transport/step_source.hpp"
 #include "staging/wire/messages.hpp"
 
 namespace uzushio::staging::socket {
 
-/// Looks at the memory of writers on the same node (engine shm).
-class SegmentMapper {
+/// Source of a stream over TCP, and over shared memory that a mapper can access. It has no thread:
+/// messages received between calls wait in the socket.
+class SocketSource final : public StepSource {
   public:
-    virtual ~SegmentMapper() = default;
-    /// Endpoint::node of the writers whose memory this process can look at; never empty.
-    [[nodiscard]] virtual const std::string& node() const = 0;
-    /// The memory of a segment, valid until `end`; nothing if it cannot be had: its values are then
-    /// asked for over the connection. Called for places that are not zero.
-    [[nodiscard]] virtual std::span<const std::byte> map(const SegmentPlace& place) = 0;
-    /// The step that these were of is done with: mappings may be kept for the next ones, or let go.
-    virtual void end() {}
-};
-
-/// Whether a contact is "host:port" ("[::1]:port" for IPv6), and no file of that name is there.
-[[nodiscard]] bool is_address(std::string_view contact);
-
-/// Reads a stream over TCP, and through shared memory what a mapper can reach. No thread: what
-/// arrives between calls waits in the socket.
-class SocketSource : public Source {
-  public:
-    /// Attach to the writer (or relay) that a contact file or "host:port" leads to. Waits for the
-    /// file to appear and for the writer to answer. Collective over the group, which is not needed
-    /// afterwards. Throws StagingError on all its ranks if there is nobody within
+    /// Attach to the writer (or relay) of a contact file or "host:port". Waits for the file to
+    /// appear and for the writer to answer. Collective over the group, which is not needed
+    /// afterwards. Throws StagingError on all ranks if no writer answers within
     /// `options.attach_limit`, or if it is not the right one.
     SocketSource(const std::string& contact, const parallel::CollectiveGroup& group,
                  const ReaderOptions& options, std::unique_ptr<SegmentMapper> mapper = nullptr);
+    SocketSource(const SocketSource&) = delete;
+    SocketSource& operator=(const SocketSource&) = delete;
     ~SocketSource() override;
 
-    [[nodiscard]] Announced next(std::chrono::nanoseconds limit) override;
-    /// `limit` is for what is asked for to arrive at all, not for all of it: as long as bytes come,
-    /// it waits on.
+    [[nodiscard]] AnnouncedStep next(std::chrono::nanoseconds limit) override;
+    /// `limit` is the maximum time without progress, not the total time.
     void fetch(const Announce& step, std::span<const Fetch> wanted,
                std::chrono::nanoseconds limit) override;
     [[nodiscard]] std::span<const std::byte> segment(const Announce& step,
@@ -52,12 +48,47 @@ class SocketSource : public Source {
     void end(const Announce& step) override;
     void release(std::uint64_t sequence) override;
 
-    /// Of the writer, as it told.
-    [[nodiscard]] const std::string& stream() const;
+    /// Name of the stream at the writer.
+    [[nodiscard]] const std::string& stream() const { return writer_.stream; }
 
   private:
-    class Core;
-    std::unique_ptr<Core> core_;
+    /// Properties of the writer that all ranks of a reader need.
+    struct WriterInfo {
+        std::string stream;
+        Secret secret{};
+        bool tls = false;
+        Endpoints endpoints;
+    };
+
+    /// Pieces that one `fetch` requests from one rank.
+    struct FetchBatch {
+        PieceFetches pieces;
+        std::int64_t bytes = 0;
+    };
+
+    void attach_to_writer(const std::string& contact);
+    [[nodiscard]] Hello hello() const;
+    [[nodiscard]] asio::awaitable<ReceivedMessage> ask_for_step();
+    [[nodiscard]] std::map<std::uint32_t, FetchBatch> batches(std::span<const Fetch> wanted) const;
+    [[nodiscard]] std::vector<std::unique_ptr<DataChannel>>& channels_to(std::uint32_t rank,
+                                                                         std::int64_t bytes);
+    [[noreturn]] void explain(std::uint32_t rank, std::exception_ptr fault,
+                              std::chrono::nanoseconds limit) const;
+
+    ReaderOptions options_;
+    std::uint32_t rank_;
+    std::uint32_t ranks_;
+    WriterInfo writer_;
+    std::shared_ptr<TlsContext> tls_;
+    std::unique_ptr<SegmentMapper> mapper_;
+    std::vector<bool> local_; ///< by the writer's rank: whether its memory is on this node
+    bool asked_ = false;      ///< Next was sent and not answered yet
+    bool ended_ = false;
+    std::optional<ReceivedMessage> answer_;
+    std::exception_ptr fault_;
+    asio::io_context io_{1};
+    std::shared_ptr<Connection> control_; ///< of rank 0
+    std::map<std::uint32_t, std::vector<std::unique_ptr<DataChannel>>> channels_;
 };
 
 } // namespace uzushio::staging::socket

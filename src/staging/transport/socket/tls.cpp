@@ -16,10 +16,10 @@ namespace uzushio::staging::socket {
 namespace {
 
 constexpr std::string_view identity = "uzushio staging";
-constexpr std::size_t record_bytes = 16384; ///< of data in one TLS record
+constexpr std::size_t record_bytes = 16384; ///< data bytes in one TLS record
 constexpr std::size_t packed_bytes = 8 * record_bytes;
 
-// OpenSSL's own socket BIO calls write(), and a peer that is gone would end the process by SIGPIPE.
+// OpenSSL's own socket BIO calls write(), which raises SIGPIPE after the peer's end.
 
 int bio_socket(BIO* bio) {
     return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
@@ -62,7 +62,7 @@ const BIO_METHOD* bio_method() {
     return method;
 }
 
-/// The shared key in the form in which TLS 1.3 takes it: a session that never was.
+/// The shared key as a TLS 1.3 session, which is the form of external pre-shared keys.
 SSL_SESSION* session_of(SSL* ssl) {
     static constexpr unsigned char aes_128_gcm_sha256[] = {0x13, 0x01};
     const auto* key = static_cast<const Secret*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
@@ -105,7 +105,8 @@ TlsContext::TlsContext(const Secret& secret)
         SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) != 1 ||
         SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256") != 1 ||
         SSL_CTX_set_num_tickets(context, 0) != 1)
-        throw StagingError("OpenSSL cannot do TLS 1.3: use a build that can, or no TLS.");
+        throw StagingError(
+            "This OpenSSL does not support TLS 1.3: use a build that does, or no TLS.");
     SSL_CTX_set_app_data(context, key_.get());
     SSL_CTX_set_psk_use_session_callback(context, offer_key);
     SSL_CTX_set_psk_find_session_callback(context, find_key);
@@ -113,7 +114,7 @@ TlsContext::TlsContext(const Secret& secret)
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 }
 
-TlsStream::TlsStream(const TlsContext& context, int socket, Side side)
+TlsStream::TlsStream(const TlsContext& context, int socket, ConnectionRole side)
     : ssl_(SSL_new(context.get())) {
     BIO* bio = BIO_new(bio_method());
     if (!ssl_ || bio == nullptr) {
@@ -122,23 +123,23 @@ TlsStream::TlsStream(const TlsContext& context, int socket, Side side)
     }
     BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(socket)));
     BIO_set_init(bio, 1);
-    SSL_set_bio(ssl_.get(), bio, bio); // owns it from here on
-    if (side == Side::accepts)
+    SSL_set_bio(ssl_.get(), bio, bio); // takes ownership
+    if (side == ConnectionRole::server)
         SSL_set_accept_state(ssl_.get());
     else
         SSL_set_connect_state(ssl_.get());
 }
 
-Want TlsStream::want_after(int result) {
+IoDirection TlsStream::direction_after(int result) {
     switch (SSL_get_error(ssl_.get(), result)) {
     case SSL_ERROR_WANT_READ:
-        return Want::read;
+        return IoDirection::read;
     case SSL_ERROR_WANT_WRITE:
-        return Want::write;
+        return IoDirection::write;
     case SSL_ERROR_ZERO_RETURN:
-        return Want::nothing;
+        return IoDirection::none;
     case SSL_ERROR_SYSCALL:
-        throw PeerGone("The connection was cut.");
+        throw PeerGone("The connection was interrupted.");
     default: {
         std::array<char, 256> text{};
         ERR_error_string_n(ERR_get_error(), text.data(), text.size());
@@ -147,19 +148,19 @@ Want TlsStream::want_after(int result) {
     }
 }
 
-Want TlsStream::shake_hands() {
+IoDirection TlsStream::handshake() {
     ERR_clear_error();
     const int result = SSL_do_handshake(ssl_.get());
     if (result == 1)
-        return Want::nothing;
-    const Want want = want_after(result);
-    if (want == Want::nothing)
+        return IoDirection::none;
+    const IoDirection direction = direction_after(result);
+    if (direction == IoDirection::none)
         throw PeerGone("The connection was closed.");
-    return want;
+    return direction;
 }
 
-Transfer TlsStream::read(std::span<const iovec> to) {
-    Transfer done;
+IoResult TlsStream::read(std::span<const iovec> to) {
+    IoResult done;
     for (const iovec& buffer : to)
         for (std::size_t at = 0; at < buffer.iov_len;) {
             std::size_t got = 0;
@@ -167,8 +168,9 @@ Transfer TlsStream::read(std::span<const iovec> to) {
             const int result = SSL_read_ex(ssl_.get(), static_cast<char*>(buffer.iov_base) + at,
                                            buffer.iov_len - at, &got);
             if (result != 1) {
-                const Want want = done.bytes > 0 ? Want::nothing : want_after(result);
-                return {done.bytes, want};
+                const IoDirection direction =
+                    done.bytes > 0 ? IoDirection::none : direction_after(result);
+                return {done.bytes, direction};
             }
             at += got;
             done.bytes += got;
@@ -176,36 +178,37 @@ Transfer TlsStream::read(std::span<const iovec> to) {
     return done;
 }
 
-Transfer TlsStream::peek(std::span<std::byte> to) {
+IoResult TlsStream::peek(std::span<std::byte> to) {
     std::size_t got = 0;
     ERR_clear_error();
     const int result = SSL_peek_ex(ssl_.get(), to.data(), to.size(), &got);
-    return result == 1 ? Transfer{got, Want::nothing} : Transfer{0, want_after(result)};
+    return result == 1 ? IoResult{got, IoDirection::none} : IoResult{0, direction_after(result)};
 }
 
 void TlsStream::skip(std::size_t bytes) {
-    std::array<char, 16384> rest; // a record is no longer
+    std::array<char, 16384> rest; // maximum size of a record
     while (bytes > 0) {
         std::size_t got = 0;
         ERR_clear_error();
         const int result = SSL_read_ex(ssl_.get(), rest.data(), std::min(bytes, rest.size()), &got);
         if (result != 1) {
-            (void)want_after(result);
-            throw PeerGone("The connection was cut.");
+            (void)direction_after(result);
+            throw PeerGone("The connection was interrupted.");
         }
         bytes -= got;
     }
 }
 
-Transfer TlsStream::write(std::span<const iovec> from) {
-    // A large buffer goes to OpenSSL as it is, small ones are packed: one record for each would be
-    // slow, and there is no scatter/gather.
+IoResult TlsStream::write(std::span<const iovec> from) {
+    // Large buffers are passed to OpenSSL directly. Small ones are packed: there is no
+    // scatter/gather, and one record for each would be slow.
     if (packed_.empty() && from.front().iov_len >= record_bytes) {
         std::size_t put = 0;
         ERR_clear_error();
         const int result =
             SSL_write_ex(ssl_.get(), from.front().iov_base, from.front().iov_len, &put);
-        return result == 1 ? Transfer{put, Want::nothing} : Transfer{0, want_after(result)};
+        return result == 1 ? IoResult{put, IoDirection::none}
+                           : IoResult{0, direction_after(result)};
     }
     if (packed_.empty())
         for (const iovec& buffer : from) {
@@ -219,10 +222,10 @@ Transfer TlsStream::write(std::span<const iovec> from) {
         const int result = SSL_write_ex(ssl_.get(), packed_.data() + packed_sent_,
                                         packed_.size() - packed_sent_, &put);
         if (result != 1)
-            return {0, want_after(result)};
+            return {0, direction_after(result)};
         packed_sent_ += put;
     }
-    const Transfer done{packed_.size(), Want::nothing};
+    const IoResult done{packed_.size(), IoDirection::none};
     packed_.clear();
     packed_sent_ = 0;
     return done;

@@ -4,17 +4,27 @@
 #include <sys/uio.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "staging/transport/socket/secret.hpp"
-#include "staging/transport/socket/transfer.hpp"
 
 namespace uzushio::staging::socket {
 
-/// What TLS connections of one stream share: TLS 1.3 alone, no certificates, and a key that is
-/// derived from the secret, so that either side knows the other by it.
+/// Readiness of a socket that a transfer needs to continue.
+enum class IoDirection : std::uint8_t { none, read, write };
+
+/// Result of one attempt to read or write. Without bytes and without a direction, the peer has
+/// closed.
+struct IoResult {
+    std::size_t bytes = 0;
+    IoDirection wait_for = IoDirection::none;
+};
+
+/// Configuration of the TLS connections of one stream: TLS 1.3 only, no certificates, and a key
+/// derived from the secret, which authenticates both sides.
 class TlsContext {
   public:
     explicit TlsContext(const Secret& secret); ///< throws StagingError
@@ -24,34 +34,34 @@ class TlsContext {
     struct Free {
         void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
     };
-    std::unique_ptr<Secret> key_; ///< where the callbacks find it
+    std::unique_ptr<Secret> key_; ///< the callbacks refer to it
     std::unique_ptr<SSL_CTX, Free> context_;
 };
 
-enum class Side : std::uint8_t { accepts, connects };
+enum class ConnectionRole : std::uint8_t { server, client };
 
-/// TLS on one socket that does not block. Owns no socket, and never waits: see Transfer.
+/// TLS on one non-blocking socket, which it does not own. Never waits: see IoResult.
 class TlsStream {
   public:
-    TlsStream(const TlsContext& context, int socket, Side side);
+    TlsStream(const TlsContext& context, int socket, ConnectionRole side);
 
-    /// Go on with the handshake. Wants nothing when it is complete.
-    [[nodiscard]] Want shake_hands();
-    [[nodiscard]] Transfer read(std::span<const iovec> to);
-    /// What is left of a record, at least: it stays to be read.
-    [[nodiscard]] Transfer peek(std::span<std::byte> to);
-    void skip(std::size_t bytes); ///< that `peek` has shown
-    /// After a `want`, to be repeated with the same bytes.
-    [[nodiscard]] Transfer write(std::span<const iovec> from);
+    /// Continue the handshake. Returns `none` when it is complete.
+    [[nodiscard]] IoDirection handshake();
+    [[nodiscard]] IoResult read(std::span<const iovec> to);
+    /// Copy received data without consuming them: at least the rest of a record.
+    [[nodiscard]] IoResult peek(std::span<std::byte> to);
+    void skip(std::size_t bytes); ///< consume data that `peek` has returned
+    /// If the result has a `wait_for`, repeat with the same bytes.
+    [[nodiscard]] IoResult write(std::span<const iovec> from);
 
   private:
     struct Free {
         void operator()(SSL* ssl) const { SSL_free(ssl); }
     };
-    [[nodiscard]] Want want_after(int result);
+    [[nodiscard]] IoDirection direction_after(int result);
 
     std::unique_ptr<SSL, Free> ssl_;
-    std::vector<std::byte> packed_; ///< small buffers to be sent as one record
+    std::vector<std::byte> packed_; ///< small buffers, sent as one record
     std::size_t packed_sent_ = 0;
 };
 

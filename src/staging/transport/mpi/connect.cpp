@@ -1,0 +1,170 @@
+#include "staging/transport/mpi/connect.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "parallel/backoff.hpp"
+#include "parallel/wait_hook.hpp"
+#include "staging/in_seconds.hpp"
+#include "staging/notice.hpp"
+#include "staging/staging_error.hpp"
+#include "staging/transport/mpi/connect_message.hpp"
+#include "staging/transport/mpi/job.hpp"
+#include "staging/transport/mpi/message_dispatcher.hpp"
+
+namespace uzushio::staging::mpi {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+/// Ranks at which streams were found before, so that a further reader asks them first.
+class StreamDirectory {
+  public:
+    [[nodiscard]] static StreamDirectory& of_process() {
+        static StreamDirectory directory; // of MPI_COMM_WORLD's ranks, and as global
+        return directory;
+    }
+    void record(const std::string& stream, std::int32_t rank) {
+        const std::lock_guard lock(mutex_);
+        known_[stream] = rank;
+    }
+    [[nodiscard]] std::vector<std::int32_t> look_up(const std::string& stream) {
+        const std::lock_guard lock(mutex_);
+        const auto found = known_.find(stream);
+        return found == known_.end() ? std::vector<std::int32_t>{}
+                                     : std::vector<std::int32_t>{found->second};
+    }
+
+  private:
+    std::mutex mutex_;
+    std::map<std::string, std::int32_t> known_;
+};
+
+std::uint64_t new_attempt() {
+    static std::atomic<std::uint32_t> next = 0;
+    const auto rank = static_cast<std::uint64_t>(MessageDispatcher::of_process().rank());
+    return rank << 32 | next++;
+}
+
+/// Repeated connect requests to the processes that may write a stream, at growing intervals.
+class ConnectRequests {
+  public:
+    ConnectRequests(ConnectMessage request, const std::vector<std::int32_t>& readers)
+        : request_(std::move(request)),
+          targets_(StreamDirectory::of_process().look_up(request_.stream)) {
+        for (std::int32_t rank = 0; rank < MessageDispatcher::of_process().size(); ++rank)
+            if (std::find(readers.begin(), readers.end(), rank) == readers.end())
+                all_ranks_.push_back(rank);
+    }
+
+    void send_if_due() {
+        if (Clock::now() < due_)
+            return;
+        due_ = Clock::now() + pause_;
+        if (targets_.empty()) {
+            targets_ = all_ranks_;
+            pause_ *= 2;
+        }
+        for (const auto rank : std::exchange(targets_, {}))
+            MessageDispatcher::of_process().send(rank, request_);
+    }
+
+    [[nodiscard]] bool no_targets() const { return all_ranks_.empty(); }
+
+  private:
+    ConnectMessage request_;
+    std::vector<std::int32_t> targets_; ///< for the next time; none: all
+    std::vector<std::int32_t> all_ranks_;
+    Clock::time_point due_ = Clock::now();
+    Clock::duration pause_ = 500ms;
+};
+
+/// Withdraw an acceptance.
+void send_detach(std::optional<std::int32_t> host, ConnectMessage accept) {
+    accept.kind = ConnectMessage::Kind::detach;
+    if (host)
+        MessageDispatcher::of_process().send(*host, std::move(accept));
+}
+
+/// On rank 0: connect to the writer, and return its confirmation.
+ConnectMessage find_writer(const std::string& stream, const std::vector<std::int32_t>& readers,
+                           const ReaderOptions& options) {
+    auto& dispatcher = MessageDispatcher::of_process();
+    ConnectMessage request;
+    request.attempt = new_attempt();
+    request.stream = stream;
+    ConnectMessage accept = request;
+    accept.kind = ConnectMessage::Kind::accept;
+    accept.ranks = readers;
+
+    ConnectRequests requests(std::move(request), readers);
+    if (requests.no_targets())
+        throw StagingError("No process of this MPI job is left to write '" + stream +
+                           "': start writers and readers in one launch, mpiexec -n 4 SOLVER : -n 2 "
+                           "VIEWER, and give each side a communicator of its own processes.");
+    const auto deadline = Clock::now() + options.attach_limit;
+    std::optional<std::int32_t> host; // writer that was sent an acceptance
+    try {
+        parallel::WaitHookTimer interrupts;
+        WaitNotice waiting;
+        for (parallel::Backoff backoff; Clock::now() < deadline; backoff.pause()) {
+            interrupts.poll();
+            if (waiting.due())
+                notice("No process of this MPI job writes a stream '" + stream +
+                       "' yet. Waiting for the writer for up to " +
+                       in_seconds(options.attach_limit) + ".");
+            requests.send_if_due();
+            const auto message = dispatcher.take([&](const ConnectMessage& one) {
+                return one.attempt == accept.attempt &&
+                       (one.kind == ConnectMessage::Kind::offer ||
+                        one.kind == ConnectMessage::Kind::confirm ||
+                        one.kind == ConnectMessage::Kind::refuse);
+            });
+            if (!message)
+                continue;
+            if (message->kind == ConnectMessage::Kind::refuse)
+                throw StagingError(message->text);
+            if (message->kind == ConnectMessage::Kind::confirm) {
+                StreamDirectory::of_process().record(stream, message->from);
+                return *message;
+            }
+            host = message->from;
+            dispatcher.send(*host, accept);
+            backoff = {};
+        }
+    } catch (...) {
+        send_detach(host, accept);
+        throw;
+    }
+    send_detach(host, accept);
+    throw PeerGone("No process of this MPI job writes a stream '" + stream +
+                   "' with the engine mpi: check its name, that the solver is in the same mpiexec "
+                   "launch, and that it opens the stream in time (attach_limit).");
+}
+
+} // namespace
+
+Handshake connect(const std::string& stream, const parallel::CollectiveGroup& group,
+                  const ReaderOptions& options) {
+    Handshake found;
+    std::vector<std::byte> bytes;
+    group.run_collectively([&] {
+        require_mpi("A reader of 'mpi:" + stream + "'", false);
+        found.readers = world_ranks(group.comm());
+        if (group.rank() == 0)
+            bytes = encode(find_writer(stream, found.readers, options));
+    });
+    const ConnectMessage link = decode_connect_message(group.broadcast(std::move(bytes)));
+    found.channel = link.channel;
+    found.mode = link.mode;
+    found.writers = link.ranks;
+    return found;
+}
+
+} // namespace uzushio::staging::mpi

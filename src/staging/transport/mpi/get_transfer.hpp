@@ -1,0 +1,102 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "staging/datamodel/run_cursor.hpp"
+#include "staging/transport/mpi/peer_ranks.hpp"
+#include "staging/transport/mpi/pending_sends.hpp"
+#include "staging/transport/mpi/rank_transfer.hpp"
+#include "staging/transport/mpi/tile_buffers.hpp"
+#include "staging/transport/mpi/tiles.hpp"
+#include "staging/transport/mpi/windows.hpp"
+#include "staging/transport/step_source.hpp"
+
+namespace uzushio::staging::mpi {
+
+/// Transfer by MPI_Get from the writer's memory; the writer only has to call MPI often meanwhile.
+/// Long runs are received in place. Short runs are received with the gaps between them into a
+/// buffer, if that is cheaper than many gets.
+///
+/// MPI may refuse a get of exposed memory (see PullTransfer). Then no further gets are started, and
+/// when the others are complete, `refused` returns the remaining pieces.
+class GetTransfer : public RankTransfer {
+  public:
+    /// Piece, and its values in the writer's memory: an address there, never dereferenced here.
+    struct Item {
+        ArrayView to;
+        ConstArrayView from;
+        Order order = Order::interleaved;
+    };
+
+    /// `windows`: for pull. All arguments outlive the transfer.
+    GetTransfer(const PeerRanks& link, const Windows& windows, std::uint32_t channel, int writer,
+                std::vector<Item> wanted, TileBuffers& buffers, PendingSends& sends);
+    GetTransfer(const GetTransfer&) = delete;
+    GetTransfer& operator=(const GetTransfer&) = delete;
+    ~GetTransfer() override;
+
+    bool progress() override;
+    [[nodiscard]] bool done() const override;
+
+    /// First of the pieces that were not received; the pieces behind it were not received either.
+    [[nodiscard]] std::optional<std::size_t> refused() const;
+    /// MPI's error text.
+    [[nodiscard]] const std::string& refusal() const { return refusal_; }
+
+    /// Maximum bytes of a get that includes gaps: the size of the buffers.
+    static constexpr std::size_t span_bytes = std::size_t{4} << 20;
+
+  private:
+    /// Values in a buffer, and their destination.
+    struct Part {
+        ConstArrayView from;
+        ArrayView to;
+    };
+    struct InFlight {
+        std::size_t piece = 0; ///< piece of the whole batch
+        std::vector<MPI_Request> requests;
+        std::shared_ptr<std::byte[]> buffer; ///< null if received in place
+        std::vector<Part> parts;
+    };
+
+    [[nodiscard]] bool open();
+    [[nodiscard]] bool start();
+    void get_runs(InFlight& batch);
+    [[nodiscard]] bool get_spans(InFlight& batch);
+    /// Return false if MPI refuses it.
+    [[nodiscard]] bool get(InFlight& batch, std::byte* into, const std::byte* from,
+                           std::size_t bytes);
+    [[nodiscard]] bool finish();
+    void refuse(std::size_t piece, int error);
+    void abandon_all(InFlight batch);
+
+    void tell(std::uint64_t bytes);
+
+    const Windows& windows_;
+    std::uint32_t channel_;
+    int writer_; ///< rank among writers
+    int at_;     ///< rank in MPI_COMM_WORLD
+    std::vector<Item> items_;
+    std::size_t opened_ = 0; ///< number of started items
+    std::deque<InFlight> in_flight_;
+    std::optional<std::size_t> refused_; ///< the first piece of which a get failed
+    std::string refusal_;
+    TileBuffers& buffers_;
+    PendingSends& sends_;
+
+    // Of the current piece: runs, or spans; both empty at its end.
+    std::optional<RunCursor<std::byte>> to_;
+    std::optional<RunCursor<const std::byte>> from_;
+    std::optional<TileCutter> spans_;
+    std::optional<Tile> span_; ///< the next one
+};
+
+} // namespace uzushio::staging::mpi

@@ -1,0 +1,62 @@
+#include "staging/transport/mpi/pending_sends.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+namespace uzushio::staging::mpi {
+
+void abandon(MPI_Request request, std::shared_ptr<const void> memory) {
+    // MPI completes such a request only with its peer.
+    static std::mutex mutex;
+    static std::vector<std::pair<MPI_Request, std::shared_ptr<const void>>> left;
+    const std::lock_guard lock(mutex);
+    std::erase_if(left, [](auto& one) {
+        int done = 0;
+        MPI_Test(&one.first, &done, MPI_STATUS_IGNORE);
+        return done != 0;
+    });
+    left.emplace_back(request, std::move(memory));
+}
+
+PendingSends::~PendingSends() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized || test_all())
+        return;
+    for (auto& one : sending_)
+        abandon(one.request, std::move(one.bytes));
+}
+
+void PendingSends::send(MPI_Comm comm, int to, int tag, Bytes bytes) {
+    Sending& one = sending_.emplace_back();
+    one.bytes = std::move(bytes);
+    MPI_Isend(one.bytes->data(), static_cast<int>(one.bytes->size()), MPI_BYTE, to, tag, comm,
+              &one.request);
+}
+
+bool PendingSends::test_all() {
+    std::erase_if(sending_, [](Sending& one) {
+        int done = 0;
+        MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
+        return done != 0;
+    });
+    return sending_.empty();
+}
+
+bool receive(MPI_Comm comm, int from, int tag, ReceivedBytes& message) {
+    int there = 0;
+    MPI_Message handle = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    MPI_Improbe(from, tag, comm, &there, &handle, &status);
+    if (!there)
+        return false;
+    int bytes = 0;
+    MPI_Get_count(&status, MPI_BYTE, &bytes);
+    message.from = status.MPI_SOURCE;
+    message.bytes.resize(static_cast<std::size_t>(bytes));
+    MPI_Mrecv(message.bytes.data(), bytes, MPI_BYTE, &handle, MPI_STATUS_IGNORE);
+    return true;
+}
+
+} // namespace uzushio::staging::mpi

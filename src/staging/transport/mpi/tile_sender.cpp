@@ -1,0 +1,153 @@
+#include "staging/transport/mpi/tile_sender.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "staging/datamodel/copy.hpp"
+#include "staging/datamodel/run_cursor.hpp"
+#include "staging/staging_error.hpp"
+#include "staging/transport/mpi/tags.hpp"
+#include "staging/wire/decode_error.hpp"
+#include "staging/wire/message_codec.hpp"
+
+namespace uzushio::staging::mpi {
+namespace {
+
+/// Enough that the next tile is ready when one is sent.
+constexpr std::size_t max_in_flight = 4;
+/// Shorter runs are packed instead of put one by one.
+constexpr std::int64_t min_run = 4096;
+
+} // namespace
+
+TileSender::TileSender(const PeerRanks& link, PendingWindows windows, std::uint32_t channel,
+                       int rank, int to, const HeldSteps& steps, TileBuffers& buffers,
+                       PendingSends& sends)
+    : windows_(std::move(windows)), channel_(channel), rank_(rank), to_(to), at_(link.reader(to)),
+      steps_(steps), buffers_(buffers), sends_(sends) {}
+
+TileSender::~TileSender() {
+    for (auto& one : in_flight_) {
+        if (one.buffer)
+            buffers_.discard();
+        abandon(one.request, std::make_shared<InFlight>(std::move(one)));
+    }
+}
+
+void TileSender::refuse(ErrorCode code, std::string text) {
+    refused_ = true;
+    sends_.send(PeerRanks::comm(), at_, tag(channel_, MessageKind::error),
+                encode(Message(Error{code, std::move(text)})));
+}
+
+void TileSender::take(std::span<const std::byte> bytes) {
+    if (refused_)
+        return;
+    try {
+        const FetchRequest request = decode_fetch_request(bytes);
+        const PieceRequest& piece = request.piece;
+        auto step = steps_.find(piece.sequence);
+        if (!step)
+            return refuse(ErrorCode::gone, "Step " + std::to_string(piece.sequence) +
+                                               " is no longer on rank " + std::to_string(rank_) +
+                                               " of the writer.");
+        const auto view = select(*step, static_cast<std::uint32_t>(rank_), piece);
+        if (request.mode.tile_bytes > max_tile_bytes && !is_packed(view, piece.order))
+            throw DecodeError("A request for a piece with gaps has tiles of " +
+                              std::to_string(request.mode.tile_bytes) + " bytes.");
+        Job job{request,
+                std::move(step),
+                view,
+                {view.count, view.components, view.scalar_bytes, piece.order,
+                 static_cast<std::int64_t>(request.mode.tile_bytes)},
+                {}};
+        job.tile = job.tiles.next();
+        if (job.tile)
+            jobs_.push_back(std::move(job));
+    } catch (const StagingError& error) { // from decoding and selecting
+        refuse(ErrorCode::request, error.what());
+    }
+}
+
+void TileSender::add_credit(std::span<const std::byte> bytes) {
+    if (const auto offset = decode_credit(bytes))
+        credits_.push_back(*offset);
+}
+
+bool TileSender::progress() {
+    const auto through = std::erase_if(in_flight_, [&](InFlight& one) {
+        int done = 0;
+        MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
+        if (done && one.buffer)
+            buffers_.release(std::move(one.buffer));
+        return done != 0;
+    });
+    bool moved = through > 0;
+    while (!jobs_.empty() && in_flight_.size() < max_in_flight) {
+        Job& job = jobs_.front();
+        if (!(job.request.mode.put ? put(job) : send(job)))
+            break;
+        moved = true;
+        job.tile = job.tiles.next();
+        if (!job.tile)
+            jobs_.pop_front();
+    }
+    return moved;
+}
+
+bool TileSender::send(Job& job) {
+    const auto tile = job.tile->of(job.view);
+    const Order order = job.request.piece.order;
+    InFlight one{MPI_REQUEST_NULL, job.step, nullptr};
+    const std::byte* from = tile.data;
+    if (!is_packed(tile, order)) {
+        one.buffer = buffers_.acquire();
+        if (!one.buffer)
+            return false;
+        copy(tile, packed_tile(one.buffer.get(), tile, order));
+        from = one.buffer.get();
+    }
+    MPI_Isend(from, static_cast<int>(tile.bytes()), MPI_BYTE, at_, tag(channel_, MessageKind::data),
+              PeerRanks::comm(), &one.request);
+    in_flight_.push_back(std::move(one));
+    return true;
+}
+
+bool TileSender::put(Job& job) {
+    // The windows may be ready at the reader, which requests puts, a moment before this rank.
+    if (credits_.empty() || !is_ready(windows_))
+        return false;
+    const auto tile = job.tile->of(job.view);
+    const Order order = job.request.piece.order;
+    const MPI_Win window = windows_.get()->put_window();
+    const int target = windows_.get()->reader(to_);
+    auto at = static_cast<MPI_Aint>(credits_.front());
+    std::shared_ptr<std::byte[]> buffer;
+    const auto put_bytes = [&](const std::byte* from, std::int64_t bytes) {
+        MPI_Put(from, static_cast<int>(bytes), MPI_BYTE, target, at, static_cast<int>(bytes),
+                MPI_BYTE, window);
+        at += static_cast<MPI_Aint>(bytes);
+    };
+    RunCursor runs(tile, order);
+    if (runs.run_bytes() >= std::min(min_run, tile.bytes())) {
+        for (auto run = runs.next(); !run.empty(); run = runs.next())
+            put_bytes(run.data(), static_cast<std::int64_t>(run.size()));
+    } else {
+        buffer = buffers_.acquire();
+        if (!buffer)
+            return false;
+        copy(tile, packed_tile(buffer.get(), tile, order));
+        put_bytes(buffer.get(), tile.bytes());
+    }
+    MPI_Win_flush(target, window);
+    if (buffer)
+        buffers_.release(std::move(buffer));
+    credits_.pop_front();
+    InFlight word{};
+    MPI_Isend(nullptr, 0, MPI_BYTE, at_, tag(channel_, MessageKind::data), PeerRanks::comm(),
+              &word.request);
+    in_flight_.push_back(std::move(word));
+    return true;
+}
+
+} // namespace uzushio::staging::mpi

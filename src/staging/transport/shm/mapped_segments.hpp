@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+
+#include "staging/wire/messages.hpp"
+
+namespace uzushio::staging::shm {
+
+/// A reader's mappings of shared segments of writers: each mapped once, read-only, and used for
+/// many steps. If a place is not accessible (another node or user, an ended process, another file),
+/// `map` returns nothing, and the reader requests the values instead.
+class MappedSegments {
+  public:
+    MappedSegments() = default;
+    MappedSegments(const MappedSegments&) = delete;
+    MappedSegments& operator=(const MappedSegments&) = delete;
+    ~MappedSegments();
+
+    /// Return the bytes of an announced segment; nothing if they are not accessible, or the step
+    /// was replaced. Valid until `end_step`.
+    [[nodiscard]] std::span<const std::byte> map(const SegmentPlace& place);
+
+    /// Return whether a mapped place still contained the announced step at the end of all reads.
+    [[nodiscard]] bool intact(const SegmentPlace& place) const;
+
+    /// End the use of a step. Unmaps segments that the writer has released and those that were not
+    /// used for many steps.
+    void end_step();
+
+    [[nodiscard]] std::size_t size() const { return mappings_.size(); }
+
+  private:
+    struct Mapping {
+        const std::byte* memory = nullptr; ///< header first
+        SegmentPlace place;                ///< as announced when it was mapped
+        std::uint64_t last_step = 0;       ///< step of the last use
+    };
+
+    [[nodiscard]] const Mapping* find(const SegmentPlace& place) const;
+    static const std::byte* open(const SegmentPlace& place);
+    static void close(const Mapping& mapping);
+
+    std::unordered_map<std::uint64_t, Mapping> mappings_; ///< by token
+    std::uint64_t step_ = 0;
+};
+
+} // namespace uzushio::staging::shm
