@@ -44,7 +44,7 @@ foreach(source IN LISTS tests)
                          ${MPIEXEC_NUMPROC_FLAG} ${n} ${MPIEXEC_PREFLAGS}
                          $<TARGET_FILE:${name}> ${MPIEXEC_POSTFLAGS})
         # Threads that spin while they wait take the cores that other ranks need.
-        set_tests_properties(${name}.${n} PROPERTIES PROCESSORS ${n} TIMEOUT 120
+        set_tests_properties(${name}.${n} PROPERTIES PROCESSORS ${n} TIMEOUT 240
                              ENVIRONMENT "OMP_WAIT_POLICY=passive;OMPI_MCA_mpi_yield_when_idle=1")
     endforeach()
 
