@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +25,7 @@
 #include "staging/stream_group.hpp"
 #include "staging/transport/mpi/connect.hpp"
 #include "staging/transport/mpi/fetch_request.hpp"
+#include "staging/transport/mpi/job_state.hpp"
 #include "staging/transport/mpi/peer_ranks.hpp"
 #include "staging/transport/mpi/pending_sends.hpp"
 #include "staging/transport/mpi/source.hpp"
@@ -526,6 +528,24 @@ TEST(StagingMpi, ProgramsOfOneLaunchStage) {
             EXPECT_EQ(read_all(reader, programs), (std::vector<std::int64_t>{0, 1, 2}));
         }
     }
+}
+
+TEST(StagingMpi, StateOfARankIsMadeOncePerTypeForAllThreads) {
+    struct First {
+        std::atomic<int> count = 0;
+    };
+    struct Second {
+        int count = 0;
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i)
+        threads.emplace_back([] { ++mpi::job_state<First>().count; });
+    for (auto& thread : threads)
+        thread.join();
+    EXPECT_EQ(mpi::job_state<First>().count, 8);
+    EXPECT_EQ(mpi::job_state<Second>().count, 0);
+    EXPECT_EQ(&mpi::job_state<Second>(), &mpi::job_state<Second>());
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 TEST(StagingMpi, TilesContainEveryValueOnceWithinTheirMaximum) {

@@ -15,6 +15,7 @@
 #include "staging/staging_error.hpp"
 #include "staging/transport/mpi/connect_message.hpp"
 #include "staging/transport/mpi/job.hpp"
+#include "staging/transport/mpi/job_state.hpp"
 #include "staging/transport/mpi/message_dispatcher.hpp"
 
 namespace uzushio::staging::mpi {
@@ -26,10 +27,6 @@ using Clock = std::chrono::steady_clock;
 /// Ranks at which streams were found before, so that a further reader asks them first.
 class StreamDirectory {
   public:
-    [[nodiscard]] static StreamDirectory& of_process() {
-        static StreamDirectory directory; // of MPI_COMM_WORLD's ranks, and as global
-        return directory;
-    }
     void record(const std::string& stream, std::int32_t rank) {
         const std::lock_guard lock(mutex_);
         known_[stream] = rank;
@@ -46,10 +43,13 @@ class StreamDirectory {
     std::map<std::string, std::int32_t> known_;
 };
 
+struct AttemptCounter {
+    std::atomic<std::uint32_t> next = 0;
+};
+
 std::uint64_t new_attempt() {
-    static std::atomic<std::uint32_t> next = 0;
-    const auto rank = static_cast<std::uint64_t>(MessageDispatcher::of_process().rank());
-    return rank << 32 | next++;
+    const auto rank = static_cast<std::uint64_t>(job_state<MessageDispatcher>().rank());
+    return rank << 32 | job_state<AttemptCounter>().next++;
 }
 
 /// Repeated connect requests to the processes that may write a stream, at growing intervals.
@@ -57,8 +57,8 @@ class ConnectRequests {
   public:
     ConnectRequests(ConnectMessage request, const std::vector<std::int32_t>& readers)
         : request_(std::move(request)),
-          targets_(StreamDirectory::of_process().look_up(request_.stream)) {
-        for (std::int32_t rank = 0; rank < MessageDispatcher::of_process().size(); ++rank)
+          targets_(job_state<StreamDirectory>().look_up(request_.stream)) {
+        for (std::int32_t rank = 0; rank < job_state<MessageDispatcher>().size(); ++rank)
             if (std::find(readers.begin(), readers.end(), rank) == readers.end())
                 all_ranks_.push_back(rank);
     }
@@ -72,7 +72,7 @@ class ConnectRequests {
             pause_ *= 2;
         }
         for (const auto rank : std::exchange(targets_, {}))
-            MessageDispatcher::of_process().send(rank, request_);
+            job_state<MessageDispatcher>().send(rank, request_);
     }
 
     [[nodiscard]] bool no_targets() const { return all_ranks_.empty(); }
@@ -86,16 +86,16 @@ class ConnectRequests {
 };
 
 /// Withdraw an acceptance.
-void send_detach(std::optional<std::int32_t> host, ConnectMessage accept) {
+void send_detach(std::optional<std::int32_t> writer, ConnectMessage accept) {
     accept.kind = ConnectMessage::Kind::detach;
-    if (host)
-        MessageDispatcher::of_process().send(*host, std::move(accept));
+    if (writer)
+        job_state<MessageDispatcher>().send(*writer, std::move(accept));
 }
 
 /// On rank 0: connect to the writer, and return its confirmation.
 ConnectMessage find_writer(const std::string& stream, const std::vector<std::int32_t>& readers,
                            const ReaderOptions& options) {
-    auto& dispatcher = MessageDispatcher::of_process();
+    auto& dispatcher = job_state<MessageDispatcher>();
     ConnectMessage request;
     request.attempt = new_attempt();
     request.stream = stream;
@@ -109,7 +109,7 @@ ConnectMessage find_writer(const std::string& stream, const std::vector<std::int
                            "': start writers and readers in one launch, mpiexec -n 4 SOLVER : -n 2 "
                            "VIEWER, and give each side a communicator of its own processes.");
     const auto deadline = Clock::now() + options.attach_limit;
-    std::optional<std::int32_t> host; // writer that was sent an acceptance
+    std::optional<std::int32_t> writer; // writer that was sent an acceptance
     try {
         parallel::WaitHookTimer interrupts;
         WaitNotice waiting;
@@ -131,18 +131,18 @@ ConnectMessage find_writer(const std::string& stream, const std::vector<std::int
             if (message->kind == ConnectMessage::Kind::refuse)
                 throw StagingError(message->text);
             if (message->kind == ConnectMessage::Kind::confirm) {
-                StreamDirectory::of_process().record(stream, message->from);
+                job_state<StreamDirectory>().record(stream, message->from);
                 return *message;
             }
-            host = message->from;
-            dispatcher.send(*host, accept);
+            writer = message->from;
+            dispatcher.send(*writer, accept);
             backoff = {};
         }
     } catch (...) {
-        send_detach(host, accept);
+        send_detach(writer, accept);
         throw;
     }
-    send_detach(host, accept);
+    send_detach(writer, accept);
     throw PeerGone("No process of this MPI job writes a stream '" + stream +
                    "' with the engine mpi: check its name, that the solver is in the same mpiexec "
                    "launch, and that it opens the stream in time (attach_limit).");
@@ -160,10 +160,10 @@ Handshake connect(const std::string& stream, const parallel::CollectiveGroup& gr
         if (group.rank() == 0)
             bytes = encode(find_writer(stream, found.readers, options));
     });
-    const ConnectMessage link = decode_connect_message(group.broadcast(std::move(bytes)));
-    found.channel = link.channel;
-    found.mode = link.mode;
-    found.writers = link.ranks;
+    const ConnectMessage confirmation = decode_connect_message(group.broadcast(std::move(bytes)));
+    found.channel = confirmation.channel;
+    found.mode = confirmation.mode;
+    found.writers = confirmation.ranks;
     return found;
 }
 

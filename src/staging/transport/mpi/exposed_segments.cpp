@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "staging/staging_error.hpp"
+#include "staging/transport/mpi/job_state.hpp"
 
 namespace uzushio::staging::mpi {
 namespace {
@@ -27,11 +28,6 @@ constexpr std::size_t offset = 64;
 /// get from them. They are mapped to zeros that take no memory: see ExposedSegments.
 class ReservedAddresses {
   public:
-    [[nodiscard]] static ReservedAddresses& of_process() {
-        static ReservedAddresses addresses; // addresses are the process's
-        return addresses;
-    }
-
     /// Return a range of this size to map memory at; null if there is none.
     [[nodiscard]] void* take(std::size_t bytes) {
         const std::lock_guard lock(mutex_);
@@ -86,9 +82,9 @@ class SegmentPages {
         : bytes_(round_up(std::max<std::size_t>(1, bytes), 4096)) {
         if (bytes_ >= huge_page)
             bytes_ = round_up(bytes_, huge_page);
-        void* memory = map(ReservedAddresses::of_process().take(bytes_));
+        void* memory = map(job_state<ReservedAddresses>().take(bytes_));
         if (memory == MAP_FAILED) {
-            ReservedAddresses::of_process()
+            job_state<ReservedAddresses>()
                 .clear(); // they count towards a limit of addresses (ulimit -v)
             memory = map(nullptr);
         }
@@ -106,7 +102,7 @@ class SegmentPages {
             ::munmap(data_, bytes_);
             return;
         case AddressContents::zeros:
-            ReservedAddresses::of_process().put(bytes());
+            job_state<ReservedAddresses>().put(bytes());
             return;
         case AddressContents::values:
             return;
@@ -129,13 +125,8 @@ class SegmentPages {
 
 /// Number of segments that this process has attached to each window. All streams between the same
 /// ranks share a window.
-class Attachments {
+class WindowAttachments {
   public:
-    [[nodiscard]] static Attachments& of_process() {
-        static Attachments attachments;
-        return attachments;
-    }
-
     /// Return false if MPI does not allow it.
     [[nodiscard]] bool attach(MPI_Win window, std::span<std::byte> bytes) {
         const std::lock_guard lock(mutex_);
@@ -159,11 +150,11 @@ class Attachments {
 };
 
 bool attach(MPI_Win window, std::span<std::byte> bytes) {
-    return Attachments::of_process().attach(window, bytes);
+    return job_state<WindowAttachments>().attach(window, bytes);
 }
 
 void detach(MPI_Win window, std::span<std::byte> bytes) {
-    Attachments::of_process().detach(window, bytes);
+    job_state<WindowAttachments>().detach(window, bytes);
 }
 
 } // namespace

@@ -48,10 +48,10 @@ TileCutter spans_of(const ConstArrayView& from, Order order) {
 
 } // namespace
 
-GetTransfer::GetTransfer(const PeerRanks& link, const Windows& windows, std::uint32_t channel,
+GetTransfer::GetTransfer(const PeerRanks& peers, const Windows& windows, std::uint32_t channel,
                          int writer, std::vector<Item> wanted, TileBuffers& buffers,
                          PendingSends& sends)
-    : windows_(windows), channel_(channel), writer_(writer), at_(link.writer(writer)),
+    : windows_(windows), channel_(channel), writer_(writer), world_rank_(peers.writer(writer)),
       items_(std::move(wanted)), buffers_(buffers), sends_(sends) {
     std::uint64_t bytes = 0;
     for (const Item& piece : items_)
@@ -74,7 +74,7 @@ void GetTransfer::abandon_all(InFlight batch) {
 }
 
 void GetTransfer::tell(std::uint64_t bytes) {
-    sends_.send(PeerRanks::comm(), at_, tag(channel_, MessageKind::progress_hint),
+    sends_.send(PeerRanks::comm(), world_rank_, tag(channel_, MessageKind::progress_hint),
                 encode_progress_hint(bytes));
 }
 

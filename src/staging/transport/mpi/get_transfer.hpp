@@ -37,7 +37,7 @@ class GetTransfer : public RankTransfer {
     };
 
     /// `windows`: for pull. All arguments outlive the transfer.
-    GetTransfer(const PeerRanks& link, const Windows& windows, std::uint32_t channel, int writer,
+    GetTransfer(const PeerRanks& peers, const Windows& windows, std::uint32_t channel, int writer,
                 std::vector<Item> wanted, TileBuffers& buffers, PendingSends& sends);
     GetTransfer(const GetTransfer&) = delete;
     GetTransfer& operator=(const GetTransfer&) = delete;
@@ -82,8 +82,8 @@ class GetTransfer : public RankTransfer {
 
     const Windows& windows_;
     std::uint32_t channel_;
-    int writer_; ///< rank among writers
-    int at_;     ///< rank in MPI_COMM_WORLD
+    int writer_;     ///< rank among writers
+    int world_rank_; ///< rank in MPI_COMM_WORLD
     std::vector<Item> items_;
     std::size_t opened_ = 0; ///< number of started items
     std::deque<InFlight> in_flight_;

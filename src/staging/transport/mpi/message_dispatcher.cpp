@@ -8,11 +8,6 @@
 
 namespace uzushio::staging::mpi {
 
-MessageDispatcher& MessageDispatcher::of_process() {
-    static MessageDispatcher dispatcher; // as global as the MPI_COMM_WORLD that it stands for
-    return dispatcher;
-}
-
 MessageDispatcher::MessageDispatcher() {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);

@@ -13,11 +13,11 @@ namespace uzushio::staging::mpi {
 /// Dispatcher of connect messages between all processes of a job, with one tag on MPI_COMM_WORLD.
 /// Nothing is collective, so that any part of the job may use it at any time.
 ///
-/// There is one in a process, because a message can be received only once: each call receives all
-/// messages, and keeps those for other callers. Thread-safe.
+/// There is one for a rank (job_state), because a message can be received only once: each call
+/// receives all messages, and keeps those for other callers. Thread-safe.
 class MessageDispatcher {
   public:
-    [[nodiscard]] static MessageDispatcher& of_process();
+    MessageDispatcher();
 
     void send(int world_rank, ConnectMessage message);
     /// Take the oldest message that `matches` accepts.
@@ -31,8 +31,6 @@ class MessageDispatcher {
     /// Maximum of stored messages. More belong to streams that do not exist: the oldest are
     /// discarded.
     static constexpr std::size_t max_waiting = 4096;
-
-    MessageDispatcher();
 
     std::mutex mutex_;
     std::deque<ConnectMessage> waiting_;

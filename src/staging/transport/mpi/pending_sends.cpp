@@ -4,19 +4,28 @@
 #include <mutex>
 #include <utility>
 
+#include "staging/transport/mpi/job_state.hpp"
+
 namespace uzushio::staging::mpi {
 
+namespace {
+
+struct AbandonedRequests {
+    std::mutex mutex;
+    std::vector<std::pair<MPI_Request, std::shared_ptr<const void>>> requests;
+};
+
+} // namespace
+
 void abandon(MPI_Request request, std::shared_ptr<const void> memory) {
-    // MPI completes such a request only with its peer.
-    static std::mutex mutex;
-    static std::vector<std::pair<MPI_Request, std::shared_ptr<const void>>> left;
-    const std::lock_guard lock(mutex);
-    std::erase_if(left, [](auto& one) {
+    auto& abandoned = job_state<AbandonedRequests>();
+    const std::lock_guard lock(abandoned.mutex);
+    std::erase_if(abandoned.requests, [](auto& one) {
         int done = 0;
         MPI_Test(&one.first, &done, MPI_STATUS_IGNORE);
         return done != 0;
     });
-    left.emplace_back(request, std::move(memory));
+    abandoned.requests.emplace_back(request, std::move(memory));
 }
 
 PendingSends::~PendingSends() {

@@ -16,10 +16,10 @@ constexpr std::size_t max_buffered = 4;
 
 } // namespace
 
-RequestTransfer::RequestTransfer(const PeerRanks& link, const Windows* windows,
+RequestTransfer::RequestTransfer(const PeerRanks& peers, const Windows* windows,
                                  std::uint32_t channel, int writer, std::vector<Item> wanted,
                                  TileBuffers& buffers, LandingSlots& places, PendingSends& sends)
-    : windows_(windows), channel_(channel), writer_(writer), at_(link.writer(writer)),
+    : windows_(windows), channel_(channel), writer_(writer), world_rank_(peers.writer(writer)),
       items_(std::move(wanted)), buffers_(buffers), slots_(places), sends_(sends) {}
 
 RequestTransfer::~RequestTransfer() {
@@ -60,7 +60,7 @@ bool RequestTransfer::request_next() {
                        static_cast<std::int64_t>(mode.tile_bytes));
         tile_ = tiles_->next();
         if (tile_)
-            sends_.send(PeerRanks::comm(), at_, tag(channel_, MessageKind::request),
+            sends_.send(PeerRanks::comm(), world_rank_, tag(channel_, MessageKind::request),
                         encode(FetchRequest{fetch->request, mode}));
     }
     return tile_.has_value();
@@ -76,7 +76,7 @@ bool RequestTransfer::start() {
             return false;
         one.place = slots_.back();
         slots_.pop_back();
-        sends_.send(PeerRanks::comm(), at_, tag(channel_, MessageKind::credit),
+        sends_.send(PeerRanks::comm(), world_rank_, tag(channel_, MessageKind::credit),
                     encode_credit(*one.place));
         into = nullptr;
         bytes = 0;
@@ -88,8 +88,8 @@ bool RequestTransfer::start() {
         into = one.buffer.get();
     }
     buffered_ += one.buffer || one.place ? 1 : 0;
-    MPI_Irecv(into, bytes, MPI_BYTE, at_, tag(channel_, MessageKind::data), PeerRanks::comm(),
-              &one.request);
+    MPI_Irecv(into, bytes, MPI_BYTE, world_rank_, tag(channel_, MessageKind::data),
+              PeerRanks::comm(), &one.request);
     in_flight_.push_back(std::move(one));
     tile_ = tiles_->next();
     return true;
@@ -122,7 +122,7 @@ bool RequestTransfer::finish() {
 
 void RequestTransfer::listen() {
     ReceivedBytes message;
-    if (!receive(PeerRanks::comm(), at_, tag(channel_, MessageKind::error), message))
+    if (!receive(PeerRanks::comm(), world_rank_, tag(channel_, MessageKind::error), message))
         return;
     const Message reply = decode_message(message.bytes);
     const auto* error = std::get_if<Error>(&reply);

@@ -34,7 +34,7 @@ class RequestTransfer : public RankTransfer {
 
     /// All arguments outlive the transfer. `windows`: if tiles are to be put; `places`: free
     /// offsets there.
-    RequestTransfer(const PeerRanks& link, const Windows* windows, std::uint32_t channel,
+    RequestTransfer(const PeerRanks& peers, const Windows* windows, std::uint32_t channel,
                     int writer, std::vector<Item> wanted, TileBuffers& buffers,
                     LandingSlots& places, PendingSends& sends);
     RequestTransfer(const RequestTransfer&) = delete;
@@ -60,8 +60,8 @@ class RequestTransfer : public RankTransfer {
 
     const Windows* windows_;
     std::uint32_t channel_;
-    int writer_; ///< rank among writers
-    int at_;     ///< rank in MPI_COMM_WORLD
+    int writer_;     ///< rank among writers
+    int world_rank_; ///< rank in MPI_COMM_WORLD
     std::vector<Item> items_;
     std::size_t requested_ = 0; ///< number of requested items
     std::optional<TileCutter> tiles_;

@@ -5,7 +5,7 @@
 
 #include "staging/transport/mpi/fetch_request.hpp"
 #include "staging/transport/mpi/job.hpp"
-#include "staging/transport/mpi/message_dispatcher.hpp"
+#include "staging/transport/mpi/job_state.hpp"
 #include "staging/transport/mpi/tags.hpp"
 #include "staging/transport/mpi/timer_slack_guard.hpp"
 #include "staging/wire/message_codec.hpp"
@@ -27,26 +27,6 @@ std::chrono::nanoseconds max_get_time(std::uint64_t bytes) {
     return 100ms + std::chrono::nanoseconds(2 * bytes); // 0.5 GB/s
 }
 
-/// State of window creation. A rank 0 makes windows for one reader at a time, for all its streams,
-/// so that its ranks and the readers make them in the same order everywhere. If that takes too long
-/// because a process is stopped, later readers attach without windows.
-struct WindowCreation {
-    std::mutex mutex;
-    PendingWindows last;
-    std::chrono::steady_clock::time_point since;
-
-    [[nodiscard]] static WindowCreation& of_process() {
-        static WindowCreation creation; // as global as what MPI makes
-        return creation;
-    }
-    [[nodiscard]] bool in_progress() const {
-        return last.valid() && last.wait_for(0s) != std::future_status::ready;
-    }
-    [[nodiscard]] bool should_wait() const {
-        return in_progress() && std::chrono::steady_clock::now() - since < 2s;
-    }
-};
-
 /// The next message of a kind from any rank of a reader.
 struct ReaderMessage {
     int reader = 0;
@@ -63,11 +43,28 @@ std::optional<ReaderMessage> receive_from_reader(const PeerRanks& peers, std::ui
 
 } // namespace
 
+/// State of window creation. A rank 0 makes windows for one reader at a time, for all its streams,
+/// so that its ranks and the readers make them in the same order everywhere. If that takes too long
+/// because a process is stopped, later readers attach without windows.
+struct MpiService::WindowCreation {
+    std::mutex mutex;
+    PendingWindows last;
+    std::chrono::steady_clock::time_point since;
+
+    [[nodiscard]] bool in_progress() const {
+        return last.valid() && last.wait_for(0s) != std::future_status::ready;
+    }
+    [[nodiscard]] bool should_wait() const {
+        return in_progress() && std::chrono::steady_clock::now() - since < 2s;
+    }
+};
+
 MpiService::MpiService(std::string stream, parallel::Communicator comm, MpiMode mode,
                        const HeldSteps& steps, Queue* queue,
                        std::shared_ptr<ExposedSegments> exposure)
     : stream_(std::move(stream)), mode_(mode), steps_(steps), queue_(queue),
       segments_(std::move(exposure)), comm_(std::move(comm)), ranks_(world_ranks(comm_.get())),
+      dispatcher_(job_state<MessageDispatcher>()), creation_(job_state<WindowCreation>()),
       buffers_(max_tile_bytes, max_buffers), thread_([this] { run(); }) {
     if (queue_ != nullptr)
         queue_->on_news([this] { wake(); });
@@ -76,7 +73,7 @@ MpiService::MpiService(std::string stream, parallel::Communicator comm, MpiMode 
 MpiService::~MpiService() { stop(true, 0s); }
 
 Endpoint MpiService::endpoint() const {
-    return {"mpi:" + stream_ + "#" + std::to_string(MessageDispatcher::of_process().rank()), ""};
+    return {"mpi:" + stream_ + "#" + std::to_string(dispatcher_.rank()), ""};
 }
 
 void MpiService::open(const Endpoints&) {
@@ -167,11 +164,9 @@ bool MpiService::poll() {
 bool MpiService::accept_reader() {
     if (!open_)
         return false;
-    auto& dispatcher = MessageDispatcher::of_process();
-    auto& creation = WindowCreation::of_process();
-    const std::lock_guard lock(creation.mutex);
-    const bool may_accept = mode_ == MpiMode::two_sided || !creation.should_wait();
-    const auto message = dispatcher.take([&](const ConnectMessage& one) {
+    const std::lock_guard lock(creation_.mutex);
+    const bool may_accept = mode_ == MpiMode::two_sided || !creation_.should_wait();
+    const auto message = dispatcher_.take([&](const ConnectMessage& one) {
         return one.stream == stream_ && (one.kind == ConnectMessage::Kind::request ||
                                          one.kind == ConnectMessage::Kind::detach ||
                                          (one.kind == ConnectMessage::Kind::accept && may_accept));
@@ -203,12 +198,11 @@ bool MpiService::accept_reader() {
         answer.kind = ConnectMessage::Kind::offer;
         offered_attempts_.insert(message->attempt);
     }
-    dispatcher.send(message->from, answer);
+    dispatcher_.send(message->from, answer);
     return true;
 }
 
 void MpiService::accept(const ConnectMessage& message) {
-    auto& dispatcher = MessageDispatcher::of_process();
     ConnectMessage answer;
     answer.attempt = message.attempt;
     answer.stream = stream_;
@@ -219,21 +213,20 @@ void MpiService::accept(const ConnectMessage& message) {
         answer.kind = ConnectMessage::Kind::refuse;
         answer.text = "A process cannot both write and read '" + stream_ +
                       "' with the engine mpi: use the engine inproc, or other processes.";
-        return dispatcher.send(message.from, answer);
+        return dispatcher_.send(message.from, answer);
     }
     confirmed_attempts_.insert(message.attempt);
-    auto& creation = WindowCreation::of_process(); // locked by `accept_reader`
     answer.kind = ConnectMessage::Kind::confirm;
     answer.channel = new_channel();
-    answer.mode = creation.in_progress() ? MpiMode::two_sided : mode_;
+    answer.mode = creation_.in_progress() ? MpiMode::two_sided : mode_;
     answer.ranks = ranks_;
-    dispatcher.send(message.from, answer);
+    dispatcher_.send(message.from, answer);
     answer.ranks = message.ranks;
     send_command(answer);
     attach(answer);
     if (answer.mode != MpiMode::two_sided) {
-        creation.last = attachments_.back().windows;
-        creation.since = Clock::now();
+        creation_.last = attachments_.back().windows;
+        creation_.since = Clock::now();
     }
 }
 
@@ -245,7 +238,7 @@ void MpiService::send_command(const ConnectMessage& message) {
 
 bool MpiService::handle_command() {
     // Readers send requests to all ranks; rank 0 answers.
-    (void)MessageDispatcher::of_process().take([&](const ConnectMessage& message) {
+    (void)dispatcher_.take([&](const ConnectMessage& message) {
         return message.kind == ConnectMessage::Kind::request && message.stream == stream_;
     });
     ReceivedBytes received;

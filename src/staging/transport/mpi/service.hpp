@@ -18,6 +18,7 @@
 #include "staging/queue/reader_session.hpp"
 #include "staging/transport/mpi/connect_message.hpp"
 #include "staging/transport/mpi/exposed_segments.hpp"
+#include "staging/transport/mpi/message_dispatcher.hpp"
 #include "staging/transport/mpi/peer_ranks.hpp"
 #include "staging/transport/mpi/pending_sends.hpp"
 #include "staging/transport/mpi/tile_buffers.hpp"
@@ -101,6 +102,9 @@ class MpiService : public Service {
     std::shared_ptr<ExposedSegments> segments_;
     parallel::Communicator comm_; ///< of the writer's ranks
     std::vector<std::int32_t> ranks_;
+    MessageDispatcher& dispatcher_;
+    struct WindowCreation;
+    WindowCreation& creation_;
 
     // Of the thread.
     std::set<std::uint64_t> offered_attempts_; ///< attempts with an offer and no acceptance yet

@@ -70,12 +70,12 @@ std::unique_ptr<StepSource> MpiSource::attach(const std::string& stream,
                                               const parallel::CollectiveGroup& group,
                                               const ReaderOptions& options) {
     const Handshake found = connect(stream, group, options);
-    PeerRanks link(found.writers, found.readers);
+    PeerRanks peers(found.writers, found.readers);
     PendingWindows windows;
     if (found.mode != MpiMode::two_sided)
-        windows = make_windows(link, found.mode);
-    auto source =
-        std::make_unique<MpiSource>(std::move(link), std::move(windows), found.channel, found.mode);
+        windows = make_windows(peers, found.mode);
+    auto source = std::make_unique<MpiSource>(std::move(peers), std::move(windows), found.channel,
+                                              found.mode);
     group.run_collectively(
         [&] { source->wait_for_windows(std::min(options.attach_limit, window_timeout)); });
     return source;
@@ -89,8 +89,8 @@ void MpiSource::wait_for_windows(std::chrono::nanoseconds limit) const {
         parallel::run_wait_hooks();
 }
 
-MpiSource::MpiSource(PeerRanks link, PendingWindows windows, std::uint32_t channel, MpiMode mode)
-    : ranks_(std::move(link)), windows_(std::move(windows)), channel_(channel), mode_(mode),
+MpiSource::MpiSource(PeerRanks peers, PendingWindows windows, std::uint32_t channel, MpiMode mode)
+    : ranks_(std::move(peers)), windows_(std::move(windows)), channel_(channel), mode_(mode),
       buffers_(max_tile_bytes, max_buffers) {
     if (mode_ == MpiMode::push)
         for (std::uint64_t at = 0; at + max_put_bytes <= Windows::put_buffer_bytes;

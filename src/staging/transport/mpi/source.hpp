@@ -30,7 +30,7 @@ class MpiSource : public StepSource {
                                                             const parallel::CollectiveGroup& group,
                                                             const ReaderOptions& options);
 
-    MpiSource(PeerRanks link, PendingWindows windows, std::uint32_t channel, MpiMode mode);
+    MpiSource(PeerRanks peers, PendingWindows windows, std::uint32_t channel, MpiMode mode);
     MpiSource(const MpiSource&) = delete;
     MpiSource& operator=(const MpiSource&) = delete;
     ~MpiSource() override;

@@ -20,11 +20,11 @@ constexpr std::int64_t min_run = 4096;
 
 } // namespace
 
-TileSender::TileSender(const PeerRanks& link, PendingWindows windows, std::uint32_t channel,
+TileSender::TileSender(const PeerRanks& peers, PendingWindows windows, std::uint32_t channel,
                        int rank, int to, const HeldSteps& steps, TileBuffers& buffers,
                        PendingSends& sends)
-    : windows_(std::move(windows)), channel_(channel), rank_(rank), to_(to), at_(link.reader(to)),
-      steps_(steps), buffers_(buffers), sends_(sends) {}
+    : windows_(std::move(windows)), channel_(channel), rank_(rank), reader_(to),
+      world_rank_(peers.reader(to)), steps_(steps), buffers_(buffers), sends_(sends) {}
 
 TileSender::~TileSender() {
     for (auto& one : in_flight_) {
@@ -36,7 +36,7 @@ TileSender::~TileSender() {
 
 void TileSender::refuse(ErrorCode code, std::string text) {
     refused_ = true;
-    sends_.send(PeerRanks::comm(), at_, tag(channel_, MessageKind::error),
+    sends_.send(PeerRanks::comm(), world_rank_, tag(channel_, MessageKind::error),
                 encode(Message(Error{code, std::move(text)})));
 }
 
@@ -107,8 +107,8 @@ bool TileSender::send(Job& job) {
         copy(tile, packed_tile(one.buffer.get(), tile, order));
         from = one.buffer.get();
     }
-    MPI_Isend(from, static_cast<int>(tile.bytes()), MPI_BYTE, at_, tag(channel_, MessageKind::data),
-              PeerRanks::comm(), &one.request);
+    MPI_Isend(from, static_cast<int>(tile.bytes()), MPI_BYTE, world_rank_,
+              tag(channel_, MessageKind::data), PeerRanks::comm(), &one.request);
     in_flight_.push_back(std::move(one));
     return true;
 }
@@ -120,7 +120,7 @@ bool TileSender::put(Job& job) {
     const auto tile = job.tile->of(job.view);
     const Order order = job.request.piece.order;
     const MPI_Win window = windows_.get()->put_window();
-    const int target = windows_.get()->reader(to_);
+    const int target = windows_.get()->reader(reader_);
     auto at = static_cast<MPI_Aint>(credits_.front());
     std::shared_ptr<std::byte[]> buffer;
     const auto put_bytes = [&](const std::byte* from, std::int64_t bytes) {
@@ -144,8 +144,8 @@ bool TileSender::put(Job& job) {
         buffers_.release(std::move(buffer));
     credits_.pop_front();
     InFlight word{};
-    MPI_Isend(nullptr, 0, MPI_BYTE, at_, tag(channel_, MessageKind::data), PeerRanks::comm(),
-              &word.request);
+    MPI_Isend(nullptr, 0, MPI_BYTE, world_rank_, tag(channel_, MessageKind::data),
+              PeerRanks::comm(), &word.request);
     in_flight_.push_back(std::move(word));
     return true;
 }

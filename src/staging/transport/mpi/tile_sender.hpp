@@ -24,7 +24,7 @@ class TileSender {
   public:
     /// All arguments outlive the sender. `rank`: of the writer; `to`: of the reader. `windows`:
     /// possibly pending, for puts.
-    TileSender(const PeerRanks& link, PendingWindows windows, std::uint32_t channel, int rank,
+    TileSender(const PeerRanks& peers, PendingWindows windows, std::uint32_t channel, int rank,
                int to, const HeldSteps& steps, TileBuffers& buffers, PendingSends& sends);
     TileSender(const TileSender&) = delete;
     TileSender& operator=(const TileSender&) = delete;
@@ -62,8 +62,8 @@ class TileSender {
     PendingWindows windows_;
     std::uint32_t channel_;
     int rank_;
-    int to_; ///< rank among readers
-    int at_; ///< rank in MPI_COMM_WORLD
+    int reader_;     ///< rank among readers
+    int world_rank_; ///< rank in MPI_COMM_WORLD
     const HeldSteps& steps_;
     TileBuffers& buffers_;
     PendingSends& sends_;

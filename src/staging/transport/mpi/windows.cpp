@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "parallel/backoff.hpp"
+#include "staging/transport/mpi/job_state.hpp"
 
 namespace uzushio::staging::mpi {
 namespace {
@@ -30,10 +31,22 @@ bool all(MPI_Comm comm, bool holds) {
     return least == 1;
 }
 
+/// Windows of this rank. They are never freed; see Windows.
+struct WindowRegistry {
+    using Ranks = std::vector<std::int32_t>;
+    /// Windows of two groups of processes, and their last creation: one runs after the other.
+    struct Pair {
+        std::shared_ptr<Windows> windows;
+        PendingWindows last;
+    };
+    std::mutex mutex;
+    std::map<std::pair<Ranks, Ranks>, Pair> pairs;
+};
+
 } // namespace
 
-Windows::Windows(const PeerRanks& link) : ranks_(link.writer_ranks()), writers_(link.writers()) {
-    ranks_.insert(ranks_.end(), link.reader_ranks().begin(), link.reader_ranks().end());
+Windows::Windows(const PeerRanks& peers) : ranks_(peers.writer_ranks()), writers_(peers.writers()) {
+    ranks_.insert(ranks_.end(), peers.reader_ranks().begin(), peers.reader_ranks().end());
 }
 
 bool Windows::make(MpiMode mode, const std::function<bool(MPI_Win)>& expose) {
@@ -62,22 +75,16 @@ bool Windows::make(MpiMode mode, const std::function<bool(MPI_Win)>& expose) {
     return all(comm_, mode != MpiMode::pull || !expose || expose(get_window_));
 }
 
-PendingWindows make_windows(const PeerRanks& link, MpiMode mode,
+PendingWindows make_windows(const PeerRanks& peers, MpiMode mode,
                             std::function<bool(MPI_Win)> expose) {
-    /// Windows of two groups of processes, and their last creation: one runs after the other.
-    struct Pair {
-        std::shared_ptr<Windows> windows;
-        PendingWindows last;
-    };
-    static std::mutex mutex; // MPI's own state is the process's, and so are these
-    static std::map<std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>>, Pair> pairs;
+    auto& registry = job_state<WindowRegistry>();
     std::packaged_task<std::shared_ptr<const Windows>()> task;
     PendingWindows result;
     {
-        const std::lock_guard lock(mutex);
-        Pair& pair = pairs[{link.writer_ranks(), link.reader_ranks()}];
+        const std::lock_guard lock(registry.mutex);
+        WindowRegistry::Pair& pair = registry.pairs[{peers.writer_ranks(), peers.reader_ranks()}];
         if (!pair.windows)
-            pair.windows = std::make_shared<Windows>(link);
+            pair.windows = std::make_shared<Windows>(peers);
         task = std::packaged_task<std::shared_ptr<const Windows>()>(
             [windows = pair.windows, before = pair.last, mode, expose = std::move(expose)] {
                 if (before.valid())

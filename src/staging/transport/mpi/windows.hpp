@@ -24,7 +24,7 @@ namespace uzushio::staging::mpi {
 /// such groups, and MPI_Finalize frees them.
 class Windows {
   public:
-    explicit Windows(const PeerRanks& link);
+    explicit Windows(const PeerRanks& peers);
     Windows(const Windows&) = delete;
     Windows& operator=(const Windows&) = delete;
 
@@ -77,7 +77,7 @@ using PendingWindows = std::shared_future<std::shared_ptr<const Windows>>;
 /// continues. Therefore they run in a thread of their own, and values are sent until the windows
 /// are ready. A process without MPI_THREAD_MULTIPLE (a reader) makes them before this returns,
 /// however long that takes.
-[[nodiscard]] PendingWindows make_windows(const PeerRanks& link, MpiMode mode,
+[[nodiscard]] PendingWindows make_windows(const PeerRanks& peers, MpiMode mode,
                                           std::function<bool(MPI_Win)> expose = {});
 
 /// Return MPI's text of an error code.
