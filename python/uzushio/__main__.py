@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from uzushio.parallel.signals import leave_at_once
+from uzushio.parallel.signals import exit_on_signal
 
 
 def main() -> None:
@@ -14,7 +14,7 @@ def main() -> None:
     The modules of the commands take most of a second to import. A signal that arrives meanwhile
     ends the process with a sentence.
     """
-    leave_at_once("Stopped before anything was done.")
+    exit_on_signal("Stopped before anything was done.")
     _open_closed_streams()
     from uzushio.cli.app import main as command_line
 

@@ -11,14 +11,14 @@ from mpi4py import MPI
 
 from uzushio.assimilation.cost import Cost
 from uzushio.assimilation.deviations import deviations
-from uzushio.assimilation.hessian import Hessian, plan_of
+from uzushio.assimilation.hessian import Hessian, hessian_plan
 from uzushio.assimilation.minimise import Minimiser, Settings
 from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.noise import normal
 from uzushio.assimilation.phasefield.case import PhaseFieldCase
 from uzushio.assimilation.phasefield.model import PhaseFieldModel
 from uzushio.assimilation.problem import Problem
-from uzushio.assimilation.schedule import Do, Plan, plan
+from uzushio.assimilation.schedule import CheckpointingPlan, ScheduleAction, plan
 from uzushio.assimilation.space import Space
 from uzushio.assimilation.sweeps import Counts
 from uzushio.assimilation.twin import observe
@@ -54,7 +54,7 @@ def seen(model: Model) -> Observations:
     return observe(model, truth, case_of())
 
 
-def cost_of(model: Model, seen: Observations, kept: Plan) -> Cost:
+def cost_of(model: Model, seen: Observations, kept: CheckpointingPlan) -> Cost:
     return Cost(model, seen, kept, model.first_guess(), [0.5, 2.0])
 
 
@@ -68,30 +68,36 @@ def point(model: Model) -> Guess:
 # ---- schedules ----------------------------------------------------------------------------------
 
 
-def follow(kept: Plan) -> tuple[int, list[int], int]:
+def follow(kept: CheckpointingPlan) -> tuple[int, list[int], int]:
     """Go through a plan: forward steps, steps that were reversed, most slots in use at a time.
 
     Every step must be reversed from its own state, and every slot hold what it is said to.
     """
     at, window, held = 0, range(0), {0: 0}
     computed, reversed_steps, most = 0, list[int](), 0
-    for action in kept.actions():
-        assert action.what is Do.RESTORE or at == action.first or action.what is Do.REVERSE
-        if action.what in (Do.ADVANCE, Do.RECORD):
-            window = range(action.first, action.last) if action.what is Do.RECORD else window
+    for entry in kept.actions():
+        assert (
+            entry.action is ScheduleAction.RESTORE
+            or at == entry.first
+            or entry.action is ScheduleAction.REVERSE
+        )
+        if entry.action in (ScheduleAction.ADVANCE, ScheduleAction.RECORD):
+            window = (
+                range(entry.first, entry.last) if entry.action is ScheduleAction.RECORD else window
+            )
             assert len(window) <= kept.window
-            saved = action.what is Do.RECORD and bool(reversed_steps) and kept.appends
-            computed += action.last - action.first - saved
-            at = action.last
-        elif action.what is Do.STORE:
-            held[action.slot] = at
-            held = {slot: state for slot, state in held.items() if slot <= action.slot}
-            most = max(most, action.slot)
-        elif action.what is Do.RESTORE:
-            assert held[action.slot] == action.first
-            at = action.first
+            saved = entry.action is ScheduleAction.RECORD and bool(reversed_steps) and kept.appends
+            computed += entry.last - entry.first - saved
+            at = entry.last
+        elif entry.action is ScheduleAction.STORE:
+            held[entry.slot] = at
+            held = {slot: state for slot, state in held.items() if slot <= entry.slot}
+            most = max(most, entry.slot)
+        elif entry.action is ScheduleAction.RESTORE:
+            assert held[entry.slot] == entry.first
+            at = entry.first
         else:
-            assert window == range(action.first, action.last)
+            assert window == range(entry.first, entry.last)
             reversed_steps += reversed(window)
     return computed, reversed_steps, most
 
@@ -124,7 +130,7 @@ def test_windows_are_longer_where_only_some_of_their_states_are_kept(
 
 
 def test_with_room_for_all_states_no_step_is_computed_twice() -> None:
-    assert plan(128, 128) == Plan(128, 0, 128, 128)
+    assert plan(128, 128) == CheckpointingPlan(128, 0, 128, 128)
 
 
 def test_fewer_steps_are_computed_than_by_revolve() -> None:
@@ -185,7 +191,7 @@ def test_the_gradient_is_the_slope_of_j(model: Model, seen: Observations) -> Non
 def hessian(
     model: Model, seen: Observations, here: Guess, states: int, exact: bool = True
 ) -> Hessian:
-    kept = plan_of(STEPS, states, exact, model.appends)
+    kept = hessian_plan(STEPS, states, exact, model.appends)
     return Hessian(model, seen, here, (4.0, np.array([0.25])), kept, Counts(), exact)
 
 

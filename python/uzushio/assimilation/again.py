@@ -11,12 +11,12 @@ from uzushio.assimilation import saved
 from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.case import AssimilationCase, load_assimilation
 from uzushio.assimilation.deviations import Deviation
-from uzushio.assimilation.ensemble import Member, Spread, spreads
+from uzushio.assimilation.ensemble import EnsembleSpread, Member, ensemble_spreads
 from uzushio.assimilation.memory import needs
 from uzushio.assimilation.results import AssimilationResults
 from uzushio.files import read_summary
 from uzushio.job import run_folder
-from uzushio.job.monitor import Voice
+from uzushio.job.monitor import RankZeroOutput
 from uzushio.job.options import Options
 from uzushio.job.results import import_modules
 from uzushio.job.run_lock import RunLock
@@ -56,7 +56,7 @@ def write_again(
         UzushioError: there is no checkpoint, or another job works in the folder.
     """
     assert options.restart is not None
-    voice = Voice(comm.rank, options.quiet)
+    output = RankZeroOutput(comm.rank, options.quiet)
     case = load_assimilation(run / run_folder.CASE, overrides)
     with collective(comm):
         if comm.rank == 0:
@@ -64,7 +64,7 @@ def write_again(
             lock.take(run)
     memory.require(comm, needs(case, comm.size).required, "the figures")
     work = Assimilation(case, comm)
-    found = saved.open_saved(options.restart, case, comm, options.fallback, voice.warn)
+    found = saved.open_saved(options.restart, case, comm, options.fallback, output.warn)
     work.problem.observe()
     work.start(found)
     step = work.parts.search.iteration
@@ -74,7 +74,7 @@ def write_again(
         comm=comm,
         folder=run,
         latest=found.path,
-        voice=voice,
+        output=output,
         stop=stop,
         figures=True,
         work=work,
@@ -114,13 +114,13 @@ def _deviations(
     unknown = [Deviation.unknown(why) for _ in names]
     if not members:
         return unknown
-    scatter = zip(unknown, spreads(members), strict=True)
+    scatter = zip(unknown, ensemble_spreads(members), strict=True)
     return [replace(one, ensemble=spread) for one, spread in scatter]
 
 
 def _deviation(told: Mapping[str, Any]) -> Deviation:
     """A deviation from its entry in the summary."""
-    spread = None if told.get("ensemble") is None else Spread(**told["ensemble"])
+    spread = None if told.get("ensemble") is None else EnsembleSpread(**told["ensemble"])
     return Deviation(
         told.get("sd"),
         told.get("note", ""),

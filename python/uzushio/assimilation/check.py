@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from uzushio.assimilation.case import AssimilationCase, load_assimilation
-from uzushio.assimilation.hessian import plan_of
+from uzushio.assimilation.hessian import hessian_plan
 from uzushio.assimilation.memory import needs
 from uzushio.assimilation.model import Model
 from uzushio.assimilation.schedule import plan
@@ -78,7 +78,7 @@ def check(path: Path, overrides: list[str] | None, ranks: int) -> None:
         f"trajectory: {kept.snapshots} snapshots and a window of {kept.window} states; J and its "
         f"gradient take {kept.forward_steps} forward steps ({kept.forward_steps / steps:.2f} runs)"
     )
-    product = plan_of(steps, fitting)
+    product = hessian_plan(steps, fitting)
     print(
         f"a Hessian-vector product: {product.snapshots} snapshots, a window of {product.window}, "
         f"{product.forward_steps} steps of model and tangent"

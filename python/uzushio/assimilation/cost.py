@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from uzushio import _core
-from uzushio.assimilation.hessian import Hessian, plan_of
+from uzushio.assimilation.hessian import Hessian, hessian_plan
 from uzushio.assimilation.model import Guess, Model
-from uzushio.assimilation.schedule import Plan
+from uzushio.assimilation.schedule import CheckpointingPlan
 from uzushio.assimilation.sweeps import Counts, Sweeps
 from uzushio.observations import Observations
 from uzushio.parallel.timings import Timings
@@ -33,7 +33,7 @@ class Cost:
         self,
         model: Model,
         observations: Observations,
-        plan: Plan,
+        plan: CheckpointingPlan,
         background: Guess,
         sigmas: Sequence[float | None],
         timings: Timings | None = None,
@@ -148,7 +148,7 @@ class Cost:
         self.observations = self.sweeps.observations = observations
         self._background = background
 
-    def look_at(self, plan: Plan) -> None:
+    def look_at(self, plan: CheckpointingPlan) -> None:
         """Count a run of other steps from now on."""
         counts = self.sweeps.counts
         self.sweeps.release()  # before the memory is taken anew
@@ -164,7 +164,7 @@ class Cost:
             guess: the point.
             states: states, tangents and adjoints that may be kept together.
         """
-        plan = plan_of(self.sweeps.plan.steps, states, appends=self.model.appends)
+        plan = hessian_plan(self.sweeps.plan.steps, states, appends=self.model.appends)
         self.sweeps.release()
         precisions = (self.precision, self.precisions)
         return Hessian(self.model, self.observations, guess, precisions, plan, self.counts)

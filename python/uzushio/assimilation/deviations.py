@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from uzushio.assimilation.case import Uncertainty
-from uzushio.assimilation.ensemble import Spread
+from uzushio.assimilation.ensemble import EnsembleSpread
 from uzushio.assimilation.hessian import Hessian
 from uzushio.assimilation.space import Space
 from uzushio.assimilation.uncertainty import Solution, solve
@@ -35,7 +35,7 @@ class Deviation:
     products: int
     residual: float | None
     to_minimum: float | None = None
-    ensemble: Spread | None = None
+    ensemble: EnsembleSpread | None = None
 
     @property
     def best(self) -> float | None:

@@ -67,7 +67,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Spread:
+class EnsembleSpread:
     """The scatter of a parameter over the members.
 
     Attributes:
@@ -83,14 +83,14 @@ class Spread:
     sampling_error: float
 
 
-def spreads(members: Sequence[Member]) -> list[Spread]:
+def ensemble_spreads(members: Sequence[Member]) -> list[EnsembleSpread]:
     """The scatter of each parameter over two members or more."""
     values = np.array([one.parameters for one in members])
     count = len(members)
     error = 1.0 / math.sqrt(2.0 * (count - 1))
     means, deviations = values.mean(axis=0), values.std(axis=0, ddof=1)
     return [
-        Spread(float(sd), float(mean), count, error)
+        EnsembleSpread(float(sd), float(mean), count, error)
         for sd, mean in zip(deviations, means, strict=True)
     ]
 

@@ -13,13 +13,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from uzushio.assimilation.model import Guess, Model
-from uzushio.assimilation.schedule import Action, Do, Plan, plan
+from uzushio.assimilation.schedule import CheckpointingPlan, ScheduleAction, ScheduleEntry, plan
 from uzushio.assimilation.sweeps import Counts
 from uzushio.observations import Observations
 from uzushio.stencil import exact_sums
 
 
-def plan_of(steps: int, states: int, exact: bool = True, appends: bool = True) -> Plan:
+def hessian_plan(
+    steps: int, states: int, exact: bool = True, appends: bool = True
+) -> CheckpointingPlan:
     """The schedule of a product where so many states, tangents and adjoints fit into memory."""
     each = 3 if exact else 2
     return plan(steps, max(states, each), 2, each, appends)
@@ -37,7 +39,7 @@ class Hessian:
         observations: Observations,
         guess: Guess,
         precisions: tuple[float, np.ndarray],
-        plan: Plan,
+        plan: CheckpointingPlan,
         counts: Counts,
         exact: bool = True,
     ) -> None:
@@ -48,7 +50,7 @@ class Hessian:
             observations: of which J is.
             guess: the point.
             precisions: second derivatives of the background, of the state and the parameters.
-            plan: what of states, tangents and adjoints is kept, from `plan_of`.
+            plan: what of states, tangents and adjoints is kept, from `hessian_plan`.
             counts: are counted on.
             exact: False for Gauss and Newton's part, which is never indefinite.
         """
@@ -82,15 +84,15 @@ class Hessian:
         first, actions = True, self._plan.actions()
         lam, mu = np.zeros_like(of_state), np.zeros_like(of_state)
         totals = [(0.0, 0.0)] * len(of_parameters)
-        for action in actions:
-            if action.what is Do.REVERSE:
+        for entry in actions:
+            if entry.action is ScheduleAction.REVERSE:
                 if first:
                     self._force(lam, mu)
                     first = False
-                parts = self._reverse(action, lam, mu)
+                parts = self._reverse(entry, lam, mu)
                 totals = [exact_sums.add(a, b) for a, b in zip(totals, parts, strict=True)]
             else:
-                self._act(action, of_state, first)
+                self._act(entry, of_state, first)
         self._counts.hessian_products += 1
         precision, precisions = self._precisions
         mu += precision * of_state
@@ -104,23 +106,23 @@ class Hessian:
             self._model.forcing(self._now, last, seen, lam)
         self._model.apply_inverse_covariance(self._tangent, last, seen, mu)
 
-    def _act(self, action: Action, of_state: np.ndarray, first: bool) -> None:
+    def _act(self, entry: ScheduleEntry, of_state: np.ndarray, first: bool) -> None:
         """Advance, keep or take back the state and its tangent."""
-        if action.what is Do.STORE:
-            state, tangent = self._slots[action.slot - 1]
+        if entry.action is ScheduleAction.STORE:
+            state, tangent = self._slots[entry.slot - 1]
             state[...], tangent[...] = self._now, self._tangent
-        elif action.what is Do.RESTORE:
-            start = self._slots[action.slot - 1] if action.slot else (self._state, of_state)
+        elif entry.action is ScheduleAction.RESTORE:
+            start = self._slots[entry.slot - 1] if entry.slot else (self._state, of_state)
             self._now[...], self._tangent[...] = start
-        elif action.what is Do.ADVANCE:
-            at, window = action.first, self._plan.window
-            while at < action.last:
-                to = min(at + window, action.last)
+        elif entry.action is ScheduleAction.ADVANCE:
+            at, window = entry.first, self._plan.window
+            while at < entry.last:
+                to = min(at + window, entry.last)
                 self._steps(at, to)
                 at = to
         else:
             appends = self._plan.appends and not first
-            self._steps(action.first, action.last - appends)
+            self._steps(entry.first, entry.last - appends)
             if appends:
                 self._states.append(self._now)
                 self._tangents.append(self._tangent)
@@ -142,7 +144,7 @@ class Hessian:
         self._counts.tangent_steps += last - first
 
     def _reverse(
-        self, window: Action, lam: np.ndarray, mu: np.ndarray
+        self, window: ScheduleEntry, lam: np.ndarray, mu: np.ndarray
     ) -> Sequence[exact_sums.DoubleDouble]:
         """Take both adjoints back through a window."""
         first, last = window.first, window.last

@@ -18,7 +18,7 @@ from uzushio.assimilation.minimise import Minimiser, Settings
 from uzushio.assimilation.model import Guess, Metric
 from uzushio.assimilation.perturbed import Perturber
 from uzushio.assimilation.scales import scales, weight
-from uzushio.assimilation.schedule import Plan, plan
+from uzushio.assimilation.schedule import CheckpointingPlan, plan
 from uzushio.assimilation.space import Space
 from uzushio.case import registry
 from uzushio.observations import Observations
@@ -143,7 +143,7 @@ class Problem:
         most = math.inf if precision == 0.0 else whole / precision
         return self.model.metric(seen.steps[within[-1]], most)
 
-    def plan(self, window: int) -> Plan:
+    def plan(self, window: int) -> CheckpointingPlan:
         """What is kept of a run of so many steps."""
         return plan(window, self.states, appends=self.model.appends, every=self.model.every)
 

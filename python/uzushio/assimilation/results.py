@@ -62,7 +62,7 @@ class AssimilationResults(ResultWriter):
         with results.part("the summary"):
             if self.before is None:
                 self._told = summarise(self.work, self.found)
-                self.voice.say(ending(self._told))
+                self.output.say(ending(self._told))
 
     def write_data(self, results: Results) -> None:
         """Write the estimate, the history and the members of an ensemble."""

@@ -16,12 +16,12 @@ from uzushio.assimilation import saved
 from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.deviations import Deviation, deviations
-from uzushio.assimilation.ensemble import Member, spreads
+from uzushio.assimilation.ensemble import Member, ensemble_spreads
 from uzushio.assimilation.memory import needs
 from uzushio.assimilation.results import AssimilationResults
 from uzushio.errors import CaseError, OutputError
 from uzushio.job import run_folder
-from uzushio.job.monitor import Monitor, Voice
+from uzushio.job.monitor import Monitor, RankZeroOutput
 from uzushio.job.options import Options
 from uzushio.job.results import import_modules
 from uzushio.job.run_lock import RunLock
@@ -74,8 +74,8 @@ class _Run:
         self._case, self._options, self._stop, self._lock = case, options, stop, lock
         self._comm = comm.Dup()
         self._folder = options.out or case.output.folder
-        self._voice = Voice(comm.rank, options.quiet)
-        self._monitor = Monitor(case.output.monitor_every, self._voice.speaks, "iteration")
+        self._output = RankZeroOutput(comm.rank, options.quiet)
+        self._monitor = Monitor(case.output.monitor_every, self._output.enabled, "iteration")
         self._latest: Path | None = None
         self._restored: Path | None = None
         self._saved_at = time.monotonic()
@@ -99,16 +99,16 @@ class _Run:
         found = None
         if options.restart is not None:
             found = saved.open_saved(
-                options.restart, self._case, self._comm, options.fallback, self._voice.warn
+                options.restart, self._case, self._comm, options.fallback, self._output.warn
             )
         store = self._case.observations.store
-        self._voice.say(f"Reading {store}." if store else "Observing the truth, with noise.")
+        self._output.say(f"Reading {store}." if store else "Observing the truth, with noise.")
         self._problem.observe()
         work.start(found)
         self._search = work.parts.search
         if found is not None:
             self._restored = self._latest = found.path
-            self._voice.say(f"Restarted from {found.path} (iteration {found.manifest.step}).")
+            self._output.say(f"Restarted from {found.path} (iteration {found.manifest.step}).")
         self._claim()
         try:
             with self._monitor, self._problem.timings.stage("search"):
@@ -120,7 +120,7 @@ class _Run:
         except Stopped as stopped:
             self._save_last()
             where = f"iteration {self._search.iteration}{self._members_done}"
-            self._voice.say(f"Stopped after {where}, as asked; {self._go_on()}")
+            self._output.say(f"Stopped after {where}, as asked; {self._go_on()}")
             return 128 + stopped.number
         return self._results(deviations)
 
@@ -130,7 +130,7 @@ class _Run:
         """Take the folder, and put checkpoints aside that the restart leaves behind."""
         seen, step = self._case.observations, self._search.iteration
         run_folder.occupy(
-            self._folder, self._case, self._options, self._lock, step, self._comm, self._voice.say
+            self._folder, self._case, self._options, self._lock, step, self._comm, self._output.say
         )
         if seen.store is None and seen.keep:
             self._problem.keep_observations(self._folder / run_folder.OBSERVATIONS)
@@ -251,7 +251,7 @@ class _Run:
         """Add the spread of perturbed assimilations to the standard deviations."""
         wanted, groups = self._case.uncertainty, self._problem.groups
         files = self._assimilation.member_files(self._folder)
-        self._voice.say(
+        self._output.say(
             f"Minimising {wanted.members} perturbed assimilations"
             + (f" on {groups.count} groups of ranks." if groups.count > 1 else ".")
         )
@@ -268,7 +268,7 @@ class _Run:
         self._members = members
         return [
             replace(one, ensemble=spread)
-            for one, spread in zip(found, spreads(members), strict=True)
+            for one, spread in zip(found, ensemble_spreads(members), strict=True)
         ]
 
     def _stop_in_group(self) -> bool:
@@ -283,7 +283,7 @@ class _Run:
         ]
         told = [f"J {member.J:.8g}", *values, f"{member.iterations} iterations"]
         wanted = self._case.uncertainty.members
-        self._voice.say("  ".join([f"member {member.number} of {wanted}", *told]))
+        self._output.say("  ".join([f"member {member.number} of {wanted}", *told]))
 
     def _results(self, found: list[Deviation]) -> int:
         """Write estimate, history, figures and the summary; returns the exit status."""
@@ -292,7 +292,7 @@ class _Run:
             comm=self._comm,
             folder=self._folder,
             latest=self._latest,
-            voice=self._voice,
+            output=self._output,
             stop=self._stop,
             figures=self._figures,
             work=work,

@@ -26,8 +26,8 @@ _UNITS = 256
 _TRIED = 16
 
 
-class Do(Enum):
-    """What is done."""
+class ScheduleAction(Enum):
+    """Kind of an entry of a schedule."""
 
     ADVANCE = "advance"  #: compute steps, keep nothing
     RECORD = "record"  #: keep the states before these steps in the window
@@ -37,18 +37,18 @@ class Do(Enum):
 
 
 @dataclass(frozen=True)
-class Action:
-    """One thing to do: over the steps [first, last), or with a slot and the state `first`."""
+class ScheduleEntry:
+    """An action over the steps [first, last), or with a slot and the state `first`."""
 
-    what: Do
+    action: ScheduleAction
     first: int
     last: int = 0
     slot: int = 0
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A schedule. Steps that an adjoint computes again within a window are not counted.
+class CheckpointingPlan:
+    """Checkpointing schedule. Steps that an adjoint computes again in a window are not counted.
 
     Attributes:
         steps: of the run.
@@ -64,30 +64,30 @@ class Plan:
     forward_steps: int
     appends: bool = True
 
-    def actions(self) -> Iterator[Action]:
-        """What to do, in order.
+    def actions(self) -> Iterator[ScheduleEntry]:
+        """Yield the entries in order.
 
-        What comes before the first `REVERSE` is the run itself: its last step is computed too.
+        Those before the first `REVERSE` are the run itself, with its last step.
         """
         table = _Table(self.steps, self.window, self.snapshots, self.appends)
         yield from self._reverse(0, self.steps, table, 0)
 
-    def _reverse(self, first: int, last: int, table: _Table, slot: int) -> Iterator[Action]:
+    def _reverse(self, first: int, last: int, table: _Table, slot: int) -> Iterator[ScheduleEntry]:
         """Go back from step `last` to `first`, whose state is there and in `slot`."""
         free = self.snapshots - slot
         while last - first > self.window:
             split = first + table.split(last - first, free)
-            yield Action(Do.ADVANCE, first, split)
+            yield ScheduleEntry(ScheduleAction.ADVANCE, first, split)
             if free:
-                yield Action(Do.STORE, split, slot=slot + 1)
+                yield ScheduleEntry(ScheduleAction.STORE, split, slot=slot + 1)
                 yield from self._reverse(split, last, table, slot + 1)
             else:
-                yield Action(Do.RECORD, split, last)
-                yield Action(Do.REVERSE, split, last)
-            yield Action(Do.RESTORE, first, slot=slot)
+                yield ScheduleEntry(ScheduleAction.RECORD, split, last)
+                yield ScheduleEntry(ScheduleAction.REVERSE, split, last)
+            yield ScheduleEntry(ScheduleAction.RESTORE, first, slot=slot)
             last = split
-        yield Action(Do.RECORD, first, last)
-        yield Action(Do.REVERSE, first, last)
+        yield ScheduleEntry(ScheduleAction.RECORD, first, last)
+        yield ScheduleEntry(ScheduleAction.REVERSE, first, last)
 
 
 def plan(
@@ -97,7 +97,7 @@ def plan(
     window_cost: int = 1,
     appends: bool = True,
     every: int = 1,
-) -> Plan:
+) -> CheckpointingPlan:
     """Find the schedule of fewest forward steps.
 
     Args:
@@ -115,7 +115,7 @@ def plan(
         raise ValueError(f"{states} states do not fit a window of one step")
     longest = min(steps, states // window_cost * every)
     if longest == steps:
-        return Plan(steps, 0, steps, steps, appends)
+        return CheckpointingPlan(steps, 0, steps, steps, appends)
     found: list[tuple[int, int, int]] = []
     unit = min(_unit(steps), longest)
     for window in sorted({max(1, round(longest * i / _TRIED / unit)) for i in range(_TRIED + 1)}):
@@ -126,7 +126,7 @@ def plan(
         computed = _Table(steps, window, free, appends).cost(steps, free) + appends
         found.append((computed, -window, free))
     computed, window, snapshots = min(found)
-    return Plan(steps, snapshots, -window, computed, appends)
+    return CheckpointingPlan(steps, snapshots, -window, computed, appends)
 
 
 class _Table:

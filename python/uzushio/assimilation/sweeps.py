@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uzushio.assimilation.model import Model, Trajectory
-from uzushio.assimilation.schedule import Action, Do, Plan
+from uzushio.assimilation.schedule import CheckpointingPlan, ScheduleAction, ScheduleEntry
 from uzushio.observations import Observations
 from uzushio.stencil import exact_sums
 
@@ -35,7 +35,7 @@ class Counts:
 
 #: Goes back through a window; returns misfit and slopes.
 _Reverse = Callable[
-    [np.ndarray, np.ndarray, Action],
+    [np.ndarray, np.ndarray, ScheduleEntry],
     tuple[exact_sums.DoubleDouble, Sequence[exact_sums.DoubleDouble]],
 ]
 
@@ -47,7 +47,7 @@ class Sweeps:
     the plan keeps and computes again.
     """
 
-    def __init__(self, model: Model, observations: Observations, plan: Plan) -> None:
+    def __init__(self, model: Model, observations: Observations, plan: CheckpointingPlan) -> None:
         """Take the memory that the plan needs.
 
         Args:
@@ -63,8 +63,8 @@ class Sweeps:
         # Needed where not all of the run is kept, and some of it computed again.
         self._initial = None if plan.window == plan.steps else np.empty(self._shape)
         self._now = np.empty(self._shape)
-        self._actions: Iterator[Action] | None = None
-        self._pending = Action(Do.REVERSE, 0)
+        self._actions: Iterator[ScheduleEntry] | None = None
+        self._pending = ScheduleEntry(ScheduleAction.REVERSE, 0)
         self.counts = Counts()
 
     @property
@@ -120,19 +120,19 @@ class Sweeps:
             self._initial[...] = self._now
         misfit = (0.0, 0.0)
         self._actions = self.plan.actions()
-        for action in self._actions:
-            if action.what is Do.REVERSE:
-                self._pending = action
+        for entry in self._actions:
+            if entry.action is ScheduleAction.REVERSE:
+                self._pending = entry
                 break
-            if action.what in (Do.ADVANCE, Do.RECORD):
-                keep = self._held if action.what is Do.RECORD else None
+            if entry.action in (ScheduleAction.ADVANCE, ScheduleAction.RECORD):
+                keep = self._held if entry.action is ScheduleAction.RECORD else None
                 part = self.model.forward(
-                    self._now, parameters, action.first, action.last, keep, observations
+                    self._now, parameters, entry.first, entry.last, keep, observations
                 )
                 misfit = exact_sums.add(misfit, part)
-                self.counts.forward_steps += action.last - action.first
+                self.counts.forward_steps += entry.last - entry.first
             else:
-                self._act(action, parameters)
+                self._act(entry, parameters)
         self.counts.forward_runs += 1
         return misfit
 
@@ -144,37 +144,37 @@ class Sweeps:
         adjoint.fill(0.0)
         self.model.forcing(self._now, self.plan.steps, self.observations, adjoint)
         misfit, totals = reverse(adjoint, parameters, self._pending)
-        for action in self._actions:
-            if action.what is Do.REVERSE:
-                part, parts = reverse(adjoint, parameters, action)
+        for entry in self._actions:
+            if entry.action is ScheduleAction.REVERSE:
+                part, parts = reverse(adjoint, parameters, entry)
                 misfit = exact_sums.add(misfit, part)
                 totals = [exact_sums.add(a, b) for a, b in zip(totals, parts, strict=True)]
             else:
-                self._act(action, parameters)
+                self._act(entry, parameters)
         self._actions = None
         self.counts.backward_runs += 1
         return misfit, np.array([exact_sums.rounded(total) for total in totals])
 
-    def _act(self, action: Action, parameters: np.ndarray) -> None:
+    def _act(self, entry: ScheduleEntry, parameters: np.ndarray) -> None:
         """Do what is neither an adjoint nor part of the run itself."""
-        if action.what is Do.STORE:
-            self._snapshots[action.slot - 1][...] = self._now
-        elif action.what is Do.RESTORE:
-            kept = self._snapshots[action.slot - 1] if action.slot else self._initial
+        if entry.action is ScheduleAction.STORE:
+            self._snapshots[entry.slot - 1][...] = self._now
+        elif entry.action is ScheduleAction.RESTORE:
+            kept = self._snapshots[entry.slot - 1] if entry.slot else self._initial
             assert kept is not None, "the plan computes nothing again"
             self._now[...] = kept
-        elif action.what is Do.ADVANCE:
-            self.model.forward(self._now, parameters, action.first, action.last)
-            self.counts.forward_steps += action.last - action.first
+        elif entry.action is ScheduleAction.ADVANCE:
+            self.model.forward(self._now, parameters, entry.first, entry.last)
+            self.counts.forward_steps += entry.last - entry.first
         else:
-            last = action.last - self.plan.appends
-            self.model.forward(self._now, parameters, action.first, last, self._held)
+            last = entry.last - self.plan.appends
+            self.model.forward(self._now, parameters, entry.first, last, self._held)
             if self.plan.appends:
                 self._held.append(self._now)
-            self.counts.forward_steps += last - action.first
+            self.counts.forward_steps += last - entry.first
 
     def _adjoint(
-        self, adjoint: np.ndarray, parameters: np.ndarray, window: Action
+        self, adjoint: np.ndarray, parameters: np.ndarray, window: ScheduleEntry
     ) -> tuple[exact_sums.DoubleDouble, Sequence[exact_sums.DoubleDouble]]:
         """Go back through a window; the misfit is not asked for."""
         self._count(window)
@@ -184,7 +184,7 @@ class Sweeps:
         return (0.0, 0.0), slopes
 
     def _misfit_and_adjoint(
-        self, adjoint: np.ndarray, parameters: np.ndarray, window: Action
+        self, adjoint: np.ndarray, parameters: np.ndarray, window: ScheduleEntry
     ) -> tuple[exact_sums.DoubleDouble, Sequence[exact_sums.DoubleDouble]]:
         """Go back through a window, and sum its misfit."""
         self._count(window)
@@ -192,7 +192,7 @@ class Sweeps:
             adjoint, parameters, window.first, window.last, self._held, self.observations
         )
 
-    def _count(self, window: Action) -> None:
+    def _count(self, window: ScheduleEntry) -> None:
         steps = window.last - window.first
         self.counts.backward_steps += steps
         self.counts.replayed_steps += steps - -(-steps // self.model.every)

@@ -20,7 +20,7 @@ from uzushio.cli.arguments import (
 )
 from uzushio.cli.start import need_case, run_on_ranks, start_job
 from uzushio.job.options import Options
-from uzushio.parallel.signals import leave_at_once
+from uzushio.parallel.signals import exit_on_signal
 from uzushio.terminal import tell
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def assimilate(
 
     To continue an assimilation: uzushio assimilate --restart DIR; docs/how-to/run.md.
     """
-    leave_at_once()
+    exit_on_signal()
     need_case(case, restart)
     options = Options(
         restart=restart,

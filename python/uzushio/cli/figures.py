@@ -12,7 +12,7 @@ from uzushio.case.model import Case, Output, load_case, read_document
 from uzushio.errors import OutputError
 from uzushio.files import read_summary
 from uzushio.job import run_folder
-from uzushio.job.monitor import Voice
+from uzushio.job.monitor import RankZeroOutput
 from uzushio.job.options import Options
 from uzushio.job.restart import without_job
 from uzushio.job.results import RunResults, import_modules
@@ -57,7 +57,10 @@ def _of_run(
 ) -> int:
     """Write the results of the run of a solver; returns the exit status (collective)."""
     assert options.restart is not None
-    case, voice = load_case(run / run_folder.CASE, overrides), Voice(comm.rank, options.quiet)
+    case, output = (
+        load_case(run / run_folder.CASE, overrides),
+        RankZeroOutput(comm.rank, options.quiet),
+    )
     kind = registry.solver_class(case.solver)
     with collective(comm):
         if comm.rank == 0:
@@ -65,7 +68,7 @@ def _of_run(
             lock.take(run)
     memory.require(comm, kind.estimate(case, comm.size).memory_per_rank, "the figures")
     solver, average = kind(case, comm), TimeAverage()
-    found = restore(options.restart, case, solver, comm, options.fallback, voice.warn)
+    found = restore(options.restart, case, solver, comm, options.fallback, output.warn)
     with collective(comm):
         if comm.rank == 0 and found.manifest.statistics.get("samples"):
             average.restore(*found.averages())
@@ -73,7 +76,7 @@ def _of_run(
         comm=comm,
         folder=run,
         latest=found.path,
-        voice=voice,
+        output=output,
         stop=stop,
         figures=True,
         case=case,

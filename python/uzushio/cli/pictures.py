@@ -15,7 +15,7 @@ from uzushio.cli.arguments import (
 )
 from uzushio.cli.start import fail, start_job
 from uzushio.errors import UzushioError
-from uzushio.parallel.signals import leave_at_once
+from uzushio.parallel.signals import exit_on_signal
 
 if TYPE_CHECKING:
     pass
@@ -86,7 +86,7 @@ def render(
 
     Later: uzushio render pipeline.yaml --from runs/channel/published/channel.zarr
     """
-    leave_at_once()
+    exit_on_signal()
     start_job(ranks)
     from uzushio.cli import render as render_command
 

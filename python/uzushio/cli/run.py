@@ -23,7 +23,7 @@ from uzushio.cli.arguments import (
 )
 from uzushio.cli.start import need_case, run_on_ranks, start_job
 from uzushio.job.options import Options
-from uzushio.parallel.signals import leave_at_once
+from uzushio.parallel.signals import exit_on_signal
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -59,7 +59,7 @@ def run(
 
     To continue a run: uzushio run --restart DIR; docs/how-to/run.md.
     """
-    leave_at_once()
+    exit_on_signal()
     need_case(case, restart)
     options = Options(
         restart=restart,
@@ -111,7 +111,7 @@ def figures(
     Of an assimilation: estimate, history, figures and summary, without an iteration. uzushio report
     makes a page of them.
     """
-    leave_at_once("Stopped before the first figure; nothing was written.")
+    exit_on_signal("Stopped before the first figure; nothing was written.")
     options = Options(restart=folder, fallback=restart_fallback, quiet=quiet)
     start_job(ranks)
 

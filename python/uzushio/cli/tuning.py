@@ -15,7 +15,7 @@ from uzushio.cli.arguments import (
 )
 from uzushio.cli.start import fail
 from uzushio.errors import UzushioError
-from uzushio.parallel.signals import interrupt_as_usual
+from uzushio.parallel.signals import restore_default_signals
 
 if TYPE_CHECKING:
     pass
@@ -69,7 +69,7 @@ def tune(
     """
     from uzushio.cli import tune as command
 
-    interrupt_as_usual()
+    restore_default_signals()
     options = command.TuneOptions(
         case,
         overrides or [],

@@ -14,7 +14,7 @@ from uzushio.errors import CaseError, PipelineError
 from uzushio.files import read_summary
 from uzushio.job import run_folder
 from uzushio.job.loop import Loop
-from uzushio.job.monitor import Monitor, Voice
+from uzushio.job.monitor import Monitor, RankZeroOutput
 from uzushio.job.options import Options
 from uzushio.job.publish import Publisher
 from uzushio.job.publish_check import check_published
@@ -60,9 +60,9 @@ class _Run:
         self._case, self._options, self._stop, self._lock = case, options, stop, lock
         self._folder = options.out or case.output.folder
         self._comm = comm.Dup()
-        self._voice = Voice(comm.rank, options.quiet)
+        self._output = RankZeroOutput(comm.rank, options.quiet)
         self._average = TimeAverage()
-        self._monitor = Monitor(case.output.monitor_every, self._voice.speaks)
+        self._monitor = Monitor(case.output.monitor_every, self._output.enabled)
         self._restored: Path | None = None
         self._latest: Path | None = None
         self._shown: Mapping[str, Any] | None = None
@@ -85,7 +85,7 @@ class _Run:
                 return 0
         self._claim()
         publisher = Publisher(
-            self._case, self._solver, self._comm, self._folder, self._voice.warn, self._stop.asked
+            self._case, self._solver, self._comm, self._folder, self._output.warn, self._stop.asked
         )
         first, began = self._solver.step_index, time.monotonic()
         loop = Loop(self._case, self._solver, self._average, self._monitor, self._stop, self._comm)
@@ -103,12 +103,12 @@ class _Run:
         finally:
             publisher.abandon()
         self._shown = publisher.summary()
-        self._voice.say(publisher.report() or "")
+        self._output.say(publisher.report() or "")
         if publisher.stopped is not None:
             step = self._solver.step_index
             raise PipelineError(f"{publisher.stopped} Stopped after step {step}; {self._go_on()}")
         if stopped:
-            self._voice.say(
+            self._output.say(
                 f"Stopped after step {self._solver.step_index}, as asked; {self._go_on()}"
             )
             return 128 + stopped
@@ -123,14 +123,14 @@ class _Run:
             self._solver,
             self._comm,
             options.fallback,
-            self._voice.warn,
+            self._output.warn,
             options.interpolate,
         )
         with collective(self._comm):
             if self._comm.rank == 0:
                 self._restore_averages(found)
         self._restored = self._latest = found.path
-        self._voice.say(f"Restarted from {found.path} (step {found.manifest.step}).")
+        self._output.say(f"Restarted from {found.path} (step {found.manifest.step}).")
 
     def _has_ended(self, restart: Path) -> bool:
         """Whether the run has reached its end, with its results; says so (collective).
@@ -154,7 +154,7 @@ class _Run:
                 there = read_summary(self._folder).get("step") == solver.step_index
         if not self._comm.bcast(there):
             return False
-        self._voice.say(
+        self._output.say(
             f"Nothing is left to do: the run has reached its end at step {solver.step_index}. To "
             f"go on, give a later end ({later}); to write its results again: uzushio figures "
             f"{self._folder}"
@@ -168,13 +168,13 @@ class _Run:
         else:
             why = "as asked" if found.manifest.statistics.get("samples") else None
         if why is not None:
-            self._voice.warn(f"Averages of the run before are dropped: {why}.")
+            self._output.warn(f"Averages of the run before are dropped: {why}.")
 
     def _claim(self) -> None:
         """Take the folder, and put checkpoints aside that the restart leaves behind."""
-        step, voice = self._solver.step_index, self._voice
+        step, output = self._solver.step_index, self._output
         run_folder.occupy(
-            self._folder, self._case, self._options, self._lock, step, self._comm, voice.say
+            self._folder, self._case, self._options, self._lock, step, self._comm, output.say
         )
 
     def _write_checkpoint(self) -> None:
@@ -202,7 +202,7 @@ class _Run:
             comm=self._comm,
             folder=self._folder,
             latest=self._latest,
-            voice=self._voice,
+            output=self._output,
             stop=self._stop,
             figures=self._figures,
             case=self._case,

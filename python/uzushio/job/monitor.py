@@ -21,7 +21,7 @@ from uzushio.terminal import TerminalConsole, output_may_end, tell, warn
 REFRESH = 0.5
 
 
-class Voice:
+class RankZeroOutput:
     """What rank 0 prints beside the progress. The other ranks hold one too, which is silent.
 
     Args:
@@ -33,14 +33,14 @@ class Voice:
     """
 
     def __init__(self, rank: int, quiet: bool) -> None:
-        self._first, self.speaks = rank == 0, rank == 0 and not quiet
+        self._first, self.enabled = rank == 0, rank == 0 and not quiet
 
     def say(self, text: str) -> None:
         """Print a line, unless it is empty."""
-        if self.speaks and text:
+        if self.enabled and text:
             tell(text)
 
-    def complain(self, text: str) -> None:
+    def error(self, text: str) -> None:
         """Print an error to the standard error, with --quiet too."""
         if self._first:
             with output_may_end("stderr"):

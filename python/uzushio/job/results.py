@@ -15,7 +15,7 @@ from uzushio.case.model import Case
 from uzushio.errors import OutputError, UzushioError
 from uzushio.files import SUMMARY, write_summary
 from uzushio.job import run_folder
-from uzushio.job.monitor import Voice
+from uzushio.job.monitor import RankZeroOutput
 from uzushio.parallel.agreement import Agreement
 from uzushio.parallel.collective import maximum, report_of
 from uzushio.parallel.signals import Stop
@@ -52,16 +52,16 @@ class Results:
         failed: results that could not be written, the same on all ranks.
     """
 
-    def __init__(self, comm: MPI.Comm, voice: Voice) -> None:
-        """Take a communicator of its own, a copy of `comm`; `voice` names the files."""
-        self._comm, self._voice = comm, voice
+    def __init__(self, comm: MPI.Comm, output: RankZeroOutput) -> None:
+        """Take a communicator of its own, a copy of `comm`; `output` names the files."""
+        self._comm, self._output = comm, output
         self._agreement = Agreement(comm)
         self.files: list[Path] = []
         self.failed: list[str] = []
 
     def wrote(self, path: Path) -> None:
         """Name a file that was written (rank 0)."""
-        self._voice.say(f"  {path}" if self.files else f"Wrote:\n  {path}")
+        self._output.say(f"  {path}" if self.files else f"Wrote:\n  {path}")
         self.files.append(path)
 
     @contextmanager
@@ -94,7 +94,7 @@ class ResultWriter(ABC):
         comm: the ranks.
         folder: of the run.
         latest: newest checkpoint.
-        voice: for rank 0.
+        output: for rank 0.
         stop: a signal ends the drawing.
         figures: whether figures are drawn.
     """
@@ -105,7 +105,7 @@ class ResultWriter(ABC):
     comm: MPI.Comm
     folder: Path
     latest: Path | None
-    voice: Voice
+    output: RankZeroOutput
     stop: Stop
     figures: bool
 
@@ -138,7 +138,7 @@ class ResultWriter(ABC):
             The exit status: 0; 1 if something could not be written; 128 plus the signal if one
             ended the drawing.
         """
-        results = Results(self.comm, self.voice)
+        results = Results(self.comm, self.output)
         self.announce(results)
         if self.latest is not None and self.comm.rank == 0:
             results.wrote(self.latest)
@@ -151,9 +151,9 @@ class ResultWriter(ABC):
                 write_summary(self.folder, summary)
         again = f"uzushio figures {self.folder}"
         if stopped:
-            self.voice.say(f"Stopped while figures were drawn, as asked; draw them with: {again}")
+            self.output.say(f"Stopped while figures were drawn, as asked; draw them with: {again}")
         if results.failed:
-            self.voice.complain(
+            self.output.error(
                 f"The {self.kind} is whole, its last checkpoint is {self.latest}. With the cause "
                 f"mended, {', '.join(dict.fromkeys(results.failed))} can be written with: {again}"
             )
@@ -183,7 +183,7 @@ class ResultWriter(ABC):
                 place.mkdir(exist_ok=True)
         if "the folder of the figures" in results.failed:
             return 0
-        self.voice.say("Drawing figures; Ctrl-C leaves them out.")
+        self.output.say("Drawing figures; Ctrl-C leaves them out.")
         with results.part("the figures"):
             for path in self.draw(place):
                 results.wrote(path)
@@ -223,7 +223,7 @@ class RunResults(ResultWriter):
 
     def announce(self, results: Results) -> None:
         """Say why there will be no statistics, if so."""
-        self.voice.say(self._no_samples())
+        self.output.say(self._no_samples())
 
     def write_data(self, results: Results) -> None:
         """Derive and write the statistics."""

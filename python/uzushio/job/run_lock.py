@@ -15,7 +15,7 @@ from uzushio.errors import OutputError
 
 FILE = ".lock"
 #: Seconds to try for, as one who only looks at the lock holds it for a moment.
-_PATIENCE = 1.0
+_GRACE_PERIOD = 1.0
 #: What a file system without locks answers.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
@@ -34,7 +34,7 @@ class RunLock:
     def take(self, folder: Path) -> None:
         """Lock the folder, which must exist; raises `OutputError` naming the holder."""
         file = (folder / FILE).open("a+", encoding="utf-8")
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _GRACE_PERIOD
         while not _locked(file, fcntl.LOCK_EX):
             if time.monotonic() > deadline:
                 holder = _holder(file)

@@ -1,7 +1,7 @@
-"""Agreements of ranks after code of a user's own, which may leave some of them waiting for ever.
+"""Agreement on errors after code of a user, which may leave some ranks waiting without end.
 
-No rank can be called out of communication that nobody answers: MPI 3 has no way to do that. What is
-left is to end the job, and to say why.
+MPI 3 cannot interrupt a rank that waits for a message. So the job ends, with a message that names
+the cause.
 """
 
 from __future__ import annotations
@@ -23,45 +23,45 @@ from uzushio.parallel.collective import minimum, raise_everywhere
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Seconds that ranks wait for others, if nobody says how long.
+#: Default timeout of a wait for other ranks, seconds.
 WAIT_LIMIT = 600.0
-#: Seconds in which ranks that wait answer one that has waited for too long; never more than it has.
-_ANSWER = 10.0
-#: Seconds that a rank is given to end the job after it asked who waits.
-_LAST = 30.0
-#: Longest sleep between two looks, and longest text of a failure that is told.
-_NAP, _LETTERS = 0.01, 4000
-#: What one look counts at most: seconds in which the whole job was suspended are no waiting.
-_SLICE = 1.0
-_ASK, _TELL = 1, 2
+#: Timeout of answers to a rank whose wait timed out, seconds; at most its own timeout.
+_ANSWER_TIMEOUT = 10.0
+#: Seconds that a rank has to end the job after its request for states.
+_ABORT_TIMEOUT = 30.0
+#: Maximum sleep between two polls, seconds, and maximum length of a failure text, characters.
+_MAX_SLEEP, _MAX_TEXT = 0.01, 4000
+#: Maximum time that one poll adds to a wait, seconds: a suspended job does not time out.
+_MAX_POLL = 1.0
+_ASK, _REPLY = 1, 2
 
 
 @dataclass(frozen=True)
-class _Came:
-    """How a rank came to the agreement: what it raised, in words; "" if nothing."""
+class _State:
+    """State of a rank that reached the agreement: the text of its failure, "" if none."""
 
     number: int
     failure: str
 
 
 class Agreement:
-    """Ends blocks of code, which may communicate, on all ranks alike; collective throughout."""
+    """End of code blocks with communication, alike on all ranks; all methods are collective."""
 
     def __init__(self, comm: MPI.Comm) -> None:
-        """Take a communicator of its own, a copy of `comm`."""
+        """Duplicate `comm`."""
         self._comm, self._number = comm.Dup(), 0
-        self._sent: list[MPI.Request] = []  # they hold the memory that is sent
+        self._sent: list[MPI.Request] = []  # they own the buffers
 
     @contextmanager
     def on(self, what: str, limit: float = WAIT_LIMIT) -> Iterator[None]:
         """Run a block on every rank; if it fails on one, it fails on all, as with `collective`.
 
-        If a rank has waited for the others so long, the job ends: one message says what each rank
-        that came raised, and which did not come.
+        If the wait for a rank times out, the job ends: one message has the failures of the ranks
+        that finished the block, and names those that did not.
 
         Args:
-            what: the block, for messages, "the action stress at step 4" say.
-            limit: seconds.
+            what: name of the block in messages, such as "the action stress at step 4".
+            limit: timeout in seconds.
 
         Raises:
             UzushioError: with the same message on all ranks; `OtherRankError` where another rank
@@ -86,71 +86,71 @@ class Agreement:
     def _wait(
         self, request: MPI.Request, what: str, limit: float, failure: Exception | None
     ) -> None:
-        """Wait for all ranks, and answer those that lose patience first."""
+        """Wait for all ranks, and answer those whose wait times out first."""
         waited, deadline, last = 0.0, limit, time.monotonic()
-        mine: _Came | None = None
+        mine: _State | None = None
         while not request.Test():
             now = time.monotonic()
-            waited, last = waited + min(now - last, _SLICE), now
-            if waited < _NAP:
+            waited, last = waited + min(now - last, _MAX_POLL), now
+            if waited < _MAX_SLEEP:
                 time.sleep(waited / 10.0)
                 continue
-            mine = mine or _Came(self._number, told(failure))
+            mine = mine or _State(self._number, failure_text(failure))
             if self._answer(mine):
-                deadline = max(deadline, waited + _LAST)
+                deadline = max(deadline, waited + _ABORT_TIMEOUT)
             if waited > deadline:
-                came = self._ask(mine, request, min(_ANSWER, limit))
-                if came is not None and len(came) < self._comm.size:
-                    self._end(what, limit, came)
-                # All are here after all, or another rank sees to it.
-                deadline = waited + (limit if came is not None else _LAST)
-            time.sleep(min(_NAP, waited / 10.0))
+                states = self._ask(mine, request, min(_ANSWER_TIMEOUT, limit))
+                if states is not None and len(states) < self._comm.size:
+                    self._end(what, limit, states)
+                # All ranks have finished, or another rank ends the job.
+                deadline = waited + (limit if states is not None else _ABORT_TIMEOUT)
+            time.sleep(min(_MAX_SLEEP, waited / 10.0))
         self._sent = [sent for sent in self._sent if not sent.Test()]
 
-    def _received(self) -> Iterator[tuple[int, int, _Came]]:
-        """Tag, source and content of what other ranks sent about this agreement."""
+    def _received(self) -> Iterator[tuple[int, int, _State]]:
+        """Yield tag, source and content of messages of other ranks on this agreement."""
         from mpi4py import MPI
 
         status = MPI.Status()
         while self._comm.iprobe(tag=MPI.ANY_TAG, status=status):
             tag, source = status.Get_tag(), status.Get_source()
-            came: _Came = self._comm.recv(source=source, tag=tag)
-            if came.number == self._number:
-                yield tag, source, came
+            state: _State = self._comm.recv(source=source, tag=tag)
+            if state.number == self._number:
+                yield tag, source, state
 
-    def _answer(self, mine: _Came) -> bool:
-        """Tell ranks that ask; whether one did."""
+    def _answer(self, mine: _State) -> bool:
+        """Answer ranks that ask for this one's state; return whether one did."""
         asking = [source for tag, source, _ in self._received() if tag == _ASK]
-        self._send(mine, asking, _TELL)
+        self._send(mine, asking, _REPLY)
         return bool(asking)
 
-    def _ask(self, mine: _Came, request: MPI.Request, seconds: float) -> dict[int, _Came] | None:
-        """Who is here, and what they raised; None if all are, or a lower rank asks too."""
+    def _ask(self, mine: _State, request: MPI.Request, seconds: float) -> dict[int, _State] | None:
+        """Return the states of finished ranks; None if all finished, or a lower rank asks too."""
         rank = self._comm.rank
-        came = {rank: mine}
+        states = {rank: mine}
         self._send(mine, (other for other in range(self._comm.size) if other != rank), _ASK)
         until = time.monotonic() + seconds
-        while time.monotonic() < until and len(came) < self._comm.size:
+        while time.monotonic() < until and len(states) < self._comm.size:
             if request.Test():
                 return None
             for tag, source, other in self._received():
                 if tag == _ASK and source < rank:
-                    self._send(mine, [source], _TELL)
+                    self._send(mine, [source], _REPLY)
                     return None
-                came[source] = other
-            time.sleep(_NAP)
-        return came
+                states[source] = other
+            time.sleep(_MAX_SLEEP)
+        return states
 
-    def _send(self, mine: _Came, ranks: Iterable[int], tag: int) -> None:
-        """Send without waiting: those that are elsewhere never receive it."""
+    def _send(self, mine: _State, ranks: Iterable[int], tag: int) -> None:
+        """Send without waiting: ranks that are still in the block do not receive it."""
         for rank in ranks:
             self._sent.append(self._comm.isend(mine, rank, tag))
 
-    def _end(self, what: str, limit: float, came: dict[int, _Came]) -> None:
-        """Say what happened, and end the job on all ranks."""
-        missing = [rank for rank in range(self._comm.size) if rank not in came]
-        failed = {rank: one.failure for rank, one in sorted(came.items()) if one.failure}
-        well = [rank for rank in sorted(came) if rank not in failed]
+    def _end(self, what: str, limit: float, states: dict[int, _State]) -> None:
+        """Print the failures and the missing ranks, and end the job on all ranks."""
+        missing = [rank for rank in range(self._comm.size) if rank not in states]
+        failed = {rank: one.failure for rank, one in sorted(states.items()) if one.failure}
+        well = [rank for rank in sorted(states) if rank not in failed]
         lines = [
             f"uzushio: error: the job ends, because {what} did not come to an end on "
             f"{ranks_in_words(missing)} while others waited for {limit:g} s, the wait_limit."
@@ -168,13 +168,13 @@ class Agreement:
             "give it a longer wait_limit if it only takes its time."
         )
         print("\n".join(lines), file=sys.stderr, flush=True)
-        time.sleep(0.2)  # for whoever carries the text to the terminal
+        time.sleep(0.2)  # the launcher forwards the text
         self._comm.Abort(1)
         os._exit(1)
 
 
-def told(failure: Exception | None) -> str:
-    """What was raised, in words: with its notes, or with its traceback if nobody expected it."""
+def failure_text(failure: Exception | None) -> str:
+    """Return the text of a failure with its notes, or its traceback if it was not expected."""
     if failure is None:
         return ""
     notes = "\n".join(getattr(failure, "__notes__", ()))
@@ -182,11 +182,11 @@ def told(failure: Exception | None) -> str:
         text = "\n".join(filter(None, (notes, str(failure))))
     else:
         text = "".join(traceback.format_exception(failure)).rstrip()
-    return text[-_LETTERS:]
+    return text[-_MAX_TEXT:]
 
 
 def ranks_in_words(ranks: Iterable[int]) -> str:
-    """For messages: "rank 3", "ranks 0 to 4, 7"."""
+    """Return ranks as in "rank 3", "ranks 0 to 4, 7"."""
     spans: list[list[int]] = []
     for rank in sorted(ranks):
         if spans and spans[-1][1] == rank - 1:

@@ -1,4 +1,4 @@
-"""Errors on many ranks: all ranks learn of a failure, one message is printed, and nobody waits."""
+"""Errors on many ranks: a failure reaches all ranks, one message is printed, no rank hangs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from uzushio.parallel.memory import ADVICE
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Seconds in which the other ranks must fail too for a failure to count as everybody's.
-PATIENCE = 5.0
+#: Seconds in which the other ranks must fail too for a failure to count as one of all ranks.
+GRACE_PERIOD = 5.0
 
 
 @contextmanager
@@ -43,21 +43,23 @@ def collective(comm: MPI.Comm) -> Iterator[None]:
 
 
 @contextmanager
-def together_or_end(comm: MPI.Comm, what: str, patience: float = PATIENCE) -> Iterator[None]:
-    """Run a block with communication on every rank; a rank that fails in it alone ends the job.
+def end_job_if_alone(
+    comm: MPI.Comm, what: str, grace_period: float = GRACE_PERIOD
+) -> Iterator[None]:
+    """Run a block with communication on every rank; a rank that fails alone ends the job.
 
-    Nobody can be called out of waiting for a message that does not come. Where all ranks fail, each
-    leaves the block with its exception. What goes well costs nothing.
+    A rank that waits for a message of the failed one cannot be interrupted. Where all ranks fail,
+    each leaves the block with its exception. A block without failure adds no communication.
 
     Args:
-        comm: of the ranks, and used for nothing else.
-        what: the block, for messages, as "a sweep of the phase field".
-        patience: seconds in which the others must fail too.
+        comm: communicator for this purpose only.
+        what: name of the block in messages, as "a sweep of the phase field".
+        grace_period: seconds in which the others must fail too.
     """
     try:
         yield
     except Exception as error:
-        if comm.size > 1 and not all_arrive(comm, patience):
+        if comm.size > 1 and not all_arrive(comm, grace_period):
             print(
                 f"uzushio: error: the job ends, because rank {comm.rank} failed in {what}, and "
                 f"others may wait for it there: {_description(error)}",
@@ -76,7 +78,7 @@ def _description(error: Exception) -> str:
 
 
 def raise_everywhere(comm: MPI.Comm, first: int, failure: Exception | None) -> None:
-    """Raise what the rank `first` failed with (collective); see `collective`."""
+    """Raise the failure of the rank `first` on all ranks (collective); see `collective`."""
     told: tuple[type[UzushioError], str] | None = None
     if comm.rank == first and failure is not None:
         told = _as_expected(failure)
@@ -101,7 +103,7 @@ def maximum() -> MPI.Op:
 
 
 def _as_expected(failure: Exception) -> tuple[type[UzushioError], str]:
-    """The type and message that the other ranks raise for `failure`."""
+    """Return the type and message that the other ranks raise for `failure`."""
     if isinstance(failure, UzushioError):
         return type(failure), str(failure)
     if isinstance(failure, OSError):
@@ -112,7 +114,7 @@ def _as_expected(failure: Exception) -> tuple[type[UzushioError], str]:
 
 
 def system_sentence(error: OSError) -> str:
-    """Say what the operating system refused, where, and what helps."""
+    """Return a sentence with the path, the error of the operating system, and advice."""
     advice = {
         errno.ENOSPC: "free some space there, or choose another folder with --out",
         errno.EDQUOT: "free some of your quota there, or choose another folder with --out",
@@ -125,16 +127,16 @@ def system_sentence(error: OSError) -> str:
 
 
 def memory_sentence(error: MemoryError, advice: str = ADVICE) -> str:
-    """Say that no memory was left, how much was asked for if that is known, and what helps."""
+    """Return a sentence on a failed allocation, with its size if known, and advice."""
     asked = str(error) if str(error) not in ("", "std::bad_alloc") else "an allocation failed"
     return f"out of memory: {asked.rstrip('.')}. {advice}"
 
 
 def guarded(comm: MPI.Comm, work: Callable[[], int], debug: bool = False) -> int:
-    """Do `work` on every rank and return the exit status; end all ranks if one fails alone.
+    """Call `work` on every rank and return the exit status; end all ranks if one fails alone.
 
-    A failure of all ranks is printed once. A rank that fails while the others go on prints its
-    message and ends the job, so that nobody waits for it.
+    A failure of all ranks is printed once. A rank that fails while the others continue prints its
+    message and ends the job, so that no rank waits for it.
     """
     together = comm.Dup()
     try:
@@ -153,7 +155,7 @@ def guarded(comm: MPI.Comm, work: Callable[[], int], debug: bool = False) -> int
 
 
 def _joined(reports: list[str]) -> str:
-    """The first report whole; of others that end differently, the last line."""
+    """Return the first report, and the last line of each report that ends differently."""
     told = [report for report in reports if report]
     endings = {report.splitlines()[-1]: rank for rank, report in enumerate(reports) if report}
     first = told[0].splitlines()[-1]
@@ -161,10 +163,10 @@ def _joined(reports: list[str]) -> str:
     return "\n".join([told[0], *others])
 
 
-def all_arrive(comm: MPI.Comm, patience: float = PATIENCE) -> bool:
-    """Whether all ranks call this within some seconds."""
+def all_arrive(comm: MPI.Comm, grace_period: float = GRACE_PERIOD) -> bool:
+    """Return whether all ranks call this within the grace period (collective)."""
     request = comm.Ibarrier()
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + grace_period
     while not request.Test():
         if time.monotonic() > deadline:
             return False
@@ -173,9 +175,9 @@ def all_arrive(comm: MPI.Comm, patience: float = PATIENCE) -> bool:
 
 
 def report_of(error: Exception, debug: bool = False) -> str:
-    """The message of an expected error; the traceback of a mistake in the program.
+    """Return the message of an expected error, or the traceback of a programming error.
 
-    Nothing of an error that another rank prints.
+    It is empty where another rank prints the error.
     """
     if isinstance(error, OtherRankError):
         return ""

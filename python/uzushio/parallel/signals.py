@@ -25,7 +25,7 @@ def stop_signals() -> list[signal.Signals]:
     ]
 
 
-class _Leave:
+class _ExitOnSignal:
     """Handler that prints a sentence on rank 0 and ends the process."""
 
     def __init__(self, sentence: str) -> None:
@@ -40,40 +40,39 @@ class _Leave:
         os._exit(128 + number)
 
 
-def leave_at_once(
+def exit_on_signal(
     sentence: str = "Stopped before the first step; nothing was written.",
 ) -> None:
-    """Until a run listens, end this process at a signal: with a sentence, and all ranks with it.
+    """Exit on a signal with a sentence, until a run handles signals; the other ranks end too.
 
-    The process does not finalize MPI, so that the launcher ends the ranks which are further on
-    already, and would wait for this one.
+    The process does not finalize MPI, so that the launcher ends ranks that wait for this one.
     """
-    leave = _Leave(sentence)
+    handler = _ExitOnSignal(sentence)
     for number in stop_signals():
-        signal.signal(number, leave)
+        signal.signal(number, handler)
 
 
-def interrupt_as_usual() -> None:
+def restore_default_signals() -> None:
     """Let signals raise `KeyboardInterrupt` (SIGINT) or end the process (the others)."""
     for number in stop_signals():
-        usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
-        signal.signal(number, usual)
+        default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, default)
 
 
 class Stop:
-    """Whether this rank was asked to stop."""
+    """First stop signal that this rank received."""
 
     def __init__(self) -> None:
         self.received = 0
         self._before: dict[signal.Signals, Any] = {}
 
     def asked(self) -> bool:
-        """Whether a signal was received."""
+        """Return whether a signal was received."""
         return self.received != 0
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Note the first signal; the second one has its usual effect."""
+        """Note the first signal; the second one has its default effect."""
         if threading.current_thread() is not threading.main_thread():
             yield  # only the main thread can handle signals
             return
@@ -82,11 +81,13 @@ class Stop:
             yield
         finally:
             for number, handler in self._before.items():
-                signal.signal(number, signal.SIG_DFL if isinstance(handler, _Leave) else handler)
+                signal.signal(
+                    number, signal.SIG_DFL if isinstance(handler, _ExitOnSignal) else handler
+                )
 
     def _note(self, number: int, _frame: object) -> None:
         self.received = number
         for one in (signal.SIGINT, signal.SIGTERM):
             before = self._before.get(one)  # in a notebook, SIGINT raises KeyboardInterrupt
-            usual = before is None or isinstance(before, _Leave)
-            signal.signal(one, signal.SIG_DFL if usual else before)
+            is_default = before is None or isinstance(before, _ExitOnSignal)
+            signal.signal(one, signal.SIG_DFL if is_default else before)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from uzushio import _core
 from uzushio.errors import ModelError
 from uzushio.observations import Observations
-from uzushio.parallel.collective import collective, together_or_end
+from uzushio.parallel.collective import collective, end_job_if_alone
 from uzushio.phasefield.blocking import Blocking
 from uzushio.phasefield.checked_observations import check
 from uzushio.phasefield.parameters import Parameters
@@ -365,7 +365,7 @@ class Model:
         return Trajectory(allocate(int(steps)), self)
 
     def _sweeping(self) -> AbstractContextManager[None]:
-        return together_or_end(self._ranks, "a sweep of the phase field")
+        return end_job_if_alone(self._ranks, "a sweep of the phase field")
 
     def _checked(self, parameters: Estimated, first: int, last: int, **fields: Field) -> float:
         """Check the arguments of a sweep; return m."""
