@@ -27,7 +27,7 @@ class OutputError(UzushioError):
 
 
 class MemoryShortageError(UzushioError):
-    """The ranks need more memory than a node, its control group or `ulimit -v` leaves them."""
+    """The ranks need more memory than a node, its control group or `ulimit -v` has free."""
 
 
 class LaunchError(UzushioError):
@@ -35,40 +35,40 @@ class LaunchError(UzushioError):
 
 
 class OtherRankError(UzushioError):
-    """Raised on the ranks that were well when another rank failed; nobody prints it."""
+    """Another rank failed, and prints the error; this one is not printed."""
 
 
 class StagingError(UzushioError):
-    """A stream cannot be opened, written or read as asked; raised on all ranks that take part."""
+    """A stream cannot be opened, written or read as asked; raised on all its ranks."""
 
 
 class PeerGone(StagingError):  # noqa: N818 - the name that the C++ side has
-    """The other side is gone, or was never there: its process ended, or the connection was cut."""
+    """The peer's process ended, its connection was cut, or there was no peer."""
 
 
 class PeerSilent(StagingError):  # noqa: N818
-    """The other side is there, and did not answer in time."""
+    """The peer is connected, and did not answer before the timeout."""
 
 
 class QueueTimeout(StagingError):  # noqa: N818
-    """No reader made room in time, and the queue's options say to fail then."""
+    """The queue stayed full until its timeout, and its policy is to fail."""
 
 
 class WaitStopped(StagingError):  # noqa: N818
-    """A wait for readers was given up, because the program is to stop; the stream may go on."""
+    """A wait for readers was cancelled because the program stops; the stream can continue."""
 
 
 class RenderError(UzushioError):
-    """A picture cannot be made as asked: a field is missing, or the machine cannot draw it."""
+    """A picture cannot be drawn: a field is missing, or the machine lacks a library for it."""
 
 
 class PipelineError(UzushioError):
-    """A pipeline asks for what there is not, or one of its actions failed; raised on all ranks."""
+    """A pipeline names a missing field, or one of its actions failed; raised on all ranks."""
 
 
 class ModelError(UzushioError):
-    """A model cannot work as asked: parameters, observations, shapes or blocking do not fit."""
+    """Parameters, observations, shapes or blocking of a model do not fit."""
 
 
 class TuningError(UzushioError):
-    """A case cannot be tuned as asked: nothing is tunable, or the job that measures is gone."""
+    """A case cannot be tuned: it has no tunables, or the measuring job ended."""

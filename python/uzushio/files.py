@@ -1,4 +1,4 @@
-"""Small files that are written whole or not at all, and the summary of a job."""
+"""Atomic writes of small files, and the summary of a job."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write_summary(folder: Path, summary: Mapping[str, Any]) -> Path:
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
-    """Read `summary.json`; nothing if there is none that can be read."""
+    """Read `summary.json`; return an empty dictionary if it cannot be read."""
     try:
         told = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -31,7 +31,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
 
 
 def atomic_write(path: Path, text: str) -> None:
-    """Write a small file whole or not at all."""
+    """Write a small file atomically."""
     fresh = path.with_name(f".{path.name}.new")
     try:
         with fresh.open("w", encoding="utf-8") as file:
@@ -39,12 +39,12 @@ def atomic_write(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         fresh.rename(path)
-    except OSError as error:  # a full disk does not say for which file
+    except OSError as error:  # the error of a full disk names no file
         with suppress(OSError):
             fresh.unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _plain(value: Any) -> Any:
-    """NumPy scalars and arrays, and paths, as JSON."""
+    """Convert NumPy scalars and arrays, and paths, for JSON."""
     return value.tolist() if hasattr(value, "tolist") else str(value)

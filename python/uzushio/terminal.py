@@ -1,4 +1,4 @@
-"""Lines and tables on the terminal of a command, whose reader may have closed it."""
+"""Lines and tables on the standard streams of a command, which may be closed."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def warn(text: str) -> None:
 
 @contextmanager
 def output_may_end(stream: str = "stdout") -> Iterator[None]:
-    """Let a run go on when nobody reads its output any more (`| head`, a terminal that is closed).
+    """Continue a run whose output was closed (`| head`, a closed terminal).
 
-    The stream then leads nowhere, so that what is printed later does no harm either.
+    The stream is then redirected to the null device.
     """
     try:
         yield
@@ -38,7 +38,7 @@ def output_may_end(stream: str = "stdout") -> Iterator[None]:
 
 
 def _discard(stream: str = "stdout") -> None:
-    # Whatever is no real file (as under a test runner) raises a kind of OSError here.
+    # A stream without a file (as under a test runner) raises a kind of OSError here.
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, getattr(sys, stream).fileno())
@@ -46,10 +46,10 @@ def _discard(stream: str = "stdout") -> None:
 
 
 class TerminalConsole(Console):
-    """Console that goes on in silence when its reader has closed the stream."""
+    """Console that discards its output when the stream is closed."""
 
     def on_broken_pipe(self) -> None:
-        """Go on in silence; Rich would end the program."""
+        """Discard the output; Rich would end the program."""
         _discard()
 
 

@@ -118,7 +118,7 @@ def test_a_restart_on_another_grid_has_to_be_asked_for_and_is_the_same_on_any_ra
         more = ("--ranks", ranks, "--interpolate", "--out", f"on-{ranks}")
         done = uzushio("run", channel, *finer, *more, timeout=120)
         assert done.returncode == 0, done.stderr
-        assert "Averages of the run before are dropped" in done.stdout + done.stderr
+        assert "Averages of the earlier run are discarded" in done.stdout + done.stderr
     one, other = state(tmp_path / "on-1", 6), state(tmp_path / "on-4", 6)
     for name in ("state/u", "state/v", "state/w", "state/p"):
         scale = abs(one[name]).max()

@@ -119,7 +119,7 @@ def test_a_restart_takes_the_case_of_the_run_with_what_was_set(
     # With a case file for that folder, the same.
     done = uzushio("run", case, "--restart", "b", "--out", "b")
     assert done.returncode == 0, done.stderr
-    assert "As the run before: --set grid.nz=11 --set time.dt=0.04\n" in done.stdout
+    assert "As the earlier run: --set grid.nz=11 --set time.dt=0.04\n" in done.stdout
     a, b = (fields(tmp_path / name, 12)["state/u"] for name in "ab")
     np.testing.assert_allclose(a, exact((11, 12, 8), 0.04, 12), rtol=0, atol=1e-15)
     assert np.array_equal(a, b)
@@ -169,8 +169,8 @@ def test_a_case_is_needed_to_start_a_run(uzushio: Run, case: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (("--set", "fault.pause=0.001"), "dropped: fault.pause changed."),
-        (("--reset-statistics",), "dropped: as asked."),
+        (("--set", "fault.pause=0.001"), "discarded: fault.pause changed."),
+        (("--reset-statistics",), "discarded: as asked."),
     ],
 )
 def test_averages_of_another_flow_are_dropped(
@@ -179,7 +179,7 @@ def test_averages_of_another_flow_are_dropped(
     assert uzushio("run", case, "--set", "time.steps=7").returncode == 0
     done = uzushio("run", case, "--restart", "run", *more)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count(f"Averages of the run before are {sentence}") == 1
+    assert done.stderr.count(f"Averages of the earlier run are {sentence}") == 1
     with xr.open_zarr(tmp_path / "run/statistics.zarr") as statistics:
         assert statistics.attrs["samples"] == 2
 

@@ -93,7 +93,7 @@ def test_a_restart_without_a_case_takes_that_of_the_run(capfd: pytest.CaptureFix
     assert uzushio.run(restart="there/checkpoints/step-00000012").summary["step"] == 12
     assert "Nothing is left to do" in capfd.readouterr().out
     for wrong in (uzushio.run, uzushio.Simulation, uzushio.assimilate):
-        with pytest.raises(UzushioError, match="only restart=FOLDER does without one"):
+        with pytest.raises(UzushioError, match="only restart=FOLDER needs none"):
             wrong()
     with pytest.raises(CheckpointError, match=r"nowhere holds no case\.yaml"):
         uzushio.run(restart="nowhere")

@@ -12,7 +12,7 @@ from mpi4py import MPI
 
 from uzushio.assimilation.case import Uncertainty
 from uzushio.assimilation.deviations import deviations
-from uzushio.assimilation.ensemble import Member, MemberFiles, spreads, table
+from uzushio.assimilation.ensemble import Member, MemberFiles, ensemble_spreads, table
 from uzushio.assimilation.model import Guess
 from uzushio.assimilation.noise import Stream, normal
 from uzushio.assimilation.perturbed import Perturber
@@ -84,7 +84,7 @@ def test_where_the_model_is_linear_members_scatter_as_the_inverse_hessian_says(
         assert one.parameters[0] - m == pytest.approx(step, abs=0.02 * sd)
 
     # Their scatter about the estimate is the posterior's.
-    (spread,) = spreads(members)
+    (spread,) = ensemble_spreads(members)
     assert spread.sampling_error == pytest.approx(1.0 / math.sqrt(2.0 * (MEMBERS - 1)))
     assert abs(spread.sd / sd - 1.0) < 3.0 * spread.sampling_error
     assert abs(spread.mean - m) < 3.0 * sd / math.sqrt(MEMBERS)

@@ -14,7 +14,7 @@ from mpi4py import MPI
 from scipy.optimize import minimize
 
 from uzushio.assimilation.minimise import Minimiser, Settings
-from uzushio.assimilation.space import Space
+from uzushio.assimilation.space import ControlSpace
 from uzushio.stencil import exact_sums
 
 Function = Callable[[np.ndarray], float]
@@ -44,13 +44,18 @@ def space(
     state: int,
     bounds: tuple[float | None, float | None] = ANYWHERE,
     of_parameter: tuple[float | None, float | None] = ANYWHERE,
-) -> Space:
+) -> ControlSpace:
     """A state of one row, and one parameter."""
-    return Space(MPI.COMM_SELF, (1, state), [1.0, 1.0], [bounds, of_parameter])
+    return ControlSpace(MPI.COMM_SELF, (1, state), [1.0, 1.0], [bounds, of_parameter])
 
 
 def minimum(
-    value: Function, slope: Slope, start: np.ndarray, where: Space, limit: int = 400, **more: object
+    value: Function,
+    slope: Slope,
+    start: np.ndarray,
+    where: ControlSpace,
+    limit: int = 400,
+    **more: object,
 ) -> tuple[Minimiser, Counted]:
     objective = Counted(value, slope)
     settings = Settings(**{"tolerance": 1e-14, **more})  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from uzushio.assimilation.phasefield.case import PhaseFieldCase
 from uzushio.assimilation.phasefield.model import PhaseFieldModel
 from uzushio.assimilation.problem import Problem
 from uzushio.assimilation.schedule import CheckpointingPlan, ScheduleAction, plan
-from uzushio.assimilation.space import Space
+from uzushio.assimilation.space import ControlSpace
 from uzushio.assimilation.sweeps import Counts
 from uzushio.assimilation.twin import observe
 from uzushio.assimilation.uncertainty import solve
@@ -283,7 +283,7 @@ def test_the_standard_deviation_is_that_of_the_dense_hessian(model: Model, metho
     exact = observe(model, _truth(model), case_of(observations={"sigma": 1e-9}))
     seen = Observations(exact.steps, exact.values, 100.0)
     case = case_of(uncertainty={"method": method, "iterations": 200, "tolerance": 1e-8})
-    space = Space(MPI.COMM_SELF, model.shape, [0.5, 0.25], [(None, None)] * 2)
+    space = ControlSpace(MPI.COMM_SELF, model.shape, [0.5, 0.25], [(None, None)] * 2)
     truth = _truth(model)
     product = hessian(model, seen, truth, 3 * STEPS)
     size = truth.state.size + 1
@@ -314,7 +314,7 @@ def test_away_from_a_minimum_there_is_no_deviation_but_a_reason(
 ) -> None:
     """At the first guess the Hessian has a negative eigenvalue, and MINRES a solution."""
     case = case_of(uncertainty={"method": method, "iterations": 200, "tolerance": 1e-8})
-    space = Space(MPI.COMM_SELF, model.shape, [0.5, 0.25], [(None, None)] * 2)
+    space = ControlSpace(MPI.COMM_SELF, model.shape, [0.5, 0.25], [(None, None)] * 2)
     here = model.first_guess()
     at = space.vector(here.state, here.parameters)
     product = hessian(model, seen, here, 3 * STEPS)
@@ -324,7 +324,7 @@ def test_away_from_a_minimum_there_is_no_deviation_but_a_reason(
 
 def test_a_parameter_at_its_bound_has_no_deviation(model: Model, seen: Observations) -> None:
     case, here = case_of(), model.first_guess()
-    space = Space(MPI.COMM_SELF, model.shape, [1.0, 1.0], [(None, None), (0.6, 2.0)])
+    space = ControlSpace(MPI.COMM_SELF, model.shape, [1.0, 1.0], [(None, None), (0.6, 2.0)])
     gradient = np.ones(space.size)
     at = space.vector(here.state, here.parameters)
     product = hessian(model, seen, here, 3 * STEPS)
@@ -334,7 +334,7 @@ def test_a_parameter_at_its_bound_has_no_deviation(model: Model, seen: Observati
 
 def test_where_j_bends_down_there_is_no_deviation() -> None:
     matrix = np.diag([3.0, -1.0, 2.0])
-    space = Space(MPI.COMM_SELF, (1, 2), [1.0, 1.0], [(None, None)] * 2)
+    space = ControlSpace(MPI.COMM_SELF, (1, 2), [1.0, 1.0], [(None, None)] * 2)
     right = np.ones(3)
     assert solve(space, lambda v: matrix @ v, right, "cg", 20, 1e-10).bends_down
     found = solve(space, lambda v: matrix @ v, right, "minres", 20, 1e-10)
@@ -356,7 +356,7 @@ def test_over_repeated_noise_m_scatters_as_its_deviation_says() -> None:
         assert truth is not None
         seen = observe(model, truth, case)
         cost = Cost(model, seen, plan(STEPS, STEPS), truth, [0.5, None])
-        space = Space(MPI.COMM_SELF, model.shape, [0.02, 0.02], [(None, None)] * 2)
+        space = ControlSpace(MPI.COMM_SELF, model.shape, [0.02, 0.02], [(None, None)] * 2)
         search = Minimiser(
             space,
             _Alone(cost, space),
@@ -385,7 +385,7 @@ def test_a_search_that_stopped_early_knows_where_the_minimum_is(
 ) -> None:
     case = case_of(uncertainty={"iterations": 200, "tolerance": 1e-8})
     cost = cost_of(model, seen, plan(STEPS, STEPS))
-    space = Space(MPI.COMM_SELF, model.shape, [0.02, 0.02], [(None, None)] * 2)
+    space = ControlSpace(MPI.COMM_SELF, model.shape, [0.02, 0.02], [(None, None)] * 2)
     truth = _truth(model)
     search = Minimiser(
         space,
@@ -413,7 +413,7 @@ def test_a_search_that_stopped_early_knows_where_the_minimum_is(
 class _Alone:
     """J for the optimiser, without groups."""
 
-    def __init__(self, cost: Cost, space: Space) -> None:
+    def __init__(self, cost: Cost, space: ControlSpace) -> None:
         self._cost, self._space = cost, space
         self._last: np.ndarray | None = None
 

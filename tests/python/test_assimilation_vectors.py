@@ -9,8 +9,8 @@ import pytest
 from mpi4py import MPI
 
 from uzushio import _core
-from uzushio.assimilation.lbfgs import Memory
-from uzushio.assimilation.space import Space
+from uzushio.assimilation.lbfgs import LbfgsMemory
+from uzushio.assimilation.space import ControlSpace
 from uzushio.stencil import exact_sums
 from uzushio.stencil.exact_sums import DoubleDouble
 
@@ -196,7 +196,7 @@ def test_a_direction_is_that_of_the_two_loops(count: int, held: bool, uneven: bo
     """Four pairs are kept: of nine the last four, with the products that were made before."""
     n, dice = 300, np.random.default_rng(count)
     bounds = [(-0.3, 0.4), (None, None)] if held else [(None, None)] * 2
-    space = Space(MPI.COMM_SELF, (1, n), [1.0, 1.0], bounds)
+    space = ControlSpace(MPI.COMM_SELF, (1, n), [1.0, 1.0], bounds)
     curvature = np.geomspace(1.0, 50.0, n + 1)
     matrix = np.eye(n + 1)
     if uneven:  # the second difference along the row; the parameter is left as it is
@@ -205,7 +205,7 @@ def test_a_direction_is_that_of_the_two_loops(count: int, held: bool, uneven: bo
     def metric(state: np.ndarray) -> None:
         state[0] = matrix[:n, :n] @ state[0]
 
-    memory, pairs = Memory(space, 4, metric if uneven else None), []
+    memory, pairs = LbfgsMemory(space, 4, metric if uneven else None), []
     x = space.project(0.3 * dice.normal(size=n + 1))
     g = curvature * x - 1.0
     for _ in range(count):
@@ -225,10 +225,10 @@ def test_a_direction_is_that_of_the_two_loops(count: int, held: bool, uneven: bo
 
 
 def test_memory_that_is_given_back_is_used_again_and_lies_on_cache_lines() -> None:
-    space = Space(MPI.COMM_SELF, (3, 5), [1.0, 1.0], [(None, None)] * 2)
+    space = ControlSpace(MPI.COMM_SELF, (3, 5), [1.0, 1.0], [(None, None)] * 2)
     one, other = space.new(), space.new()
     assert one.shape == (16,) and one.ctypes.data % 64 == other.ctypes.data % 64 == 0
-    space.give(one)
+    space.release(one)
     assert space.new() is one and space.new() is not other
 
 

@@ -26,7 +26,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_a_line_has_step_time_readings_pace_and_time_left(
     clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Monitor(5.0, speaks=True) as shown:
+    with Monitor(5.0, enabled=True) as shown:
         shown.show(10, 0.1, 0.1, READINGS)
         clock[0] += 20.0
         shown.show(20, 0.2, 0.2, READINGS)
@@ -37,7 +37,7 @@ def test_a_line_has_step_time_readings_pace_and_time_left(
 
 
 def test_a_line_is_due_after_some_seconds(clock: list[float]) -> None:
-    shown = Monitor(5.0, speaks=True)
+    shown = Monitor(5.0, enabled=True)
     assert shown.due()
     shown.show(1, 0.0, 0.0, {})
     assert not shown.due()
@@ -46,7 +46,7 @@ def test_a_line_is_due_after_some_seconds(clock: list[float]) -> None:
 
 
 def test_a_silent_rank_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with Monitor(5.0, speaks=False) as shown:
+    with Monitor(5.0, enabled=False) as shown:
         assert not shown.due()
         shown.show(1, 0.0, 0.5, READINGS)
         shown.say("hello")
@@ -71,7 +71,7 @@ def test_output_that_cannot_be_written_is_no_error(
 ) -> None:
     monkeypatch.setenv(launch.TERMINAL, columns)
     monkeypatch.setattr("sys.stdout", Closed(number))
-    with Monitor(5.0, speaks=True) as shown:
+    with Monitor(5.0, enabled=True) as shown:
         shown.show(1, 0.5, 0.5, READINGS)
         shown.say("hello")
 
@@ -80,7 +80,7 @@ def test_a_terminal_gets_a_bar(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(launch.TERMINAL, "120")
-    with Monitor(5.0, speaks=True) as shown:
+    with Monitor(5.0, enabled=True) as shown:
         shown.show(1, 0.5, 0.5, READINGS)
         shown.say("Wrote [a] checkpoint.")
     text = capsys.readouterr().out

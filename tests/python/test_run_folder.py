@@ -86,9 +86,9 @@ def test_the_command_that_goes_on_is_whole() -> None:
 
 
 def test_a_folder_knows_the_overrides_and_ranks_of_its_run(tmp_path: Path) -> None:
-    told = run_folder.Record(["time.steps=7"], 4)
+    told = run_folder.RunRecord(["time.steps=7"], 4)
     run_folder.claim(tmp_path / "a", CASE, None, record=told)
     assert run_folder.read_record(tmp_path / "a") == told
     (tmp_path / "a/.uzushio-run").write_text('{"uzushio": "0.1.0"}')  # of a version before
-    assert run_folder.read_record(tmp_path / "a") == run_folder.Record()
-    assert not run_folder.Record().other_ranks(2) and told.other_ranks(2)
+    assert run_folder.read_record(tmp_path / "a") == run_folder.RunRecord()
+    assert not run_folder.RunRecord().other_ranks(2) and told.other_ranks(2)

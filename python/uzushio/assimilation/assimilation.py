@@ -1,4 +1,4 @@
-"""An assimilation as far as it is: problem, search and history, which checkpoints hold."""
+"""State of an assimilation: problem, search and history, as checkpoints store them."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class Assimilation:
     """Problem, search and history on the ranks of a job. Methods are collective.
 
     Attributes:
-        case: of it.
+        case: of the assimilation.
         comm: all ranks.
-        problem: of it.
-        windows: steps that each stage looks at; after `start`.
-        parts: the search, and what it searches with; after `start`.
+        problem: of the assimilation.
+        windows: steps of each stage's window; after `start`.
+        parts: the search and its components; after `start`.
         history: a row for each iteration.
     """
 
     def __init__(self, case: AssimilationCase, comm: MPI.Comm) -> None:
-        """Make the problem; raises `UzushioError` on all ranks if it does not fit them."""
+        """Create the problem; raises `UzushioError` on all ranks if it does not fit them."""
         self.case, self.comm = case, comm
         self.problem = Problem(case, comm)
         self.history = History([one.name for one in self.problem.model.parameters])
@@ -46,9 +46,9 @@ class Assimilation:
         self._began = time.monotonic()
 
     def start(self, found: checkpoint.Checkpoint | None) -> None:
-        """Make the search, which has not begun, or is where a checkpoint left it.
+        """Create the search, at its beginning or at the state of a checkpoint.
 
-        The problem has its observations already.
+        `Problem.observe` comes before.
         """
         problem = self.problem
         if found is not None:
@@ -79,7 +79,7 @@ class Assimilation:
         self.parts.evaluator.gradients = attributes["gradients"]
 
     def snapshot(self) -> tuple[checkpoint.Snapshot, set[str]]:
-        """What a checkpoint of the search holds, and the names of its vectors."""
+        """Return the content of a checkpoint of the search, and the names of its vectors."""
         search, cost, evaluator, space = self.parts
         vectors, numbers = search.stored()
         attributes = {
@@ -98,7 +98,7 @@ class Assimilation:
         return taken, set(vectors)
 
     def next_stage(self) -> None:
-        """Look at more of the run."""
+        """Begin the next stage, with a longer window."""
         search, cost, evaluator, _ = self.parts
         stage = search.stage + 1
         window = self.windows[stage]
@@ -110,7 +110,7 @@ class Assimilation:
         self.note()
 
     def note(self) -> None:
-        """Add the present iteration to the history."""
+        """Add the current iteration to the history."""
         search, _, evaluator, space = self.parts
         self.history.add(
             search.iteration,
@@ -124,18 +124,18 @@ class Assimilation:
         )
 
     def seconds(self) -> float:
-        """Since the assimilation was set up in this process."""
+        """Return the seconds since the set-up in this process."""
         return time.monotonic() - self._began
 
     @property
     def is_over(self) -> bool:
-        """Whether the search is over, or has had all iterations that it may have."""
+        """Whether the search has ended or reached its maximum of iterations."""
         search = self.parts.search
         ended = search.ended is not None and search.stage == len(self.windows) - 1
         return ended or search.iteration >= self.case.optimiser.iterations
 
     def ended(self) -> str:
-        """Why the search ended."""
+        """Return the reason of the end of the search."""
         search, window = self.parts.search, self.history.window
         if search.ended is not None and not search.rough:
             return search.ended
@@ -148,12 +148,12 @@ class Assimilation:
         return ended
 
     def runs_backward(self) -> int:
-        """Adjoint runs of all groups; each is done by one of them."""
+        """Return the number of adjoint runs of all groups."""
         counts: int = self.problem.groups.across.allreduce(self.parts.cost.counts.backward_runs)
         return counts
 
     def readings(self) -> Mapping[str, Reading]:
-        """The figures of the progress line."""
+        """Return the figures of the progress line."""
         row = self.history.newest()
         readings = {
             "steps": Reading(row["window"], format=".0f"),
@@ -167,14 +167,14 @@ class Assimilation:
         return readings
 
     def estimate(self) -> Guess:
-        """The point that the search has reached."""
+        """Return the current estimate."""
         space, point = self.parts.space, self.parts.search.point
         return Guess(space.state(point), space.parameters(point))
 
     def member_files(self, folder: Path) -> MemberFiles:
-        """The files of an ensemble about this estimate, in the folder of the run.
+        """Return the files of an ensemble of this estimate, in the folder of the run.
 
-        The same members belong to the same estimate of the same problem, on any ranks.
+        The members depend on the estimate and the problem, not on the number of ranks.
         """
         search, space = self.parts.search, self.parts.space
         estimate: list[Any] = [search.value, *space.parameters(search.point).tolist()]

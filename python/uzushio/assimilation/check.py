@@ -47,9 +47,10 @@ def check(path: Path, overrides: list[str] | None, ranks: int) -> None:
     vectors = round(wanted.optimiser / wanted.state)
     print(f"the optimiser: {show_size(wanted.optimiser)} ({vectors} arrays of the size of a state)")
     total, free = ranks * wanted.required, node_memory()
+    largest = wanted.required - wanted.min_trajectories + wanted.trajectories
     print(
         f"memory: {show_size(wanted.required)} a rank at least, up to "
-        f"{show_size(wanted.required - wanted.least + wanted.trajectories)} with all states kept; "
+        f"{show_size(largest)} with all states kept; "
         f"all {ranks}: {show_size(total)} at least; free on this machine: "
         f"{show_size(free.bytes)} ({free.limit})"
     )

@@ -12,7 +12,7 @@ import numpy as np
 from uzushio.assimilation.case import Uncertainty
 from uzushio.assimilation.ensemble import EnsembleSpread
 from uzushio.assimilation.hessian import Hessian
-from uzushio.assimilation.space import Space
+from uzushio.assimilation.space import ControlSpace
 from uzushio.assimilation.uncertainty import Solution, solve
 
 
@@ -49,7 +49,7 @@ class Deviation:
 
 
 def deviations(
-    space: Space,
+    space: ControlSpace,
     hessian: Hessian,
     point: np.ndarray,
     gradient: np.ndarray,

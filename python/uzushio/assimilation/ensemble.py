@@ -31,7 +31,7 @@ from uzushio.assimilation.groups import Evaluator, Groups
 from uzushio.assimilation.minimise import Minimiser, Settings
 from uzushio.assimilation.model import Metric
 from uzushio.assimilation.perturbed import Perturber
-from uzushio.assimilation.space import Space
+from uzushio.assimilation.space import ControlSpace
 from uzushio.files import atomic_write
 from uzushio.job import run_folder
 from uzushio.parallel.collective import collective
@@ -165,7 +165,7 @@ class Ensemble:
     """Searches for the minima of the members that one group of ranks has to do."""
 
     def __init__(
-        self, cost: Cost, space: Space, groups: Groups, perturber: Perturber, start: Start
+        self, cost: Cost, space: ControlSpace, groups: Groups, perturber: Perturber, start: Start
     ) -> None:
         """Take what a group has (collective over it).
 

@@ -1,11 +1,10 @@
 """Forward blocking: groups of ranks try candidates at the same time.
 
-Each group runs the whole model on its own ranks. What a round of candidates costs between groups:
-phase A, one all-gather of their J, of which every group chooses the best; phase B, one broadcast of
-the winner's *gradient*, an array as large as one state, after its group went backward, or all of
-them did where one of the candidates was likely to be taken. The seed shares the winner's whole
-trajectory so that each group can go backward by itself: steps times as many bytes for the same
-gradient.
+Each group runs the whole model on its own ranks. Communication between groups for a round of
+candidates: phase A, an all-gather of their J, of which every group chooses the best; phase B, a
+broadcast of the winner's *gradient*, an array of the size of a state, after the adjoint run of its
+group (or of all groups, where a candidate is likely to be taken). A broadcast of the winner's whole
+trajectory, for an adjoint run on each group, would move steps times as many bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from uzushio.assimilation.cost import Cost
-from uzushio.assimilation.space import Space
+from uzushio.assimilation.space import ControlSpace
 from uzushio.errors import CaseError
 
 if TYPE_CHECKING:
@@ -24,13 +23,13 @@ if TYPE_CHECKING:
 
 
 class Groups:
-    """The ranks of a job in groups of equal size.
+    """Ranks of a job in groups of equal size.
 
     Attributes:
         count: number of groups.
         mine: index of this rank's group.
         inside: the ranks of this rank's group.
-        across: the ranks with this one's place in each group, ordered by group.
+        across: the ranks with the same index in each group, ordered by group.
     """
 
     def __init__(self, comm: MPI.Comm, count: int) -> None:
@@ -51,14 +50,13 @@ class Evaluator:
     """J and its gradient for the optimiser, on all groups together.
 
     Attributes:
-        shared_bytes: that this rank's phase B has brought to it or sent, so far.
-        forward_runs: values of J that all groups computed, so far.
-        gradients: that were asked for, so far; more may have been computed, as none was wanted in
-            the end.
+        shared_bytes: bytes that this rank has sent or received in phase B.
+        forward_runs: values of J that all groups have computed.
+        gradients: gradients that were requested; more may have been computed.
     """
 
-    def __init__(self, cost: Cost, space: Space, groups: Groups) -> None:
-        """Take what a group has; `cost` and `space` are of this rank's group."""
+    def __init__(self, cost: Cost, space: ControlSpace, groups: Groups) -> None:
+        """Use the cost function and the control space of this rank's group."""
         self._cost, self._space, self._groups = cost, space, groups
         self._held: list[np.ndarray | None] = [None] * groups.count
         self._gradient: np.ndarray | None = None  # of what this group holds, if it went backward
@@ -69,8 +67,8 @@ class Evaluator:
 
         Args:
             points: to evaluate J at.
-            likely: whether the gradient at one of them will probably be asked for next: where each
-                group has one point at most, it is computed at once, which is cheaper than later.
+            likely: whether a gradient at one of them is probably requested next: where each group
+                has at most one point, it is computed at once, which is cheaper than later.
         """
         groups = self._groups
         mine = np.full(len(points), np.inf)
@@ -78,22 +76,22 @@ class Evaluator:
         together = likely and len(points) <= groups.count
         for i in range(groups.mine, len(points), groups.count):
             mine[i] = self._both(points[i]) if together else self._value(points[i])
-        # Memory of an earlier point may be that of another one now.
+        # The memory of an earlier point may have been reused for another one.
         self._held = [None if any(held is one for one in points) else held for held in self._held]
         for i, point in enumerate(points):
             self._held[i % groups.count] = point
         self.forward_runs += len(points)
         if groups.count == 1:
             return [float(one) for one in mine]
-        everybody = np.empty((groups.count, len(points)))
-        groups.across.Allgather(mine, everybody)  # phase A
-        return [float(everybody[i % groups.count, i]) for i in range(len(points))]
+        gathered = np.empty((groups.count, len(points)))
+        groups.across.Allgather(mine, gathered)  # phase A
+        return [float(gathered[i % groups.count, i]) for i in range(len(points))]
 
     def gradient(self, point: np.ndarray) -> np.ndarray:
-        """The gradient of J (collective).
+        """Return the gradient of J (collective).
 
-        The group that has the trajectory of the point goes backward, unless it already has; without
-        one, the first runs forward again.
+        The group with the trajectory of the point runs the adjoint, unless it has the gradient
+        already; without a trajectory, the first group runs forward again.
         """
         groups = self._groups
         holder = next((g for g, held in enumerate(self._held) if held is point), None)
@@ -112,25 +110,25 @@ class Evaluator:
                 gradient[part.size :] = slopes * self._space.scales[1:]
         self.forward_runs += holder is None
         self.gradients += 1
-        self._held[owner] = None  # its trajectory has been gone through
+        self._held[owner] = None  # the adjoint run has overwritten its trajectory
         if groups.count > 1:
             groups.across.Bcast(gradient, root=owner)  # phase B
             self.shared_bytes += gradient.nbytes
         return gradient
 
     def forget(self) -> None:
-        """Take no trajectory for that of a point any more, as where J has changed."""
+        """Invalidate stored trajectories and gradients, after a change of J."""
         self._held = [None] * self._groups.count
         self._drop()
 
     def _drop(self) -> None:
-        """Give back a gradient that was not asked for."""
+        """Release a gradient that was not requested."""
         if self._gradient is not None:
-            self._space.give(self._gradient)
+            self._space.release(self._gradient)
             self._gradient = None
 
     def _both(self, point: np.ndarray) -> float:
-        """J, with its gradient for later."""
+        """Return J, and store its gradient."""
         gradient = self._space.new()
         part = self._space.part(gradient)
         value, slopes = self._cost.both(*self._controls(point), out=part)
@@ -142,6 +140,6 @@ class Evaluator:
         return self._cost.value(*self._controls(point))
 
     def _controls(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """State, parameters, and the unit that the state is in."""
+        """Return state, parameters, and the unit of the state."""
         space = self._space
         return space.part(point), space.parameters(point), float(space.scales[0])

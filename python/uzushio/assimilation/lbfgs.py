@@ -1,21 +1,20 @@
 """Directions of descent: limited-memory BFGS on the elements that bounds leave free.
 
 The two loops of the method go over scalars here. Of vectors they need the products of steps with
-changes of the gradient, which are kept: a new pair adds one to each older step. What bounds hold
-is taken off them. So a direction costs three passes, each over half of what is remembered: the
-steps' products with the gradient; the changes, weighed and added, and their products with that;
-the steps, weighed and added.
+changes of the gradient, which are kept: a new pair adds one to each older step. Contributions of
+elements at active bounds are subtracted. So a direction costs three passes, each over half of the
+stored vectors: products of the steps with the gradient; the weighted sum of the changes, and their
+products with it; the weighted sum of the steps.
 
-In the middle of the two loops stands a first guess of the inverse Hessian: a number, or a metric
-that the model knows, which costs a pass more, and spares most of the iterations that structures
-would take which the observations determine badly.
+The initial inverse Hessian of the two loops is a number, or a metric of the model, which costs one
+more pass and saves most of the iterations for structures that observations determine badly.
 
 Sources: J. Nocedal, Updating quasi-Newton matrices with limited storage, Math. Comp. 35 (1980),
 the two loops; R. H. Byrd, J. Nocedal, R. B. Schnabel, Representations of quasi-Newton matrices and
 their use in limited memory methods, Math. Programming 63 (1994), that the triangle of products is
 enough; D. P. Bertsekas, Projected Newton methods for optimization problems with simple
-constraints, SIAM J. Control Optim. 20 (1982), why the held elements are left out of the matrix and
-take no part in the direction.
+constraints, SIAM J. Control Optim. 20 (1982), why elements at active bounds are excluded from the
+matrix and the direction.
 """
 
 from __future__ import annotations
@@ -27,20 +26,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from uzushio.assimilation.model import Metric
-from uzushio.assimilation.space import Space, View
+from uzushio.assimilation.space import ControlSpace, GradientSummary
 from uzushio.stencil import exact_sums
 from uzushio.stencil.exact_sums import DoubleDouble
 
-#: Pairs whose curvature is less than this, relative to the lengths, tell nothing but rounding.
+#: Minimum curvature of a pair, relative to the lengths; below, it is rounding.
 _FLAT = 1e-12
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """A step and what it did to the gradient.
+    """A step and its change of the gradient.
 
     Attributes:
-        number: no other pair of the search has it.
+        number: unique in the search.
         step: between two points.
         change: of the gradient.
         curves: products of the change with the steps so far, the last with its own.
@@ -54,20 +53,20 @@ class _Pair:
     length: DoubleDouble
 
 
-class Memory:
-    """The last steps and what they did to the gradient: an approximation of J's inverse Hessian.
+class LbfgsMemory:
+    """Approximation of J's inverse Hessian: the last steps and changes of the gradient.
 
     Attributes:
-        metric: what the approximation begins with, but for a factor; None: the same for all
-            elements. To be changed only while there are no pairs.
+        metric: initial approximation up to a factor; None: the identity. Changed only while there
+            are no pairs.
     """
 
-    def __init__(self, space: Space, size: int, metric: Metric | None = None) -> None:
-        """Begin with nothing.
+    def __init__(self, space: ControlSpace, size: int, metric: Metric | None = None) -> None:
+        """Create an empty memory.
 
         Args:
             space: of the vectors.
-            size: pairs that are kept.
+            size: maximum number of pairs.
             metric: see above.
         """
         self._space, self._size, self.metric = space, size, metric
@@ -77,13 +76,13 @@ class Memory:
         return len(self._pairs)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all pairs."""
         while self._pairs:
             self._forget()
 
     @property
     def numbers(self) -> list[int]:
-        """Of the pairs, oldest first."""
+        """Numbers of the pairs, oldest first."""
         return [pair.number for pair in self._pairs]
 
     def add(
@@ -94,10 +93,10 @@ class Memory:
         gradient: np.ndarray,
         gradient_before: np.ndarray,
     ) -> bool:
-        """Keep the step to a point if J bends up along it (collective); returns whether it does.
+        """Store the step to a point if J is convex along it (collective); return whether it is.
 
-        The memory of `before` and `gradient_before` is taken over. `number` is larger than those
-        before.
+        Ownership of `before` and `gradient_before` is transferred. `number` is larger than earlier
+        ones.
         """
         older = list(self._pairs)[-(self._size - 1) :] if self._size > 1 else []
         long, curve, steep, *curves = self._space.pair(
@@ -105,7 +104,7 @@ class Memory:
         )
         longest = np.sqrt(exact_sums.rounded(long) * exact_sums.rounded(steep))
         if not exact_sums.rounded(curve) > _FLAT * longest:
-            self._space.give(before, gradient_before)
+            self._space.release(before, gradient_before)
             return False
         length = steep if self.metric is None else self._measured(gradient_before)
         self._pairs.append(_Pair(number, before, gradient_before, [*curves, curve], length))
@@ -113,14 +112,14 @@ class Memory:
             self._forget()
         return True
 
-    def view(self, point: np.ndarray, gradient: np.ndarray) -> View:
-        """Look at the gradient at a point, for `direction` there (collective)."""
+    def view(self, point: np.ndarray, gradient: np.ndarray) -> GradientSummary:
+        """Summarise the gradient at a point, for `direction` there (collective)."""
         pairs = self._pairs
         steps, changes = [pair.step for pair in pairs], [pair.change for pair in pairs]
         return self._space.view(point, gradient, steps, changes)
 
     def direction(
-        self, point: np.ndarray, gradient: np.ndarray, view: View
+        self, point: np.ndarray, gradient: np.ndarray, view: GradientSummary
     ) -> tuple[np.ndarray, float]:
         """Minus the inverse Hessian times the gradient, 0 where a bound holds (collective).
 
@@ -163,7 +162,7 @@ class Memory:
         )
         return direction, slope
 
-    def _scale(self, curve: float, last: int, view: View) -> float:
+    def _scale(self, curve: float, last: int, view: GradientSummary) -> float:
         """The factor with which the metric has the curvature of the last pair that is used."""
         length = self._pairs[last].length
         if self.metric is not None:  # held elements change the factor little, and it is free
@@ -177,10 +176,10 @@ class Memory:
         measured[:] = change
         self._space.measure(self.metric, measured)
         (length,) = self._space.doubled_dots((change, measured))
-        self._space.give(measured)
+        self._space.release(measured)
         return length
 
-    def _free_curves(self, view: View) -> list[list[float]]:
+    def _free_curves(self, view: GradientSummary) -> list[list[float]]:
         """Products of each change with the steps up to its own, on what is free."""
         return [
             [
@@ -194,7 +193,7 @@ class Memory:
     def _forget(self) -> None:
         """Forget the oldest pair."""
         oldest = self._pairs.popleft()
-        self._space.give(oldest.step, oldest.change)
+        self._space.release(oldest.step, oldest.change)
 
     def stored(self) -> dict[str, np.ndarray]:
         """The pairs by name, for a checkpoint; a name is never used for another vector."""

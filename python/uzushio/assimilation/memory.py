@@ -1,4 +1,4 @@
-"""Memory of an assimilation on a rank: what it takes at least, and what trajectories may take."""
+"""Memory of an assimilation on a rank: its minimum, and the budget of trajectories."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
     from uzushio.assimilation.case import AssimilationCase
     from uzushio.assimilation.model import Model
 
-#: What libraries for stores and figures take, whatever the size.
+#: Bytes of libraries for stores and figures.
 _LIBRARIES = 80e6
 #: Arrays of the size of a state beside observations, optimiser and trajectories: buffers of sweeps
-#: and of the metric, truth, first guess and noise, and what figures are drawn from. Measured on
+#: and of the metric, truth, first guess, noise and data of figures. Measured on
 #: 800 x 800 and 1200 x 1200 points, where the peak is within 10 % of the sum.
 _OTHERS = 36
-#: Share of a node's free memory that trajectories take, where the case does not say.
+#: Default share of a node's free memory for trajectories.
 SHARE = 0.5
 
 
 @dataclass(frozen=True)
-class Needs:
+class MemoryNeeds:
     """Bytes of a rank.
 
     Attributes:
         state: one state.
-        observations: all that were seen.
-        optimiser: vectors that the search holds.
+        observations: all observations.
+        optimiser: vectors of the search.
         others: everything else but trajectories.
         trajectories: all states that a gradient or a Hessian-vector product can use, and the
             observations of a member of an ensemble.
-        least: the same where only the fewest states are kept.
+        min_trajectories: the same with the minimum number of states.
     """
 
     state: float
@@ -45,16 +45,16 @@ class Needs:
     optimiser: float
     others: float
     trajectories: float
-    least: float
+    min_trajectories: float
 
     @property
     def required(self) -> float:
-        """Without which there is no assimilation."""
-        return self.observations + self.optimiser + self.others + self.least
+        """Minimum for an assimilation."""
+        return self.observations + self.optimiser + self.others + self.min_trajectories
 
 
-def needs(case: AssimilationCase, ranks: int) -> Needs:
-    """What a rank of a job needs; observations of a store are counted there."""
+def needs(case: AssimilationCase, ranks: int) -> MemoryNeeds:
+    """Return the memory of a rank of a job; observations of a store are counted there."""
     kind = registry.model_class(case.model)
     each = max(1, ranks // kind.groups(case))
     state = 8.0 * kind.points(case) / each
@@ -68,26 +68,26 @@ def needs(case: AssimilationCase, ranks: int) -> Needs:
     if case.uncertainty.kind == "ensemble":  # after the Hessian's are released
         states = max(states, seen + min(states, of_gradient))
         least = max(least, seen + 1)
-    return Needs(
+    return MemoryNeeds(
         state=state,
         observations=seen * state,
         optimiser=(2 * case.optimiser.memory + 8) * state,
         others=_LIBRARIES + _OTHERS * state,
         trajectories=states * state,
-        least=min(states, least) * state,
+        min_trajectories=min(states, least) * state,
     )
 
 
 def states_that_fit(
     model: Model, comm: MPI.Comm, budget: float | None, reserved: float = 0.0
 ) -> int:
-    """States that each rank can keep (collective over `comm`); the same number on all.
+    """Return the number of states that each rank can keep, the same on all (collective).
 
     Args:
         model: of this rank.
         comm: all ranks of the job.
-        budget: bytes a rank; None for a share of the memory that is free now.
-        reserved: bytes of this rank that it will allocate beside them.
+        budget: bytes a rank; None: a share of the free memory.
+        reserved: bytes that this rank will allocate beside them.
 
     Raises:
         CaseError: on all ranks, if the budget holds not even one state.

@@ -8,10 +8,10 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from uzushio.assimilation.lbfgs import Memory
+from uzushio.assimilation.lbfgs import LbfgsMemory
 from uzushio.assimilation.model import Metric
-from uzushio.assimilation.search import Found, LineSearch
-from uzushio.assimilation.space import Space
+from uzushio.assimilation.search import LineSearch, LineSearchStep
+from uzushio.assimilation.space import ControlSpace
 
 #: Iterations in a row that promise less than the tolerance before it counts as the end.
 _IN_A_ROW = 3
@@ -28,7 +28,7 @@ class Objective(Protocol):
     def gradient(self, point: np.ndarray) -> np.ndarray:
         """The gradient of J, cheapest at the point of the last `values` that had the least J.
 
-        A new vector, or one from `Space.new`: it is the caller's.
+        A new vector, or one from `ControlSpace.new`: it is the caller's.
         """
 
 
@@ -67,7 +67,7 @@ class Minimiser:
 
     def __init__(
         self,
-        space: Space,
+        space: ControlSpace,
         objective: Objective,
         start: np.ndarray,
         settings: Settings,
@@ -75,7 +75,7 @@ class Minimiser:
     ) -> None:
         """Remember where to begin; `begin` or `restore` comes next. The metric is for lbfgs."""
         self._space, self._objective, self._settings = space, objective, settings
-        self._memory = Memory(space, settings.memory, metric)
+        self._memory = LbfgsMemory(space, settings.memory, metric)
         self._search = LineSearch(space, objective.values, settings.candidates, settings.tries)
         self.point, self.gradient = space.new(), space.new()
         self.point[:], self.gradient[:] = start, 0.0
@@ -89,7 +89,7 @@ class Minimiser:
         """Evaluate J and its gradient at the start (collective)."""
         (self.value,) = self._objective.values([self.point], likely=True)
         if np.isfinite(self.value):
-            self._space.give(self.gradient)
+            self._space.release(self.gradient)
             self.gradient = self._objective.gradient(self.point)
         self._view = self._memory.view(self.point, self.gradient)
 
@@ -103,7 +103,7 @@ class Minimiser:
         if self._settings.method == "lbfgs":
             self._memory.add(self.iteration + 1, found.point, self.point, gradient, self.gradient)
         else:
-            self._space.give(self.point, self.gradient)
+            self._space.release(self.point, self.gradient)
         self.point, self.value, self.gradient = found.point, found.value, gradient
         self._view = self._memory.view(self.point, self.gradient)
         self._length = found.length
@@ -129,7 +129,7 @@ class Minimiser:
         self.stage, self.rough, self.ended = self.stage + 1, rough, None
         self.begin()
 
-    def _descend(self) -> tuple[Found | None, float]:
+    def _descend(self) -> tuple[LineSearchStep | None, float]:
         """Search along the best direction known, and along the gradient if that fails."""
         while True:
             direction, slope = self._memory.direction(self.point, self.gradient, self._view)
@@ -139,7 +139,7 @@ class Minimiser:
                 found = self._search.search(
                     self.point, self.value, self.gradient, direction, first, not newton
                 )
-            self._space.give(direction)
+            self._space.release(direction)
             if found is not None:
                 # Steepest descent has no model of J: what it won is all that can be said.
                 return found, -0.5 * slope if newton else self.value - found.value
@@ -155,7 +155,7 @@ class Minimiser:
     def release(self) -> None:
         """Give the memory of all vectors back; the search is over."""
         self._memory.clear()
-        self._space.give(self.point, self.gradient)
+        self._space.release(self.point, self.gradient)
 
     def stored(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Vectors and plain values that `restore` needs."""

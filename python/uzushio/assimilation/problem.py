@@ -1,4 +1,4 @@
-"""What a case asks for, made: model, observations, J, and the space that it is minimised in."""
+"""Components of an assimilation from its case: model, observations, J and control space."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from uzushio.assimilation.model import Guess, Metric
 from uzushio.assimilation.perturbed import Perturber
 from uzushio.assimilation.scales import scales, weight
 from uzushio.assimilation.schedule import CheckpointingPlan, plan
-from uzushio.assimilation.space import Space
+from uzushio.assimilation.space import ControlSpace
 from uzushio.case import registry
 from uzushio.observations import Observations
 from uzushio.parallel.timings import Timings
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 
-#: Members stop at such a share of the search's tolerance: what each falls short of its minimum, it
-#: falls short of towards the others, from where they all begin.
+#: Tolerance of members over that of the search: all members start at one point, and a search that
+#: stops before its minimum would reduce their scatter.
 _CLOSER = 0.1
 
 
 class Parts(NamedTuple):
-    """What searches: all of them change while it goes on."""
+    """Search and its components, which change during the search."""
 
     search: Minimiser
     cost: Cost
     evaluator: Evaluator
-    space: Space
+    space: ControlSpace
 
 
 class Problem:
-    """The parts of an assimilation on the ranks of a job. All methods are collective.
+    """Components of an assimilation on the ranks of a job. All methods are collective.
 
     Attributes:
         groups: of ranks.
@@ -56,7 +56,7 @@ class Problem:
     """
 
     def __init__(self, case: AssimilationCase, comm: MPI.Comm) -> None:
-        """Make groups and the model; raises `UzushioError` on all ranks if they do not fit."""
+        """Create groups and model; raises `UzushioError` on all ranks if they do not fit."""
         kind = registry.model_class(case.model)
         self._case, self._comm = case, comm
         self.groups = Groups(comm, kind.groups(case))
@@ -71,7 +71,7 @@ class Problem:
         self._passed: list[int] = []
 
     def observe(self) -> Observations:
-        """Read the observations, or make those of a twin."""
+        """Read the observations, or create those of a twin experiment."""
         wanted = self._case.observations.store
         if wanted is not None:
             self.observations = store.read(wanted, self.model, self._case.time.steps, self._comm)
@@ -81,23 +81,23 @@ class Problem:
         return self.observations
 
     def keep_observations(self, path: Path) -> None:
-        """Write a twin's observations, by the first group, unless they are there."""
+        """Write a twin's observations by the first group, unless they exist."""
         assert self.observations is not None
         if self.groups.mine == 0 and not store.is_whole(path, self.observations, self.model.comm):
             store.write(path, self.model, self.observations)
 
     def pass_stages(self, windows: Sequence[int]) -> None:
-        """Take the stages that a search has seen before its restart, the last one as well.
+        """Set the stages that a search had before its restart, with the last one.
 
-        The case may begin with another window then: it says what follows.
+        The case determines the later stages only.
         """
         self._passed = list(windows)
 
     def windows(self) -> list[int]:
-        """Steps that each stage looks at, the whole run last.
+        """Return the steps of each stage's window, the whole run last.
 
-        A model that amplifies what is not there makes J very curved, and with wrong parameters it
-        does so most: early observations first tell the state, and enough of the parameters
+        J is strongly curved where the model amplifies errors, most with wrong parameters: early
+        observations determine the state first, and the parameters well enough
         (C. Pires, R. Vautard, O. Talagrand, On extending the limits of variational assimilation in
         nonlinear chaotic systems, Tellus A 48 (1996)).
         """
@@ -120,16 +120,15 @@ class Problem:
         return [*found, whole]
 
     def scales(self, guess: Guess, window: int) -> list[float]:
-        """Units of the controls, from the case or from the curvature at a point."""
+        """Return units of the controls, from the case or from the curvature at a point."""
         assert self.observations is not None
         given = [one.scale for one in self.controls]
         return scales(self.model, self.observations, guess, self.sigmas, given, window)
 
     def metric(self, window: int) -> Metric | None:
-        """What the model knows of the Hessian of J for a window.
+        """Return the model's approximation of the Hessian of J for a window.
 
-        Not for the first one: far from the minimum J is no parabola, and what is known of one leads
-        astray.
+        It is None for the first window: far from the minimum J is not quadratic.
         """
         if window == self.windows()[0]:
             return None
@@ -159,7 +158,9 @@ class Problem:
         )
         shape = self.guess.state.shape
         bounds = [one.bounds for one in self.controls]
-        space = Space(model.comm, (shape[0], shape[1]), units, bounds, model.threads, self.timings)
+        space = ControlSpace(
+            model.comm, (shape[0], shape[1]), units, bounds, model.threads, self.timings
+        )
         evaluator = Evaluator(cost, space, self.groups)
         start = space.vector(self.guess.state, self.guess.parameters)
         settings = self._settings(self.groups.count)

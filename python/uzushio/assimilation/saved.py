@@ -87,7 +87,7 @@ def state_of(
     """Vectors and plain values as a checkpoint takes them (collective over `comm`).
 
     Args:
-        vectors: of `Space`; the same names on all ranks.
+        vectors: of `ControlSpace`; the same names on all ranks.
         attributes: plain values.
         model: whose parts they are.
         writes: whether this rank's group writes them.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uzushio.assimilation.space import Space
+from uzushio.assimilation.space import ControlSpace
 
 #: Share of the promised decrease that is enough.
 ENOUGH = 1e-4
@@ -27,7 +27,7 @@ _GROW, _GROWTHS = 3.0, 8
 
 
 @dataclass(frozen=True)
-class Found:
+class LineSearchStep:
     """A step that makes J smaller.
 
     Attributes:
@@ -56,7 +56,7 @@ class LineSearch:
         tries: values of J that a search may cost.
     """
 
-    def __init__(self, space: Space, values: Values, candidates: int, tries: int) -> None:
+    def __init__(self, space: ControlSpace, values: Values, candidates: int, tries: int) -> None:
         self._space, self._values = space, values
         self._candidates, self._tries = candidates, tries
         self._first_was_good = True  # of the last search
@@ -69,7 +69,7 @@ class LineSearch:
         direction: np.ndarray,
         longest: float,
         grow: bool,
-    ) -> Found | None:
+    ) -> LineSearchStep | None:
         """Find a step that makes J smaller (collective).
 
         Of the candidates of a round that are good, the one with the least J is taken; so what is
@@ -109,17 +109,17 @@ class LineSearch:
         direction: np.ndarray,
         lengths: Sequence[float],
         likely: bool = False,
-    ) -> tuple[Found | None, list[tuple[float, float]]]:
+    ) -> tuple[LineSearchStep | None, list[tuple[float, float]]]:
         """Try step lengths; returns the best of those that are good, and (J, slope) of each."""
         points, slopes = self._space.moved(point, direction, gradient, lengths)
         values = self._values(points, likely)
         good = [
-            Found(length, there, J)
+            LineSearchStep(length, there, J)
             for length, there, J, slope in zip(lengths, points, values, slopes, strict=True)
             if slope < 0.0 and math.isfinite(J) and value + ENOUGH * slope >= J and value > J
         ]
         best = min(good, key=lambda one: one.value) if good else None
-        self._space.give(*(one for one in points if best is None or one is not best.point))
+        self._space.release(*(one for one in points if best is None or one is not best.point))
         return best, list(zip(values, slopes, strict=True))
 
     def _grown(
@@ -128,8 +128,8 @@ class LineSearch:
         value: float,
         gradient: np.ndarray,
         direction: np.ndarray,
-        found: Found,
-    ) -> Found:
+        found: LineSearchStep,
+    ) -> LineSearchStep:
         """Go on to longer steps while they are good and J falls."""
         for _ in range(_GROWTHS):
             lengths = [found.length * _GROW ** (1 + i) for i in range(self._candidates)]
@@ -137,9 +137,9 @@ class LineSearch:
             if longer is None:
                 return found
             if longer.value >= found.value:
-                self._space.give(longer.point)
+                self._space.release(longer.point)
                 return found
-            self._space.give(found.point)
+            self._space.release(found.point)
             found = longer
         return found
 

@@ -1,12 +1,11 @@
-"""The vectors that the optimiser works on: this rank's part of the state, and all parameters.
+"""Control vectors of the optimiser: this rank's part of the state, and all parameters.
 
 A vector is one float64 array: this rank's own part of the state, row by row, and behind it the
 parameters, which every rank holds and which count once. The optimiser sees controls in units of
 their own (`scale`), in which the curvature of J is about 1.
 
-Vectors are long, and what an iteration does to them is limited by memory: passes over several of
-them at once are compiled (`src/vectors`), and the memory of those that are done with is used again
-(`new`, `give`).
+Operations on vectors are limited by memory bandwidth: passes over several vectors at once are
+compiled (`src/vectors`), and the memory of released vectors is reused (`new`, `release`).
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ _LINE = 64
 
 
 def _timed(method: Method) -> Method:
-    """Count the seconds of a pass, and of waiting for other ranks in it."""
+    """Count the seconds of a pass, with its waits for other ranks."""
 
     @wraps(method)
-    def timed(self: Space, *args: Any, **options: Any) -> Any:
+    def timed(self: ControlSpace, *args: Any, **options: Any) -> Any:
         with self._timings.stage("vectors"):
             return method(self, *args, **options)
 
@@ -46,15 +45,15 @@ def _timed(method: Method) -> Method:
 
 
 @dataclass(frozen=True)
-class View:
-    """A gradient as limited-memory BFGS sees it; elements that a bound holds are left out.
+class GradientSummary:
+    """Summary of a gradient for limited-memory BFGS, without elements at an active bound.
 
     Attributes:
         largest: absolute slope of an element; NaN if one is.
         slopes: product of the gradient with each step.
-        held_curves: what the elements left out have in the product of step i with change j: element
-            i of list j, i = 0 .. j.
-        held_lengths: the same of change j with itself.
+        held_curves: contribution of the excluded elements to the product of step i with change j:
+            element i of list j, i = 0 .. j.
+        held_lengths: the same for change j with itself.
     """
 
     largest: float
@@ -63,8 +62,8 @@ class View:
     held_lengths: list[DoubleDouble]
 
 
-class Space:
-    """Vectors that the ranks of one group share, and their dot products.
+class ControlSpace:
+    """Control vectors over the ranks of one group, and their dot products.
 
     Attributes:
         shape: of this rank's part of the state.
@@ -99,19 +98,19 @@ class Space:
         self._take(scales)
 
     def new(self) -> np.ndarray:
-        """A vector of any values: one that was given back, else new memory."""
+        """Return an uninitialised vector: a released one, or newly allocated."""
         if self._spare:
             return self._spare.pop()
         memory = np.empty(8 * self.size + _LINE, dtype=np.uint8)
         start = -memory.ctypes.data % _LINE
         return memory[start : start + 8 * self.size].view(np.float64)
 
-    def give(self, *vectors: np.ndarray) -> None:
-        """Give vectors back that nobody looks at any more."""
+    def release(self, *vectors: np.ndarray) -> None:
+        """Release vectors for `new`."""
         self._spare += vectors
 
     def change(self, scales: Sequence[float], vector: np.ndarray) -> None:
-        """Take other units, for a vector too."""
+        """Change the units, and convert a vector."""
         before = self._scales
         self._take(scales)
         factors = before / self._scales
@@ -136,42 +135,42 @@ class Space:
         return self._scales
 
     def vector(self, state: np.ndarray, parameters: np.ndarray) -> np.ndarray:
-        """The vector of a state and parameters, in the optimiser's units."""
+        """Return the vector of a state and parameters, in the optimiser's units."""
         made = self.new()
         np.divide(state, self._scales[0], out=self.part(made))
         made[self._points :] = parameters / self._scales[1:]
         return made
 
     def gradient(self, state: np.ndarray, parameters: np.ndarray) -> np.ndarray:
-        """The vector of derivatives with respect to state and parameters."""
+        """Return the vector of derivatives with respect to state and parameters."""
         made = self.new()
         np.multiply(state, self._scales[0], out=self.part(made))
         made[self._points :] = parameters * self._scales[1:]
         return made
 
     def part(self, vector: np.ndarray) -> np.ndarray:
-        """The state of a vector, where it lies and in the optimiser's units."""
+        """Return a view of the state of a vector, in the optimiser's units."""
         return vector[: self._points].reshape(self.shape)
 
     def state(self, vector: np.ndarray) -> np.ndarray:
-        """A new array with the state of a vector, in the model's units."""
+        """Return a new array with the state of a vector, in the model's units."""
         return np.asarray(vector[: self._points] * self._scales[0]).reshape(self.shape)
 
     def parameters(self, vector: np.ndarray) -> np.ndarray:
-        """A new array with the parameters of a vector, in the model's units."""
+        """Return a new array with the parameters of a vector, in the model's units."""
         return np.asarray(vector[self._points :] * self._scales[1:])
 
     def project(self, vector: np.ndarray) -> np.ndarray:
-        """Move a vector to the nearest one within the bounds, in place; returns it."""
+        """Project a vector on the bounds, in place; return it."""
         for part, low, high in self._parts(vector):
             np.clip(part, low, high, out=part)
         return vector
 
     def free(self, vector: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
-        """Which elements may move: not those at a bound that the gradient holds them at.
+        """Return a mask of free elements: those not held at a bound by the gradient.
 
         Returns:
-            1.0 where an element is free, else 0.0; None if all of this rank's are.
+            1.0 where an element is free, else 0.0; None if all of this rank's elements are free.
         """
         if np.isinf(self._low).all() and np.isinf(self._high).all():
             return None
@@ -185,7 +184,7 @@ class Space:
     def _parts(
         self, vector: np.ndarray
     ) -> list[tuple[np.ndarray, np.ndarray | float, np.ndarray | float]]:
-        """State and parameters of a vector as views, each with its bounds."""
+        """Return views of state and parameters of a vector, each with its bounds."""
         n = self._points
         return [
             (vector[:n], float(self._low[0]), float(self._high[0])),
@@ -193,7 +192,7 @@ class Space:
         ]
 
     def doubled_dots(self, *pairs: tuple[np.ndarray, np.ndarray]) -> list[DoubleDouble]:
-        """Dot products of pairs of vectors, not rounded yet (collective)."""
+        """Return unrounded dot products of pairs of vectors (collective)."""
         n = self._points
         local = [exact_sums.dot(a[:n], b[:n]) for a, b in pairs]
         if self._comm.rank == 0:
@@ -204,11 +203,11 @@ class Space:
         return exact_sums.over_ranks(self._comm, local)
 
     def dots(self, *pairs: tuple[np.ndarray, np.ndarray]) -> list[float]:
-        """Dot products of pairs of vectors, the same on any number of ranks (collective)."""
+        """Return dot products of pairs of vectors, the same on any number of ranks (collective)."""
         return [exact_sums.rounded(one) for one in self.doubled_dots(*pairs)]
 
     def dot(self, a: np.ndarray, b: np.ndarray) -> float:
-        """One dot product (collective)."""
+        """Return a dot product (collective)."""
         return self.dots((a, b))[0]
 
     # ---- passes over many vectors -------------------------------------------------------------
@@ -221,10 +220,10 @@ class Space:
         gradient: np.ndarray,
         lengths: Sequence[float],
     ) -> tuple[list[np.ndarray], list[float]]:
-        """Steps of several lengths along a direction, bent at the bounds (collective).
+        """Return steps of several lengths along a direction, projected on the bounds (collective).
 
         Returns:
-            The points where they lead, and the product of the gradient with the way to each.
+            The end points, and the product of the gradient with each step.
         """
         points = [self.new() for _ in lengths]
         slopes = [
@@ -244,7 +243,7 @@ class Space:
         gradient_before: np.ndarray,
         steps: Sequence[np.ndarray],
     ) -> list[DoubleDouble]:
-        """Make a step of `before`, and what it changed of the gradient of the other (collective).
+        """Turn `before` into a step, and `gradient_before` into a change (collective).
 
         Returns:
             The products step · step, step · change, change · change, and change · each of `steps`.
@@ -259,8 +258,8 @@ class Space:
         gradient: np.ndarray,
         steps: Sequence[np.ndarray],
         changes: Sequence[np.ndarray],
-    ) -> View:
-        """Look at a gradient beside what is remembered (collective)."""
+    ) -> GradientSummary:
+        """Summarise a gradient with the stored steps and changes (collective)."""
         from mpi4py import MPI
 
         largest, held, slopes, curves, lengths = self._layout.summarise_gradient(
@@ -275,7 +274,7 @@ class Space:
         else:
             slopes = exact_sums.over_ranks(self._comm, slopes)
         each = iter(curves)
-        return View(
+        return GradientSummary(
             largest=float("nan") if found[2] else float(found[0]),
             slopes=[exact_sums.rounded(one) for one in slopes[:count]],
             held_curves=[[next(each) for _ in range(j + 1)] for j in range(count)],
@@ -294,12 +293,12 @@ class Space:
         against: Sequence[np.ndarray],
         out: np.ndarray,
     ) -> list[float]:
-        """`out`, which may be `base`: scale (base + weighted vectors), 0 where a bound holds.
+        """Set `out` to scale (base + weighted vectors), 0 at active bounds (collective).
 
-        Collective. What is held, the gradient at a point says.
+        `out` may be `base`. The point and the gradient there tell which bounds are active.
 
         Returns:
-            The product of each of `against` with it.
+            The product of each of `against` with `out`.
         """
         local = self._layout.combine(
             point, gradient, base, scale, list(weights), list(vectors), list(against), out

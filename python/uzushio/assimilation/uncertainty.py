@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from uzushio.assimilation.space import Space
+from uzushio.assimilation.space import ControlSpace
 
 #: The Hessian in the optimiser's units, on free elements, times a vector of them (collective).
 Product = Callable[[np.ndarray], np.ndarray]
@@ -42,7 +42,7 @@ class Solution:
 
 
 def solve(
-    space: Space,
+    space: ControlSpace,
     product: Product,
     right: np.ndarray,
     method: Literal["cg", "minres"],
@@ -72,7 +72,7 @@ def solve(
 
 
 def _cg(
-    space: Space, product: Product, right: np.ndarray
+    space: ControlSpace, product: Product, right: np.ndarray
 ) -> Iterator[tuple[np.ndarray, float, bool]]:
     """Yield after each product: the solution so far, norm of the residual, whether H bends down."""
     v, rest = np.zeros_like(right), right.copy()
@@ -91,7 +91,7 @@ def _cg(
 
 
 def _minres(
-    space: Space, product: Product, right: np.ndarray
+    space: ControlSpace, product: Product, right: np.ndarray
 ) -> Iterator[tuple[np.ndarray, float, bool]]:
     """The same for an H of any sign: Lanczos vectors, and rotations that make a triangle."""
     v = np.zeros_like(right)

@@ -1,4 +1,4 @@
-"""Run a case on the ranks of a communicator, from set-up to the last file."""
+"""Run of a case on the ranks of a communicator, from set-up to the last file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uzushio.case.model import Case
 from uzushio.errors import CaseError, PipelineError
 from uzushio.files import read_summary
 from uzushio.job import run_folder
-from uzushio.job.loop import Loop
+from uzushio.job.loop import TimeLoop
 from uzushio.job.monitor import Monitor, RankZeroOutput
 from uzushio.job.options import Options
 from uzushio.job.publish import Publisher
@@ -52,7 +52,7 @@ def run(case: Case, comm: MPI.Comm, options: Options) -> int:
 
 
 class _Run:
-    """The parts of one run and the order in which they work."""
+    """Components of one run, and the order of their calls."""
 
     def __init__(
         self, case: Case, comm: MPI.Comm, options: Options, stop: Stop, lock: RunLock
@@ -88,7 +88,9 @@ class _Run:
             self._case, self._solver, self._comm, self._folder, self._output.warn, self._stop.asked
         )
         first, began = self._solver.step_index, time.monotonic()
-        loop = Loop(self._case, self._solver, self._average, self._monitor, self._stop, self._comm)
+        loop = TimeLoop(
+            self._case, self._solver, self._average, self._monitor, self._stop, self._comm
+        )
         try:
             with self._monitor:
                 stopped = loop.run(self._write_checkpoint, publisher)
@@ -115,7 +117,7 @@ class _Run:
         return self._results(first, seconds)
 
     def _restore(self, restart: Path) -> None:
-        """Take the state and the averages of a checkpoint."""
+        """Restore the state and the averages of a checkpoint."""
         options = self._options
         found = restore(
             restart,
@@ -133,7 +135,7 @@ class _Run:
         self._output.say(f"Restarted from {found.path} (step {found.manifest.step}).")
 
     def _has_ended(self, restart: Path) -> bool:
-        """Whether the run has reached its end, with its results; says so (collective).
+        """Return whether the run has ended and written its results, with a message (collective).
 
         Raises:
             CaseError: the case ends before the checkpoint.
@@ -156,48 +158,48 @@ class _Run:
             return False
         self._output.say(
             f"Nothing is left to do: the run has reached its end at step {solver.step_index}. To "
-            f"go on, give a later end ({later}); to write its results again: uzushio figures "
+            f"continue it, give a later end ({later}); to write its results again: uzushio figures "
             f"{self._folder}"
         )
         return True
 
     def _restore_averages(self, found: checkpoint.Checkpoint) -> None:
-        """Go on with the averages of the run before, unless they are of another flow (rank 0)."""
+        """Continue the averages of the earlier run, unless they are of another flow (rank 0)."""
         if not self._options.reset_statistics:
             why = restore_averages(found, self._case, self._average)
         else:
             why = "as asked" if found.manifest.statistics.get("samples") else None
         if why is not None:
-            self._output.warn(f"Averages of the run before are dropped: {why}.")
+            self._output.warn(f"Averages of the earlier run are discarded: {why}.")
 
     def _claim(self) -> None:
-        """Take the folder, and put checkpoints aside that the restart leaves behind."""
+        """Lock the folder, and set checkpoints of later steps aside."""
         step, output = self._solver.step_index, self._output
         run_folder.occupy(
             self._folder, self._case, self._options, self._lock, step, self._comm, output.say
         )
 
     def _write_checkpoint(self) -> None:
-        """Write a checkpoint of the present state."""
+        """Write a checkpoint of the current state."""
         taken = snapshot(self._case, self._solver, self._average)
         keep = self._case.checkpoint.keep
         self._latest = checkpoint.write(self._folder, taken, keep, self._comm)
         self._monitor.say(f"Wrote checkpoint {self._latest}.")
 
     def _final_checkpoint(self, first: int) -> None:
-        """Write the checkpoint of the last step, unless it is there or no step was done."""
+        """Write the checkpoint of the last step, unless it exists or no step was computed."""
         step = self._solver.step_index
         if step > first and (self._latest is None or checkpoint.step_of(self._latest) != step):
             self._write_checkpoint()
 
     def _go_on(self) -> str:
-        """How to go on with a run that was stopped."""
+        """Return the command that continues a stopped run."""
         if self._latest is None:
-            return "no step was done."
+            return "no step was computed."
         return self._options.going_on(checkpoint.run_of(self._latest))
 
     def _results(self, first: int, seconds: float) -> int:
-        """Write statistics, figures and the summary; returns the exit status."""
+        """Write statistics, figures and the summary; return the exit status."""
         results = RunResults(
             comm=self._comm,
             folder=self._folder,

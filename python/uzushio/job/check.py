@@ -1,4 +1,4 @@
-"""Say what a run needs, without running it (`uzushio check`)."""
+"""Memory, time and disk space of a run, without running it (`uzushio check`)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def number_of_steps(case: Case, estimate: Estimate) -> int | None:
 
 
 def _print_memory(estimate: Estimate, ranks: int, console: Console) -> None:
-    """Print the memory of a rank and of all, and what this machine has free."""
+    """Print the memory of a rank and of all ranks, and the free memory of this machine."""
     total, free = ranks * estimate.memory_per_rank, memory.node_memory()
     console.print(
         f"memory per rank: {show_size(estimate.memory_per_rank)} "
@@ -65,7 +65,7 @@ def _print_memory(estimate: Estimate, ranks: int, console: Console) -> None:
 
 
 def _traffic_table(estimate: Estimate) -> Table:
-    """Messages and bytes of the busiest rank in one step."""
+    """Return a table of messages and bytes of the busiest rank in one step."""
     table = Table(title="communication per step (busiest rank)", title_justify="left")
     table.add_column("kind")
     table.add_column("messages", justify="right")
@@ -86,7 +86,7 @@ def _print_time(steps: int | None, seconds: float | None, console: Console) -> N
 
 
 def _print_disk(case: Case, estimate: Estimate, steps: int | None, console: Console) -> None:
-    """Print the size of checkpoints and stored steps, and what is free in the run's folder."""
+    """Print the size of checkpoints and stored steps, and the free space of the run's folder."""
     parts = []
     if estimate.checkpoint_bytes:
         # An old checkpoint is removed after the new one is complete.

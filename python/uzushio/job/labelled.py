@@ -18,21 +18,21 @@ _AXES = ("z", "y", "x")
 
 
 class Fields(Mapping[str, "xr.DataArray"]):
-    """The fields of a solver by name, computed when they are asked for.
+    """Fields of a solver by name, computed on access.
 
-    ``fields["u"]`` is a new array each time, of the solver's present step, with the dimensions
-    (z, y, x); asking for it is collective. An axis on which a field lies at other points than the
+    ``fields["u"]`` is a new array each time, of the solver's current step, with the dimensions
+    (z, y, x); access is collective. An axis on which a field lies at other points than the
     first field has a name of its own, as ``z_faces``. On several ranks it is this rank's block:
     the attribute ``start`` has the global index of its first value, ``global_shape`` the extents of
     the whole.
     """
 
     def __init__(self, solver: Solver, blocks: bool) -> None:
-        """Look at a solver.
+        """Read the fields of a solver.
 
         Args:
-            solver: whose fields these are.
-            blocks: whether other ranks have parts of them.
+            solver: owner of the fields.
+            blocks: whether other ranks hold parts of them.
         """
         self._solver, self._blocks = solver, blocks
         self._layouts = solver.fields()
@@ -48,7 +48,7 @@ class Fields(Mapping[str, "xr.DataArray"]):
         return name in self._layouts
 
     def __getitem__(self, name: str) -> xr.DataArray:
-        """The field of this name; raises `KeyError`."""
+        """Return the field of this name; raises `KeyError`."""
         import xarray as xr
 
         if name not in self._layouts:

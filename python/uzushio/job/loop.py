@@ -1,4 +1,4 @@
-"""The time loop: steps, samples, progress, checkpoints, and one vote of the ranks a step."""
+"""Time loop: steps, samples, progress, checkpoints, and one vote of the ranks a step."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 def time_left(case: Case, solver: Solver) -> float:
-    """Time until the case's end; infinity if it has none."""
+    """Return the time until the case's end; infinity if it has none."""
     return math.inf if case.time.end is None else case.time.end - solver.time
 
 
 def is_over(case: Case, solver: Solver) -> bool:
-    """Whether the last step or the end time is reached."""
+    """Return whether the last step or the end time is reached."""
     return case.time.reached(solver.step_index, solver.time)
 
 
 def sample(case: Case, solver: Solver, average: TimeAverage, comm: MPI.Comm) -> None:
-    """Take a sample of the statistics if the case wants one at this step (collective)."""
+    """Take a sample of the statistics if one is due at this step (collective)."""
     when = case.statistics
     if solver.step_index % when.every or solver.time < when.start:
         return
@@ -40,8 +40,8 @@ def sample(case: Case, solver: Solver, average: TimeAverage, comm: MPI.Comm) -> 
         average.add(taken, solver.time)
 
 
-class Loop:
-    """Advances a solver until the case's end or a signal."""
+class TimeLoop:
+    """Time loop of a solver until the case's end or a signal."""
 
     def __init__(
         self,
@@ -63,8 +63,8 @@ class Loop:
 
         Args:
             save: writes a checkpoint of the solver's present state (collective).
-            publish: shows the solver's present fields to whoever looks, and says whether the run
-                goes on (collective).
+            publish: publishes the solver's present fields; returns whether the run continues
+                (collective).
 
         Returns:
             The signal that stopped the run before its end, if one did.
@@ -86,7 +86,7 @@ class Loop:
         return signal.Signals(stopping) if stopping else None
 
     def _vote(self) -> tuple[int, bool, bool]:
-        """Agree on a signal that any rank received, and on what rank 0's clock says is due."""
+        """Agree on a signal of any rank, and on progress and checkpoints due by rank 0's clock."""
         from mpi4py import MPI
 
         minutes = self._case.checkpoint.minutes
@@ -109,7 +109,7 @@ class Loop:
         return every is not None and self._solver.step_index % every == 0
 
     def _fraction(self) -> float:
-        """Share of the run that is done."""
+        """Return the share of the run that is done."""
         limits, shares = self._case.time, [0.0]
         if limits.steps is not None:
             shares.append(self._solver.step_index / limits.steps)

@@ -1,4 +1,4 @@
-"""The progress of a run: a bar on a terminal, otherwise one line every few seconds."""
+"""Progress of a run: a bar on a terminal, otherwise one line every few seconds."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ REFRESH = 0.5
 
 
 class RankZeroOutput:
-    """What rank 0 prints beside the progress. The other ranks hold one too, which is silent.
+    """Messages of rank 0 beside the progress; the other ranks print nothing.
 
     Args:
-        rank: this one.
-        quiet: whether only what a user must know is wanted.
+        rank: of this process.
+        quiet: print errors and warnings only.
 
     Attributes:
-        speaks: whether anything else is said, and by this rank.
+        enabled: whether this rank prints messages other than errors and warnings.
     """
 
     def __init__(self, rank: int, quiet: bool) -> None:
@@ -53,17 +53,17 @@ class RankZeroOutput:
 
 
 class Monitor:
-    """Says on rank 0 how far the run is. The other ranks hold one too, which is silent.
+    """Progress of a run on rank 0; the other ranks print nothing.
 
     Args:
         seconds: time between two lines when the output is not a terminal.
-        speaks: whether this rank prints at all.
-        unit: what a step of the run is called.
+        enabled: whether this rank prints at all.
+        unit: name of a step of the run.
     """
 
-    def __init__(self, seconds: float, speaks: bool, unit: str = "step") -> None:
-        self._speaks, self._unit = speaks, unit
-        self._columns = _terminal_columns() if speaks else 0
+    def __init__(self, seconds: float, enabled: bool, unit: str = "step") -> None:
+        self._enabled, self._unit = enabled, unit
+        self._columns = _terminal_columns() if enabled else 0
         self._period = REFRESH if self._columns else seconds
         self._last = -math.inf
         self._marks: deque[tuple[int, float]] = deque(maxlen=20)
@@ -71,7 +71,7 @@ class Monitor:
         self._bar: Progress | None = None
 
     def __enter__(self) -> Monitor:
-        """Show the bar if there is a terminal to show it on."""
+        """Show the bar if there is a terminal."""
         if self._columns:
             console = TerminalConsole(force_terminal=True, width=self._columns)
             self._bar = Progress(
@@ -97,8 +97,8 @@ class Monitor:
             self._bar = None
 
     def due(self) -> bool:
-        """Whether it is time to show something."""
-        return self._speaks and time.monotonic() - self._last >= self._period
+        """Return whether the progress is due."""
+        return self._enabled and time.monotonic() - self._last >= self._period
 
     def show(
         self, step: int, moment: float | None, fraction: float, readings: Mapping[str, Reading]
@@ -107,14 +107,14 @@ class Monitor:
 
         Args:
             step: index of the step just done.
-            moment: its time, in the solver's unit; None where there is no such thing.
+            moment: its time, in the solver's unit; None without a time.
             fraction: share of the run that is done, 0 to 1.
             readings: the solver's figures.
         """
         self._last = time.monotonic()
         self._marks.append((step, self._last))
         self._origin = self._origin or (fraction, self._last)
-        if not self._speaks:
+        if not self._enabled:
             return
         text = self._line(step, moment, fraction, readings)
         if self._bar is not None:
@@ -129,7 +129,7 @@ class Monitor:
         if self._bar is not None:
             with output_may_end():
                 self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
-        elif self._speaks:
+        elif self._enabled:
             tell(text)
 
     def _line(
@@ -141,15 +141,15 @@ class Monitor:
             parts.append(f"{name} {format(reading.value, reading.format)}{unit}")
         first_step, first_time = self._marks[0]
         if step > first_step:
-            pace = (self._last - first_time) / (step - first_step)
-            parts.append(f"{pace:.3g} s/{self._unit}")
+            seconds = (self._last - first_time) / (step - first_step)
+            parts.append(f"{seconds:.3g} s/{self._unit}")
             left = self._time_left(fraction)
             if left is not None:
                 parts.append(f"{left} left")
         return "  ".join(parts)
 
     def _time_left(self, fraction: float) -> str | None:
-        """Estimate from the share done since the run was started (or restarted)."""
+        """Return an estimate from the share done since the start (or restart)."""
         share, moment = self._origin or (fraction, self._last)
         done = fraction - share
         if done <= 0.0:
@@ -161,10 +161,10 @@ class Monitor:
 
 
 def _terminal_columns() -> int:
-    """Columns of the terminal that rank 0 writes to, 0 if there is none.
+    """Return the columns of rank 0's terminal, 0 if there is none.
 
-    A rank under `mpiexec` may see a pseudo-terminal whatever the output really is, so only the
-    parent process that started the job can tell.
+    A rank under `mpiexec` may see a pseudo-terminal whatever the output really is, so the
+    parent process that started the job passes the columns on.
     """
     told = os.environ.get(TERMINAL)
     if told is not None:

@@ -1,4 +1,4 @@
-"""What the command line says about a run besides its case."""
+"""Options of a run on the command line, besides its case."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from uzushio.errors import UzushioError
 
 @dataclass(frozen=True)
 class Options:
-    """How a case is run, besides what the case file says.
+    """Options of a run that are not in the case file.
 
     Attributes:
-        restart: folder of a run or of one checkpoint to go on from.
+        restart: folder of a run or of one checkpoint to continue from.
         fallback: restart from the checkpoint before if that one is damaged.
         out: folder of the run instead of the case's.
         overwrite: remove the run that the folder holds.
-        reset_statistics: begin the averages anew at a restart.
-        interpolate: take a checkpoint of another grid at a restart.
-        quiet: print nothing but errors.
+        reset_statistics: discard the averages at a restart.
+        interpolate: interpolate a checkpoint of another grid at a restart.
+        quiet: print errors only.
         case_file: the file that the case was read from.
         overrides: of the case, "section.key=value" each.
-        figures: draw figures at the end, if the case does not say otherwise.
-        command: of the command line that goes on with such a run.
-        ranks: that the command line was to start.
+        figures: draw figures at the end, unless the case forbids it.
+        command: of the command line that continues such a run.
+        ranks: number of ranks to start.
     """
 
     restart: Path | None = None
@@ -52,6 +52,6 @@ class Options:
             raise UzushioError(f"{name} is for a restart: add --restart DIR, or leave it out.")
 
     def going_on(self, run: Path) -> str:
-        """Say how to go on from a run's folder: with its case, in that folder."""
+        """Return the command that continues a run, with its case, in its folder."""
         ranks = "" if self.ranks is None else f" --ranks {self.ranks}"
         return f"go on with: uzushio {self.command}{ranks} --restart {shlex.quote(str(run))}"

@@ -1,4 +1,4 @@
-"""Check what a case publishes before anything is allocated or removed."""
+"""Check of the section `publish` of a case before anything is allocated or removed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from uzushio.solver import Offer, Solver
 
 
 def check_published(case: Case, kind: type[Solver]) -> None:
-    """Read the files that the section `publish` names, and compare names with what there will be.
+    """Read the files that the section `publish` names, and check the names of fields in them.
 
-    Names of fields are compared if the solver can say them without being made (`Solver.offer`).
+    Names are checked if the solver lists its fields before it is created (`Solver.offer`).
 
     Raises:
-        CaseError: a file cannot be used, or asks for a field that there will not be.
+        CaseError: a file cannot be used, or names a field that the solver does not have.
     """
     section = case.publish
     if section is None:
@@ -40,7 +40,7 @@ def _check_python(file: Path) -> None:
 
 
 def _check_pipeline(file: Path, offer: Offer | None) -> None:
-    """Read a pipeline's file, and make its actions for the fields that there will be."""
+    """Read a pipeline's file, and create its actions for the solver's fields."""
     from uzushio.pipeline.model import load
 
     loaded = load(file)

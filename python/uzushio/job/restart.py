@@ -1,8 +1,8 @@
-"""The case of a restart: that of the run before, unless the user says otherwise.
+"""Case of a restart.
 
-Without a case file it is the run's own, as it stands in its folder. A case file that goes on in the
-folder of the run is taken with the overrides (`--set`) of the run. In another folder it begins
-another run, and is taken as it stands. What `--set` says at the restart comes last.
+Without a case file it is the case in the run's folder. A case file that continues the run in its
+folder is read with the overrides (`--set`) of the run; in another folder it begins another run,
+without them. Overrides of the restart come last.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from uzushio.terminal import tell
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Sections that belong to a job and its number of ranks, and not to what is computed.
+#: Sections on the job and its number of ranks, which do not change the results.
 OF_THE_JOB = ("decomposition", "blocking")
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where the case of a run is read from.
+class CaseSource:
+    """CaseSource of the case of a run.
 
     Attributes:
         file: of the case.
         overrides: "section.key=value" each.
-        options: of the run, which take the run's folder if none was named.
+        options: of the run; `out` is the run's folder if none was given.
     """
 
     file: Path
@@ -46,46 +46,48 @@ class Source:
 
 def source_of_case(
     file: Path | None, overrides: list[str], options: Options, comm: MPI.Comm
-) -> Source:
-    """Find out from what the case of a run is read (collective).
+) -> CaseSource:
+    """Return the source of the case of a run (collective).
 
     Args:
-        file: of the case; None for that of the run which is restarted.
+        file: of the case; None: the case of the restarted run.
         overrides: of the command line.
         options: of the command line.
         comm: the ranks of the job.
 
     Raises:
-        CheckpointError: there is no case where `options.restart` is.
+        CheckpointError: the folder of `options.restart` has no case.
         CaseError: an override cannot be applied.
     """
     if options.restart is None:
-        assert file is not None, "only a restart does without a case file"
+        assert file is not None, "only a restart needs no case file"
         return _source(file, overrides, overrides, options)
-    found: Source | None = None
+    found: CaseSource | None = None
     with collective(comm):
         if comm.rank == 0:
             found = _of_restart(file, overrides, options, comm.size)
-    source: Source = comm.bcast(found)
+    source: CaseSource = comm.bcast(found)
     return source
 
 
-def source_of_restart(options: Options, comm: MPI.Comm) -> Source:
-    """Find out from what the case of a restart without a case is read (collective).
+def source_of_restart(options: Options, comm: MPI.Comm) -> CaseSource:
+    """Return the source of the case of a restart without a case file (collective).
 
     Raises:
         UzushioError: there is no restart; or as `source_of_case`.
     """
     if options.restart is None:
-        raise UzushioError("Name the case; only restart=FOLDER does without one.")
+        raise UzushioError("Name the case; only restart=FOLDER needs none.")
     return source_of_case(None, [], options, comm)
 
 
-def _source(file: Path, read: list[str], noted: list[str], options: Options) -> Source:
-    return Source(file, read, replace(options, case_file=file, overrides=tuple(noted)))
+def _source(file: Path, read: list[str], noted: list[str], options: Options) -> CaseSource:
+    return CaseSource(file, read, replace(options, case_file=file, overrides=tuple(noted)))
 
 
-def _of_restart(file: Path | None, overrides: list[str], options: Options, ranks: int) -> Source:
+def _of_restart(
+    file: Path | None, overrides: list[str], options: Options, ranks: int
+) -> CaseSource:
     assert options.restart is not None
     run = run_of(options.restart)
     record = run_folder.read_record(run)
@@ -94,7 +96,7 @@ def _of_restart(file: Path | None, overrides: list[str], options: Options, ranks
         file = run / run_folder.CASE
         if not file.is_file():
             raise CheckpointError(
-                f"{run} holds no {run_folder.CASE}, which a restart without a case file takes; "
+                f"{run} holds no {run_folder.CASE}, which a restart without a case file reads; "
                 f"name the case: CASE.yaml --restart {options.restart}."
             )
         reset = without_job(file) if record.other_ranks(ranks) else []
@@ -108,16 +110,16 @@ def _of_restart(file: Path | None, overrides: list[str], options: Options, ranks
     taken = [one for one in kept if one in both]
     if taken and not options.quiet:
         words = " ".join(f"--set {shlex.quote(one)}" for one in taken)
-        tell(f"As the run before: {words}")
+        tell(f"As the earlier run: {words}")
     return _source(file, both, both, options)
 
 
-def _kept(record: run_folder.Record, where: Path, ranks: int) -> list[str]:
-    """The overrides of a run that its restart takes."""
+def _kept(record: run_folder.RunRecord, where: Path, ranks: int) -> list[str]:
+    """Return the overrides of a run that apply to its restart."""
     left_out: set[str] = set()
     if record.other_ranks(ranks):
         left_out |= set(OF_THE_JOB)
-    if record.overrides:  # a run that has ended goes on to the end that the case file gives
+    if record.overrides:  # a run that has ended continues to the end that the case file gives
         left_out |= _reached_ends(where)
     return [
         one for one in record.overrides if not {_key(one), _key(one).partition(".")[0]} & left_out
@@ -129,13 +131,13 @@ def _key(override: str) -> str:
 
 
 def _latest(kept: list[str], overrides: list[str]) -> list[str]:
-    """Overrides of before and now, without those that are given anew."""
+    """Return earlier and new overrides; of one key only the new one."""
     anew = {_key(one) for one in overrides}
     return [*(one for one in kept if _key(one) not in anew), *overrides]
 
 
 def _folder(file: Path, overrides: list[str], options: Options) -> Path:
-    """The folder that a run of a case would have; what is wrong in the case is found later."""
+    """Return the folder of a run of a case, which is validated later."""
     if options.out is not None:
         return options.out
     output: Any = read_document(file, overrides).values.get("output")
@@ -144,13 +146,13 @@ def _folder(file: Path, overrides: list[str], options: Options) -> Path:
 
 
 def without_job(file: Path) -> list[str]:
-    """Overrides that take a case's sections of the job back to their defaults."""
+    """Return overrides that reset a case's sections of the job to their defaults."""
     values = read_document(file).values
     return [f"{name}={{}}" for name in OF_THE_JOB if values.get(name)]
 
 
 def _reached_ends(where: Path) -> set[str]:
-    """The keys of the case that say where a run ends, if it is there at the checkpoint `where`."""
+    """Return the case keys of the run's end, if the checkpoint `where` has reached it."""
     run = run_of(where)
     path, file = newest(run) if step_of(where) is None else where, run / run_folder.CASE
     if path is None:
@@ -161,7 +163,7 @@ def _reached_ends(where: Path) -> set[str]:
             ended = manifest.step >= values["optimiser"]["iterations"]
             return {"optimiser.iterations"} if ended else set()
         limits = load_case(file, ["publish=null"]).time
-    except (UzushioError, LookupError, TypeError):  # what is wrong is said where it is needed
+    except (UzushioError, LookupError, TypeError):  # reported where the file is used
         return set()
     ended = limits.reached(manifest.step, manifest.time)
     return {"time.steps", "time.end"} if ended else set()

@@ -1,7 +1,7 @@
-"""The folder of a run: what it holds, and that no run writes over another, or over other files.
+"""Folder of a run: its files, and protection of other runs and of files of others.
 
-A run puts a small file of its own, `MARK`, into its folder. What a run writes is removed or
-replaced only where that mark says that a run wrote it.
+A run writes a small file, `MARK`, into its folder. Files are removed or replaced only in a folder
+with that file.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _WRITTEN = (
 
 
 def continues(folder: Path, restart: Path | None) -> bool:
-    """Whether a restarted run goes on in the folder that it is restarted from."""
+    """Return whether a restarted run continues in the folder of its checkpoint."""
     return restart is not None and run_of(restart).resolve() == folder.resolve()
 
 
@@ -64,10 +64,10 @@ def check(
     """Raise `OutputError` if the folder holds a run, or files of others, or cannot hold a run.
 
     Args:
-        folder: where the run is to write.
-        restart: what the run is restarted from.
-        overwrite: whether a run that the folder holds is to be removed.
-        case_file: the file that the case was read from, which is not to be replaced.
+        folder: of the run.
+        restart: folder of a run or checkpoint that the run is restarted from.
+        overwrite: whether an existing run in the folder is removed.
+        case_file: file of the case, which must not be replaced.
     """
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder} is a file; choose another folder with --out.")
@@ -75,7 +75,7 @@ def check(
     if overwrite and goes_on:
         raise OutputError(
             f"--overwrite would remove the run in {folder} that --restart needs; leave it out to "
-            "go on in that folder, or choose another folder with --out."
+            "continue in that folder, or choose another folder with --out."
         )
     if not (ours and goes_on) and _same(folder / CASE, case_file):
         raise OutputError(
@@ -87,7 +87,7 @@ def check(
         return
     if ours:
         raise OutputError(
-            f"{folder} holds another run ({', '.join(found)}); go on with it (--restart {folder}), "
+            f"{folder} holds another run ({', '.join(found)}); continue it (--restart {folder}), "
             "choose another folder (--out DIR), or remove that run (--overwrite)."
         )
     raise OutputError(
@@ -97,8 +97,8 @@ def check(
 
 
 @dataclass(frozen=True)
-class Record:
-    """What `MARK` says of the run that a folder holds.
+class RunRecord:
+    """Content of `MARK`: facts about the run in a folder.
 
     Attributes:
         overrides: of its case, "section.key=value" each.
@@ -109,17 +109,17 @@ class Record:
     ranks: int | None = None
 
     def other_ranks(self, ranks: int) -> bool:
-        """Whether the job was one of another number of ranks."""
+        """Return whether the job had another number of ranks."""
         return self.ranks not in (None, ranks)
 
 
-def read_record(folder: Path) -> Record:
-    """Read what is known of the run that a folder holds; nothing of runs of earlier versions."""
+def read_record(folder: Path) -> RunRecord:
+    """Read `MARK` of a folder; the record is empty for runs of earlier versions."""
     try:
         told = json.loads((folder / MARK).read_text(encoding="utf-8"))
-        return Record([str(one) for one in told["set"]], int(told["ranks"]))
+        return RunRecord([str(one) for one in told["set"]], int(told["ranks"]))
     except (OSError, ValueError, LookupError, TypeError):
-        return Record()
+        return RunRecord()
 
 
 def claim(
@@ -128,11 +128,11 @@ def claim(
     restart: Path | None,
     overwrite: bool = False,
     case_file: Path | None = None,
-    record: Record | None = None,
+    record: RunRecord | None = None,
 ) -> None:
-    """Make the folder this run's: remove an earlier run if asked to, and note the case.
+    """Prepare the folder for this run: remove an earlier run if requested, and write the case.
 
-    Only what a run writes is removed, and only where `MARK` is; other files in the folder stay.
+    Only files of a run are removed, and only in a folder with `MARK`; other files stay.
 
     Args:
         folder: as in `check`.
@@ -140,7 +140,7 @@ def claim(
         restart: as in `check`.
         overwrite: as in `check`.
         case_file: as in `check`.
-        record: what a restart of the run will want to know.
+        record: facts for a restart of the run.
 
     Raises:
         OutputError: as `check`.
@@ -154,14 +154,14 @@ def claim(
             else:
                 path.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
-    record = record or Record()
+    record = record or RunRecord()
     told = {"uzushio": __version__, "set": list(record.overrides), "ranks": record.ranks}
     atomic_write(folder / MARK, json.dumps(told) + "\n")
     atomic_write(folder / CASE, case.to_yaml())
 
 
 def check_for(folder: Path, options: Options) -> None:
-    """Raise `OutputError` if the folder cannot be that of a run; or another job writes there."""
+    """Raise `OutputError` if a run cannot use the folder, or another job writes there."""
     check_free(folder)
     check(folder, options.restart, options.overwrite, options.case_file)
 
@@ -175,18 +175,18 @@ def occupy(
     comm: MPI.Comm,
     tell: Callable[[str], None] = lambda text: None,
 ) -> None:
-    """Lock the folder and make it this run's, which begins at `step` (collective).
+    """Lock and prepare the folder for a run that begins at `step` (collective).
 
-    Checkpoints of later steps, which a restart leaves behind, are set aside.
+    Checkpoints of later steps are set aside.
 
     Args:
         folder: as in `check`.
         case: of the run.
         options: of the run.
-        lock: that rank 0 holds from now on.
-        step: that the run begins at.
+        lock: taken by rank 0.
+        step: first step of the run.
         comm: its ranks.
-        tell: is given a sentence for each checkpoint that was set aside (rank 0).
+        tell: called with a sentence for each checkpoint that was set aside (rank 0).
 
     Raises:
         OutputError: on all ranks, as `check`; or another job writes there.
@@ -196,29 +196,29 @@ def occupy(
             check(folder, options.restart, options.overwrite, options.case_file)
             folder.mkdir(parents=True, exist_ok=True)
             lock.take(folder)
-            record = Record(options.overrides, comm.size)
+            record = RunRecord(options.overrides, comm.size)
             claim(folder, case, options.restart, options.overwrite, options.case_file, record)
             for path in set_aside(folder, step):
                 tell(f"A later checkpoint was set aside as {path}.")
 
 
 def _same(one: Path, other: Path | None) -> bool:
-    """Whether both paths name one file that exists."""
+    """Return whether both paths name the same existing file."""
     return other is not None and one.exists() and other.exists() and one.samefile(other)
 
 
 def summary_head(
     case: CaseFile, solver: str, ranks: int, step: int, restored: Path | None, seconds: float | None
 ) -> dict[str, Any]:
-    """What the summary of anything that was run begins with.
+    """Return the first entries of the summary of a run.
 
     Args:
         case: that was run.
         solver: or model, by its name in the case.
         ranks: of the job.
         step: or iteration, at the end.
-        restored: checkpoint that it went on from.
-        seconds: that it took; None if not known.
+        restored: checkpoint of the restart.
+        seconds: wall time; None if not known.
     """
     return {
         "title": case.title,

@@ -1,4 +1,4 @@
-"""One job at a time in the folder of a run."""
+"""Lock of the folder of a run: one job at a time."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from typing import IO
 from uzushio.errors import OutputError
 
 FILE = ".lock"
-#: Seconds to try for, as one who only looks at the lock holds it for a moment.
+#: Timeout of the lock in seconds; `check_free` of another job holds it for a moment.
 _GRACE_PERIOD = 1.0
-#: What a file system without locks answers.
+#: Errors of a file system without locks.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 class RunLock:
-    """Holds the lock of a run's folder, from `take` to `release`.
+    """Lock of a run's folder, held from `take` to `release`.
 
-    The lock belongs to the open file: the kernel releases it when the process ends, however it
-    ends, so that what a killed run leaves behind stops nobody. The file itself stays. On a file
-    system without locks, runs go on without.
+    The lock belongs to the open file: the kernel releases it when the process ends, also if
+    it is killed. The file itself stays. On a file system without locks, runs are not locked.
     """
 
     def __init__(self) -> None:
@@ -47,7 +46,7 @@ class RunLock:
         self._file = file
 
     def release(self) -> None:
-        """Let others have the folder."""
+        """Unlock the folder."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -64,7 +63,7 @@ def check_free(folder: Path) -> None:
 
 
 def _locked(file: IO[str], kind: int) -> bool:
-    """Take the lock if it is free, or if there are no locks here."""
+    """Return whether the lock was taken, or the file system has none."""
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A run's state and averages on their way into checkpoints and out of them."""
+"""State and averages of a run in checkpoints: written and restored."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from uzushio.statistics.averages import TimeAverage
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Among a checkpoint's notes on its averages: the case's values that decide what is averaged.
+#: Key of the case values on which a checkpoint's averages depend, among its notes.
 AVERAGED = "averaged"
 
 
 def snapshot(case: Case, solver: Solver, average: TimeAverage) -> checkpoint.Snapshot:
-    """What a checkpoint of the solver's present state holds (collective)."""
+    """Return the content of a checkpoint of the solver's current state (collective)."""
     arrays, notes = average.stored()
     return checkpoint.Snapshot(
         solver=case.solver,
@@ -43,16 +43,16 @@ def restore(
     tell: Callable[[str], None] = lambda text: None,
     interpolate: bool = False,
 ) -> checkpoint.Checkpoint:
-    """Give a solver the state of a checkpoint, which is verified (collective).
+    """Verify a checkpoint and restore the state of a solver from it (collective).
 
     Args:
         where: folder of a run, or of one checkpoint.
         case: of the solver.
-        solver: that takes the state.
+        solver: to restore.
         comm: its ranks.
-        fallback: take the checkpoint before if one is damaged.
-        tell: is given the sentences on damaged checkpoints that were passed over.
-        interpolate: take a state of another grid in the same box.
+        fallback: use the checkpoint before a damaged one.
+        tell: called with a sentence for each damaged checkpoint.
+        interpolate: interpolate a state of another grid in the same box.
 
     Raises:
         CheckpointError: on all ranks; there is none, it is damaged or of another solver.
@@ -69,7 +69,7 @@ def restore(
 
 
 def restore_averages(found: checkpoint.Checkpoint, case: Case, average: TimeAverage) -> str | None:
-    """Go on with a checkpoint's averages (rank 0); returns why not, if they are of another flow."""
+    """Restore a checkpoint's averages (rank 0); return the reason if they are of another flow."""
     if not found.manifest.statistics.get("samples"):
         return None
     before = _averaged(found)
@@ -83,9 +83,9 @@ def restore_averages(found: checkpoint.Checkpoint, case: Case, average: TimeAver
 
 
 def _averaged(found: checkpoint.Checkpoint) -> dict[str, Any] | None:
-    """The case whose averages a checkpoint holds; None if it is not known.
+    """Return the case values of a checkpoint's averages; None if they are not known.
 
-    Checkpoints that do not say so lie beside the case file of the run that wrote them.
+    Checkpoints without them lie beside the case file of their run.
     """
     stored = found.manifest.statistics.get(AVERAGED)
     if stored is not None:

@@ -1,9 +1,9 @@
 """Start the MPI job of `uzushio run --ranks N`, and pass signals on to its ranks.
 
-`mpiexec` answers SIGINT and SIGTERM by killing its ranks within half a second, so a small parent
-process stays: it keeps `mpiexec` in a session of its own, where Ctrl-C does not reach it, and
-forwards them as SIGUSR1, which `mpiexec` hands to the ranks. They finish the step, write a
-checkpoint and leave. A second signal ends the job at once.
+`mpiexec` kills its ranks within half a second of SIGINT or SIGTERM. So this process runs `mpiexec`
+in a session of its own, out of reach of Ctrl-C, and forwards the first signal as SIGUSR1, which
+`mpiexec` passes to the ranks: they finish the step, write a checkpoint and exit. A second signal
+ends the job at once.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from uzushio.parallel.signals import stop_signals
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Set for the ranks that this module starts: the columns of the terminal, 0 when there is none.
+#: Environment variable of started ranks: the columns of the terminal, 0 without a terminal.
 TERMINAL = "UZUSHIO_TERMINAL"
-#: What ranks exit with after a stop that was asked for with SIGUSR1.
+#: Exit status of ranks that SIGUSR1 stopped.
 STOPPED = 128 + signal.SIGUSR1
 
-#: numexpr refuses more, and cannot be imported then.
+#: Maximum that numexpr accepts at its import.
 _NUMEXPR_MAX_THREADS = 64
 
 _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PALS_SIZE")
 _RANKS = ("PMIX_RANK", "PMI_RANK", "PALS_RANKID")
-#: Said now and then, the one when `mpiexec` has closed its sockets first, the other by the event
-#: loop in it when a rank's pipe has gone first.
+#: Harmless messages of Open MPI: `mpiexec` closed its sockets before a rank, or a rank closed its
+#: pipe before the event loop of `mpiexec`.
 _LATE = (b"PMIX_ERR_UNREACH", b"[warn] Epoll MOD(")
 _RULE = re.compile(r"^-{70,}\s*$")
-#: Blocks of Open MPI's that only repeat that a rank, which has said why, left with an error, or
-#: that the signal that was forwarded met a rank before it listened.
+#: Blocks of Open MPI that repeat the failure of a rank, or report that a forwarded signal reached a
+#: rank before its handler was installed.
 _REPEATS = re.compile(
     r"exited with non-zero status|MPI_ABORT was invoked|User defined signal 1"
     r'|calling\s+"abort"'
@@ -50,7 +50,7 @@ _REPEATS = re.compile(
 
 
 def ranks_around() -> int | None:
-    """Number of ranks of the MPI job that this process is in.
+    """Return the number of ranks of the MPI job of this process.
 
     None outside a job; 0 if the launcher gave a rank but not the number of ranks. A shell in a
     Slurm allocation is a job step of one task, which is not an MPI job.
@@ -65,7 +65,7 @@ def ranks_around() -> int | None:
 
 
 def wants_job(ranks: int | None) -> bool:
-    """Whether `--ranks` asks for an MPI job to be started here.
+    """Return whether `--ranks` asks for an MPI job to be started here.
 
     Raises:
         LaunchError: inside an MPI job of another size.
@@ -86,7 +86,7 @@ def check_size(size: int, library: str) -> None:
 
     Args:
         size: number of ranks that MPI knows.
-        library: what `MPI.Get_library_version()` says.
+        library: result of `MPI.Get_library_version()`.
 
     Raises:
         LaunchError: if they differ.
@@ -101,7 +101,7 @@ def check_size(size: int, library: str) -> None:
 
 
 def program_comm(world: MPI.Intracomm) -> MPI.Intracomm:
-    """The ranks of this program, where one `mpiexec` starts several (`-n 2 one : -n 1 other`).
+    """Return the ranks of this program of an `mpiexec` of several (`-n 2 one : -n 1 other`).
 
     Open MPI numbers the ranks of one program after those of the other, and says how many there are;
     with an MPI that does not, all ranks count as this program's. Collective over this program.
@@ -118,7 +118,7 @@ def program_comm(world: MPI.Intracomm) -> MPI.Intracomm:
 
 
 def default_comm() -> MPI.Intracomm:
-    """The ranks of the mpiexec or srun that this runs in, or this process; starts MPI (collective).
+    """Start MPI and return the ranks of the mpiexec or srun, or this process (collective).
 
     Raises:
         LaunchError: as `check_size`.
@@ -131,7 +131,7 @@ def default_comm() -> MPI.Intracomm:
 
 
 def prepare_environment() -> None:
-    """Set what MPI, OpenMP and numexpr read when they start, unless the user has set it."""
+    """Set defaults of environment variables of MPI, OpenMP and numexpr."""
     if not os.environ.get(
         "HOME"
     ):  # without, Open MPI aborts, as under cron, env -i or in containers
@@ -153,7 +153,7 @@ def prepare_environment() -> None:
 
 
 def find_mpiexec() -> Path:
-    """The `mpiexec` beside this Python, or else the one on the path; raises `LaunchError`."""
+    """Return the `mpiexec` beside this Python, or the one on the path; raises `LaunchError`."""
     beside = Path(sys.executable).with_name("mpiexec")
     if os.access(beside, os.X_OK):
         return beside
@@ -167,7 +167,7 @@ def find_mpiexec() -> Path:
 
 
 def command(mpiexec: Path, ranks: int, arguments: Iterable[str]) -> list[str]:
-    """The command line that runs `uzushio ARGUMENTS` on `ranks` ranks."""
+    """Return the command line that runs `uzushio ARGUMENTS` on `ranks` ranks."""
     version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, timeout=60)
     options = ["-n", str(ranks)]
     if "Open MPI" in version.stdout or "OpenRTE" in version.stdout:
@@ -189,9 +189,9 @@ def start_job(
     """Start `uzushio ARGUMENTS` on `ranks` ranks, which end if this process is killed.
 
     Args:
-        ranks: how many.
+        ranks: number of ranks.
         arguments: of the command line.
-        stdin: `subprocess.PIPE` for ranks that read from this process; rank 0 gets what is written.
+        stdin: `subprocess.PIPE` for a pipe from this process to rank 0.
 
     Returns:
         The launcher, in a session of its own. Its output must be read: it ends the ranks otherwise.
@@ -236,7 +236,7 @@ def run_job(ranks: int, arguments: list[str]) -> int:
 
 
 def _die_with_parent() -> Callable[[], None] | None:
-    """Have the kernel end `mpiexec`, and so the ranks, if this process is killed (Linux)."""
+    """Return a hook that ends `mpiexec`, and so the ranks, if this process is killed (Linux)."""
     if not sys.platform.startswith("linux"):
         return None
     prctl, set_death_signal = ctypes.CDLL(None).prctl, 1
@@ -244,18 +244,18 @@ def _die_with_parent() -> Callable[[], None] | None:
 
 
 def _copy(source: int, target: int) -> None:
-    """Copy one open file to another as it comes; read on when nobody takes it any more."""
-    heard = True
+    """Copy a file to another as data arrive; when the target is closed, only read."""
+    target_open = True
     while text := os.read(source, 65536):
         try:
-            while heard and text:
+            while target_open and text:
                 text = text[os.write(target, text) :]
         except OSError:
-            heard = False
+            target_open = False
 
 
 def pass_on(source: IO[bytes], target: IO[bytes]) -> None:
-    """Copy lines, leaving out Open MPI's blocks that only repeat that a rank failed."""
+    """Copy lines except blocks of Open MPI that repeat the failure of a rank."""
     block: list[bytes] = []
     for line in source:
         line = line.replace(b"\0", b"")  # Open MPI's text on an abort ends in one

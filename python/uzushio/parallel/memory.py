@@ -1,7 +1,7 @@
-"""Memory that a node has free for the ranks of a job, compared with what they will allocate.
+"""Comparison of the memory that the ranks of a job will allocate with the free memory of a node.
 
-Linux promises more memory than it has, and ends processes when they use it. So each command
-compares the sizes before it allocates.
+Linux overcommits memory and kills processes when they use it. So each command compares the sizes
+before it allocates.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 _ROOT = Path("/")
 #: Controls of the two versions of Linux's control groups: limit, use, and of memory.stat the key
-#: of the file cache that the kernel gives back.
+#: of the file cache that the kernel can reclaim.
 _V2 = ("memory.max", "memory.current", "inactive_file")
 _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 
 
 @dataclass(frozen=True)
 class FreeMemory:
-    """Bytes that can still be allocated, and the limit that leaves no more."""
+    """Bytes that can still be allocated, and the limit that applies."""
 
     bytes: float
     limit: str
 
 
 def node_memory(root: Path = _ROOT) -> FreeMemory:
-    """Return what this node, and the control group of this process, have free for all its ranks.
+    """Return the free memory of this node, or of the control group of this process if that is less.
 
     Args:
         root: folder that holds `proc` and `sys`.
@@ -49,7 +49,7 @@ def node_memory(root: Path = _ROOT) -> FreeMemory:
 
 
 def process_memory(root: Path = _ROOT) -> FreeMemory | None:
-    """Return what `ulimit -v` leaves this process; None without such a limit."""
+    """Return the memory below the limit of `ulimit -v`; None without such a limit."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:
         return None
@@ -124,7 +124,7 @@ def _table(file: Path) -> dict[str, float]:
 
 
 def _group_headrooms(root: Path) -> Iterator[float]:
-    """Yield what each memory control group above this process leaves, from the innermost."""
+    """Yield the free memory of each control group of this process, from the innermost."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -145,7 +145,7 @@ def _group_headrooms(root: Path) -> Iterator[float]:
 
 
 def _headroom(folder: Path, limit: str, current: str, reclaimable: str) -> Iterator[float]:
-    """Yield what one control group leaves; nothing if it has no limit."""
+    """Yield the free memory of one control group; nothing if it has no limit."""
     try:
         largest = float((folder / limit).read_text())  # "max" without a limit
         used = float((folder / current).read_text())

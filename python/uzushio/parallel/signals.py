@@ -1,4 +1,4 @@
-"""Signals that ask a run to stop: they are noted, and the ranks agree on them after the step."""
+"""Signals that stop a run: each rank records them, and the ranks agree on them after the step."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-#: SIGUSR1 is what `uzushio run --ranks` forwards, and what batch systems can be told to send.
+#: `uzushio run --ranks` forwards SIGUSR1, and batch systems can send it.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)
-#: Where launchers say which rank a process is.
+#: Environment variables of launchers with the rank of a process.
 _RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PALS_RANKID")
 
 
 def stop_signals() -> list[signal.Signals]:
-    """The signals to catch; not SIGHUP where `nohup` has it ignored."""
+    """Return the signals to catch; not SIGHUP under `nohup`, which ignores it."""
     return [
         number
         for number in _SIGNALS
@@ -72,7 +72,7 @@ class Stop:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Note the first signal; the second one has its default effect."""
+        """Record the first signal; the second one has its default effect."""
         if threading.current_thread() is not threading.main_thread():
             yield  # only the main thread can handle signals
             return

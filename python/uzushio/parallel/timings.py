@@ -1,4 +1,4 @@
-"""Where the time goes: seconds by stage."""
+"""Timings by stage."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 
 class Timings(dict[str, float]):
-    """Seconds that the stages of this rank took, by name."""
+    """Seconds of the stages of this rank, by name."""
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Count the time of a block to a stage, also if it fails."""
+        """Add the time of a block to a stage, also if it fails."""
         began = time.perf_counter()
         try:
             yield
@@ -20,5 +20,5 @@ class Timings(dict[str, float]):
             self.add(name, time.perf_counter() - began)
 
     def add(self, name: str, seconds: float) -> None:
-        """Count seconds to a stage."""
+        """Add seconds to a stage."""
         self[name] = self.get(name, 0.0) + seconds
