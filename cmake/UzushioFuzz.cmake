@@ -15,12 +15,13 @@ set(fuzz_rooms "${PROJECT_SOURCE_DIR}/src/staging")
 add_executable(
     fuzz_decode EXCLUDE_FROM_ALL
     "${PROJECT_SOURCE_DIR}/tests/fuzz/decode.cpp"
-    "${fuzz_rooms}/crc32c.cpp"
-    "${fuzz_rooms}/decoder.cpp"
-    "${fuzz_rooms}/frame.cpp"
-    "${fuzz_rooms}/message_codec.cpp"
-    "${fuzz_rooms}/step_codec.cpp"
-    "${fuzz_rooms}/step_info.cpp")
+    "${fuzz_rooms}/datamodel/box.cpp"
+    "${fuzz_rooms}/datamodel/step_info.cpp"
+    "${fuzz_rooms}/wire/crc32c.cpp"
+    "${fuzz_rooms}/wire/decoder.cpp"
+    "${fuzz_rooms}/wire/frame_header.cpp"
+    "${fuzz_rooms}/wire/message_codec.cpp"
+    "${fuzz_rooms}/wire/step_codec.cpp")
 target_include_directories(fuzz_decode PRIVATE "${PROJECT_SOURCE_DIR}/src")
 set(fuzz_flags -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined)
 target_compile_options(fuzz_decode PRIVATE ${fuzz_flags})

@@ -31,11 +31,11 @@ else()
 endif()
 set_target_properties(uzushio PROPERTIES INSTALL_RPATH "${library_rpath}")
 
-# Headers that staging/writer.hpp and staging/reader.hpp take in, and those of their errors.
+# Headers that staging/writer.hpp and staging/reader.hpp include, and those of their errors.
 set(cpp_headers
     choose_options engine_options reader reader_options staging_error writer
-    datamodel/array_view datamodel/attribute datamodel/block datamodel/box datamodel/coordset datamodel/field
-    datamodel/ghosts datamodel/layout datamodel/model_error datamodel/scalar_type datamodel/step_info
+    datamodel/array_layout datamodel/array_view datamodel/attribute datamodel/block datamodel/box datamodel/coordset
+    datamodel/field datamodel/ghosts datamodel/model_error datamodel/scalar_type datamodel/step_info
     datamodel/stored_array datamodel/topology
     queue/delivery queue/queue_counters queue/queue_options queue/queue_timeout
     wire/decode_error)

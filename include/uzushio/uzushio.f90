@@ -1,6 +1,6 @@
-!> Uzushio's staging for Fortran 2008: hand the steps of a running solver to whoever wants to look at them.
+!> Uzushio's staging for Fortran 2008: publish the steps of a running solver to any number of readers.
 !!
-!! Compile this file with your own compiler, because module files are its alone, and link libuzushio:
+!! Compile this file with your own compiler, since module files are specific to it, and link libuzushio:
 !!
 !!     mpifort $(uzushio config --fortran-source) solver.f90 $(uzushio config --libs)
 !!
@@ -16,21 +16,21 @@
 !!     end do
 !!     call w%close()
 !!
-!! Axes are Fortran's: x, y, z, of which x is contiguous; as many as the mesh has dimensions. Indices count from 1,
-!! so that a block's start is the first index that it owns. Readers in C and Python see the same values with axes
+!! Axes are x, y, z with x contiguous, as many as the mesh has dimensions. Indices count from 1; a block's start is the
+!! first index that it owns. Readers in C and Python see the same values with axes
 !! reversed (z, y, x) and indices from 0.
 !!
-!! Communicators are those of `use mpi`, integers; of `use mpi_f08` pass comm%mpi_val. Without one, this process is
-!! alone and needs no MPI. All ranks of it must call open, begin_step, end_step and close.
+!! Communicators are the integers of `use mpi`; with `use mpi_f08` pass comm%mpi_val. Without a communicator, the stream
+!! belongs to this process alone, without MPI. All ranks must call open, begin_step, end_step and close.
 !!
 !! Values are read in end_step. Declare the arrays that are put with `target` (or `asynchronous`), so that the
-!! compiler keeps stores to them before it, and do not put expressions. Sections need not be contiguous: their
-!! strides are taken, and nothing is copied; they must not run backwards.
+!! compiler keeps stores to them before it, and do not put expressions. Sections need not be contiguous, and
+!! are not copied; their strides must be positive.
 !!
-!! Errors. Without `stat`, an error prints its sentence and stops the program; with it, stat is 0 or one of the
-!! uz_error_* and the program goes on; `errmsg` gets the sentence, as in Fortran's own statements.
+!! Errors. Without `stat`, an error prints its message and stops the program. With it, stat is 0 or one of uz_error_*,
+!! and the program continues; `errmsg` receives the message, as in Fortran's own statements.
 !!
-!! The meaning of everything is in uzushio.h, beside this file.
+!! All procedures are described in uzushio.h, beside this file.
 module uzushio
     use, intrinsic :: iso_c_binding
     use, intrinsic :: iso_fortran_env, only: error_unit, int8, int32, int64, real32, real64
@@ -44,18 +44,18 @@ module uzushio
     integer, parameter, public :: uz_float32 = 1, uz_float64 = 2, uz_int32 = 3, uz_int64 = 4, uz_uint8 = 5
     integer, parameter, public :: uz_vertex = 1, uz_element = 2
 
-    !> What happened to the steps so far. Whole on rank 0; elsewhere what is known there.
+    !> Counters of steps. Complete on rank 0 only.
     type, bind(c) :: uz_counters
         integer(c_int64_t) :: published !< steps that the solver offered
-        integer(c_int64_t) :: delivered !< handed to a reader, counted for each reader
+        integer(c_int64_t) :: delivered !< to readers, counted for each reader
         integer(c_int64_t) :: dropped !< steps that a reader attached at that time never got
         real(c_double) :: seconds_waited !< of the solver
-        integer(c_int64_t) :: peak_bytes !< most that waited for readers at a time
-        integer(c_int64_t) :: bytes !< that wait now
-        integer(c_int64_t) :: steps !< that wait now
+        integer(c_int64_t) :: peak_bytes !< maximum in the queue
+        integer(c_int64_t) :: bytes !< in the queue now
+        integer(c_int64_t) :: steps !< in the queue now
     end type uz_counters
 
-    !> The writing side of a stream. Copies of it are the same stream; close one of them.
+    !> Writing side of a stream. Copies refer to the same stream; close one of them.
     type :: uz_writer
         private
         type(c_ptr) :: handle = c_null_ptr
@@ -90,7 +90,7 @@ module uzushio
             buffer_real64_2, buffer_real64_3, buffer_real64_4
     end type uz_writer
 
-    ! ---- what uzushio.h declares ----
+    ! ---- declarations of uzushio.h ----
 
     type, bind(c) :: c_box
         integer(c_int64_t) :: start(3), count(3)
@@ -285,9 +285,8 @@ contains
         version = text_at(c_version())
     end function uz_version
 
-    !> Open the stream. `comm`: of the ranks that publish together; without: this process alone. `file`: YAML file
-    !! with the engine's options; without: the defaults. The environment variable UZUSHIO_STAGING names another
-    !! file instead.
+    !> Open the stream. `comm`: communicator of the publishing ranks; without: this process alone. `file`: YAML file
+    !! with the engine's options; without: the defaults. The environment variable UZUSHIO_STAGING replaces the file.
     subroutine writer_open(self, name, comm, file, stat, errmsg)
         class(uz_writer), intent(inout) :: self
         character(*), intent(in) :: name
@@ -313,8 +312,8 @@ contains
         call finish(c_open(c_text(name), at, c_text(options), self%handle), stat, errmsg)
     end subroutine writer_open
 
-    !> Give readers what is left, as long as the options say, and end the stream; before MPI_Finalize. Nothing is
-    !! done with one that is not open.
+    !> Wait up to close_limit for readers to get the remaining steps, and end the stream; before MPI_Finalize. Does
+    !! nothing if the stream is not open.
     subroutine writer_close(self, stat, errmsg)
         class(uz_writer), intent(inout) :: self
         integer, intent(out), optional :: stat
@@ -322,13 +321,13 @@ contains
         call finish(c_close(self%handle), stat, errmsg)
     end subroutine writer_close
 
-    !> End at once, without a word to readers: for a solver that fails. Not collective.
+    !> End the stream at once after a failure of the solver. Not collective.
     subroutine writer_abandon(self)
         class(uz_writer), intent(inout) :: self
         call c_abandon(self%handle)
     end subroutine writer_abandon
 
-    !> A mesh of count elements along x, y, z, with the first one numbered `start` (1). Vertex i along an axis, counted
+    !> Describe a mesh of `count` elements along x, y, z; the first has the index `start` (1). Vertex i along an axis, counted
     !! from 1, is at origin + (i - 1) * spacing.
     subroutine writer_uniform_mesh(self, name, count, origin, spacing, start, stat, errmsg)
         class(uz_writer), intent(inout) :: self
@@ -353,8 +352,7 @@ contains
             first, step), stat, errmsg)
     end subroutine writer_uniform_mesh
 
-    !> A mesh between the planes x, y and z: coordinates of all vertices along each axis, one more than there are
-    !! elements.
+    !> Describe a mesh by the coordinates of all vertices along each axis, one more than elements.
     subroutine writer_rectilinear_mesh(self, name, x, y, z, start, stat, errmsg)
         class(uz_writer), intent(inout) :: self
         character(*), intent(in) :: name
@@ -385,8 +383,8 @@ contains
             zz, yy, x), stat, errmsg)
     end subroutine writer_rectilinear_mesh
 
-    !> A mesh whose vertices' coordinates are the vertex field `coordinates` with the components x, y, z, which this
-    !! defines too (of `type`, uz_float64 if not given), and which is put in every step as any other.
+    !> Describe a mesh whose coordinates are the vertex field `coordinates` with components x, y, z. This call also
+    !! describes the field (of `type`, uz_float64 by default); put it in every step as any other.
     subroutine writer_curvilinear_mesh(self, name, count, coordinates, type, start, stat, errmsg)
         class(uz_writer), intent(inout) :: self
         character(*), intent(in) :: name, coordinates
@@ -404,7 +402,7 @@ contains
             c_text(coordinates), scalar), stat, errmsg)
     end subroutine writer_curvilinear_mesh
 
-    !> A field on the vertices (uz_vertex) or elements (uz_element) of a mesh.
+    !> Describe a field on the vertices (uz_vertex) or elements (uz_element) of a mesh.
     subroutine writer_field(self, name, mesh, association, type, components, units, stat, errmsg)
         class(uz_writer), intent(inout) :: self
         character(*), intent(in) :: name, mesh
@@ -424,8 +422,8 @@ contains
             number, c_text(text)), stat, errmsg)
     end subroutine writer_field
 
-    !> A part of a mesh that this rank holds: count elements from `start` on, counted from 1, without ghosts; or
-    !! vertices, if `association` is uz_vertex. The id is the solver's own: no two blocks of any ranks have the same.
+    !> Describe a block of this rank: `count` elements from `start` (from 1), without ghosts; or vertices, if
+    !! `association` is uz_vertex. The id is the solver's, unique among all ranks' blocks.
     subroutine writer_block(self, id, mesh, start, count, association, stat, errmsg)
         class(uz_writer), intent(inout) :: self
         integer, intent(in) :: id
@@ -442,7 +440,7 @@ contains
         call finish(c_block(self%handle, int(id, c_int64_t), c_text(mesh), box_of(count, start), owns), stat, errmsg)
     end subroutine writer_block
 
-    !> It is this rank's no more.
+    !> Remove a block of this rank.
     subroutine writer_remove_block(self, id, stat, errmsg)
         class(uz_writer), intent(inout) :: self
         integer, intent(in) :: id
@@ -451,8 +449,8 @@ contains
         call finish(c_remove_block(self%handle, int(id, c_int64_t)), stat, errmsg)
     end subroutine writer_remove_block
 
-    !> A number or a text that goes with the steps from now on. Readers know the text "periodic", "x y" say:
-    !> axes along which the first value of fields follows the last one.
+    !> Set an attribute of this and later steps. The text "periodic", such as "x y", names the periodic axes for
+    !> readers.
     subroutine attribute_int(self, name, value, stat, errmsg)
         class(uz_writer), intent(inout) :: self
         character(*), intent(in) :: name
@@ -479,7 +477,7 @@ contains
         call finish(c_attribute_text(self%handle, c_text(name), c_text(value)), stat, errmsg)
     end subroutine attribute_text
 
-    !> Begin a step: the solver's number for it, and its time.
+    !> Begin a step with the solver's number and time.
     subroutine writer_begin_step(self, index, time, stat, errmsg)
         class(uz_writer), intent(inout) :: self
         integer, intent(in) :: index
@@ -489,8 +487,8 @@ contains
         call finish(c_begin_step(self%handle, int(index, c_int64_t), time), stat, errmsg)
     end subroutine writer_begin_step
 
-    !> Publish the step; its arrays are the solver's again. `sequence`: the step's number in the stream, counted from
-    !! 0, or -1 if the queue's policy dropped it, which is no error.
+    !> Publish the step; its arrays may change afterwards. `sequence`: the step's number in the stream, from 0, or -1
+    !! if the queue's policy dropped it, which is no error.
     subroutine writer_end_step(self, sequence, stat, errmsg)
         class(uz_writer), intent(inout) :: self
         integer(int64), intent(out), optional :: sequence
@@ -503,8 +501,8 @@ contains
         if (present(sequence)) sequence = number
     end subroutine writer_end_step
 
-    !> Give the step up instead of end_step, on ranks that cannot finish it; collective with the others' end_step,
-    !! which fails with the reason. Nothing is published, and the next step may begin.
+    !> Cancel the step, on ranks that cannot finish it; collective with the others' end_step, which fails with the
+    !! reason. No step is published, and the next step may begin.
     subroutine writer_cancel_step(self, reason, stat, errmsg)
         class(uz_writer), intent(inout) :: self
         character(*), intent(in) :: reason
@@ -523,12 +521,12 @@ contains
 
     ! ---- put ----
 
-    !> Values of a field on a block, for this step. `ghosts_lower`, `ghosts_upper`: widths of the ghost layers in
-    !! the array along each axis of the mesh; without: none. `component_axis`: the array's axis that counts the
-    !! components; without: the fourth of an array of rank 4, else the field has one component, and all axes are the
-    !! mesh's. Values of uz_uint8 are passed as integer(int8), of the same bits.
+    !> Put values of a field on a block. `ghosts_lower`, `ghosts_upper`: ghost widths of the array along each axis of
+    !! the mesh; without: none. `component_axis`: the array's axis of the components; without: the fourth axis of an
+    !! array of rank 4, else the field has one component and all axes are the mesh's. Values of uz_uint8 are passed as
+    !! integer(int8) with the same bits.
     !!
-    !! at(0): address of the first value; at(i): of the second one along axis i, or of the first if there is but one.
+    !! at(0): address of the first value; at(i): of the second value along axis i, or of the first if there is one only.
     subroutine put(self, field, block, type, n, at, ghosts_lower, ghosts_upper, component_axis, stat, errmsg)
         class(uz_writer), intent(in) :: self
         character(*), intent(in) :: field
@@ -573,7 +571,7 @@ contains
         call finish(c_put_array(self%handle, c_text(field), int(block, c_int64_t), array, ghosts), stat, errmsg)
     end subroutine put
 
-    ! These differ in the type and rank of `values` alone.
+    ! These differ in the type and rank of `values` only.
 
     subroutine put_real32_1(self, field, block, values, ghosts_lower, ghosts_upper, component_axis, stat, errmsg)
         class(uz_writer), intent(in) :: self
@@ -1027,9 +1025,9 @@ contains
 
     ! ---- buffer ----
 
-    !> Memory of the library to write a block's values of this step into, instead of put. With components, these are
-    !! the first axis: values(component, x, y, z). Valid until end_step; its contents are undefined. Null on failure.
-    !! For reals, of which fields that are large are made.
+    !> Return memory of the library for a block's values of this step, as an alternative to put, for real types.
+    !! Components are the first axis: values(component, x, y, z). Valid until end_step, and uninitialised. Null on
+    !! failure.
     subroutine buffer(self, field, block, type, rank, memory, n, ghosts_lower, ghosts_upper, stat, errmsg)
         class(uz_writer), intent(in) :: self
         character(*), intent(in) :: field
@@ -1213,7 +1211,7 @@ contains
         end do
     end function text_at
 
-    !> Whether count, or start if there is one, are not those of 1 to 3 axes; it is told then.
+    !> Return whether count or start do not have 1 to 3 axes, and report it.
     function faulty_axes(count, start, stat, errmsg) result(faulty)
         integer, intent(in) :: count(:)
         integer, intent(in), optional :: start(:)
@@ -1238,7 +1236,7 @@ contains
         if (faulty) call fail("Ghost layers must be given for 3 axes at most.", stat, errmsg)
     end function faulty_ghosts
 
-    !> Axes reversed, indices from 0.
+    !> Return a box with reversed axes and indices from 0.
     function box_of(count, start) result(box)
         integer, intent(in) :: count(:)
         integer, intent(in), optional :: start(:)
@@ -1266,7 +1264,7 @@ contains
         number = transfer(at, number)
     end function address
 
-    !> Hand on how a function of the library ended.
+    !> Set stat and errmsg from the status of a library function, or stop.
     subroutine finish(status, stat, errmsg)
         integer(c_int), intent(in) :: status
         integer, intent(inout), optional :: stat
@@ -1278,7 +1276,7 @@ contains
         if (.not. present(stat)) call give_up(text_at(c_error_message()))
     end subroutine finish
 
-    !> The same for a mistake that was found here.
+    !> Set stat and errmsg for an error that was found in this module, or stop.
     subroutine fail(sentence, stat, errmsg)
         character(*), intent(in) :: sentence
         integer, intent(inout), optional :: stat

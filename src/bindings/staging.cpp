@@ -36,7 +36,7 @@ void raise(const char* kind, const std::exception& error) {
     PyErr_SetString(type.ptr(), error.what());
 }
 
-/// Every kind of StagingError becomes the class of the same name in uzushio.errors.
+/// Translate each type of StagingError to the class of the same name in uzushio.errors.
 void translate(const std::exception_ptr& pointer, void*) {
     try {
         std::rethrow_exception(pointer);
@@ -69,14 +69,14 @@ nb::dlpack::dtype dtype_of(staging::ScalarType type) {
     return nb::dtype<std::uint8_t>();
 }
 
-/// Count and layout of an array [z, y, x, component]. The stride of an axis of one value says
-/// nothing, and may be anything in NumPy.
+/// Return the view of an array [z, y, x, component]. NumPy's stride of an axis of one value is
+/// arbitrary and is ignored.
 template <class View, class Array> View view_of(const Array& array, bool component_axis) {
     const std::size_t last = component_axis ? 1 : 0;
     if (array.ndim() < 1 + last || array.ndim() > 3 + last)
         throw nb::type_error("staging takes arrays [z, y, x, component]");
     const std::size_t axes = array.ndim() - last;
-    const std::size_t first = 3 - axes; // of those that are not left out
+    const std::size_t first = 3 - axes; // of the axes that the array has
     View view;
     view.data = static_cast<decltype(view.data)>(array.data());
     view.scalar_bytes = static_cast<std::int64_t>(array.itemsize());
@@ -119,8 +119,8 @@ staging::ScalarType scalar_type(const std::string& name) {
     for (std::uint8_t code = 1; staging::is_scalar_type(code); ++code)
         if (name == staging::name_of(staging::ScalarType{code}))
             return staging::ScalarType{code};
-    throw staging::StagingError(
-        "Staging carries float32, float64, int32, int64 and uint8, and not " + name + ".");
+    throw staging::StagingError("Staging supports float32, float64, int32, int64 and uint8, not " +
+                                name + ".");
 }
 
 nb::dict to_dict(const std::vector<staging::Attribute>& attributes) {
@@ -230,17 +230,18 @@ void bind_staging(nb::module_& module) {
             });
     module.def("parse_options", &staging::parse_options, "yaml"_a, "where"_a);
     module.def("engine_names", &staging::engine_names);
-    module.def("from_rank_0", &from_rank_0, "comm"_a.none(), "work"_a,
-               "What `work` returns on rank 0, bytes, on all ranks of `comm`. If it raises, or a "
-               "rank leaves meanwhile, all do. Long waits in it call `heed` now and then.");
+    module.def(
+        "from_rank_0", &from_rank_0, "comm"_a.none(), "work"_a,
+        "Return on all ranks of `comm` the bytes that `work` returns on rank 0. All ranks raise "
+        "if it raises or a rank aborts. Long waits in it must call `heed` regularly.");
     module.def("heed", &parallel::run_wait_hooks);
     module.def(
         "heed_stop",
         [] {
-            const auto scope = staging::heed_stop();
+            const auto scope = staging::stop_hook();
             parallel::run_wait_hooks();
         },
-        "For waits for readers: `heed`, and raise WaitStopped if the program is to stop.");
+        "For waits for readers: call `heed`, and raise WaitStopped if the program is to stop.");
     nb::class_<staging::socket::ContactFile>(module, "ContactFile")
         .def(nb::init<std::filesystem::path, std::string>(), "file"_a, "text"_a);
 

@@ -15,7 +15,7 @@
 #include "staging/datamodel/ghosts.hpp"
 #include "staging/datamodel/scalar_type.hpp"
 
-/// What the files staging_*.cpp share: how the room's values look in Python.
+/// Conversions between staging's values and Python, for the files staging_*.cpp.
 namespace uzushio::bindings {
 
 using Values = nanobind::ndarray<nanobind::ro, nanobind::device::cpu>;
@@ -32,18 +32,19 @@ inline std::chrono::nanoseconds nanoseconds(double seconds) {
     return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
 }
 
-/// "vertex" or "element".
+/// Parse "vertex" or "element".
 staging::Association association(const std::string& name);
-/// NumPy's name of a type that staging carries.
+/// Parse NumPy's name of a type that staging supports.
 staging::ScalarType scalar_type(const std::string& name);
 nanobind::dict to_dict(const std::vector<staging::Attribute>& attributes);
 std::vector<staging::Attribute> to_attributes(const nanobind::dict& attributes);
 
-/// The memory of an array [z, y, x, component] as it lies, whatever its strides. Axes before x may
-/// be left out, and that of the components if there is one alone.
+/// Return a view of an array [z, y, x, component] with its strides. Axes before x may be omitted,
+/// and the component axis if there is one component.
 staging::ConstArrayView values_of(const Values& array, bool component_axis = true);
 staging::ArrayView values_of(const Target& array, bool component_axis = true);
-/// A NumPy array [z, y, x, component] on memory that `owner` keeps; none: the caller sees to it.
+/// Return a NumPy array [z, y, x, component] on memory that `owner` keeps alive; none: the caller
+/// does.
 nanobind::object to_numpy(const staging::ConstArrayView& view, staging::ScalarType type,
                           nanobind::handle owner);
 nanobind::object to_numpy(const staging::ArrayView& view, staging::ScalarType type,

@@ -10,9 +10,8 @@
 #include <variant>
 
 #include "bindings/staging.hpp"
-#include "staging/datamodel/planner.hpp"
+#include "staging/datamodel/read_planner.hpp"
 #include "staging/datamodel/step_info.hpp"
-#include "staging/share.hpp"
 #include "staging/wire/message_codec.hpp"
 #include "staging/wire/step_codec.hpp"
 
@@ -97,7 +96,7 @@ nb::list blocks(const StepInfo& step) {
     return result;
 }
 
-nb::tuple to_tuple(const staging::Plan& plan) {
+nb::tuple to_tuple(const staging::ReadPlan& plan) {
     nb::list pieces;
     for (const auto& piece : plan.pieces)
         pieces.append(nb::make_tuple(piece.rank, piece.block, piece.array, pair(piece.source),
@@ -120,11 +119,11 @@ void bind_staging_model(nb::module_& module) {
         .def_prop_ro("blocks", &blocks)
         .def("encode", [](const StepInfo& step) { return to_bytes(encode_step(step)); });
 
-    nb::class_<staging::Planner>(module, "Planner")
+    nb::class_<staging::ReadPlanner>(module, "ReadPlanner")
         .def(nb::init<const StepInfo&, std::uint32_t>(), "step"_a, "field"_a)
         .def(
             "plan",
-            [](const staging::Planner& planner, const BoxPair& wanted) {
+            [](const staging::ReadPlanner& planner, const BoxPair& wanted) {
                 return to_tuple(planner.plan(box(wanted)));
             },
             "box"_a, "([(rank, block, array, source, target, from ghosts)], [missing box]).");
@@ -140,14 +139,7 @@ void bind_staging_model(nb::module_& module) {
         [](std::uint64_t sequence, const StepInfo& step) {
             return to_bytes(staging::encode(staging::Announce{sequence, {}, step}));
         },
-        "sequence"_a, "step"_a, "The message with which a source hands over a step.");
-    module.def(
-        "share",
-        [](const BoxPair& whole, std::int64_t parts, std::int64_t index) {
-            return pair(staging::share(box(whole), parts, index));
-        },
-        "box"_a, "parts"_a, "index"_a);
-    module.def("share_blocks", &staging::share_blocks, "step"_a, "mesh"_a, "readers"_a);
+        "sequence"_a, "step"_a, "Encode the message with which a source announces a step.");
 }
 
 } // namespace uzushio::bindings

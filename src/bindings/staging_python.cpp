@@ -34,7 +34,7 @@ namespace {
     throw staging::StagingError(error.what());
 }
 
-/// Let go of an object when Python may be gone already.
+/// Release an object, also after the interpreter has ended.
 void drop(nb::object& object) {
     if (!nb::is_alive()) {
         object.release();
@@ -126,12 +126,12 @@ staging::AnnouncedStep PythonSource::next(std::chrono::nanoseconds limit) {
         if (nb::isinstance<nb::bytes>(found)) {
             const auto bytes = nb::cast<nb::bytes>(found);
             const auto* first = static_cast<const std::byte*>(bytes.data());
-            result.arrival = staging::Arrival::step;
+            result.status = staging::StepStatus::step;
             result.message =
                 std::make_shared<const std::vector<std::byte>>(first, first + bytes.size());
         } else {
             const bool timeout = nb::cast<std::string>(found) == "timeout";
-            result.arrival = timeout ? staging::Arrival::timeout : staging::Arrival::ended;
+            result.status = timeout ? staging::StepStatus::timeout : staging::StepStatus::ended;
         }
     });
     return result;

@@ -9,11 +9,11 @@
 
 namespace uzushio::bindings {
 
-/// Call Python from any thread, with or without its lock. What it raises becomes the StagingError
-/// of the same kind; Ctrl-C ends what called this as it ends any wait.
+/// Call Python from any thread, with or without its lock. An exception becomes the StagingError of
+/// the same type; Ctrl-C ends the caller's wait.
 void with_python(const std::function<void()>& work);
 
-/// An engine written in Python: see uzushio.staging.engines.
+/// Engine written in Python; see uzushio.staging.engines.
 class PythonEngine final : public staging::WriterEngine {
   public:
     explicit PythonEngine(nanobind::object engine) : engine_(std::move(engine)) {}
@@ -30,7 +30,7 @@ class PythonEngine final : public staging::WriterEngine {
     nanobind::object engine_;
 };
 
-/// A source written in Python: see uzushio.staging.engines.
+/// Source written in Python; see uzushio.staging.engines.
 class PythonSource final : public staging::StepSource {
   public:
     explicit PythonSource(nanobind::object source) : source_(std::move(source)) {}

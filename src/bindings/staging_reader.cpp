@@ -22,15 +22,15 @@ namespace uzushio::bindings {
 
 namespace {
 
-const char* name_of(staging::Arrival arrival) {
-    switch (arrival) {
-    case staging::Arrival::step:
+const char* name_of(staging::StepStatus status) {
+    switch (status) {
+    case staging::StepStatus::step:
         return "step";
-    case staging::Arrival::timeout:
+    case staging::StepStatus::timeout:
         return "timeout";
-    case staging::Arrival::ended:
+    case staging::StepStatus::ended:
         return "ended";
-    case staging::Arrival::detached:
+    case staging::StepStatus::detached:
         break;
     }
     return "detached";
@@ -53,18 +53,18 @@ staging::ReaderOptions options_of(const std::string& stream, double attach_limit
 } // namespace
 
 staging::Reader& PythonReader::get() const {
-    if (reader_ == nullptr || leaving_)
+    if (reader_ == nullptr || detached_)
         throw staging::StagingError("The reader has detached; attach again to read on.");
     return *reader_;
 }
 
-/// Why the step cannot be given back while there are views, if there are.
+/// Return why the step cannot be released while views exist; empty if there are none.
 std::optional<std::string> PythonReader::refusal(int views) {
     if (views == 0)
         return {};
-    return "The step cannot be given back while " + std::to_string(views) +
-           (views == 1 ? " array of view() looks" : " arrays of view() look") +
-           " at its memory: delete them first (`del`, or leave the function that holds them), or "
+    return "The step cannot be released while " + std::to_string(views) +
+           (views == 1 ? " array of view() refers" : " arrays of view() refer") +
+           " to its memory: delete them first (`del`, or leave the function that holds them), or "
            "take copies with values().";
 }
 
@@ -103,7 +103,7 @@ void PythonReader::read_blocks(const std::string& field, const nb::dict& blocks,
                                bool component_axis) {
     std::vector<staging::BlockTarget> targets;
     targets.reserve(blocks.size());
-    for (const auto& [place, array] : blocks) // which keeps the memory
+    for (const auto& [place, array] : blocks) // the dict keeps the memory
         targets.push_back(
             {nb::cast<std::uint32_t>(place), values_of(nb::cast<Target>(array), component_axis)});
     in_turn(turn_, [&] { get().read_blocks(field, targets, with_ghosts); });
@@ -111,38 +111,38 @@ void PythonReader::read_blocks(const std::string& field, const nb::dict& blocks,
 
 nb::object PythonReader::view(nb::handle self, const std::string& field, std::uint32_t block) {
     staging::ScalarType type{};
-    ++views_; // before the step could be given back
+    ++views_; // before the step can be released
     std::optional<staging::ConstArrayView> found;
     try {
         found = in_turn(turn_, [&] {
             auto& reader = get();
             const auto& step = reader.step();
-            auto seen = reader.view(field, block);
-            if (seen)
+            auto values = reader.view(field, block);
+            if (values)
                 type = step.fields[*staging::find_field(step, field)].type;
-            return seen;
+            return values;
         });
     } catch (...) {
-        look_over();
+        end_view();
         throw;
     }
     if (!found) {
-        look_over();
+        end_view();
         return nb::none();
     }
-    struct Look {
+    struct ViewOwner {
         nb::object self;
         PythonReader* reader;
     };
-    const nb::capsule owner(new Look{nb::borrow(self), this}, [](void* pointer) noexcept {
-        const std::unique_ptr<Look> look(static_cast<Look*>(pointer));
-        look->reader->look_over();
+    const nb::capsule owner(new ViewOwner{nb::borrow(self), this}, [](void* pointer) noexcept {
+        const std::unique_ptr<ViewOwner> view_owner(static_cast<ViewOwner*>(pointer));
+        view_owner->reader->end_view();
     });
     return to_numpy(*found, type, owner);
 }
 
-void PythonReader::look_over() noexcept {
-    if (--views_ > 0 || !leaving_)
+void PythonReader::end_view() noexcept {
+    if (--views_ > 0 || !detached_)
         return;
     const nb::gil_scoped_release unlock;
     const std::lock_guard turn(turn_);
@@ -161,12 +161,12 @@ void PythonReader::release() {
     });
 }
 
-/// In turn, without Python's lock.
-template <class Part> void PythonReader::part(Part&& with, int views) {
-    if (reader_ == nullptr || leaving_.exchange(true))
+/// Called with `turn_` held, without Python's lock.
+template <class Detach> void PythonReader::detach_by(Detach&& detach, int views) {
+    if (reader_ == nullptr || detached_.exchange(true))
         return;
     if (own_)
-        with(*own_);
+        detach(*own_);
     if (views > 0)
         return;
     own_.reset();
@@ -174,7 +174,9 @@ template <class Part> void PythonReader::part(Part&& with, int views) {
 }
 
 void PythonReader::detach() {
-    in_turn(turn_, [&, views = views_] { part(std::mem_fn(&staging::Reader::part), views); });
+    in_turn(turn_, [&, views = views_] {
+        detach_by(std::mem_fn(&staging::Reader::agree_to_detach), views);
+    });
 }
 
 void PythonReader::fail(const std::string& kind, const std::string& text) {
@@ -184,11 +186,11 @@ void PythonReader::fail(const std::string& kind, const std::string& text) {
     const int views = views_;
     const nb::gil_scoped_release unlock;
     const std::lock_guard turn(turn_);
-    part([&](staging::Reader& reader) { reader.leave(why); }, views);
+    detach_by([&](staging::Reader& reader) { reader.abort(why); }, views);
 }
 
-void PythonReader::leave() {
-    leaving_ = true;
+void PythonReader::invalidate() {
+    detached_ = true;
     if (const auto why = refusal(views_))
         throw staging::StagingError(*why);
 }

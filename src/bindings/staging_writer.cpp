@@ -30,10 +30,10 @@ namespace uzushio::bindings {
 
 namespace {
 
-/// A Writer in Python's hands. Threads take turns at it; a thread that is in its turn may come back
-/// from work inside `end_step`.
+/// Writer for Python. A recursive mutex serialises threads, since work inside `end_step` may call
+/// it.
 struct PythonWriter {
-    /// Call a member of the writer, or a function on it, in turn and without Python's lock.
+    /// Call a member of the writer, or a function on it, with `turn` and without Python's lock.
     template <class Work, class... Arguments>
     auto operator()(Work&& work, Arguments&&... arguments) {
         return in_turn(turn, [&] {
@@ -49,7 +49,7 @@ using staging::Writer;
 
 /// Run `work` in Python on each step, with a reader that ends with the call.
 void on_step(PythonWriter& writer, const nb::callable& work) {
-    // The last copy of the function may be destroyed by a thread that has not Python's lock.
+    // A thread without Python's lock may destroy the last copy of the function.
     const auto held = std::shared_ptr<nb::callable>(new nb::callable(work), [](nb::callable* p) {
         if (!nb::is_alive()) {
             p->release();
@@ -71,23 +71,23 @@ void on_step(PythonWriter& writer, const nb::callable& work) {
             auto& python = nb::cast<PythonReader&>(handle);
             if (error)
                 std::rethrow_exception(error);
-            python.leave();
+            python.invalidate();
         });
     });
 }
 
-bool says_yes(const nb::callable& asked) {
-    bool yes = false;
-    with_python([&] { yes = nb::cast<bool>(asked()); });
-    return yes;
+bool returns_true(const nb::callable& function) {
+    bool result = false;
+    with_python([&] { result = nb::cast<bool>(function()); });
+    return result;
 }
 
-/// Values of many blocks: {id: array}.
+/// Put values of many blocks: {id: array}.
 void put_blocks(PythonWriter& writer, const std::string& field, const nb::dict& values,
                 const GhostPair& widths, bool component_axis) {
     std::vector<std::pair<std::uint64_t, staging::ConstArrayView>> views;
     views.reserve(values.size());
-    for (const auto& [block, array] : values) { // which keeps the memory
+    for (const auto& [block, array] : values) { // the dict keeps the memory
         std::uint64_t id = 0;
         if (!nb::try_cast(block, id))
             throw nb::type_error("Blocks have whole numbers from 0, also as keys of values.");
@@ -215,7 +215,7 @@ void bind_staging_writer(nb::module_& module) {
             "end_step",
             [](PythonWriter& writer, const std::optional<nb::callable>& stop) {
                 return writer([&](Writer& w) {
-                    const staging::StopScope scope([&] { return stop && says_yes(*stop); });
+                    const staging::StopScope scope([&] { return stop && returns_true(*stop); });
                     return w.end_step();
                 });
             },
@@ -236,7 +236,7 @@ void bind_staging_writer(nb::module_& module) {
             "close",
             [](PythonWriter& writer, const std::optional<nb::callable>& stop) {
                 writer([&](Writer& w) {
-                    const staging::StopScope scope([&] { return stop && says_yes(*stop); });
+                    const staging::StopScope scope([&] { return stop && returns_true(*stop); });
                     w.close();
                 });
             },

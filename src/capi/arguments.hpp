@@ -12,27 +12,28 @@
 #include "staging/datamodel/scalar_type.hpp"
 #include "uzushio/uzushio.h"
 
-/// What C passes, as the C++ staging has it. All throw ArgumentError for what is not allowed.
+/// Conversions of C arguments to C++ types. All throw ArgumentError for invalid arguments.
 namespace uzushio::capi {
 
-/// The pointer, which must not be null; `name` is the parameter's, for the sentence.
+/// Return the pointer, which must not be null; `name` is the parameter's, for the message.
 template <class T> T* given(T* pointer, const char* name);
 
-/// A text that must be there and not be empty.
+/// Return a text, which must not be null or empty.
 [[nodiscard]] std::string text_of(const char* text, const char* name);
 [[nodiscard]] staging::Box box_of(const uz_box& box);
 [[nodiscard]] staging::Ghosts ghosts_of(const uz_ghosts* ghosts); ///< null: none
 [[nodiscard]] staging::ScalarType type_of(uz_type type);
 [[nodiscard]] staging::Association association_of(uz_association association);
 [[nodiscard]] std::uint8_t dimension_of(int dimension);
-/// Three numbers along z, y, x.
+/// Return three numbers along z, y, x.
 [[nodiscard]] std::array<double, 3> three(const double* numbers, const char* name);
-/// The coordinates of the vertices of a mesh along each axis; {0} for one not in use.
+/// Return the coordinates of a mesh's vertices along each axis; {0} for unused axes.
 [[nodiscard]] std::array<std::vector<double>, 3>
 coordinates_of(const staging::Box& elements, std::uint8_t dimension,
                const std::array<const double*, 3>& values);
 [[nodiscard]] staging::ConstArrayView view_of(const uz_array& array);
 
+/// Throw ArgumentError.
 [[noreturn]] void refuse(const std::string& sentence);
 
 template <class T> T* given(T* pointer, const char* name) {

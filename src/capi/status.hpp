@@ -9,19 +9,19 @@
 
 namespace uzushio::capi {
 
-/// A null pointer or a number that is not allowed.
+/// Null pointer or invalid number.
 class ArgumentError : public staging::StagingError {
   public:
     using StagingError::StagingError;
 };
 
-/// The status that an exception stands for. Its text becomes this thread's uz_error_message.
+/// Return the status of an exception. Its text becomes this thread's uz_error_message.
 uz_status status_of(const std::exception_ptr& error) noexcept;
 
-/// The text of what failed last on this thread.
+/// Return the message of the last error on this thread.
 [[nodiscard]] const char* last_message() noexcept;
 
-/// Do what may throw, for a caller to whom nothing may be thrown.
+/// Run `work` and return its status; no exception passes through.
 template <class Work> uz_status guarded(Work&& work) noexcept {
     try {
         std::forward<Work>(work)();

@@ -19,7 +19,7 @@
 using namespace uzushio;
 using namespace uzushio::capi;
 
-/// A Writer, and what of its fields a strided array is checked against.
+/// A Writer, with the types of its fields for checks of strided arrays.
 struct uz_writer {
     struct Values {
         staging::ScalarType type;
@@ -27,12 +27,12 @@ struct uz_writer {
     };
     staging::Writer writer;
     std::map<std::string, Values, std::less<>> fields;
-    bool fortran = false; ///< sentences are for Fortran
+    bool fortran = false; ///< messages are for Fortran
 };
 
 namespace {
 
-/// MPI must be there before any communicator can be looked at.
+/// Throw unless MPI is initialised and not finalised.
 void require_mpi() {
     int initialized = 0;
     int finalized = 0;
@@ -54,7 +54,7 @@ std::unique_ptr<uz_writer> open(const char* name, MPI_Comm comm, const char* fil
             given(writer, "writer");
         });
     } catch (const staging::StagingError& error) {
-        refuse(error.what()); // on all ranks, those included whose own arguments are fine
+        refuse(error.what()); // on all ranks
     }
     const auto options = staging::choose_options(file != nullptr ? file : "", comm);
     return std::unique_ptr<uz_writer>(
@@ -74,21 +74,22 @@ uz_status opened_by_fortran(const char* name, MPI_Comm comm, const char* file, u
     return status;
 }
 
-/// The writer behind a handle, which is null before uz_open and after uz_close.
-template <class Writer> Writer& opened_one(Writer* writer) {
+/// Return the writer of a handle, which is null before uz_open and after uz_close.
+template <class Writer> Writer& require_open(Writer* writer) {
     if (writer == nullptr)
-        refuse("The stream is not open: open it first, and look at what that returns; it cannot be "
-               "used any more once it was closed or abandoned.");
+        refuse("The stream is not open: open it first, and check the status; it cannot be used "
+               "after it "
+               "was closed or abandoned.");
     return *writer;
 }
 
-/// Do something with the writer behind a handle.
+/// Run `work` with the writer of a handle.
 template <class Work> uz_status with(uz_writer* writer, Work&& work) noexcept {
     return guarded([&] {
-        uz_writer& w = opened_one(writer);
-        std::optional<staging::FortranSentences> sentences;
+        uz_writer& w = require_open(writer);
+        std::optional<staging::FortranMessageScope> messages;
         if (w.fortran)
-            sentences.emplace();
+            messages.emplace();
         work(w);
     });
 }
@@ -106,13 +107,13 @@ std::string kind_of(staging::ScalarType type, std::int64_t components) {
            std::string(staging::name_of(type));
 }
 
-/// The array with sane strides where they do not matter.
+/// Return the view of an array, with strides of axes of one value replaced.
 staging::ConstArrayView checked(const uz_writer& w, const std::string& field,
                                 const uz_array& array) {
     auto view = view_of(array);
     const auto known = w.fields.find(field);
     const auto type = type_of(array.type);
-    // A field that is not there is the writer's to complain about.
+    // The writer reports unknown fields.
     if (known != w.fields.end() &&
         (known->second.type != type || known->second.components != array.components))
         refuse("Field '" + field + "' has " +
@@ -275,9 +276,9 @@ uz_status uz_buffer(uz_writer* writer, const char* field, uint64_t block, const 
 
 uz_status uz_end_step(uz_writer* writer, int64_t* sequence) {
     return with(writer, [&](uz_writer& w) {
-        const std::optional<std::uint64_t> taken = w.writer.end_step();
+        const std::optional<std::uint64_t> accepted = w.writer.end_step();
         if (sequence != nullptr)
-            *sequence = taken ? static_cast<std::int64_t>(*taken) : -1;
+            *sequence = accepted ? static_cast<std::int64_t>(*accepted) : -1;
     });
 }
 
@@ -287,7 +288,7 @@ uz_status uz_cancel_step(uz_writer* writer, const char* reason) {
 
 uz_status uz_get_counters(const uz_writer* writer, uz_counters* counters) {
     return guarded([&] {
-        const auto now = opened_one(writer).writer.counters();
+        const auto now = require_open(writer).writer.counters();
         *given(counters, "counters") = {now.published,      now.delivered,  now.dropped,
                                         now.seconds_waited, now.peak_bytes, now.bytes,
                                         now.steps};

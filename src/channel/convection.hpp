@@ -45,7 +45,6 @@ class Convection {
     enum Slot { in_u, in_v, in_w, uu, uv, vv, uw, vw, wu, wv, slots };
 
     void start_batch(const Velocity& velocity, int first, int count);
-    void finish_batch(int count);
     void products(int plane, int count, int k);
     void combine(const Velocity& n, int plane, int k);
     void flux_from_below(const Velocity& n);

@@ -8,12 +8,12 @@
 
 namespace uzushio::staging {
 
-/// The options of the YAML file `file`; of the one that the environment variable UZUSHIO_STAGING
-/// names instead, if that is set and not empty; the defaults if neither is. So a job is switched to
-/// another engine without touching the code or its input.
+/// Read the options of the YAML file `file`, or of the file in the environment variable
+/// UZUSHIO_STAGING if it is set and not empty; the defaults if there is neither. The variable
+/// selects another engine without changes to the code or its input.
 ///
-/// Collective over `comm` (MPI_COMM_NULL: this process alone): rank 0 alone looks at its
-/// environment and reads. Throws StagingError on all ranks.
+/// Collective over `comm` (MPI_COMM_NULL: this process alone): only rank 0 reads its
+/// environment and the file. Throws StagingError on all ranks.
 [[nodiscard]] EngineOptions choose_options(const std::filesystem::path& file, MPI_Comm comm);
 
 } // namespace uzushio::staging

@@ -4,7 +4,7 @@
 
 namespace uzushio::staging {
 
-/// A file descriptor, closed at the end; negative: none.
+/// File descriptor, closed by the destructor; negative: none.
 class Descriptor {
   public:
     explicit Descriptor(int number) : number_(number) {}

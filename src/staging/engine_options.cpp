@@ -19,7 +19,7 @@
 namespace uzushio::staging {
 namespace {
 
-/// A value of the file, and how a sentence names it.
+/// Value of the file, and its name in messages.
 struct Value {
     YAML::Node node;
     std::string key; ///< with the sections around it: "queue.depth"
@@ -45,7 +45,7 @@ struct Value {
     }
 };
 
-/// Insertions, removals and replacements that turn one word into the other.
+/// Return the edit distance of two words.
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
@@ -65,7 +65,7 @@ std::string list_of(const std::vector<std::string>& words) {
     return text;
 }
 
-/// " (did you mean 'x'?)", if one of the words is near.
+/// Return " (did you mean 'x'?)" if a word is similar.
 std::string suggestion(const std::string& word, const std::vector<std::string>& words) {
     const auto nearest =
         std::min_element(words.begin(), words.end(), [&](const auto& a, const auto& b) {
@@ -77,7 +77,7 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
     return " (did you mean '" + *nearest + "'?)";
 }
 
-/// Bytes of a file of options; the longest has a few kB.
+/// Maximum size of a file of options; the longest has a few kB.
 constexpr std::size_t max_bytes = 500'000;
 
 [[noreturn]] void fail_as_too_large(const std::string& where) {
@@ -104,18 +104,18 @@ Set yes_or_no(bool& to) {
     };
 }
 
-template <class Number> Set whole_number(Number& to, Number least, Number most) {
-    return [&to, least, most](const Value& value) {
+template <class Number> Set whole_number(Number& to, Number min, Number max) {
+    return [&to, min, max](const Value& value) {
         const std::string allowed =
-            most == std::numeric_limits<std::size_t>::max()
-                ? "a whole number of at least " + std::to_string(least)
-                : "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+            max == std::numeric_limits<std::size_t>::max()
+                ? "a whole number of at least " + std::to_string(min)
+                : "a whole number from " + std::to_string(min) + " to " + std::to_string(max);
         const std::string& digits = value.text(allowed);
         Number number{};
         const auto [end, fault] =
             std::from_chars(digits.data(), digits.data() + digits.size(), number);
-        if (fault != std::errc{} || end != digits.data() + digits.size() || number < least ||
-            number > most)
+        if (fault != std::errc{} || end != digits.data() + digits.size() || number < min ||
+            number > max)
             value.must_be(allowed);
         to = number;
     };
@@ -171,7 +171,7 @@ void read_section(const Value& section, const Keys& keys) {
             key.fail("'" + whole + "' is not a key" + suggestion(name, names) + "; allowed are " +
                      list_of(names) + ".");
         if (!seen.insert(name).second)
-            key.fail("'" + whole + "' is there twice.");
+            key.fail("'" + whole + "' is given twice.");
         keys[static_cast<std::size_t>(found - names.begin())].second(
             {entry.second, whole, section.where});
     }
@@ -217,7 +217,7 @@ Keys keys_of(EngineOptions& options) {
         {"file", section({{"folder", path(options.file.folder)},
                           {"overwrite", yes_or_no(options.file.overwrite)},
                           {"sync", yes_or_no(options.file.sync)}})},
-        // Whatever the adios2 package takes; its engine reads it by itself.
+        // Options of the adios2 package; its engine parses them.
         {"adios2", [](const Value&) {}},
     };
 }

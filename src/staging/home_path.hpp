@@ -6,9 +6,8 @@
 
 namespace uzushio::staging {
 
-/// Replace a leading "~/", or "~" alone, by the home folder that HOME names, as a shell does. A
-/// path is returned unchanged where there is no HOME, and also "~NAME", which only a shell
-/// resolves.
+/// Replace a leading "~/", or "~" alone, by the folder in HOME, as a shell does. Other paths, and
+/// all paths without HOME, are returned unchanged.
 inline std::filesystem::path with_home(const std::string& path) {
     const char* const home = std::getenv("HOME");
     const bool of_home = path == "~" || path.starts_with("~/");

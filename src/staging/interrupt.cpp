@@ -20,7 +20,7 @@ StopScope::StopScope(std::function<bool()> stopped)
 
 StopScope::~StopScope() { innermost = outer_; }
 
-parallel::WaitHook heed_stop(std::chrono::nanoseconds grace_period) {
+parallel::WaitHook stop_hook(std::chrono::nanoseconds grace_period) {
     const auto from = std::chrono::steady_clock::now() + grace_period;
     return parallel::WaitHook([from] {
         if (innermost != nullptr && std::chrono::steady_clock::now() >= from &&

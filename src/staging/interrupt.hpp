@@ -46,7 +46,7 @@ class StopScope {
     ~StopScope();
 
   private:
-    friend parallel::WaitHook heed_stop(std::chrono::nanoseconds grace_period);
+    friend parallel::WaitHook stop_hook(std::chrono::nanoseconds grace_period);
 
     std::function<bool()> stopped_;
     const StopScope* outer_;
@@ -55,6 +55,6 @@ class StopScope {
 /// Return a hook for waits for readers: it applies this thread's innermost StopScope, if any, once
 /// `grace_period` has passed.
 [[nodiscard]] parallel::WaitHook
-heed_stop(std::chrono::nanoseconds grace_period = std::chrono::nanoseconds(0));
+stop_hook(std::chrono::nanoseconds grace_period = std::chrono::nanoseconds(0));
 
 } // namespace uzushio::staging

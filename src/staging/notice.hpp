@@ -6,10 +6,10 @@
 
 namespace uzushio::staging {
 
-/// As long as it lives, `notice` on this thread calls `tell`.
+/// Scope in which `notice` on this thread calls `receiver`.
 class NoticeScope {
   public:
-    explicit NoticeScope(std::function<void(const std::string&)> tell);
+    explicit NoticeScope(std::function<void(const std::string&)> receiver);
     NoticeScope(const NoticeScope&) = delete;
     NoticeScope& operator=(const NoticeScope&) = delete;
     ~NoticeScope();
@@ -17,15 +17,15 @@ class NoticeScope {
   private:
     friend void notice(const std::string& sentence);
 
-    std::function<void(const std::string&)> tell_;
+    std::function<void(const std::string&)> receiver_;
     const NoticeScope* outer_;
 };
 
-/// Tell the user what needs no answer, such as what a wait is for. Without a NoticeScope it is a
+/// Report information for the user, such as the reason of a wait. Without a NoticeScope it is a
 /// line "uzushio: ..." on the standard error.
 void notice(const std::string& sentence);
 
-/// Decides when a wait is to say what it waits for: once, after two seconds.
+/// Timer for the notice of a wait: due once, after two seconds.
 class WaitNotice {
   public:
     [[nodiscard]] bool due() {

@@ -7,12 +7,12 @@
 namespace uzushio::staging {
 
 struct ReaderOptions {
-    std::string stream; ///< expected name; empty: whichever the contact leads to
-    std::chrono::nanoseconds attach_limit = std::chrono::seconds(60); ///< also for a writer to come
-    std::chrono::nanoseconds answer_limit = std::chrono::seconds(60); ///< for data asked for
+    std::string stream; ///< expected name; empty: any
+    std::chrono::nanoseconds attach_limit =
+        std::chrono::seconds(60); ///< includes the wait for a writer
+    std::chrono::nanoseconds answer_limit = std::chrono::seconds(60); ///< for requested data
     int connections = 2;                                              ///< for each pair of ranks
-    /// Checksums of what arrives. Unset: of stored steps, whose bytes lie on a disk for long, and
-    /// not of streams.
+    /// Verify checksums of received values. Unset: for stored steps only.
     std::optional<bool> verify;
     std::string secret; ///< of a contact given as host:port, in hexadecimal
     bool tls = false;   ///< of a contact given as host:port

@@ -4,8 +4,8 @@
 
 namespace uzushio::staging {
 
-/// Check that throws `Error` with a message. Where a check runs for each block of a step, pass a
-/// function that returns the message: strings cost more than all checks together.
+/// Check that throws `Error` with a message. For checks of each block of a step, pass a function
+/// that returns the message: strings cost more than the checks.
 template <class Error> struct Require {
     template <class Message> void operator()(bool holds, const Message& message) const {
         if (holds)

@@ -4,20 +4,20 @@
 
 namespace uzushio::staging {
 
-/// Something that the user of staging can do something about; the text is a whole sentence that
-/// says what. On a group of ranks all throw, with the same text.
+/// Error of staging for the user; the text is a whole sentence. Collective functions throw it with
+/// the same text on all ranks.
 class StagingError : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
 };
 
-/// The other side is gone, or was never there: its process ended, or the connection was cut.
+/// The peer does not exist (any more): its process ended, or the connection was closed.
 class PeerGone : public StagingError {
   public:
     using StagingError::StagingError;
 };
 
-/// The other side is there, and did not answer in time.
+/// The peer did not answer in time.
 class PeerSilent : public StagingError {
   public:
     using StagingError::StagingError;

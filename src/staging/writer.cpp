@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "staging/datamodel/description.hpp"
-#include "staging/own_process.hpp"
+#include "staging/process_identity.hpp"
 #include "staging/queue/buffer_pool.hpp"
+#include "staging/quote.hpp"
 #include "staging/require.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"
@@ -25,44 +26,44 @@ struct Writer::State {
           description(static_cast<std::uint32_t>(group.rank())) {}
 
     void require_own(const char* member) const {
-        require(process.here(), "The stream \"" + name + "\" is the process's that opened it: " +
-                                    member + " cannot be called in a process forked from that.");
+        require(process.here(), "The stream " + quote(name) +
+                                    " belongs to the process that opened it: " + member +
+                                    " cannot be called in a forked process.");
     }
     void require_open_step(const char* member) const {
         if (closed)
-            throw StagingError("The stream \"" + name + "\" is closed.");
+            throw StagingError("The stream " + quote(name) + " is closed.");
         if (!step_open)
             throw StagingError(std::string(member) + " belongs between begin_step and end_step.");
     }
 
-    /// All ranks throw if something went wrong on one, or they are at different steps: one
-    /// collective for both.
+    /// Throw on all ranks if one has an error, or if their steps differ: one reduction for both.
     void agree_on_step(const std::exception_ptr& error) const {
         const auto bits = static_cast<std::uint64_t>(index);
-        std::array<std::uint64_t, 3> most{error ? 1u : 0u, bits, ~bits};
-        group.max(most);
-        if (most[0] != 0)
+        std::array<std::uint64_t, 3> max{error ? 1u : 0u, bits, ~bits};
+        group.max(max);
+        if (max[0] != 0)
             group.agree(error);
-        require(most[1] == ~most[2],
-                "Ranks publish steps " + std::to_string(static_cast<std::int64_t>(most[1])) +
-                    " and " + std::to_string(static_cast<std::int64_t>(~most[2])) +
-                    " as one: all must publish the same step.");
+        require(max[1] == ~max[2], "Ranks publish steps " +
+                                       std::to_string(static_cast<std::int64_t>(max[1])) + " and " +
+                                       std::to_string(static_cast<std::int64_t>(~max[2])) +
+                                       " as one: all must publish the same step.");
     }
 
-    /// The other ranks are not to wait for this one.
-    void leave(std::string_view reason) {
+    /// Notify the other ranks that this rank has failed.
+    void abort(std::string_view reason) {
         if (!closed)
             group.abort(std::make_exception_ptr(StagingError(std::string(reason))));
     }
 
-    /// What was put is forgotten, and the next step may begin.
-    void step_over() {
+    /// Remove the step's values; the next step may begin.
+    void finish_step() {
         step_open = publishing = false;
         description.clear();
         pool.end_step();
     }
 
-    OwnProcess process;
+    ProcessIdentity process;
     std::string name;
     parallel::CollectiveGroup group;
     std::unique_ptr<WriterEngine> engine; ///< uses the group
@@ -90,9 +91,9 @@ Writer::Writer(std::string name, MPI_Comm comm, std::unique_ptr<WriterEngine> en
 Writer::Writer(Writer&&) noexcept = default;
 Writer::~Writer() {
     if (state_ && !state_->process.here())
-        (void)state_.release(); // nothing in there is ours to end
+        (void)state_.release(); // belongs to the parent process
     else if (state_)
-        state_->leave("it failed, or ended its writer without closing it.");
+        state_->abort("it failed, or ended its writer without closing it.");
 }
 
 void Writer::attribute(std::string name, std::variant<std::int64_t, double, std::string> value) {
@@ -136,7 +137,7 @@ void Writer::remove_block(std::uint64_t id) { state_->description.remove_block(i
 void Writer::begin_step(std::int64_t index, double time) {
     State& state = *state_;
     state.require_own("begin_step");
-    require(!state.closed, "The stream \"" + state.name + "\" is closed: no step can begin.");
+    require(!state.closed, "The stream " + quote(state.name) + " is closed: no step can begin.");
     require(!state.publishing,
             "Step " + std::to_string(state.index) +
                 " is being published: no other can begin inside the work on it.");
@@ -165,7 +166,7 @@ ArrayView Writer::buffer(std::string_view field, std::uint64_t block, const Ghos
     State& state = *state_;
     state.require_open_step("buffer");
     ConstArrayView values = state.description.shape(field, block, ghosts);
-    state.description.require_free(field, block);
+    state.description.require_no_values(field, block);
     const auto bytes = static_cast<std::size_t>(values.bytes());
     std::span<std::byte> memory = state.engine->buffer(bytes);
     if (memory.size() < bytes)
@@ -191,9 +192,9 @@ std::optional<std::uint64_t> Writer::end_step() {
     state.publishing = true;
     struct Over { // also when the engine throws
         State& state;
-        ~Over() { state.step_over(); }
+        ~Over() { state.finish_step(); }
     } over{state};
-    // Before the engine: it need not cope with a rank that has nothing to publish.
+    // Before the engine, which requires a step on every rank.
     try {
         state.agree_on_step(error);
     } catch (...) {
@@ -220,10 +221,10 @@ void Writer::cancel_step(std::string_view reason) {
     try {
         state.agree_on_step(misuse ? misuse : std::make_exception_ptr(StagingError(text.str())));
     } catch (const StagingError&) {
-        // This rank knows: it is what it told the others.
+        // It is this rank's own error.
     }
     state.engine->discard_buffers();
-    state.step_over();
+    state.finish_step();
     if (misuse)
         std::rethrow_exception(misuse);
 }
@@ -243,7 +244,7 @@ void Writer::close() {
 void Writer::abandon(std::string_view reason) {
     if (!state_->process.here() || state_->closed)
         return;
-    state_->leave(reason.empty() ? "it has abandoned the stream." : reason);
+    state_->abort(reason.empty() ? "it has abandoned the stream." : reason);
     state_->closed = true;
     state_->engine->abandon();
 }

@@ -321,7 +321,7 @@ TEST(CApiQueue, AStepThatIsDroppedHasNoNumber) {
     uz_counters counters;
     ASSERT_EQ(uz_get_counters(writer, &counters), UZ_OK);
     EXPECT_EQ(counters.dropped, 4u);
-    EXPECT_EQ(reader.next(std::chrono::seconds(60)), staging::Arrival::step);
+    EXPECT_EQ(reader.next(std::chrono::seconds(60)), staging::StepStatus::step);
     EXPECT_EQ(reader.step().index, 0) << "what was taken stays";
     reader.release();
     reader.detach();

@@ -15,12 +15,12 @@
 
 namespace {
 
-/// Bytes that the code under test has asked for since the last reset.
+/// Bytes allocated since the last reset.
 std::atomic<std::size_t> allocated{0};
 
 } // namespace
 
-// Not inlined: g++ would take the pair for a mismatch.
+// Not inlined: g++ would report a mismatch of new and delete.
 [[gnu::noinline]] void* operator new(std::size_t size) {
     allocated += size;
     if (void* memory = std::malloc(size != 0 ? size : 1))
@@ -37,30 +37,30 @@ using models::Random;
 
 constexpr std::size_t types = std::variant_size_v<Message>;
 
-std::span<const std::byte, Frame::size> head_of(const std::vector<std::byte>& bytes) {
-    return std::span(bytes).first<Frame::size>();
+std::span<const std::byte, FrameHeader::size> head_of(const std::vector<std::byte>& bytes) {
+    return std::span(bytes).first<FrameHeader::size>();
 }
 std::span<const std::byte> body_of(const std::vector<std::byte>& bytes) {
-    return std::span(bytes).subspan(Frame::size);
+    return std::span(bytes).subspan(FrameHeader::size);
 }
 std::uint16_t type_of(const std::vector<std::byte>& bytes) {
-    return decode_frame(head_of(bytes)).type;
+    return decode_frame_header(head_of(bytes)).type;
 }
 
-TEST(StagingCodec, EveryMessageComesOutAsItWentIn) {
+TEST(StagingCodec, DecodingInvertsEncodingOfEveryMessage) {
     Random random(11);
     for (int round = 0; round < 300; ++round)
         for (std::size_t type = 1; type <= types; ++type) {
             const Message sent = models::message(random, type);
             const auto bytes = encode(sent);
-            const Frame frame = decode_frame(head_of(bytes));
+            const FrameHeader frame = decode_frame_header(head_of(bytes));
             ASSERT_EQ(frame.type, type);
-            ASSERT_EQ(frame.length, bytes.size() - Frame::size);
+            ASSERT_EQ(frame.length, bytes.size() - FrameHeader::size);
             ASSERT_EQ(decode(frame, body_of(bytes)), sent) << "type " << type;
         }
 }
 
-TEST(StagingCodec, AStepByItselfComesOutAsItWentIn) {
+TEST(StagingCodec, DecodingInvertsEncodingOfAStep) {
     Random random(12);
     for (int round = 0; round < 300; ++round) {
         const StepInfo step = models::step(random);
@@ -100,7 +100,7 @@ TEST(StagingCodec, AMessageCutAtAnyByteIsRefused) {
         }
 }
 
-TEST(StagingCodec, OneWrongBitAnywhereIsNoticed) {
+TEST(StagingCodec, OneWrongBitAnywhereIsDetected) {
     Random random(14);
     for (std::size_t type = 1; type <= types; ++type) {
         const auto bytes = encode(models::message(random, type));
@@ -108,25 +108,25 @@ TEST(StagingCodec, OneWrongBitAnywhereIsNoticed) {
             auto damaged = bytes;
             damaged[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
             const auto read = [&] {
-                return decode(decode_frame(head_of(damaged)), body_of(damaged));
+                return decode(decode_frame_header(head_of(damaged)), body_of(damaged));
             };
             ASSERT_THROW((void)read(), DecodeError) << "type " << type << ", bit " << bit;
         }
     }
 }
 
-TEST(StagingCodec, DamagedBodiesAreRefusedOrValidAndNeverTakeMuchMemory) {
+TEST(StagingCodec, DamagedBodiesAreRefusedOrValidWithinTheMemoryLimit) {
     Random random(15);
     std::size_t refused = 0, accepted = 0;
     for (int round = 0; round < 20000; ++round) {
         const auto type = static_cast<std::size_t>(models::draw(random, 1, types));
         auto bytes = encode(models::message(random, round % 2 == 0 ? 5 : type));
         const std::uint16_t code = type_of(bytes);
-        for (std::int64_t n = models::draw(random, 1, 4); n > 0 && bytes.size() > Frame::size;
+        for (std::int64_t n = models::draw(random, 1, 4); n > 0 && bytes.size() > FrameHeader::size;
              --n) {
-            const auto where =
-                static_cast<std::size_t>(models::draw(random, Frame::size, std::ssize(bytes) - 1));
-            // Noise, or the ends of the range, where counts and lengths hurt most.
+            const auto where = static_cast<std::size_t>(
+                models::draw(random, FrameHeader::size, std::ssize(bytes) - 1));
+            // Noise, or the ends of the range, the worst case for counts and lengths.
             const auto kind = models::draw(random, 0, 2);
             bytes[where] = kind == 0   ? std::byte{0xFF}
                            : kind == 1 ? std::byte{0}
@@ -147,7 +147,7 @@ TEST(StagingCodec, DamagedBodiesAreRefusedOrValidAndNeverTakeMuchMemory) {
     EXPECT_GT(accepted, 1000u);
 }
 
-/// A step that claims `blocks` blocks in its first `bytes` bytes.
+/// Return a step with a block count of `blocks`, cut to `bytes` bytes.
 std::vector<std::byte> claim_of_blocks(std::uint32_t blocks, std::size_t bytes) {
     Encoder encoder;
     encoder.number(std::int64_t{0});
@@ -160,7 +160,7 @@ std::vector<std::byte> claim_of_blocks(std::uint32_t blocks, std::size_t bytes) 
     return message;
 }
 
-TEST(StagingCodec, AGiantCountIsRefusedBeforeAnyMemoryIsTaken) {
+TEST(StagingCodec, AGiantCountIsRefusedBeforeMemoryIsAllocated) {
     for (const std::uint32_t count : {1u, 1000u, 1u << 22, 0xFFFFFFFFu}) {
         const auto bytes = claim_of_blocks(count, 0);
         allocated = 0;
@@ -169,8 +169,8 @@ TEST(StagingCodec, AGiantCountIsRefusedBeforeAnyMemoryIsTaken) {
     }
 }
 
-TEST(StagingCodec, TheTotalOfMemoryIsLimitedEvenIfTheBytesAreThere) {
-    Limits limits;
+TEST(StagingCodec, TotalMemoryIsLimitedForCompleteBytesToo) {
+    DecodeLimits limits;
     limits.memory_bytes = 100'000;
     const auto bytes = claim_of_blocks(10'000, 10'000 * 116 + 100);
     allocated = 0;
@@ -178,7 +178,7 @@ TEST(StagingCodec, TheTotalOfMemoryIsLimitedEvenIfTheBytesAreThere) {
     EXPECT_LT(allocated, 1000u);
 }
 
-/// A step of one field with `blocks` blocks of eight values.
+/// Return a step of one field with `blocks` blocks of eight values.
 StepInfo step_of_blocks(std::int64_t blocks) {
     StepInfo step;
     step.coordsets.push_back({"mesh", UniformCoords{}});
@@ -196,7 +196,7 @@ StepInfo step_of_blocks(std::int64_t blocks) {
     return step;
 }
 
-TEST(StagingCodec, NoMemoryIsTakenForMessagesWhileBlocksAreInOrder) {
+TEST(StagingCodec, ValidBlocksAllocateNoErrorMessages) {
     constexpr std::size_t blocks = 1000;
     const StepInfo step = step_of_blocks(blocks);
     const std::vector<std::byte> segment(64 * blocks);
@@ -212,26 +212,26 @@ TEST(StagingCodec, NoMemoryIsTakenForMessagesWhileBlocksAreInOrder) {
     EXPECT_EQ(allocated, 0u);
 }
 
-TEST(StagingCodec, ABodyLongerThanAllowedIsRefusedByItsFrame) {
+TEST(StagingCodec, ABodyBeyondTheLimitIsRefusedByItsHeader) {
     const std::vector<std::byte> body(5000);
-    const auto frame = encode_frame(1, body);
-    EXPECT_NO_THROW((void)decode_frame(frame));
-    EXPECT_THROW((void)decode_frame(frame, Limits::handshake()), DecodeError);
+    const auto frame = encode_frame_header(1, body);
+    EXPECT_NO_THROW((void)decode_frame_header(frame));
+    EXPECT_THROW((void)decode_frame_header(frame, DecodeLimits::handshake()), DecodeError);
     auto giant = frame;
     std::fill(giant.begin() + 8, giant.begin() + 12, std::byte{0xFF});
-    EXPECT_THROW((void)decode_frame(giant), DecodeError);
+    EXPECT_THROW((void)decode_frame_header(giant), DecodeError);
 }
 
-TEST(StagingCodec, BeforeThePeerIsKnownOnlySmallMessagesPass) {
+TEST(StagingCodec, OnlySmallMessagesPassBeforeAuthentication) {
     Random random(16);
     const auto hello = encode(Hello{.stream = "channel"});
-    EXPECT_NO_THROW((void)decode_body(1, body_of(hello), Limits::handshake()));
+    EXPECT_NO_THROW((void)decode_body(1, body_of(hello), DecodeLimits::handshake()));
     const auto wordy = encode(Hello{.stream = std::string(257, 'a')});
-    EXPECT_THROW((void)decode_body(1, body_of(wordy), Limits::handshake()), DecodeError);
+    EXPECT_THROW((void)decode_body(1, body_of(wordy), DecodeLimits::handshake()), DecodeError);
     EXPECT_NO_THROW((void)decode_body(1, body_of(wordy)));
 }
 
-TEST(StagingCodec, ErrorsSayWhatIsWrong) {
+TEST(StagingCodec, ErrorsNameTheFault) {
     const auto message_of = [](auto decode_something) -> std::string {
         try {
             decode_something();
@@ -243,12 +243,13 @@ TEST(StagingCodec, ErrorsSayWhatIsWrong) {
     EXPECT_NE(message_of([] { (void)decode_step(claim_of_blocks(77, 0)); }).find("77 blocks"),
               std::string::npos);
     EXPECT_NE(message_of([] { (void)decode_body(99, {}); }).find("type 99"), std::string::npos);
-    const std::array<std::byte, Frame::size> http{std::byte{'G'}, std::byte{'E'}, std::byte{'T'}};
-    EXPECT_NE(message_of([&] { (void)decode_frame(http); }).find("not a message"),
+    const std::array<std::byte, FrameHeader::size> http{std::byte{'G'}, std::byte{'E'},
+                                                        std::byte{'T'}};
+    EXPECT_NE(message_of([&] { (void)decode_frame_header(http); }).find("not a message"),
               std::string::npos);
 }
 
-TEST(StagingCodec, AStepThatContradictsItselfIsRefused) {
+TEST(StagingCodec, AnInconsistentStepIsRefused) {
     Random random(17);
     StepInfo step;
     while (step.blocks.empty() || step.blocks[0].arrays.empty())

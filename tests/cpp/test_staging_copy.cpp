@@ -20,7 +20,7 @@ using namespace arrays;
 
 constexpr std::array<std::int64_t, 10> sizes{1, 2, 3, 4, 5, 8, 12, 16, 24, 40};
 
-TEST(StagingCopy, MovesASubBoxBetweenAnyTwoLayoutsAndTouchesNothingElse) {
+TEST(StagingCopy, CopiesASubBoxBetweenAnyTwoLayoutsOnly) {
     Random random(1);
     for (int round = 0; round < 2000; ++round) {
         Extent part{}, from_count{}, to_count{};
@@ -48,14 +48,15 @@ TEST(StagingCopy, MovesASubBoxBetweenAnyTwoLayoutsAndTouchesNothingElse) {
     }
 }
 
-TEST(StagingRuns, AreTheValuesInTheOrderOfTheStreamHoweverItIsCut) {
+TEST(StagingRuns, AreInStreamOrderForAnyCut) {
     Random random(2);
     for (int round = 0; round < 1000; ++round) {
         const Extent count{draw(random, 0, 5), draw(random, 1, 5), draw(random, 1, 5)};
         const std::int64_t size = sizes[static_cast<std::size_t>(draw(random, 0, 9))];
         Array array = random_array(random, count, draw(random, 1, 3), size);
         const ConstArrayView view = array.view;
-        const Order order = draw(random, 0, 1) == 0 ? Order::interleaved : Order::planar;
+        const ComponentOrder order =
+            draw(random, 0, 1) == 0 ? ComponentOrder::interleaved : ComponentOrder::planar;
         const std::vector<std::byte> expected = listed(view, order);
 
         RunCursor runs(view, order);
@@ -76,19 +77,20 @@ TEST(StagingRuns, AreTheValuesInTheOrderOfTheStreamHoweverItIsCut) {
 TEST(StagingRuns, ContiguousAxesAreMergedIntoOne) {
     std::vector<std::byte> memory(4 * 6 * 8 * 12);
     const auto whole = packed_view(memory.data(), {4, 6, 8}, 3, 4);
-    EXPECT_EQ(RunCursor(whole, Order::interleaved).run_bytes(), whole.bytes());
-    EXPECT_EQ(RunCursor(whole.sub({{1, 0, 0}, {2, 6, 8}}), Order::interleaved).run_bytes(),
+    EXPECT_EQ(RunCursor(whole, ComponentOrder::interleaved).run_bytes(), whole.bytes());
+    EXPECT_EQ(RunCursor(whole.sub({{1, 0, 0}, {2, 6, 8}}), ComponentOrder::interleaved).run_bytes(),
               2 * 6 * 8 * 12);
-    EXPECT_EQ(RunCursor(whole.sub({{0, 1, 0}, {4, 2, 8}}), Order::interleaved).run_bytes(),
+    EXPECT_EQ(RunCursor(whole.sub({{0, 1, 0}, {4, 2, 8}}), ComponentOrder::interleaved).run_bytes(),
               2 * 8 * 12);
-    EXPECT_EQ(RunCursor(whole.sub({{0, 1, 1}, {4, 2, 2}}), Order::interleaved).run_bytes(), 2 * 12);
-    EXPECT_EQ(RunCursor(whole.some(1, 1), Order::interleaved).run_bytes(), 4);
+    EXPECT_EQ(RunCursor(whole.sub({{0, 1, 1}, {4, 2, 2}}), ComponentOrder::interleaved).run_bytes(),
+              2 * 12);
+    EXPECT_EQ(RunCursor(whole.select_components(1, 1), ComponentOrder::interleaved).run_bytes(), 4);
 
     ArrayView apart = whole;
     apart.layout = planar(apart.count, 4);
-    EXPECT_EQ(natural_order(apart.layout), Order::planar);
-    EXPECT_EQ(RunCursor(apart, Order::planar).run_bytes(), whole.bytes());
-    EXPECT_EQ(natural_order(whole.layout), Order::interleaved);
+    EXPECT_EQ(natural_order(apart.layout), ComponentOrder::planar);
+    EXPECT_EQ(RunCursor(apart, ComponentOrder::planar).run_bytes(), whole.bytes());
+    EXPECT_EQ(natural_order(whole.layout), ComponentOrder::interleaved);
 }
 
 TEST(StagingCopy, ReachesBeyondFourGibibytes) {
@@ -110,8 +112,8 @@ TEST(StagingCopy, ReachesBeyondFourGibibytes) {
     copy(big.sub(corner), packed_view(received.data(), corner.count, 1, size));
 
     EXPECT_EQ(received, sent);
-    EXPECT_EQ(static_cast<std::byte*>(memory)[bytes - 1], std::byte{60}) << "the very last byte";
-    RunCursor runs(big, Order::interleaved);
+    EXPECT_EQ(static_cast<std::byte*>(memory)[bytes - 1], std::byte{60}) << "last byte";
+    RunCursor runs(big, ComponentOrder::interleaved);
     EXPECT_EQ(runs.next().size(), bytes) << "one run of more than 4 GiB";
     munmap(memory, bytes);
 }

@@ -30,7 +30,7 @@ TEST(StagingCorpus, EveryInputIsDecodedOrRefused) {
         EXPECT_TRUE(types.contains(type)) << "no input for messages of type " << type;
 }
 
-TEST(StagingCorpus, HoldsMessagesThatAreRightAndSomeThatAreWrong) {
+TEST(StagingCorpus, HoldsValidAndInvalidMessages) {
     std::size_t right = 0, wrong = 0;
     for (const auto& entry : std::filesystem::directory_iterator(corpus)) {
         const auto bytes = contents(entry.path());

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "staging/datamodel/planner.hpp"
+#include "staging/datamodel/read_planner.hpp"
 #include "staging/datamodel/select.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"
@@ -76,7 +76,8 @@ struct Blocks {
     LocalStep step;
 };
 
-Blocks blocks_of(int rank, int ranks, std::uint64_t number, Order order = Order::interleaved) {
+Blocks blocks_of(int rank, int ranks, std::uint64_t number,
+                 ComponentOrder order = ComponentOrder::interleaved) {
     Blocks blocks;
     StepInfo& part = blocks.step.part;
     part.index = static_cast<std::int64_t>(10 * number);
@@ -99,7 +100,8 @@ Blocks blocks_of(int rank, int ranks, std::uint64_t number, Order order = Order:
         const Box box = grow(block.elements, array.ghosts);
         Extent room = box.count;
         ++room[2]; // a gap behind every row
-        const Layout layout = order == Order::planar ? planar(room, 8) : interleaved(room, 2, 8);
+        const ArrayLayout layout =
+            order == ComponentOrder::planar ? planar(room, 8) : interleaved(room, 2, 8);
         auto& memory = blocks.memory.emplace_back(
             static_cast<std::size_t>(room[0] * room[1] * room[2] * 2), -1.0);
         const ArrayView view{reinterpret_cast<std::byte*>(memory.data()), box.count, layout, 2, 8};
@@ -120,7 +122,7 @@ Blocks blocks_of(int rank, int ranks, std::uint64_t number, Order order = Order:
 }
 
 void publish(FileEngine& engine, const parallel::CollectiveGroup& group, std::uint64_t number,
-             Order order = Order::interleaved) {
+             ComponentOrder order = ComponentOrder::interleaved) {
     Blocks blocks = blocks_of(group.rank(), group.size(), number, order);
     const auto sequence = engine.publish(std::move(blocks.step));
     EXPECT_TRUE(sequence.has_value());
@@ -128,15 +130,16 @@ void publish(FileEngine& engine, const parallel::CollectiveGroup& group, std::ui
 
 Announce announced(const AnnouncedStep& news) {
     const auto& bytes = *news.message;
-    const Frame frame = decode_frame(std::span<const std::byte, Frame::size>(bytes.data(), 16));
-    return std::get<Announce>(decode(frame, std::span(bytes).subspan(Frame::size)));
+    const FrameHeader frame =
+        decode_frame_header(std::span<const std::byte, FrameHeader::size>(bytes.data(), 16));
+    return std::get<Announce>(decode(frame, std::span(bytes).subspan(FrameHeader::size)));
 }
 
 /// Read a box of the only field, packed.
 std::vector<double> read(StepSource& source, const Announce& step, const Box& box) {
     std::vector<double> values(static_cast<std::size_t>(box.volume() * 2), -7.0);
     const ArrayView to = packed_view(reinterpret_cast<std::byte*>(values.data()), box.count, 2, 8);
-    const Plan plan = Planner(step.step, 0).plan(box);
+    const ReadPlan plan = ReadPlanner(step.step, 0).plan(box);
     EXPECT_TRUE(plan.missing.empty());
     std::vector<Fetch> wanted;
     for (const auto& piece : plan.pieces)
@@ -195,7 +198,8 @@ class StagingFile : public testing::Test {
         options.file.sync = true;
         FileEngine writer("flow", group_, options);
         for (std::uint64_t number = 0; number < steps; ++number)
-            publish(writer, group_, number, number % 2 ? Order::planar : Order::interleaved);
+            publish(writer, group_, number,
+                    number % 2 ? ComponentOrder::planar : ComponentOrder::interleaved);
         writer.close();
     }
     [[nodiscard]] Box everything() const { return {{}, {8, 6, Blocks::width * group_.size()}}; }
@@ -219,7 +223,7 @@ TEST_F(StagingFile, GivesOneReaderAllStepsInOrderAndThenTheEnd) {
         FileSource source(store_, self, patient());
         for (std::uint64_t number = 0; number < 3; ++number) {
             const AnnouncedStep news = source.next(5s);
-            ASSERT_EQ(news.arrival, Arrival::step);
+            ASSERT_EQ(news.status, StepStatus::step);
             const Announce step = announced(news);
             EXPECT_EQ(step.sequence, number);
             EXPECT_EQ(step.step.index, static_cast<std::int64_t>(10 * number));
@@ -228,8 +232,8 @@ TEST_F(StagingFile, GivesOneReaderAllStepsInOrderAndThenTheEnd) {
             const Box inner{{2, 1, 1}, {5, 4, everything().count[2] - 2}};
             EXPECT_EQ(read(source, step, inner), expected(number, inner));
         }
-        EXPECT_EQ(source.next(5s).arrival, Arrival::ended);
-        EXPECT_EQ(source.next(5s).arrival, Arrival::ended);
+        EXPECT_EQ(source.next(5s).status, StepStatus::ended);
+        EXPECT_EQ(source.next(5s).status, StepStatus::ended);
     });
 }
 
@@ -253,8 +257,9 @@ TEST_F(StagingFile, CarriesTheChecksumOfEveryArray) {
         for (std::uint64_t number = 0; number < 2; ++number) {
             const Announce step = announced(source.next(5s));
             for (const auto& block : step.step.blocks) {
-                const Blocks sent = blocks_of(static_cast<int>(block.rank), group_.size(), number,
-                                              number % 2 ? Order::planar : Order::interleaved);
+                const Blocks sent =
+                    blocks_of(static_cast<int>(block.rank), group_.size(), number,
+                              number % 2 ? ComponentOrder::planar : ComponentOrder::interleaved);
                 const std::size_t which = block.id % 2;
                 ASSERT_TRUE(block.arrays.at(0).checksum.has_value());
                 EXPECT_EQ(*block.arrays[0].checksum, checksum(sent.step.values[which]));
@@ -266,7 +271,7 @@ TEST_F(StagingFile, CarriesTheChecksumOfEveryArray) {
 TEST_F(StagingFile, LetsAReaderInWhileTheWriterStillWrites) {
     // The last rank reads in a thread of its own while all write.
     const bool reads = group_.rank() == group_.size() - 1;
-    std::vector<Arrival> seen;
+    std::vector<StepStatus> seen;
     std::vector<bool> right;
     std::jthread reader;
     if (reads)
@@ -275,8 +280,8 @@ TEST_F(StagingFile, LetsAReaderInWhileTheWriterStillWrites) {
             FileSource source(store_, self, patient());
             for (;;) {
                 const AnnouncedStep news = source.next(20s);
-                seen.push_back(news.arrival);
-                if (news.arrival != Arrival::step)
+                seen.push_back(news.status);
+                if (news.status != StepStatus::step)
                     return;
                 const Announce step = announced(news);
                 right.push_back(read(source, step, everything()) ==
@@ -293,7 +298,8 @@ TEST_F(StagingFile, LetsAReaderInWhileTheWriterStillWrites) {
     if (!reads)
         return;
     reader.join();
-    EXPECT_EQ(seen, (std::vector{Arrival::step, Arrival::step, Arrival::step, Arrival::ended}));
+    EXPECT_EQ(seen, (std::vector{StepStatus::step, StepStatus::step, StepStatus::step,
+                                 StepStatus::ended}));
     EXPECT_EQ(right, std::vector<bool>(3, true));
 }
 
@@ -306,9 +312,9 @@ TEST_F(StagingFile, TimesOutWhenTheWriterDiedAndShowsItsStepsAllTheSame) {
         make_folder(new_step_path(store_, 1)); // in the middle of its second step
         const parallel::CollectiveGroup self = stream_group();
         FileSource source(store_, self, patient());
-        EXPECT_EQ(source.next(5s).arrival, Arrival::step);
+        EXPECT_EQ(source.next(5s).status, StepStatus::step);
         const auto begin = std::chrono::steady_clock::now();
-        EXPECT_EQ(source.next(200ms).arrival, Arrival::timeout);
+        EXPECT_EQ(source.next(200ms).status, StepStatus::timeout);
         EXPECT_GE(std::chrono::steady_clock::now() - begin, 200ms);
     });
 }
@@ -322,7 +328,7 @@ TEST_F(StagingFile, ContinuesBehindRemovedSteps) {
         FileSource source(store_, self, patient());
         EXPECT_EQ(announced(source.next(5s)).sequence, 1u);
         EXPECT_EQ(announced(source.next(5s)).sequence, 3u);
-        EXPECT_EQ(source.next(5s).arrival, Arrival::ended);
+        EXPECT_EQ(source.next(5s).status, StepStatus::ended);
     });
 }
 
@@ -332,8 +338,8 @@ TEST_F(StagingFile, FailsForAReaderWhoseStoreIsOverwrittenOrRemoved) {
     const parallel::CollectiveGroup self = stream_group();
     FileSource source(store_, self, patient());
     FileSource other(store_, self, patient());
-    EXPECT_EQ(source.next(5s).arrival, Arrival::step);
-    EXPECT_EQ(other.next(5s).arrival, Arrival::step);
+    EXPECT_EQ(source.next(5s).status, StepStatus::step);
+    EXPECT_EQ(other.next(5s).status, StepStatus::step);
     group_.barrier();
     EXPECT_NE(fault([&] { (void)engine(true); }).find("another process is storing there"),
               std::string::npos)
@@ -399,7 +405,7 @@ TEST_F(StagingFile, RefusesABlockThatTwoRanksPutAndGoesOn) {
         FileSource source(store_, self, patient());
         EXPECT_EQ(read(source, announced(source.next(5s)), everything()),
                   expected(0, everything()));
-        EXPECT_EQ(source.next(5s).arrival, Arrival::ended);
+        EXPECT_EQ(source.next(5s).status, StepStatus::ended);
     });
 }
 
@@ -490,7 +496,7 @@ TEST_F(StagingFile, SaysOnAllRanksThatTheDiskIsFullAndGoesOnWhenItIsNot) {
         for (std::uint64_t number = 0; number < 2; ++number)
             EXPECT_EQ(read(source, announced(source.next(5s)), everything()),
                       expected(number, everything()));
-        EXPECT_EQ(source.next(5s).arrival, Arrival::ended);
+        EXPECT_EQ(source.next(5s).status, StepStatus::ended);
     });
 }
 

@@ -73,7 +73,7 @@ TEST(StagingFileStream, IsTheValuesInOrderWhateverTheStrides) {
         const Extent count{draw(random, 0, 6), draw(random, 1, 6), draw(random, 1, 6)};
         const Array array =
             random_array(random, count, draw(random, 1, 3), std::int64_t{1} << draw(random, 0, 3));
-        for (const Order order : {Order::interleaved, Order::planar}) {
+        for (const ComponentOrder order : {ComponentOrder::interleaved, ComponentOrder::planar}) {
             PackedStream stream(array.view, order, buffer);
             std::vector<std::byte> all;
             for (auto part = stream.next(draw(random, 1, 90)); !part.empty();
@@ -94,11 +94,11 @@ TEST(StagingFileStream, TakesRunsOfEveryLengthInTheSameOrder) {
                                   interleaved({3, 5, row + 3}, 1, 8),
                                   1,
                                   8};
-        PackedStream stream(view, Order::interleaved, buffer);
+        PackedStream stream(view, ComponentOrder::interleaved, buffer);
         std::vector<std::byte> all;
         for (auto part = stream.next(100000); !part.empty(); part = stream.next(100000))
             all.insert(all.end(), part.begin(), part.end());
-        EXPECT_EQ(all, listed(view, Order::interleaved)) << row;
+        EXPECT_EQ(all, listed(view, ComponentOrder::interleaved)) << row;
     }
 }
 
@@ -186,10 +186,11 @@ TEST(StagingFileArray, ReturnsEveryWrittenBox) {
             Array to = random_array(random, part, some, 8);
             reader.read(step, {0,
                                {0, 0, 0, 0, box, static_cast<std::uint32_t>(first),
-                                static_cast<std::uint32_t>(some), Order::planar},
+                                static_cast<std::uint32_t>(some), ComponentOrder::planar},
                                to.view});
-            ASSERT_EQ(listed(to.view, Order::planar),
-                      listed(array.view.sub(box).some(first, some), Order::planar))
+            ASSERT_EQ(
+                listed(to.view, ComponentOrder::planar),
+                listed(array.view.sub(box).select_components(first, some), ComponentOrder::planar))
                 << "round " << round << ", box " << to_string(box);
         }
     }

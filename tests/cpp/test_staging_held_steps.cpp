@@ -44,7 +44,7 @@ std::shared_ptr<const HeldStep> held(std::uint64_t sequence) {
         HeldStep{sequence, part, 5, std::make_shared<Memory>(48)});
 }
 
-TEST(StagingHeldSteps, AreFoundUntilTheyAreNotKeptAndLastAsLongAsSomebodySendsThem) {
+TEST(StagingHeldSteps, AreFoundUntilRemovedAndLastWhileTheyAreSent) {
     HeldSteps steps;
     for (std::uint64_t i = 3; i < 7; ++i)
         steps.put(held(i));
@@ -63,17 +63,17 @@ TEST(StagingHeldSteps, AreFoundUntilTheyAreNotKeptAndLastAsLongAsSomebodySendsTh
     EXPECT_EQ(steps.find(6), nullptr);
 }
 
-TEST(StagingHeldSteps, ARequestCountsBlocksOfTheWholeStep) {
+TEST(StagingHeldSteps, ARequestIndexesBlocksOfTheWholeStep) {
     const auto step = held(0);
     PieceRequest request;
     request.block = 6;
     request.source = {{1, 2, 3}, {1, 1, 1}};
-    EXPECT_EQ(*select(*step, 1, request).data, std::byte{47}) << "the last value of all";
+    EXPECT_EQ(*select(*step, 1, request).data, std::byte{47}) << "last value";
     request.block = 5;
     EXPECT_EQ(*select(*step, 1, request).data, std::byte{23});
 }
 
-TEST(StagingHeldSteps, ARequestForBlocksOfOtherRanksOrOfNobodyIsRefused) {
+TEST(StagingHeldSteps, ARequestForBlocksOfOtherRanksOrBeyondTheTableIsRefused) {
     const auto step = held(0);
     PieceRequest request;
     request.source = {{0, 0, 0}, {1, 1, 1}};
@@ -84,7 +84,7 @@ TEST(StagingHeldSteps, ARequestForBlocksOfOtherRanksOrOfNobodyIsRefused) {
     request.block = 5;
     EXPECT_THROW((void)select(*step, 0, request), ModelError) << "another rank's";
     request.source = {{0, 0, 0}, {2, 3, 5}};
-    EXPECT_THROW((void)select(*step, 1, request), ModelError) << "a larger box than there is";
+    EXPECT_THROW((void)select(*step, 1, request), ModelError) << "a box beyond the array";
 }
 
 } // namespace

@@ -299,7 +299,7 @@ TEST(StagingInproc, PiecesLargerThanAMessageAreComplete) {
     std::vector<double> values(static_cast<std::size_t>(owned.volume() * 2));
     for (std::size_t i = 0; i < values.size(); ++i)
         values[i] = static_cast<double>(group.rank() * owned.volume()) + static_cast<double>(i) / 2;
-    Layout layout = interleaved(owned.count, 2, 8);
+    ArrayLayout layout = interleaved(owned.count, 2, 8);
     const ConstArrayView view{reinterpret_cast<const std::byte*>(values.data()), owned.count,
                               layout, 1, 8};
 

@@ -78,13 +78,13 @@ TEST(StagingLarge, ABlockOfMoreThan2GiBArrivesInAnyPartAndAsAWhole) {
     writer.put("u", 0, values.data());
     ASSERT_TRUE(writer.end_step());
 
-    ASSERT_EQ(near.next(60s), Arrival::step);
+    ASSERT_EQ(near.next(60s), StepStatus::step);
     expect_boxes(near);
     const auto view = near.view("u", 0);
     ASSERT_TRUE(view);
     EXPECT_EQ(wrong_values(reinterpret_cast<const float*>(view->data), whole), 0);
 
-    ASSERT_EQ(far.next(60s), Arrival::step);
+    ASSERT_EQ(far.next(60s), StepStatus::step);
     expect_boxes(far);
     std::fill_n(values.data(), whole.volume(), -1.0f); // the solver's memory is the destination
     far.read("u", whole, packed_view(reinterpret_cast<std::byte*>(values.data()), count, 1, 4));

@@ -7,14 +7,13 @@
 #include "staging/datamodel/model_error.hpp"
 #include "staging/datamodel/select.hpp"
 #include "staging/datamodel/step_info.hpp"
-#include "staging/share.hpp"
 #include "staging/wire/checksum.hpp"
 #include "staging/wire/crc32c.hpp"
 
 namespace uzushio::staging {
 namespace {
 
-/// Elements of 4 x 6 x 8, one block that holds all, with a scalar on elements and ghosts of 1.
+/// Return a step of 4 x 6 x 8 elements in one block, with a scalar on elements and ghosts of 1.
 StepInfo one_block() {
     StepInfo step;
     step.coordsets = {{"coords", UniformCoords{}}};
@@ -39,7 +38,7 @@ std::string fault_of(const StepInfo& step) {
     return "";
 }
 
-TEST(StagingModel, AcceptsAStepThatIsInOrder) { EXPECT_EQ(fault_of(one_block()), ""); }
+TEST(StagingModel, AcceptsAValidStep) { EXPECT_EQ(fault_of(one_block()), ""); }
 
 TEST(StagingModel, NamesEachFaultOfAStep) {
     const auto fault = [](auto change) {
@@ -57,16 +56,16 @@ TEST(StagingModel, NamesEachFaultOfAStep) {
               std::string::npos);
     EXPECT_NE(fault([](auto& s) { s.blocks[0].elements.start[2] = 1; }).find("reaches out"),
               std::string::npos);
-    EXPECT_NE(fault([](auto& s) { s.blocks[0].arrays[0].field = 9; }).find("not there"),
+    EXPECT_NE(fault([](auto& s) { s.blocks[0].arrays[0].field = 9; }).find("unknown field"),
               std::string::npos);
     EXPECT_NE(fault([](auto& s) { s.blocks[0].arrays[0].layout.strides[2] = 2; }).find("overlap"),
               std::string::npos);
     EXPECT_NE(fault([](auto& s) {
                   s.blocks[0].arrays[0].layout.strides[0] = std::int64_t{1} << 61;
-              }).find("leave the memory"),
+              }).find("exceed memory"),
               std::string::npos);
     EXPECT_NE(
-        fault([](auto& s) { s.coordsets[0].coords = ExplicitCoords{"p"}; }).find("not of vertices"),
+        fault([](auto& s) { s.coordsets[0].coords = ExplicitCoords{"p"}; }).find("not on vertices"),
         std::string::npos);
     EXPECT_NE(fault([](auto& s) {
                   s.topologies[0].elements.count = {std::int64_t{1} << 30, std::int64_t{1} << 30,
@@ -87,7 +86,7 @@ TEST(StagingModel, VerticesAndElementsOfABlockAreInversesInAnyDimension) {
     }
 }
 
-TEST(StagingModel, AViewMustLieWhollyInItsSegment) {
+TEST(StagingModel, AViewMustBeInsideItsSegment) {
     StepInfo step = one_block();
     Block& block = step.blocks[0];
     block.arrays[0].offset = 16;
@@ -102,7 +101,7 @@ TEST(StagingModel, AViewMustLieWhollyInItsSegment) {
     EXPECT_THROW((void)view_of(step, block, block.arrays[0], segment), ModelError);
 }
 
-TEST(StagingModel, ARequestIsServedOnlyWithinTheArrayOfTheRankAsked) {
+TEST(StagingModel, ARequestIsServedOnlyWithinTheArrayOfItsRank) {
     const StepInfo step = one_block();
     const std::vector<std::byte> segment(6 * 8 * 10 * 4);
     PieceRequest request;
@@ -127,7 +126,7 @@ TEST(StagingModel, ARequestIsServedOnlyWithinTheArrayOfTheRankAsked) {
     EXPECT_THROW((void)select(step, 1, request, segment), ModelError);
 }
 
-TEST(StagingModel, PartsOfRanksThatKnowDifferentFieldsMakeOneStep) {
+TEST(StagingModel, PartsOfRanksWithDifferentFieldsMerge) {
     // Given a rank with p, and one with another zone and q first.
     StepInfo a = one_block();
     StepInfo b = one_block();
@@ -151,7 +150,7 @@ TEST(StagingModel, PartsOfRanksThatKnowDifferentFieldsMakeOneStep) {
     EXPECT_EQ(value_bytes(whole, 2), 0u);
 }
 
-TEST(StagingModel, RanksThatContradictEachOtherAreRefused) {
+TEST(StagingModel, InconsistentPartsAreRefused) {
     const StepInfo a = one_block();
     StepInfo b = one_block();
     EXPECT_THROW((void)merge(std::array{a, b}), ModelError) << "the same block twice";
@@ -162,44 +161,6 @@ TEST(StagingModel, RanksThatContradictEachOtherAreRefused) {
     b.index = a.index;
     b.fields[0].type = ScalarType::float64;
     EXPECT_THROW((void)merge(std::array{a, b}), ModelError) << "another type";
-}
-
-TEST(StagingShare, ReadersCoverABoxOnceInNearlyEqualParts) {
-    const Box box{{-3, 10, 0}, {17, 64, 30}};
-    for (std::int64_t parts = 1; parts <= 24; ++parts) {
-        std::int64_t volume = 0;
-        std::vector<Box> all;
-        for (std::int64_t i = 0; i < parts; ++i) {
-            all.push_back(share(box, parts, i));
-            EXPECT_TRUE(box.contains(all.back()));
-            EXPECT_FALSE(all.back().empty());
-            volume += all.back().volume();
-            for (std::int64_t j = 0; j < i; ++j)
-                EXPECT_FALSE(overlap(all.back(), all[static_cast<std::size_t>(j)]));
-        }
-        EXPECT_EQ(volume, box.volume());
-    }
-    EXPECT_EQ(share({{0, 0, 0}, {8, 8, 8}}, 8, 7), (Box{{4, 4, 4}, {4, 4, 4}}));
-}
-
-TEST(StagingShare, EveryBlockGoesToOneReaderAndLoadsAreLevel) {
-    StepInfo step = one_block();
-    const Block first = step.blocks[0];
-    step.blocks.clear();
-    for (std::uint64_t i = 0; i < 100; ++i) {
-        step.blocks.push_back(first);
-        step.blocks.back().id = i;
-    }
-    const auto shares = share_blocks(step, 0, 8);
-    std::vector<int> seen(100, 0);
-    for (const auto& blocks : shares) {
-        EXPECT_GE(blocks.size(), 12u);
-        EXPECT_LE(blocks.size(), 13u);
-        for (const auto block : blocks)
-            ++seen[block];
-    }
-    EXPECT_EQ(seen, std::vector<int>(100, 1));
-    EXPECT_TRUE(share_blocks(step, 1, 2)[0].empty());
 }
 
 std::span<const std::byte> bytes_of(const std::string& text) {
@@ -236,7 +197,7 @@ TEST(StagingCrc32c, InstructionAndTableAgreeAndPartsCombine) {
         }
 }
 
-TEST(StagingChecksum, LeavesGapsOutAndSeesEveryValue) {
+TEST(StagingChecksum, ExcludesGapsAndCoversEveryValue) {
     std::vector<std::byte> memory(6 * 8 * 10 * 4);
     for (std::size_t i = 0; i < memory.size(); ++i)
         memory[i] = static_cast<std::byte>(i * 31 % 251);

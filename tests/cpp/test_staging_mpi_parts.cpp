@@ -20,7 +20,6 @@
 
 #include "staging/datamodel/copy.hpp"
 #include "staging/reader.hpp"
-#include "staging/share.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"
 #include "staging/transport/mpi/connect.hpp"
@@ -219,13 +218,22 @@ std::size_t wrong_values(Reader& reader, const Box& box) {
     return wrong;
 }
 
+/// Part of `box` along its first axis for one of `ranks`.
+Box slab(Box box, std::int64_t ranks, std::int64_t rank) {
+    const std::int64_t first = rank * box.count[0] / ranks;
+    const std::int64_t end = (rank + 1) * box.count[0] / ranks;
+    box.start[0] += first;
+    box.count[0] = end - first;
+    return box;
+}
+
 /// Read all steps to the end of the stream; returns their indices.
 std::vector<std::int64_t> read_all(Reader& reader, const Programs& programs,
                                    const Domain& domain = {}) {
     std::vector<std::int64_t> seen;
-    while (reader.next(long_enough) == Arrival::step) {
+    while (reader.next(long_enough) == StepStatus::step) {
         seen.push_back(reader.step().index);
-        const Box matches = share(domain.all, programs.size(), programs.rank());
+        const Box matches = slab(domain.all, programs.size(), programs.rank());
         EXPECT_EQ(wrong_values(reader, matches), 0u);
         EXPECT_EQ(wrong_values(reader, {{3, 4, 7 + programs.rank()}, {17, 5, 31}}), 0u);
         EXPECT_EQ(wrong_values(reader, domain.all), 0u);
@@ -288,10 +296,10 @@ TEST(StagingMpi, PiecesOfManyTilesAreComplete) {
                 solver.writer().close();
             } else {
                 Reader reader("mpi:flow", programs.comm());
-                ASSERT_EQ(reader.next(long_enough), Arrival::step);
+                ASSERT_EQ(reader.next(long_enough), StepStatus::step);
                 EXPECT_EQ(wrong_values(reader, all), 0u);
                 EXPECT_EQ(wrong_values(reader, {{1, 2, 3}, {37, 41, 51}}), 0u);
-                EXPECT_EQ(reader.next(long_enough), Arrival::ended);
+                EXPECT_EQ(reader.next(long_enough), StepStatus::ended);
             }
         }
 }
@@ -347,7 +355,7 @@ TEST(StagingMpi, ARankOfAReaderThatIsDoneLeavesTheOthersTheirStep) {
         } else {
             {
                 Reader reader("mpi:flow", readers);
-                ASSERT_EQ(reader.next(long_enough), Arrival::step);
+                ASSERT_EQ(reader.next(long_enough), StepStatus::step);
                 if (programs.rank() != first) {
                     std::this_thread::sleep_for(50ms);
                     EXPECT_EQ(reader.step().index, 1);
@@ -391,14 +399,14 @@ TEST(StagingMpi, AReaderThatWaitsCostsNeitherSideMoreThanAFiftiethOfACore) {
         solver.writer().close();
     } else {
         Reader reader("mpi:slow", programs.comm());
-        EXPECT_EQ(reader.next(long_enough), Arrival::step);
+        EXPECT_EQ(reader.next(long_enough), StepStatus::step);
         const double before = processor_seconds();
         const auto start = std::chrono::steady_clock::now();
-        EXPECT_EQ(reader.next(long_enough), Arrival::step);
+        EXPECT_EQ(reader.next(long_enough), StepStatus::step);
         const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
         EXPECT_GT(waited.count(), 1.0);
         EXPECT_LT((processor_seconds() - before) / waited.count(), 0.02);
-        EXPECT_EQ(reader.next(long_enough), Arrival::ended);
+        EXPECT_EQ(reader.next(long_enough), StepStatus::ended);
     }
 }
 
@@ -428,7 +436,7 @@ TEST(StagingMpi, AWriterThatStopsWithoutClosingIsGone) {
     } else {
         Reader reader("mpi:cut", programs.comm());
         const std::string text = message_of([&] {
-            while (reader.next(long_enough) == Arrival::step) {
+            while (reader.next(long_enough) == StepStatus::step) {
             }
         });
         EXPECT_NE(text.find("stopped before it closed"), std::string::npos) << text;
@@ -462,14 +470,14 @@ TEST(StagingMpi, ClosingWithoutWaitingLeavesAReaderWhatItIsGetting) {
         mpi::MpiSource source(link, windows, found.channel, found.mode);
         windows.wait();
         const AnnouncedStep announced = source.next(long_enough);
-        ASSERT_EQ(announced.arrival, Arrival::step);
+        ASSERT_EQ(announced.status, StepStatus::step);
         place = std::get<Announce>(mpi::decode_message(*announced.message)).places.at(0);
         mpi::PendingSends sends;
         sends.send(mpi::PeerRanks::comm(), 0,
                    mpi::tag(found.channel, mpi::MessageKind::progress_hint),
                    mpi::encode_progress_hint(place.bytes));
         MPI_Send(&place, sizeof place, MPI_BYTE, 0, word, MPI_COMM_WORLD);
-        EXPECT_EQ(source.next(long_enough).arrival, Arrival::ended);
+        EXPECT_EQ(source.next(long_enough).status, StepStatus::ended);
     }
 }
 
@@ -499,7 +507,7 @@ TEST(StagingMpi, AReadOfAWriterThatIsSilentEndsInTime) {
         EXPECT_THROW(source.fetch({}, {&fetch, 1}, 200ms), PeerSilent);
         EXPECT_GE(Clock::now() - start, 200ms);
         EXPECT_LT(Clock::now() - start, 20s);
-        EXPECT_EQ(source.next(10ms).arrival, Arrival::timeout);
+        EXPECT_EQ(source.next(10ms).status, StepStatus::timeout);
     }
 }
 
@@ -551,7 +559,7 @@ TEST(StagingMpi, StateOfARankIsMadeOncePerTypeForAllThreads) {
 TEST(StagingMpi, TilesContainEveryValueOnceWithinTheirMaximum) {
     for (const Extent count : {Extent{1, 1, 1}, {3, 4, 5}, {7, 1, 40}, {1, 1, 1000}, {0, 3, 3}})
         for (const std::int64_t components : {1, 3, 70})
-            for (const Order order : {Order::interleaved, Order::planar})
+            for (const ComponentOrder order : {ComponentOrder::interleaved, ComponentOrder::planar})
                 for (const std::int64_t most : {8, 64, 500, 100'000'000}) {
                     std::vector<int> seen(
                         static_cast<std::size_t>(Box{{}, count}.volume() * components));

@@ -33,7 +33,7 @@ static_assert(60 * 100 * 150 * 8 > max_tile_bytes);
 constexpr std::int64_t gap = 24; ///< bytes after each row of an array with gaps
 constexpr std::uint64_t sequence = 3;
 
-Layout layout(bool gaps) {
+ArrayLayout layout(bool gaps) {
     const std::int64_t row = large[2] * 8 + (gaps ? gap : 0);
     return {{large[1] * row, row, 8}, 8};
 }
@@ -42,7 +42,7 @@ std::size_t bytes_of(bool gaps) {
     return static_cast<std::size_t>(large[0] * layout(gaps).strides[0]);
 }
 
-double& value(std::byte* data, const Layout& layout, std::int64_t z, std::int64_t y,
+double& value(std::byte* data, const ArrayLayout& layout, std::int64_t z, std::int64_t y,
               std::int64_t x) {
     return *reinterpret_cast<double*>(data + z * layout.strides[0] + y * layout.strides[1] +
                                       x * layout.strides[2]);
@@ -125,7 +125,7 @@ PieceRequest request(std::uint32_t block) {
     request.block = block;
     request.source = {{}, large};
     request.components = 1;
-    request.order = Order::interleaved;
+    request.order = ComponentOrder::interleaved;
     return request;
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The sentence with which these options are refused.
+/// Return the error message for these options.
 std::string refusal(const std::string& yaml) {
     try {
         (void)parse_options(yaml, "case.yaml");
@@ -31,7 +31,7 @@ bool has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-TEST(StagingOptions, NothingSaidLeavesTheDefaults) {
+TEST(StagingOptions, EmptyOptionsAreTheDefaults) {
     for (const char* yaml : {"", "# only a comment\n", "{}", "queue:\n", "---\n"}) {
         const EngineOptions options = parse_options(yaml, "case.yaml");
         EXPECT_EQ(options.engine, EngineOptions{}.engine) << yaml;
@@ -40,7 +40,7 @@ TEST(StagingOptions, NothingSaidLeavesTheDefaults) {
     }
 }
 
-TEST(StagingOptions, ATildeBeforeASlashIsTheHomeFolder) {
+TEST(StagingOptions, ALeadingTildeIsTheHomeFolder) {
     const auto home = std::filesystem::temp_directory_path() / ("home" + std::to_string(getpid()));
     const char* const before = std::getenv("HOME");
     const std::string kept = before == nullptr ? "" : before;
@@ -62,7 +62,7 @@ TEST(StagingOptions, ATildeBeforeASlashIsTheHomeFolder) {
     std::filesystem::remove_all(home);
 }
 
-TEST(StagingOptions, EveryKeyReachesItsPlace) {
+TEST(StagingOptions, EveryKeyIsParsed) {
     const EngineOptions options = parse_options(R"(
 engine: tcp
 contact: run/flow.contact
@@ -123,7 +123,7 @@ TEST(StagingOptions, SizesAndTimesHaveTheUnitsOfCaseFiles) {
     EXPECT_EQ(limit(".5 h"), 30min);
 }
 
-TEST(StagingOptions, AMistakeIsNamedWithFileLineKeyValueAndWhatIsAllowed) {
+TEST(StagingOptions, AnErrorNamesFileLineKeyValueAndAllowedValues) {
     const std::string policy = refusal("engine: shm\nqueue:\n  policy: latest\n");
     EXPECT_TRUE(has(policy, "case.yaml, line 3")) << policy;
     EXPECT_TRUE(has(policy, "'queue.policy' is \"latest\"")) << policy;
@@ -139,7 +139,7 @@ TEST(StagingOptions, AMistakeIsNamedWithFileLineKeyValueAndWhatIsAllowed) {
     EXPECT_TRUE(has(unknown, "keep_newest")) << unknown;
 
     EXPECT_TRUE(has(refusal("engine: smh"), "(did you mean 'shm'?)"));
-    EXPECT_FALSE(has(refusal("parallelism: 3"), "did you mean")) << "nothing is near that";
+    EXPECT_FALSE(has(refusal("parallelism: 3"), "did you mean")) << "no similar word";
     EXPECT_TRUE(has(refusal("a: [1, 2\nb: 3"), "case.yaml, line 2: This is not YAML"));
 }
 
@@ -167,7 +167,7 @@ TEST(StagingOptions, ValuesOfTheWrongKindAreRefused) {
         {"mpi: {mode: get}", "two_sided, push, pull"},
         {"[engine, shm]", "keys and values"},
         {"shm", "keys and values"},
-        {"engine: shm\nengine: tcp", "line 2: 'engine' is there twice"},
+        {"engine: shm\nengine: tcp", "line 2: 'engine' is given twice"},
         {"engine: shm\n---\nengine: tcp", "one document"},
         {"engine: \"\\q\"", "This is not YAML"},
     };

@@ -10,10 +10,9 @@
 #include "staging/datamodel/box_set.hpp"
 #include "staging/datamodel/copy.hpp"
 #include "staging/datamodel/model_error.hpp"
-#include "staging/datamodel/planner.hpp"
+#include "staging/datamodel/read_planner.hpp"
 #include "staging/datamodel/run_cursor.hpp"
 #include "staging/datamodel/select.hpp"
-#include "staging/share.hpp"
 #include "staging/wire/message_codec.hpp"
 #include "support/dice.hpp"
 
@@ -30,7 +29,7 @@ struct World {
     std::vector<std::vector<std::byte>> segments;
 };
 
-/// What component c of a value at these global indices must be, from whichever block.
+/// Return component c of the value at these global indices, independent of the block.
 std::int64_t truth(const Extent& at, std::int64_t c) {
     return (((at[0] + 100) * 1000 + at[1] + 100) * 1000 + at[2] + 100) * 10 + c;
 }
@@ -63,7 +62,7 @@ template <class Each> void for_each_index(const Box& box, Each each) {
                 each(Extent{z, y, x});
 }
 
-/// Ghost values are wrong on purpose (every bit of the owned ones inverted) if `spoil_ghosts`.
+/// With `spoil_ghosts`, ghost values are the inverted bits of the owned ones.
 void fill(World& world, bool spoil_ghosts) {
     for (const Block& block : world.step.blocks)
         for (const StoredArray& array : block.arrays) {
@@ -139,8 +138,8 @@ World random_world(Random& random, bool complete, bool spoil_ghosts) {
     return world;
 }
 
-/// How often the pieces and the missing boxes of a plan name each index of its box.
-std::vector<int> times_covered(const Plan& plan) {
+/// Count the pieces and missing boxes that contain each index of the plan's box.
+std::vector<int> times_covered(const ReadPlan& plan) {
     std::vector<int> times(static_cast<std::size_t>(plan.box.volume()), 0);
     const Extent& n = plan.box.count;
     const auto count = [&](const Box& box) {
@@ -155,12 +154,12 @@ std::vector<int> times_covered(const Plan& plan) {
     return times;
 }
 
-/// Do what an engine does: requests over the wire, runs out of the segment, runs into the target.
+/// Execute a plan as an engine does: encoded requests, runs from the segment to the target.
 void pull(const World& world, const Piece& piece, const ArrayView& to) {
     const auto message = encode(request_of(world.step, piece, 0, 0));
-    const auto frame = decode_frame(std::span(message).first<Frame::size>());
+    const auto frame = decode_frame_header(std::span(message).first<FrameHeader::size>());
     const auto request =
-        std::get<PieceRequest>(decode(frame, std::span(message).subspan(Frame::size)));
+        std::get<PieceRequest>(decode(frame, std::span(message).subspan(FrameHeader::size)));
     const auto from = select(world.step, piece.rank, request, world.segments[piece.rank]);
     RunCursor out(from, request.order);
     RunCursor in(to.sub(piece.target), request.order);
@@ -175,7 +174,18 @@ void pull(const World& world, const Piece& piece, const ArrayView& to) {
     }
 }
 
-TEST(StagingPlan, EachReaderReceivesWhatWasSent) {
+/// Part of `box` along its longest axis for one of `readers`.
+Box slab(Box box, std::int64_t readers, std::int64_t reader) {
+    const auto longest = std::max_element(box.count.begin(), box.count.end());
+    const auto axis = static_cast<std::size_t>(longest - box.count.begin());
+    const std::int64_t first = reader * box.count[axis] / readers;
+    const std::int64_t end = (reader + 1) * box.count[axis] / readers;
+    box.start[axis] += first;
+    box.count[axis] = end - first;
+    return box;
+}
+
+TEST(StagingPlan, EachReaderReceivesThePublishedValues) {
     Random random(3);
     for (int round = 0; round < 150; ++round) {
         const World world = random_world(random, true, true);
@@ -183,12 +193,12 @@ TEST(StagingPlan, EachReaderReceivesWhatWasSent) {
         const std::int64_t readers = draw(random, 1, 5);
         for (std::uint32_t f = 0; f < world.step.fields.size(); ++f) {
             const Field& field = world.step.fields[f];
-            const Planner planner(world.step, f);
+            const ReadPlanner planner(world.step, f);
             const Box whole = field.association == Association::vertex
                                   ? vertices_of(topology.elements)
                                   : topology.elements;
             for (std::int64_t reader = 0; reader < readers; ++reader) {
-                const Plan plan = planner.plan(share(whole, readers, reader));
+                const ReadPlan plan = planner.plan(slab(whole, readers, reader));
                 ASSERT_TRUE(plan.missing.empty());
                 std::vector<std::byte> memory(static_cast<std::size_t>(
                     plan.box.volume() * field.components * size_of(field.type)));
@@ -218,7 +228,7 @@ TEST(StagingPlan, EachReaderReceivesWhatWasSent) {
     }
 }
 
-TEST(StagingPlan, EveryIndexIsInOnePieceOrMissingWhateverTheBlocks) {
+TEST(StagingPlan, EveryIndexIsInOnePieceOrMissingForAnyBlocks) {
     Random random(4);
     for (int round = 0; round < 400; ++round) {
         World world = random_world(random, false, false);
@@ -230,14 +240,14 @@ TEST(StagingPlan, EveryIndexIsInOnePieceOrMissingWhateverTheBlocks) {
                 world.step.blocks.push_back(block);
             }
         }
-        const Planner planner(world.step, 0);
+        const ReadPlanner planner(world.step, 0);
         const Box box{{draw(random, -8, 8), draw(random, -8, 8), draw(random, -8, 8)},
                       {draw(random, 0, 12), draw(random, 0, 12), draw(random, 0, 12)}};
-        const Plan plan = planner.plan(box);
+        const ReadPlan plan = planner.plan(box);
         const auto times = times_covered(plan);
         ASSERT_EQ(times, std::vector<int>(times.size(), 1)) << "round " << round;
 
-        // Missing is what no block stores, a ghost only what none owns.
+        // Indices are missing if no block stores them, and ghosts if no block owns them.
         const auto holds = [&](const Extent& i, bool stored) {
             return std::any_of(
                 world.step.blocks.begin(), world.step.blocks.end(), [&](const Block& block) {
@@ -274,7 +284,7 @@ TEST(StagingPlan, GhostLayersFillWhatNoBlockOwns) {
     step.blocks = {block};
     validate(step);
 
-    const Plan plan = Planner(step, 0).plan({{0, 0, 0}, {1, 1, 10}});
+    const ReadPlan plan = ReadPlanner(step, 0).plan({{0, 0, 0}, {1, 1, 10}});
 
     ASSERT_EQ(plan.pieces.size(), 2u);
     EXPECT_EQ(plan.pieces[0].source, (Box{{0, 0, 0}, {1, 1, 8}}));
@@ -283,23 +293,23 @@ TEST(StagingPlan, GhostLayersFillWhatNoBlockOwns) {
     EXPECT_EQ(plan.missing, (std::vector<Box>{{{0, 0, 9}, {1, 1, 1}}}));
 }
 
-TEST(StagingPlan, AWholeBlockComesFromItsRankAloneWithGhostsIfWanted) {
+TEST(StagingPlan, AWholeBlockComesFromItsRankWithOrWithoutGhosts) {
     Random random(5);
     const World world = random_world(random, true, false);
-    const Planner planner(world.step, 1);
+    const ReadPlanner planner(world.step, 1);
     for (std::uint32_t b = 0; b < world.step.blocks.size(); ++b) {
         const Block& block = world.step.blocks[b];
-        const Plan owned = planner.plan_block(world.step, b);
+        const ReadPlan owned = planner.plan_block(world.step, b);
         ASSERT_EQ(owned.pieces.size(), 1u);
         EXPECT_EQ(owned.box, block.owned(world.step.fields[1].association));
         EXPECT_EQ(owned.pieces[0].block, b);
         EXPECT_EQ(owned.pieces[0].target, (Box{{}, owned.box.count}));
-        const Plan all = planner.plan_block(world.step, b, true);
+        const ReadPlan all = planner.plan_block(world.step, b, true);
         EXPECT_EQ(all.box, stored_box(world.step, block, block.arrays[1]));
         EXPECT_EQ(all.pieces[0].source, (Box{{}, all.box.count}));
     }
     EXPECT_THROW((void)planner.plan_block(world.step, 1000), ModelError);
-    EXPECT_THROW(Planner(world.step, 99), ModelError);
+    EXPECT_THROW(ReadPlanner(world.step, 99), ModelError);
     EXPECT_THROW((void)planner.plan({{0, 0, 0}, {-1, 1, 1}}), ModelError);
 }
 
@@ -323,12 +333,12 @@ StepInfo grid_of_blocks(Random& random, std::int64_t n, std::uint16_t ghosts) {
     return step;
 }
 
-TEST(StagingPlan, WorkGrowsHardlyFasterThanTheNumberOfBlocks) {
+TEST(StagingPlan, WorkIsNearlyLinearInTheNumberOfBlocks) {
     Random random(6);
     std::map<std::int64_t, double> each;
     for (const std::int64_t n : {8, 16, 32}) {
         const StepInfo step = grid_of_blocks(random, n, 1);
-        const Plan plan = Planner(step, 0).plan(vertices_of(step.topologies[0].elements));
+        const ReadPlan plan = ReadPlanner(step, 0).plan(vertices_of(step.topologies[0].elements));
         EXPECT_TRUE(plan.missing.empty());
         std::int64_t volume = 0;
         for (const Piece& piece : plan.pieces)
@@ -344,11 +354,11 @@ TEST(StagingPlan, WorkGrowsHardlyFasterThanTheNumberOfBlocks) {
     EXPECT_LT(each[32], 400);
 }
 
-TEST(StagingPlan, ASmallBoxCostsLittleHoweverManyBlocksThereAre) {
+TEST(StagingPlan, TheCostOfASmallBoxIsSublinearInTheBlocks) {
     Random random(7);
     const StepInfo step = grid_of_blocks(random, 32, 0);
-    const Planner planner(step, 0);
-    const Plan plan = planner.plan({{100, 100, 100}, {16, 16, 16}});
+    const ReadPlanner planner(step, 0);
+    const ReadPlan plan = planner.plan({{100, 100, 100}, {16, 16, 16}});
     EXPECT_TRUE(plan.missing.empty());
     EXPECT_LE(plan.pieces.size(), 2u * 27);
     EXPECT_LT(plan.comparisons, step.blocks.size() / 4);
@@ -363,14 +373,14 @@ TEST(StagingPlan, FindsTheFewBlocksThatAreMissingAmongThousands) {
     const std::vector<Box> lost{step.blocks[3].elements, step.blocks[2000].elements};
     step.blocks[3].arrays.clear();
     step.blocks[2000].arrays.clear();
-    const Plan plan = Planner(step, 0).plan(step.topologies[0].elements);
+    const ReadPlan plan = ReadPlanner(step, 0).plan(step.topologies[0].elements);
     std::int64_t volume = 0;
     for (const Box& box : plan.missing) {
         volume += box.volume();
         EXPECT_TRUE(lost[0].contains(box) || lost[1].contains(box));
     }
     EXPECT_EQ(volume, lost[0].volume() + lost[1].volume());
-    EXPECT_LE(plan.missing.size(), 4u) << "gaps are whole boxes, not crumbs";
+    EXPECT_LE(plan.missing.size(), 4u) << "gaps are merged boxes";
     EXPECT_LT(plan.comparisons, 400 * step.blocks.size());
 }
 

@@ -1,4 +1,4 @@
-// What the readers and the solver see of each other, each in a process or a thread of its own.
+// Queue policies with the solver and the readers in separate processes or threads.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -45,12 +45,12 @@ class StagingPolicies : public testing::TestWithParam<std::string> {
     [[nodiscard]] std::string contact() const { return (folder_.path() / "contact").string(); }
     [[nodiscard]] Reader reader() const { return Reader(contact(), MPI_COMM_NULL); }
 
-    /// A reader in a process of its own, which takes one step, tells its index and, when it goes on
-    /// after `pause`, tells those of the next ones that are whole; -1 for one that is not.
+    /// Reader in another process: it reports the index of one step and, after `pause`, the indices
+    /// of the next complete ones; -1 for an incomplete one.
     [[nodiscard]] auto reading(bool pauses) const {
         return [this, pauses](const OtherProcess::Tell& tell) {
             Reader there = reader();
-            for (bool first = true; there.next(long_enough) == Arrival::step; first = false) {
+            for (bool first = true; there.next(long_enough) == StepStatus::step; first = false) {
                 tell(there.step().index);
                 if (first && pauses)
                     raise(SIGSTOP);
@@ -63,9 +63,9 @@ class StagingPolicies : public testing::TestWithParam<std::string> {
     Folder folder_;
 };
 
-/// The index of the next step, seen to be whole.
+/// Return the index of the next step, after a check that it is complete.
 std::int64_t next_of(Reader& reader) {
-    if (reader.next(long_enough) != Arrival::step)
+    if (reader.next(long_enough) != StepStatus::step)
         return -1;
     EXPECT_TRUE(Flow::whole(reader));
     return reader.step().index;
@@ -79,7 +79,7 @@ TEST_P(StagingPolicies, DropNewestKeepsWhatIsQueued) {
     EXPECT_EQ(next_of(there), 0);
     EXPECT_EQ(flow.publish(1), 1u);
     EXPECT_EQ(flow.publish(2), std::nullopt);
-    EXPECT_TRUE(Flow::whole(there)) << "what is in a reader's hands stays";
+    EXPECT_TRUE(Flow::whole(there)) << "a held step stays";
     EXPECT_EQ(next_of(there), 1);
     EXPECT_EQ(flow.publish(3), 2u);
     EXPECT_EQ(next_of(there), 3);
@@ -91,7 +91,7 @@ TEST_P(StagingPolicies, DropNewestKeepsWhatIsQueued) {
     EXPECT_EQ(counters.peak_bytes, 2 * 8u * Flow::usual);
 }
 
-TEST_P(StagingPolicies, WhatComesWhileAReaderPausesIsGivenUpAsThePolicySays) {
+TEST_P(StagingPolicies, StepsPublishedDuringAReadersPauseAreDroppedByThePolicy) {
     struct Case {
         QueuePolicy policy;
         std::vector<std::int64_t> seen; ///< afterwards; of a queue of three, with one in its hands
@@ -113,7 +113,7 @@ TEST_P(StagingPolicies, WhatComesWhileAReaderPausesIsGivenUpAsThePolicySays) {
     }
 }
 
-TEST_P(StagingPolicies, LatestOnlyShowsTheNewestThoughReadersHoldMoreStepsThanItsDepth) {
+TEST_P(StagingPolicies, LatestOnlyDeliversTheNewestWithMoreHeldStepsThanItsDepth) {
     Writer writer("flow", MPI_COMM_NULL, options(QueuePolicy::latest_only, 2));
     Flow flow(writer);
     std::vector<Reader> readers;
@@ -123,7 +123,7 @@ TEST_P(StagingPolicies, LatestOnlyShowsTheNewestThoughReadersHoldMoreStepsThanIt
         EXPECT_EQ(next_of(readers.back()), i);
     }
     for (int i = 3; i < 10; ++i)
-        EXPECT_TRUE(flow.publish(i)) << "each reader has another step in its hands";
+        EXPECT_TRUE(flow.publish(i)) << "each reader holds another step";
     for (Reader& there : readers) {
         EXPECT_TRUE(Flow::whole(there));
         EXPECT_EQ(next_of(there), 9);
@@ -137,7 +137,7 @@ TEST_P(StagingPolicies, BlockWaitsForTheReaderThatReleases) {
     std::vector<std::int64_t> seen;
     std::thread reading([&] {
         Reader there = reader();
-        while (there.next(long_enough) == Arrival::step) {
+        while (there.next(long_enough) == StepStatus::step) {
             std::this_thread::sleep_for(10ms);
             EXPECT_TRUE(Flow::whole(there));
             seen.push_back(there.step().index);
@@ -175,7 +175,7 @@ TEST_P(StagingPolicies, BlockWaitsNoLongerThanItsLimitAndOnce) {
     EXPECT_EQ(next_of(there), index) << "it moves again, and gets steps again";
 }
 
-TEST_P(StagingPolicies, BlockFailsIfItIsToFail) {
+TEST_P(StagingPolicies, BlockFailsWithOnTimeoutFail) {
     EngineOptions given = options(QueuePolicy::block, 1);
     given.queue.time_limit = 50ms;
     given.queue.on_timeout = OnTimeout::fail;
@@ -187,7 +187,7 @@ TEST_P(StagingPolicies, BlockFailsIfItIsToFail) {
     EXPECT_THROW((void)flow.publish(1), QueueTimeout);
 }
 
-TEST_P(StagingPolicies, ALateReaderStartsAtTheNewestStepAndTheSolverNeverWaitsForNobody) {
+TEST_P(StagingPolicies, ALateReaderStartsAtTheNewestStepAndTheSolverDoesNotWaitWithoutReaders) {
     EngineOptions given = options(QueuePolicy::block, 2);
     given.wait_for_readers = 0;
     Writer writer("flow", MPI_COMM_NULL, given);
@@ -197,7 +197,7 @@ TEST_P(StagingPolicies, ALateReaderStartsAtTheNewestStepAndTheSolverNeverWaitsFo
     EXPECT_EQ(writer.counters().dropped, 0u);
     Reader late = reader();
     EXPECT_EQ(next_of(late), 6);
-    EXPECT_EQ(late.next(0s), Arrival::timeout);
+    EXPECT_EQ(late.next(0s), StepStatus::timeout);
     EXPECT_TRUE(flow.publish(7));
     Reader later = reader();
     EXPECT_EQ(next_of(later), 7);
@@ -205,12 +205,12 @@ TEST_P(StagingPolicies, ALateReaderStartsAtTheNewestStepAndTheSolverNeverWaitsFo
     late.release();
     later.release();
     writer.close();
-    EXPECT_EQ(late.next(long_enough), Arrival::ended);
-    EXPECT_EQ(later.next(long_enough), Arrival::ended);
+    EXPECT_EQ(late.next(long_enough), StepStatus::ended);
+    EXPECT_EQ(later.next(long_enough), StepStatus::ended);
     EXPECT_FALSE(std::filesystem::exists(contact())) << "removed at closing";
 }
 
-TEST_P(StagingPolicies, WhatAKilledReaderHeldIsFreeAgain) {
+TEST_P(StagingPolicies, StepsOfAKilledReaderAreReleased) {
     OtherProcess other(reading(true)); // before any thread is there
     Writer writer("flow", MPI_COMM_NULL, options(QueuePolicy::block, 1));
     Flow flow(writer);
@@ -224,7 +224,7 @@ TEST_P(StagingPolicies, WhatAKilledReaderHeldIsFreeAgain) {
     EXPECT_EQ(writer.counters().dropped, 0u);
 }
 
-TEST_P(StagingPolicies, AStoppedReaderCostsOneLimitAndStillHasItsStepWhenItGoesOn) {
+TEST_P(StagingPolicies, AStoppedReaderCostsOneLimitAndKeepsItsStep) {
     OtherProcess other(reading(true));
     EngineOptions given = options(QueuePolicy::block, 3);
     given.queue.time_limit = 200ms;
@@ -251,7 +251,7 @@ TEST_P(StagingPolicies, AStoppedReaderCostsOneLimitAndStillHasItsStepWhenItGoesO
     EXPECT_TRUE(other.ended_well());
 }
 
-TEST_P(StagingPolicies, AForkedProcessThatEndsLeavesItsParentsStreamsAlone) {
+TEST_P(StagingPolicies, AForkedProcessThatEndsDoesNotAffectItsParentsStreams) {
     std::optional<Writer> writer(std::in_place, "flow", MPI_COMM_NULL,
                                  options(QueuePolicy::block, 3));
     Flow flow(*writer);
@@ -289,10 +289,10 @@ TEST_P(StagingPolicies, AForkedProcessThatEndsLeavesItsParentsStreamsAlone) {
     another.detach();
     there->release();
     writer->close();
-    EXPECT_EQ(there->next(long_enough), Arrival::ended);
+    EXPECT_EQ(there->next(long_enough), StepStatus::ended);
 }
 
-TEST_P(StagingPolicies, AWriterThatIsKilledIsAnErrorForItsReaders) {
+TEST_P(StagingPolicies, AKilledWriterIsAnErrorForItsReaders) {
     OtherProcess other([this](const OtherProcess::Tell& tell) {
         Writer writer("flow", MPI_COMM_NULL, options(QueuePolicy::latest_only, 2));
         Flow flow(writer);
@@ -306,7 +306,7 @@ TEST_P(StagingPolicies, AWriterThatIsKilledIsAnErrorForItsReaders) {
     EXPECT_GE(next_of(there), 0);
     other.end();
     const auto start = Clock::now();
-    EXPECT_THROW(while (there.next(long_enough) == Arrival::step){}, PeerGone);
+    EXPECT_THROW(while (there.next(long_enough) == StepStatus::step){}, PeerGone);
     EXPECT_LT(Clock::now() - start, 30s);
 }
 

@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// Far beyond what any wait here takes, also on a loaded machine: reached only by a fault.
+/// Far beyond every wait here, also on a loaded machine.
 constexpr auto long_enough = 60s;
 
 QueueOptions options(QueuePolicy policy, std::size_t depth) {
@@ -32,7 +32,7 @@ QueueOptions options(QueuePolicy policy, std::size_t depth) {
 std::shared_ptr<void> step(int number) { return std::make_shared<int>(number); }
 int number_of(const Delivery& delivery) { return *static_cast<int*>(delivery.payload.get()); }
 
-/// Numbers of all steps that are there now, released at once.
+/// Return the numbers of all available steps, and release them.
 std::vector<int> take_all(QueueReader& reader) {
     std::vector<int> numbers;
     while (const Delivery delivery = reader.next(0s)) {
@@ -46,8 +46,9 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-TEST(StagingQueue, HandsOutStepsInOrderAndLetsGoOfThemOnRelease) {
-    Queue queue(options(QueuePolicy::block, 3));
+TEST(StagingQueue, DeliversStepsInOrderAndFreesThemOnRelease) {
+    const auto owner = std::make_shared<Queue>(options(QueuePolicy::block, 3));
+    Queue& queue = *owner;
     QueueReader reader = queue.attach();
     std::vector<std::weak_ptr<void>> payloads;
     for (int i = 0; i < 3; ++i) {
@@ -67,7 +68,7 @@ TEST(StagingQueue, HandsOutStepsInOrderAndLetsGoOfThemOnRelease) {
         EXPECT_FALSE(reader.release(delivery.sequence)) << "twice";
         EXPECT_EQ(payloads[static_cast<std::size_t>(i)].expired(), i < 2) << "the newest is kept";
     }
-    EXPECT_EQ(reader.next(0s).arrival, Arrival::timeout);
+    EXPECT_EQ(reader.next(0s).status, StepStatus::timeout);
     const auto counters = queue.counters();
     EXPECT_EQ(counters.published, 3u);
     EXPECT_EQ(counters.delivered, 3u);
@@ -75,10 +76,11 @@ TEST(StagingQueue, HandsOutStepsInOrderAndLetsGoOfThemOnRelease) {
     EXPECT_EQ(counters.peak_bytes, 300u);
 }
 
-TEST(StagingQueue, WithoutReadersTheSolverNeverWaitsAndNothingIsDropped) {
+TEST(StagingQueue, WithoutReadersTheSolverNeverWaitsAndNoStepIsDropped) {
     for (const auto policy : {QueuePolicy::block, QueuePolicy::drop_newest,
                               QueuePolicy::drop_oldest, QueuePolicy::latest_only}) {
-        Queue queue(options(policy, 1));
+        const auto owner = std::make_shared<Queue>(options(policy, 1));
+        Queue& queue = *owner;
         for (int i = 0; i < 100; ++i)
             EXPECT_TRUE(queue.publish(step(i), 10));
         const auto counters = queue.counters();
@@ -86,12 +88,13 @@ TEST(StagingQueue, WithoutReadersTheSolverNeverWaitsAndNothingIsDropped) {
         EXPECT_EQ(counters.dropped, 0u);
         EXPECT_EQ(counters.seconds_waited, 0);
         EXPECT_EQ(counters.peak_bytes, 10u);
-        EXPECT_EQ(counters.steps, 1u) << "the newest, for who comes";
+        EXPECT_EQ(counters.steps, 1u) << "the newest, for new readers";
     }
 }
 
 TEST(StagingQueue, ALateReaderStartsAtTheNewestStep) {
-    Queue queue(options(QueuePolicy::drop_oldest, 4));
+    const auto owner = std::make_shared<Queue>(options(QueuePolicy::drop_oldest, 4));
+    Queue& queue = *owner;
     QueueReader early = queue.attach();
     for (int i = 0; i < 4; ++i)
         queue.publish(step(i), 1);
@@ -103,10 +106,11 @@ TEST(StagingQueue, ALateReaderStartsAtTheNewestStep) {
     EXPECT_EQ(early.missed(), 1u);
 }
 
-TEST(StagingQueue, KeepsNothingForLateReadersIfToldSo) {
+TEST(StagingQueue, KeepsNoStepForLateReadersWithoutKeepNewest) {
     auto no_keep = options(QueuePolicy::block, 2);
     no_keep.keep_newest = false;
-    Queue queue(no_keep);
+    const auto owner = std::make_shared<Queue>(no_keep);
+    Queue& queue = *owner;
     std::weak_ptr<void> seen;
     {
         auto payload = step(0);
@@ -125,8 +129,9 @@ TEST(StagingQueue, KeepsNothingForLateReadersIfToldSo) {
     EXPECT_TRUE(take_all(late).empty()) << "step 1 is still held, but it is not the newest";
 }
 
-TEST(StagingQueue, DropNewestRefusesUntilThereIsRoom) {
-    Queue queue(options(QueuePolicy::drop_newest, 2));
+TEST(StagingQueue, DropNewestRefusesUntilThereIsSpace) {
+    const auto owner = std::make_shared<Queue>(options(QueuePolicy::drop_newest, 2));
+    Queue& queue = *owner;
     QueueReader reader = queue.attach();
     EXPECT_TRUE(queue.publish(step(0), 1));
     EXPECT_TRUE(queue.publish(step(1), 1));
@@ -138,14 +143,15 @@ TEST(StagingQueue, DropNewestRefusesUntilThereIsRoom) {
     EXPECT_EQ(reader.missed(), 1u);
 }
 
-TEST(StagingQueue, DropOldestGivesUpTheOldestThatNobodyHolds) {
-    Queue queue(options(QueuePolicy::drop_oldest, 3));
+TEST(StagingQueue, DropOldestDropsTheOldestStepThatNoReaderHolds) {
+    const auto owner = std::make_shared<Queue>(options(QueuePolicy::drop_oldest, 3));
+    Queue& queue = *owner;
     QueueReader reader = queue.attach();
     queue.publish(step(0), 1);
     const Delivery held = reader.next(0s);
     for (int i = 1; i < 6; ++i)
         EXPECT_TRUE(queue.publish(step(i), 1));
-    EXPECT_EQ(number_of(held), 0) << "what is in a reader's hands stays";
+    EXPECT_EQ(number_of(held), 0) << "a held step stays";
     EXPECT_EQ(take_all(reader), (std::vector<int>{4, 5}));
     EXPECT_TRUE(reader.release(held.sequence));
     EXPECT_EQ(queue.counters().dropped, 3u);
@@ -153,7 +159,8 @@ TEST(StagingQueue, DropOldestGivesUpTheOldestThatNobodyHolds) {
 }
 
 TEST(StagingQueue, DropOldestRefusesTheNewOneIfReadersHoldAll) {
-    Queue queue(options(QueuePolicy::drop_oldest, 1));
+    const auto owner = std::make_shared<Queue>(options(QueuePolicy::drop_oldest, 1));
+    Queue& queue = *owner;
     QueueReader reader = queue.attach();
     queue.publish(step(0), 1);
     const Delivery held = reader.next(0s);
@@ -164,8 +171,9 @@ TEST(StagingQueue, DropOldestRefusesTheNewOneIfReadersHoldAll) {
     EXPECT_EQ(queue.counters().dropped, 1u);
 }
 
-TEST(StagingQueue, LatestOnlyShowsEachReaderTheNewestStepAlone) {
-    Queue queue(options(QueuePolicy::latest_only, 3));
+TEST(StagingQueue, LatestOnlyDeliversTheNewestStepOnly) {
+    const auto owner = std::make_shared<Queue>(options(QueuePolicy::latest_only, 3));
+    Queue& queue = *owner;
     QueueReader slow = queue.attach();
     QueueReader fast = queue.attach();
     queue.publish(step(0), 1);
@@ -184,9 +192,10 @@ TEST(StagingQueue, LatestOnlyShowsEachReaderTheNewestStepAlone) {
     EXPECT_EQ(queue.counters().dropped, 6u) << "steps, each counted once";
 }
 
-TEST(StagingQueue, LatestOnlyHasAPlaceForTheNewestWhateverReadersHold) {
+TEST(StagingQueue, LatestOnlyHasAPlaceForTheNewestForAnyHeldSteps) {
     for (const std::size_t readers : {2u, 3u}) {
-        Queue queue(options(QueuePolicy::latest_only, 2));
+        const auto owner = std::make_shared<Queue>(options(QueuePolicy::latest_only, 2));
+        Queue& queue = *owner;
         std::vector<QueueReader> all;
         std::vector<std::uint64_t> held;
         int number = 0;
@@ -199,22 +208,23 @@ TEST(StagingQueue, LatestOnlyHasAPlaceForTheNewestWhateverReadersHold) {
         }
         for (int more = 0; more < 7; ++more)
             EXPECT_TRUE(queue.publish(step(++number), 10)) << number;
-        EXPECT_EQ(queue.counters().steps, readers + 1) << "what they hold, and the newest";
-        EXPECT_EQ(queue.most_steps(), readers + 1);
+        EXPECT_EQ(queue.counters().steps, readers + 1) << "held steps, and the newest";
+        EXPECT_EQ(queue.max_steps(), readers + 1);
         for (std::size_t i = 0; i < readers; ++i) {
             ASSERT_TRUE(all[i].release(held[i]));
             EXPECT_EQ(take_all(all[i]), (std::vector<int>{number}));
         }
         EXPECT_EQ(queue.counters().steps, 1u);
         all.clear();
-        EXPECT_EQ(queue.most_steps(), 2u);
+        EXPECT_EQ(queue.max_steps(), 2u);
     }
 }
 
-TEST(StagingQueue, LatestOnlyStaysWithinItsBytesAndBoundsWhatOneReaderHoards) {
+TEST(StagingQueue, LatestOnlyStaysWithinItsBytesAndBoundsOneReadersSteps) {
     auto few = options(QueuePolicy::latest_only, 2);
     few.bytes = 25;
-    Queue narrow(few);
+    const auto narrow_owner = std::make_shared<Queue>(few);
+    Queue& narrow = *narrow_owner;
     QueueReader a = narrow.attach(), b = narrow.attach();
     ASSERT_TRUE(narrow.publish(step(0), 10));
     ASSERT_TRUE(a.next(0s));
@@ -222,7 +232,8 @@ TEST(StagingQueue, LatestOnlyStaysWithinItsBytesAndBoundsWhatOneReaderHoards) {
     ASSERT_TRUE(b.next(0s));
     EXPECT_FALSE(narrow.publish(step(2), 10)) << "30 bytes";
 
-    Queue queue(options(QueuePolicy::latest_only, 2));
+    const auto owner = std::make_shared<Queue>(options(QueuePolicy::latest_only, 2));
+    Queue& queue = *owner;
     QueueReader hoarder = queue.attach();
     for (int i = 0; i < 2; ++i) {
         ASSERT_TRUE(queue.publish(step(i), 10));
@@ -231,10 +242,11 @@ TEST(StagingQueue, LatestOnlyStaysWithinItsBytesAndBoundsWhatOneReaderHoards) {
     EXPECT_FALSE(queue.publish(step(2), 10));
 }
 
-TEST(StagingQueue, BytesAreALimitOfTheirOwn) {
+TEST(StagingQueue, BytesAreASeparateLimit) {
     auto few_bytes = options(QueuePolicy::drop_oldest, 100);
     few_bytes.bytes = 1000;
-    Queue queue(few_bytes);
+    const auto owner = std::make_shared<Queue>(few_bytes);
+    Queue& queue = *owner;
     QueueReader reader = queue.attach();
     for (int i = 0; i < 10; ++i)
         EXPECT_TRUE(queue.publish(step(i), 400));
@@ -246,7 +258,8 @@ TEST(StagingQueue, BytesAreALimitOfTheirOwn) {
 }
 
 TEST(StagingQueue, BlockWaitsForARelease) {
-    Queue queue(options(QueuePolicy::block, 1));
+    const auto owner = std::make_shared<Queue>(options(QueuePolicy::block, 1));
+    Queue& queue = *owner;
     QueueReader reader = queue.attach();
     queue.publish(step(0), 1);
     std::thread slow([&] {
@@ -265,10 +278,11 @@ TEST(StagingQueue, BlockWaitsForARelease) {
     EXPECT_EQ(counters.peak_bytes, 1u);
 }
 
-TEST(StagingQueue, BlockDropsAfterItsTimeLimitAndThenWaitsNoMoreForAReaderThatIsStopped) {
+TEST(StagingQueue, BlockDropsAfterItsTimeLimitAndThenWaitsNoMoreForAStoppedReader) {
     auto limited = options(QueuePolicy::block, 1);
     limited.time_limit = 100ms;
-    Queue queue(limited);
+    const auto owner = std::make_shared<Queue>(limited);
+    Queue& queue = *owner;
     QueueReader stopped = queue.attach();
     queue.publish(step(0), 1);
     const Delivery held = stopped.next(0s);
@@ -286,7 +300,7 @@ TEST(StagingQueue, BlockDropsAfterItsTimeLimitAndThenWaitsNoMoreForAReaderThatIs
     EXPECT_LT(queue.counters().seconds_waited - waited, 2.0) << "not 50 times 0.1 s";
     EXPECT_EQ(queue.counters().dropped, 51u);
 
-    // When it goes on, all is as before.
+    // It continues as before.
     EXPECT_TRUE(stopped.release(held.sequence));
     EXPECT_FALSE(stopped.stalled());
     EXPECT_TRUE(queue.publish(step(52), 1));
@@ -297,7 +311,8 @@ TEST(StagingQueue, WhenAllReadersHaveStalledNewStepsAreRefusedAndTheOldOnesStay)
     for (const auto policy : {QueuePolicy::block, QueuePolicy::drop_newest}) {
         auto limited = options(policy, 3);
         limited.time_limit = 30ms;
-        Queue queue(limited);
+        const auto owner = std::make_shared<Queue>(limited);
+        Queue& queue = *owner;
         QueueReader slow = queue.attach();
         queue.publish(step(0), 1);
         const Delivery held = slow.next(0s);
@@ -322,7 +337,8 @@ TEST(StagingQueue, WhenAllReadersHaveStalledNewStepsAreRefusedAndTheOldOnesStay)
 TEST(StagingQueue, AStoppedReaderCostsTheOthersNothingOnceTheLimitHasPassed) {
     auto limited = options(QueuePolicy::block, 2);
     limited.time_limit = 50ms;
-    Queue queue(limited);
+    const auto owner = std::make_shared<Queue>(limited);
+    Queue& queue = *owner;
     QueueReader stopped = queue.attach();
     QueueReader alive = queue.attach();
     queue.publish(step(0), 1);
@@ -340,10 +356,11 @@ TEST(StagingQueue, AStoppedReaderCostsTheOthersNothingOnceTheLimitHasPassed) {
     EXPECT_LT(queue.counters().seconds_waited, 1.4) << "one wait, not one a step";
 }
 
-TEST(StagingQueue, DropNewestLetsAStoppedReaderStarveTheOthersNoLongerThanTheLimit) {
+TEST(StagingQueue, DropNewestLimitsTheTimeThatAStoppedReaderBlocksOthers) {
     auto limited = options(QueuePolicy::drop_newest, 3);
     limited.time_limit = 50ms;
-    Queue queue(limited);
+    const auto owner = std::make_shared<Queue>(limited);
+    Queue& queue = *owner;
     QueueReader stopped = queue.attach();
     QueueReader alive = queue.attach();
     queue.publish(step(0), 1);
@@ -360,26 +377,28 @@ TEST(StagingQueue, DropNewestLetsAStoppedReaderStarveTheOthersNoLongerThanTheLim
     }
     EXPECT_TRUE(stopped.stalled());
     EXPECT_EQ(queue.counters().seconds_waited, 0.0);
-    EXPECT_TRUE(stopped.release(held.sequence)) << "what it holds is never taken from it";
+    EXPECT_TRUE(stopped.release(held.sequence)) << "a held step is never removed";
     EXPECT_EQ(take_all(stopped).back(), 9) << "it moves again, and has the newest";
 }
 
-TEST(StagingQueue, BlockFailsAfterItsTimeLimitIfToldSo) {
+TEST(StagingQueue, BlockFailsAfterItsTimeLimitWithOnTimeoutFail) {
     auto failing = options(QueuePolicy::block, 1);
     failing.time_limit = 20ms;
     failing.on_timeout = OnTimeout::fail;
-    Queue queue(failing);
+    const auto owner = std::make_shared<Queue>(failing);
+    Queue& queue = *owner;
     QueueReader reader = queue.attach();
     queue.publish(step(0), 1);
     EXPECT_THROW(queue.publish(step(1), 1), QueueTimeout);
-    EXPECT_EQ(take_all(reader), (std::vector<int>{0})) << "what was there is not lost";
+    EXPECT_EQ(take_all(reader), (std::vector<int>{0})) << "queued steps are not lost";
     EXPECT_TRUE(queue.publish(step(2), 1));
     EXPECT_EQ(reader.missed(), 1u);
     EXPECT_EQ(queue.counters().dropped, 1u);
 }
 
-TEST(StagingQueue, AReaderThatDisappearsFreesWhatItHeldAndWakesTheSolver) {
-    Queue queue(options(QueuePolicy::block, 2));
+TEST(StagingQueue, ADestroyedReaderReleasesItsStepsAndWakesTheSolver) {
+    const auto owner = std::make_shared<Queue>(options(QueuePolicy::block, 2));
+    Queue& queue = *owner;
     auto reader = std::make_unique<QueueReader>(queue.attach());
     queue.publish(step(0), 1);
     queue.publish(step(1), 1);
@@ -392,28 +411,30 @@ TEST(StagingQueue, AReaderThatDisappearsFreesWhatItHeldAndWakesTheSolver) {
     EXPECT_TRUE(queue.publish(step(3), 1));
     end.join();
     EXPECT_EQ(queue.readers(), 0u);
-    EXPECT_EQ(queue.counters().dropped, 0u) << "nobody is left to miss a step";
+    EXPECT_EQ(queue.counters().dropped, 0u) << "no reader is left to miss a step";
     EXPECT_TRUE(queue.drain(0s));
 }
 
 TEST(StagingQueue, DetachWakesAReaderThatWaits) {
-    Queue queue(options(QueuePolicy::block, 1));
+    const auto owner = std::make_shared<Queue>(options(QueuePolicy::block, 1));
+    Queue& queue = *owner;
     QueueReader reader = queue.attach();
     std::thread other([&] {
         std::this_thread::sleep_for(20ms);
         reader.detach();
     });
-    EXPECT_EQ(reader.next(long_enough).arrival, Arrival::detached);
+    EXPECT_EQ(reader.next(long_enough).status, StepStatus::detached);
     other.join();
-    EXPECT_EQ(reader.next(0s).arrival, Arrival::detached);
+    EXPECT_EQ(reader.next(0s).status, StepStatus::detached);
     EXPECT_FALSE(reader.release(0));
 }
 
 TEST(StagingQueue, AReadersWaitEndsAtItsLimit) {
-    Queue queue(options(QueuePolicy::block, 1));
+    const auto owner = std::make_shared<Queue>(options(QueuePolicy::block, 1));
+    Queue& queue = *owner;
     QueueReader reader = queue.attach();
     const auto start = Clock::now();
-    EXPECT_EQ(reader.next(30ms).arrival, Arrival::timeout);
+    EXPECT_EQ(reader.next(30ms).status, StepStatus::timeout);
     EXPECT_GE(seconds_since(start), 0.03);
     std::thread solver([&] {
         std::this_thread::sleep_for(20ms);
@@ -424,7 +445,8 @@ TEST(StagingQueue, AReadersWaitEndsAtItsLimit) {
 }
 
 TEST(StagingQueue, CloseLetsReadersFinishAndStopsWriters) {
-    Queue queue(options(QueuePolicy::block, 2));
+    const auto owner = std::make_shared<Queue>(options(QueuePolicy::block, 2));
+    Queue& queue = *owner;
     QueueReader reader = queue.attach();
     queue.publish(step(0), 1);
     queue.close();
@@ -432,13 +454,14 @@ TEST(StagingQueue, CloseLetsReadersFinishAndStopsWriters) {
     EXPECT_FALSE(queue.drain(1ms));
     const Delivery last = reader.next(0s);
     EXPECT_EQ(number_of(last), 0);
-    EXPECT_EQ(reader.next(long_enough).arrival, Arrival::ended);
+    EXPECT_EQ(reader.next(long_enough).status, StepStatus::ended);
     reader.release(last.sequence);
     EXPECT_TRUE(queue.drain(0s));
 }
 
 TEST(StagingQueue, CloseWakesAWriterThatWaits) {
-    Queue queue(options(QueuePolicy::block, 1));
+    const auto owner = std::make_shared<Queue>(options(QueuePolicy::block, 1));
+    Queue& queue = *owner;
     QueueReader reader = queue.attach();
     queue.publish(step(0), 1);
     std::thread other([&] {
@@ -450,21 +473,23 @@ TEST(StagingQueue, CloseWakesAWriterThatWaits) {
 }
 
 TEST(StagingQueue, ReadersMayOutliveTheQueue) {
-    auto queue = std::make_unique<Queue>(options(QueuePolicy::block, 1));
+    auto queue = std::make_shared<Queue>(options(QueuePolicy::block, 1));
     QueueReader reader = queue->attach();
     queue->publish(step(5), 1);
+    queue->close();
     queue.reset();
     EXPECT_EQ(take_all(reader), (std::vector<int>{5}));
-    EXPECT_EQ(reader.next(long_enough).arrival, Arrival::ended);
+    EXPECT_EQ(reader.next(long_enough).status, StepStatus::ended);
 }
 
-TEST(StagingQueue, RoomIsReservedBeforeTheStepIsWritten) {
-    Queue queue(options(QueuePolicy::drop_newest, 1));
+TEST(StagingQueue, SpaceIsReservedBeforeTheStepIsWritten) {
+    const auto owner = std::make_shared<Queue>(options(QueuePolicy::drop_newest, 1));
+    Queue& queue = *owner;
     QueueReader reader = queue.attach();
     ASSERT_TRUE(queue.reserve(8));
     EXPECT_EQ(queue.counters().bytes, 8u);
     EXPECT_FALSE(queue.reserve(8)) << "the only place is taken";
-    EXPECT_EQ(reader.next(0s).arrival, Arrival::timeout) << "and nothing to see yet";
+    EXPECT_EQ(reader.next(0s).status, StepStatus::timeout) << "and nothing to see yet";
     EXPECT_EQ(queue.commit(step(0), 8), 0u);
     EXPECT_EQ(take_all(reader), (std::vector<int>{0}));
     ASSERT_TRUE(queue.reserve(8));
@@ -474,8 +499,9 @@ TEST(StagingQueue, RoomIsReservedBeforeTheStepIsWritten) {
     EXPECT_EQ(counters.published, 2u) << "the one refused, and the one committed";
 }
 
-TEST(StagingQueue, APayloadMayUseTheQueueWhenItGoes) {
-    Queue queue(options(QueuePolicy::latest_only, 2));
+TEST(StagingQueue, APayloadsDestructorMayUseTheQueue) {
+    const auto owner = std::make_shared<Queue>(options(QueuePolicy::latest_only, 2));
+    Queue& queue = *owner;
     int gone = 0;
     for (int i = 0; i < 5; ++i)
         queue.publish(std::shared_ptr<void>(nullptr,
@@ -489,7 +515,7 @@ TEST(StagingQueue, APayloadMayUseTheQueueWhenItGoes) {
     EXPECT_EQ(gone, 5);
 }
 
-TEST(StagingQueue, RefusesOptionsThatAllowNothing) {
+TEST(StagingQueue, RefusesOptionsThatAllowNoStep) {
     EXPECT_THROW(Queue(options(QueuePolicy::block, 0)), std::invalid_argument);
     auto no_bytes = options(QueuePolicy::block, 1);
     no_bytes.bytes = 0;
@@ -499,11 +525,11 @@ TEST(StagingQueue, RefusesOptionsThatAllowNothing) {
     EXPECT_THROW(Queue{negative}, std::invalid_argument);
 }
 
-/// What a reader saw over its life.
+/// Counters of a reader.
 struct Life {
     std::uint64_t delivered = 0, missed = 0, first = 0, last = 0;
     bool in_order = true;
-    Arrival end = Arrival::timeout;
+    StepStatus end = StepStatus::timeout;
 };
 
 Life live(QueueReader reader, std::chrono::microseconds pace, std::atomic<int>& torn) {
@@ -511,7 +537,7 @@ Life live(QueueReader reader, std::chrono::microseconds pace, std::atomic<int>& 
     for (;;) {
         const Delivery delivery = reader.next(long_enough);
         if (!delivery) {
-            life.end = delivery.arrival;
+            life.end = delivery.status;
             life.missed = reader.missed();
             EXPECT_EQ(reader.delivered(), life.delivered);
             return life;
@@ -537,7 +563,8 @@ void run_many(QueuePolicy policy) {
     // A buffer goes back to the pool when the queue lets go of it, and is then written anew.
     std::mutex mutex;
     std::vector<std::unique_ptr<std::vector<std::uint64_t>>> pool;
-    Queue queue(options(policy, 6));
+    const auto owner = std::make_shared<Queue>(options(policy, 6));
+    Queue& queue = *owner;
     std::atomic<int> torn{0};
     std::vector<QueueReader> readers;
     for (int r = 0; r < count; ++r)
@@ -548,7 +575,7 @@ void run_many(QueuePolicy policy) {
         threads.emplace_back([&, r, reader = std::move(readers[r])]() mutable {
             lives[r] = live(std::move(reader), std::chrono::microseconds(200 * r), torn);
         });
-    // And others that come and go, some without releasing anything.
+    // Other readers attach and detach, some without releasing steps.
     std::atomic<bool> running{true};
     std::atomic<int> visits{0};
     threads.emplace_back([&] {
@@ -594,13 +621,13 @@ void run_many(QueuePolicy policy) {
 
     EXPECT_EQ(torn, 0);
     EXPECT_GT(visits, 0);
-    EXPECT_TRUE(queue.drain(0s)) << "nobody holds anything any more";
+    EXPECT_TRUE(queue.drain(0s)) << "no reader holds a step";
     const auto counters = queue.counters();
     EXPECT_EQ(counters.published, static_cast<std::uint64_t>(steps));
     EXPECT_LE(counters.peak_bytes, 6u * 512 * 8);
     for (const Life& life : lives) {
         EXPECT_TRUE(life.in_order);
-        EXPECT_EQ(life.end, Arrival::ended);
+        EXPECT_EQ(life.end, StepStatus::ended);
         EXPECT_EQ(life.delivered + life.missed, static_cast<std::uint64_t>(steps));
         if (policy == QueuePolicy::block) {
             EXPECT_EQ(life.missed, 0u);

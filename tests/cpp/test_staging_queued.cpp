@@ -279,7 +279,7 @@ TEST(StagingQueued, ChecksumsAreThoseOfTheValuesInEachStep) {
 }
 
 TEST(StagingQueued, PackedLayoutsHaveNoGapsAndKeepTheOrderOfAxes) {
-    const auto pack = [](const Extent& count, const Layout& layout, std::int64_t components) {
+    const auto pack = [](const Extent& count, const ArrayLayout& layout, std::int64_t components) {
         return packed_layout({nullptr, count, layout, components, 4});
     };
     const Extent count{4, 3, 5};
@@ -288,7 +288,7 @@ TEST(StagingQueued, PackedLayoutsHaveNoGapsAndKeepTheOrderOfAxes) {
     EXPECT_EQ(pack(count, {{1000, 100, 8}, 4}, 2), interleaved(count, 2, 4));
     EXPECT_EQ(pack(count, {{1000, 100, 8}, 9000}, 2), planar(count, 4));
     // An array of Fortran's whose indices are (z, y, x): z is contiguous, and stays so.
-    EXPECT_EQ(pack(count, {{4, 40, 400}, 8000}, 2), (Layout{{4, 16, 48}, 240}));
+    EXPECT_EQ(pack(count, {{4, 40, 400}, 8000}, 2), (ArrayLayout{{4, 16, 48}, 240}));
     EXPECT_EQ(pack(count, {{400, 40, 4}, 7}, 1).component_stride, 4) << "one component";
     EXPECT_EQ(pack({1, 1, 1}, {{0, 0, 0}, 0}, 1).strides[2], 4) << "one value";
 }
@@ -335,7 +335,8 @@ TEST(StagingQueued, RandomLayoutsArriveWithEqualValues) {
         EXPECT_EQ(fill(to, segment), to.bytes);
         const Block& there = to.part.blocks[0];
         const auto view = view_of(to.part, there, there.arrays[0], segment);
-        EXPECT_EQ(checksum(view, Order::interleaved), checksum(from, Order::interleaved));
+        EXPECT_EQ(checksum(view, ComponentOrder::interleaved),
+                  checksum(from, ComponentOrder::interleaved));
     }
 }
 

@@ -46,7 +46,7 @@ TEST(StagingQueued, AStepThatIsWrongOnOneRankFailsOnAllAndTheNextOneGoesOn) {
     LocalStep table = solver.step(1);
     if (last)
         table.part.fields[0].topology = 7;
-    EXPECT_NE(thrown<StagingError>(writer, std::move(table)).find("topology that is not there"),
+    EXPECT_NE(thrown<StagingError>(writer, std::move(table)).find("unknown topology"),
               std::string::npos);
     if (writer.group.size() > 1) {
         EXPECT_NE(thrown<StagingError>(writer, solver.step(last ? 2 : 1)).find("the same step"),
@@ -152,7 +152,7 @@ TEST(StagingQueued, CloseDeliversTheRemainingStepsAndEndsTheStream) {
     Solver solver(writer.group, 4);
     auto reader = reader_of(writer);
     ASSERT_TRUE(writer.engine.publish(solver.step(0)));
-    std::vector<Arrival> arrivals;
+    std::vector<StepStatus> arrivals;
     std::thread reading([&] {
         if (!reader)
             return;
@@ -160,12 +160,12 @@ TEST(StagingQueued, CloseDeliversTheRemainingStepsAndEndsTheStream) {
         EXPECT_NE(writer.served->held->find(0), nullptr);
         EXPECT_FALSE(writer.served->closed);
         EXPECT_TRUE(reader->release(delivery.sequence));
-        arrivals = {delivery.arrival, reader->next(long_enough).arrival};
+        arrivals = {delivery.status, reader->next(long_enough).status};
     });
     writer.engine.close();
     reading.join();
     if (reader) {
-        EXPECT_EQ(arrivals, (std::vector{Arrival::step, Arrival::ended}));
+        EXPECT_EQ(arrivals, (std::vector{StepStatus::step, StepStatus::ended}));
     }
     EXPECT_TRUE(writer.served->closed);
     EXPECT_GT(writer.served->close_limit, 0s);

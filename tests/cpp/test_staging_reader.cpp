@@ -22,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What a scripted source is to do, and what it was asked.
+/// Script of a source, and the calls that it received.
 struct Script {
     std::vector<std::vector<std::byte>> messages; ///< one for each `next`, then it has ended
     std::vector<std::byte> segment;               ///< of the only rank of the writer
@@ -41,8 +41,8 @@ class ScriptedSource : public StepSource {
     AnnouncedStep next(std::chrono::nanoseconds) override {
         script_->on_next();
         if (at_ == script_->messages.size())
-            return {Arrival::ended, nullptr};
-        return {Arrival::step,
+            return {StepStatus::ended, nullptr};
+        return {StepStatus::step,
                 std::make_shared<const std::vector<std::byte>>(script_->messages[at_++])};
     }
     void begin(const Announce&) override {
@@ -127,7 +127,7 @@ std::string message_of(const std::function<void()>& work) {
     return "nothing was thrown";
 }
 
-TEST(StagingReader, StepsComeInOrderAreReleasedOnceAndEnd) {
+TEST(StagingReader, StepsArriveInOrderAreReleasedOnceAndEnd) {
     const auto script = good_script(3);
     const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     {
@@ -136,7 +136,7 @@ TEST(StagingReader, StepsComeInOrderAreReleasedOnceAndEnd) {
                   "There is no step: call next first, and go on if it brings one.");
         reader.release(); // nothing yet
         for (std::uint64_t s = 0; s < 3; ++s) {
-            ASSERT_EQ(reader.next(limit), Arrival::step);
+            ASSERT_EQ(reader.next(limit), StepStatus::step);
             EXPECT_EQ(reader.sequence(), s);
             EXPECT_EQ(reader.step().index, static_cast<std::int64_t>(s) * 10);
             if (s == 1) {
@@ -144,12 +144,12 @@ TEST(StagingReader, StepsComeInOrderAreReleasedOnceAndEnd) {
                 reader.release();
             }
         }
-        EXPECT_EQ(reader.next(limit), Arrival::ended);
-        EXPECT_EQ(reader.next(limit), Arrival::ended);
+        EXPECT_EQ(reader.next(limit), StepStatus::ended);
+        EXPECT_EQ(reader.next(limit), StepStatus::ended);
         reader.detach();
         reader.detach();
         EXPECT_EQ(script->destroyed, 1);
-        EXPECT_EQ(reader.next(limit), Arrival::detached);
+        EXPECT_EQ(reader.next(limit), StepStatus::detached);
         EXPECT_THROW(static_cast<void>(reader.step()), StagingError);
         EXPECT_THROW(static_cast<void>(reader.view("p", 0)), StagingError);
     }
@@ -160,7 +160,7 @@ TEST(StagingReader, StepsComeInOrderAreReleasedOnceAndEnd) {
     EXPECT_EQ(script->destroyed, 1);
 }
 
-TEST(StagingReader, AStepIsReleasedOnlyWhenAllRanksAreDoneWithIt) {
+TEST(StagingReader, AStepIsReleasedOnlyAfterAllRanksHaveEndedIt) {
     const auto script = good_script(2);
     const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     Clock::time_point last_end, released;
@@ -171,8 +171,8 @@ TEST(StagingReader, AStepIsReleasedOnlyWhenAllRanksAreDoneWithIt) {
     };
     script->on_release = [&] { released = Clock::now(); };
     Reader reader = make_reader(script);
-    ASSERT_EQ(reader.next(limit), Arrival::step);
-    ASSERT_EQ(reader.next(limit), Arrival::step);
+    ASSERT_EQ(reader.next(limit), StepStatus::step);
+    ASSERT_EQ(reader.next(limit), StepStatus::step);
     const auto ticks = [](Clock::time_point t) {
         return static_cast<std::uint64_t>(t.time_since_epoch().count());
     };
@@ -182,12 +182,12 @@ TEST(StagingReader, AStepIsReleasedOnlyWhenAllRanksAreDoneWithIt) {
     }
 }
 
-TEST(StagingReader, ReadsWhereTheMemoryIsAndFetchesElsewhere) {
+TEST(StagingReader, CopiesVisibleMemoryAndFetchesOtherPieces) {
     for (const bool mapped : {true, false}) {
         const auto script = good_script(1);
         script->mapped = mapped;
         Reader reader = make_reader(script);
-        ASSERT_EQ(reader.next(limit), Arrival::step);
+        ASSERT_EQ(reader.next(limit), StepStatus::step);
         std::vector<double> got(2 * 3 * 6, -1);
         const ArrayView to = packed_view(reinterpret_cast<std::byte*>(got.data()), {2, 3, 6}, 1, 8);
         const auto missing = reader.read("p", {{0, 0, 1}, {2, 3, 6}}, to);
@@ -210,9 +210,9 @@ TEST(StagingReader, ReadsWhereTheMemoryIsAndFetchesElsewhere) {
     }
 }
 
-TEST(StagingReader, MistakesAreToldInASentence) {
+TEST(StagingReader, MisuseThrowsASentence) {
     Reader reader = make_reader(good_script(1));
-    ASSERT_EQ(reader.next(limit), Arrival::step);
+    ASSERT_EQ(reader.next(limit), StepStatus::step);
     std::vector<double> memory(64);
     auto* bytes = reinterpret_cast<std::byte*>(memory.data());
     const Box box{{0, 0, 0}, {2, 3, 4}};
@@ -229,7 +229,7 @@ TEST(StagingReader, MistakesAreToldInASentence) {
               std::string::npos);
     EXPECT_NE(says("p", box, packed_view<std::byte>(nullptr, {2, 3, 4}, 1, 8)).find("null"),
               std::string::npos);
-    EXPECT_NE(says("p", {{0, 0, 0}, {-1, 3, 4}}, good).find("impossible"), std::string::npos);
+    EXPECT_NE(says("p", {{0, 0, 0}, {-1, 3, 4}}, good).find("is not valid"), std::string::npos);
     EXPECT_EQ(message_of([&] { reader.read_block("p", 1, true, good); }),
               "The step has no block of the number 1: it has 1.");
     EXPECT_NE(message_of([&] { reader.read_block("p", 0, true, good); }).find("has the shape"),
@@ -239,7 +239,7 @@ TEST(StagingReader, MistakesAreToldInASentence) {
     EXPECT_EQ(memory[23], 28.25);
 }
 
-TEST(StagingReader, AnAnnounceThatLiesEndsTheReaderOnAllRanks) {
+TEST(StagingReader, AnInvalidAnnounceEndsTheReaderOnAllRanks) {
     Announce stranger = one_block(good_script(1)->segment);
     stranger.places.resize(1);
     stranger.step.blocks[0].rank = 1;
@@ -254,15 +254,15 @@ TEST(StagingReader, AnAnnounceThatLiesEndsTheReaderOnAllRanks) {
         Reader reader = make_reader(script);
         EXPECT_THROW(static_cast<void>(reader.next(limit)), StagingError);
         EXPECT_EQ(script->destroyed, 1);
-        EXPECT_EQ(reader.next(limit), Arrival::detached);
+        EXPECT_EQ(reader.next(limit), StepStatus::detached);
     }
 }
 
-TEST(StagingReader, ASegmentSmallerThanItsTableSaysIsNotLookedAt) {
+TEST(StagingReader, ASegmentSmallerThanItsTableIsNotRead) {
     const auto script = good_script(1);
     script->segment.resize(100);
     Reader reader = make_reader(script);
-    ASSERT_EQ(reader.next(limit), Arrival::step);
+    ASSERT_EQ(reader.next(limit), StepStatus::step);
     std::vector<double> memory(24);
     const ArrayView to = packed_view(reinterpret_cast<std::byte*>(memory.data()), box_count, 1, 8);
     EXPECT_THROW(reader.read("p", {{}, box_count}, to), StagingError);
@@ -271,7 +271,7 @@ TEST(StagingReader, ASegmentSmallerThanItsTableSaysIsNotLookedAt) {
     EXPECT_THROW(static_cast<void>(reader.verify("p", 0)), StagingError);
 }
 
-TEST(StagingReader, WhatFailsOnOneRankFailsOnAllAsTheSame) {
+TEST(StagingReader, AnErrorOfOneRankIsThrownOnAllWithTheSameType) {
     const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     const bool last = group.rank() == group.size() - 1;
     {
@@ -280,7 +280,7 @@ TEST(StagingReader, WhatFailsOnOneRankFailsOnAllAsTheSame) {
         Reader reader = make_reader(script);
         EXPECT_THROW(static_cast<void>(reader.next(limit)), PeerGone);
         script->on_next = [] {};
-        EXPECT_EQ(reader.next(limit), Arrival::step) << "the source decides whether it goes on";
+        EXPECT_EQ(reader.next(limit), StepStatus::step) << "the source decides whether it goes on";
         script->on_release = [] { throw PeerSilent("The writer is silent."); };
         EXPECT_THROW(reader.release(), PeerSilent);
     }
@@ -293,7 +293,7 @@ TEST(StagingReader, WhatFailsOnOneRankFailsOnAllAsTheSame) {
         Reader reader = make_reader(script);
         EXPECT_EQ(message_of([&] { static_cast<void>(reader.next(limit)); }),
                   "The memory cannot be mapped.");
-        EXPECT_EQ(reader.next(limit), Arrival::detached);
+        EXPECT_EQ(reader.next(limit), StepStatus::detached);
     }
     {
         const auto script = good_script(2);
@@ -302,15 +302,15 @@ TEST(StagingReader, WhatFailsOnOneRankFailsOnAllAsTheSame) {
                 throw PeerGone("A rank of the writer is gone.");
         };
         Reader reader = make_reader(script);
-        EXPECT_EQ(reader.next(limit), Arrival::step);
+        EXPECT_EQ(reader.next(limit), StepStatus::step);
         EXPECT_THROW(static_cast<void>(reader.next(limit)), PeerGone);
     }
 }
 
 TEST(StagingReader, AProcessAloneNeedsNoMpi) {
     Reader reader(std::make_unique<ScriptedSource>(good_script(1)), MPI_COMM_NULL);
-    EXPECT_EQ(reader.next(limit), Arrival::step);
-    EXPECT_EQ(reader.next(limit), Arrival::ended);
+    EXPECT_EQ(reader.next(limit), StepStatus::step);
+    EXPECT_EQ(reader.next(limit), StepStatus::ended);
 }
 
 } // namespace

@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-#include "staging/datamodel/planner.hpp"
+#include "staging/datamodel/read_planner.hpp"
 #include "staging/datamodel/select.hpp"
 #include "staging/relay/relay.hpp"
 #include "staging/staging_error.hpp"
@@ -105,14 +105,14 @@ std::unique_ptr<SocketSource> attach(const fs::path& contact,
 
 Announce announced(const AnnouncedStep& news) {
     const auto& bytes = *news.message;
-    const Frame frame = decode_frame(std::span(bytes).first<Frame::size>());
-    return std::get<Announce>(decode(frame, std::span(bytes).subspan(Frame::size)));
+    const FrameHeader frame = decode_frame_header(std::span(bytes).first<FrameHeader::size>());
+    return std::get<Announce>(decode(frame, std::span(bytes).subspan(FrameHeader::size)));
 }
 
 /// Read and check the next whole step; return its sequence number.
 std::uint64_t take_step(SocketSource& source, const Shape& shape) {
     const AnnouncedStep news = source.next(20s);
-    if (news.arrival != Arrival::step) {
+    if (news.status != StepStatus::step) {
         ADD_FAILURE() << "no step";
         return 0;
     }
@@ -122,7 +122,7 @@ std::uint64_t take_step(SocketSource& source, const Shape& shape) {
     const ArrayView to =
         packed_view(reinterpret_cast<std::byte*>(values.data()), n, shape.components, 4);
     std::vector<Fetch> wanted;
-    for (const auto& piece : Planner(step.step, 0).plan({{}, n}).pieces)
+    for (const auto& piece : ReadPlanner(step.step, 0).plan({{}, n}).pieces)
         wanted.push_back(
             {piece.rank, request_of(step.step, piece, step.sequence, 0), to.sub(piece.target)});
     source.fetch(step, wanted, 20s);
@@ -182,7 +182,7 @@ TEST_F(StagingRelay, PassesStepsOnAndThenTheEnd) {
     EXPECT_EQ(relay.status().readers, 1u);
     EXPECT_EQ(relay.status().stream, "flow");
     writer.close();
-    EXPECT_EQ(source->next(20s).arrival, Arrival::ended);
+    EXPECT_EQ(source->next(20s).status, StepStatus::ended);
 }
 
 TEST_F(StagingRelay, FollowsAnotherOneEachWithItsOwnSecretAndKindOfConnection) {
@@ -203,7 +203,7 @@ TEST_F(StagingRelay, FollowsAnotherOneEachWithItsOwnSecretAndKindOfConnection) {
     EXPECT_NE(socket::read_contact(near_)->secret, socket::read_contact(middle)->secret);
     EXPECT_NE(socket::read_contact(middle)->secret, socket::read_contact(far_)->secret);
     writer.close();
-    EXPECT_EQ(source->next(20s).arrival, Arrival::ended);
+    EXPECT_EQ(source->next(20s).status, StepStatus::ended);
 }
 
 TEST_F(StagingRelay, LetsAReaderWaitForTheWriter) {
@@ -282,7 +282,7 @@ TEST_F(StagingRelay, NeverSendsDataOfTheNextWriterToAReaderOfTheLastOne) {
     std::vector<float> values(static_cast<std::size_t>(12 * 10 * 8 * 3), -1.0F);
     const ArrayView to =
         packed_view(reinterpret_cast<std::byte*>(values.data()), options.shape.elements, 3, 4);
-    const auto piece = Planner(step.step, 0).plan({{}, options.shape.elements}).pieces.at(0);
+    const auto piece = ReadPlanner(step.step, 0).plan({{}, options.shape.elements}).pieces.at(0);
     const std::vector<Fetch> wanted{{0, request_of(step.step, piece, 0, 0), to.sub(piece.target)}};
     try {
         old->fetch(step, wanted, 10s);
@@ -318,7 +318,7 @@ TEST_F(StagingRelay, EndsWithTheWriterIfConfigured) {
     source->release(0);
     EXPECT_FALSE(relay.over());
     writer.close();
-    EXPECT_EQ(source->next(20s).arrival, Arrival::ended);
+    EXPECT_EQ(source->next(20s).status, StepStatus::ended);
     EXPECT_TRUE(eventually([&] { return relay.over(); }));
 }
 
@@ -405,9 +405,10 @@ TEST_F(StagingRelay, DisconnectsUnauthenticatedPeersWhileReadersContinue) {
 /// A writer of steps of one array of bytes, in unwritten memory, which takes no pages.
 class HugeWriter {
   public:
-    HugeWriter(const fs::path& contact, std::int64_t bytes) : bytes_(bytes), queue_({}) {
+    HugeWriter(const fs::path& contact, std::int64_t bytes)
+        : bytes_(bytes), queue_(std::make_shared<Queue>(QueueOptions{})) {
         service_.emplace(socket::SocketService::WriterRank{"huge", 0, 1, ""}, secret_,
-                         EngineOptions::Tcp{}, held_, &queue_);
+                         EngineOptions::Tcp{}, held_, queue_.get());
         const Endpoints all{{service_->endpoint()}};
         service_->open(all);
         contact_.emplace(
@@ -425,7 +426,7 @@ class HugeWriter {
         step.blocks = {block};
         held_.put(std::make_shared<const HeldStep>(HeldStep{
             0, std::make_shared<const StepInfo>(step), 0, std::make_shared<Untouched>(bytes_)}));
-        queue_.publish(std::make_shared<Announcement>(encode(Announce{0, {}, step})), 1);
+        queue_->publish(std::make_shared<EncodedAnnounce>(encode(Announce{0, {}, step})), 1);
     }
 
   private:
@@ -450,7 +451,7 @@ class HugeWriter {
     std::int64_t bytes_;
     socket::Secret secret_ = socket::make_secret();
     HeldSteps held_;
-    Queue queue_;
+    std::shared_ptr<Queue> queue_;
     std::optional<socket::SocketService> service_;
     std::optional<socket::PublishedContact> contact_;
 };
@@ -464,7 +465,7 @@ std::size_t read_in_parts(SocketSource& source, const Announce& step, std::int64
         const Box box{{z, 0, 0}, {std::min(part, all[0] - z), all[1], all[2]}};
         std::fill(buffer.begin(), buffer.end(), std::byte{9});
         const ArrayView to = packed_view(buffer.data(), box.count, 1, 1);
-        const auto piece = Planner(step.step, 0).plan(box).pieces.at(0);
+        const auto piece = ReadPlanner(step.step, 0).plan(box).pieces.at(0);
         const std::vector<Fetch> wanted{
             {0, request_of(step.step, piece, step.sequence, 0), to.sub(piece.target)}};
         source.fetch(step, wanted, 20s);
@@ -583,7 +584,7 @@ TEST(StagingRelayRanks, ShareTheWriterAmongThem) {
             source->release(number);
         }
         writer->close();
-        EXPECT_EQ(source->next(20s).arrival, Arrival::ended);
+        EXPECT_EQ(source->next(20s).status, StepStatus::ended);
     }
     serving.join(); // all end when rank 0 does, with the writer
     EXPECT_GT(relay.status().passed, 0u) << "rank " << all.rank() << " had nothing to do";

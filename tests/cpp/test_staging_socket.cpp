@@ -54,7 +54,7 @@ TEST_P(StagingSocketCases, EveryBoxHoldsWhatWasPublished) {
     std::mt19937 random(7);
     for (int step = 0; step < 3; ++step) {
         ASSERT_TRUE(writer.publish());
-        ASSERT_EQ(reader.next(long_enough), Arrival::step);
+        ASSERT_EQ(reader.next(long_enough), StepStatus::step);
         EXPECT_EQ(reader.step().sequence, static_cast<std::uint64_t>(step));
         EXPECT_TRUE(reader.holds());
         for (int i = 0; i < 10; ++i)
@@ -62,8 +62,8 @@ TEST_P(StagingSocketCases, EveryBoxHoldsWhatWasPublished) {
         reader.release();
     }
     writer.close();
-    EXPECT_EQ(reader.next(long_enough), Arrival::ended);
-    EXPECT_EQ(reader.next(0s), Arrival::ended);
+    EXPECT_EQ(reader.next(long_enough), StepStatus::ended);
+    EXPECT_EQ(reader.next(0s), StepStatus::ended);
     EXPECT_EQ(writer.queue().counters().delivered, 3u);
 }
 
@@ -85,7 +85,7 @@ TEST(StagingSocket, APieceOfMoreThan64MiBArrivesOverSeveralConnections) {
     HandMadeWriter writer(folder / "c", writer_options);
     writer.publish();
     CheckingReader reader((folder / "c").string(), options(3));
-    ASSERT_EQ(reader.next(long_enough), Arrival::step);
+    ASSERT_EQ(reader.next(long_enough), StepStatus::step);
     EXPECT_TRUE(reader.holds());
 }
 
@@ -94,14 +94,14 @@ TEST(StagingSocket, NextIsAskedOnceHoweverOftenItTimesOut) {
     HandMadeWriter writer(folder / "c", {});
     CheckingReader reader((folder / "c").string(), options());
     for (int i = 0; i < 5; ++i)
-        EXPECT_EQ(reader.next(std::chrono::milliseconds(i)), Arrival::timeout);
+        EXPECT_EQ(reader.next(std::chrono::milliseconds(i)), StepStatus::timeout);
     writer.publish();
-    ASSERT_EQ(reader.next(long_enough), Arrival::step);
+    ASSERT_EQ(reader.next(long_enough), StepStatus::step);
     EXPECT_TRUE(reader.holds());
     writer.publish();
     EXPECT_EQ(writer.queue().counters().delivered, 1u) << "a step was sent without a request";
     reader.release();
-    ASSERT_EQ(reader.next(long_enough), Arrival::step);
+    ASSERT_EQ(reader.next(long_enough), StepStatus::step);
     EXPECT_EQ(reader.step().sequence, 1u);
     EXPECT_TRUE(reader.holds());
 }
@@ -114,7 +114,7 @@ TEST(StagingSocket, ALateReaderBeginsAtTheNewestStepAndSeveralReadAtOnce) {
     CheckingReader one((folder / "c").string(), options());
     CheckingReader two((folder / "c").string(), options());
     for (CheckingReader* reader : {&one, &two}) {
-        ASSERT_EQ(reader->next(long_enough), Arrival::step);
+        ASSERT_EQ(reader->next(long_enough), StepStatus::step);
         EXPECT_EQ(reader->step().sequence, 4u);
         EXPECT_TRUE(reader->holds());
     }
@@ -126,7 +126,7 @@ TEST(StagingSocket, AReaderThatDetachesReleasesItsStep) {
     writer.publish();
     for (int cycle = 0; cycle < 10; ++cycle) {
         CheckingReader reader((folder / "c").string(), options());
-        ASSERT_EQ(reader.next(long_enough), Arrival::step);
+        ASSERT_EQ(reader.next(long_enough), StepStatus::step);
         EXPECT_TRUE(reader.holds());
     }
     EXPECT_TRUE(writer.queue().drain(long_enough));
@@ -151,7 +151,7 @@ TEST(StagingSocket, AReaderMayAttachBeforeTheWriterDespiteAStaleFile) {
     const std::string contact = (folder / "c").string();
     auto reading = std::async(std::launch::async, [&] {
         CheckingReader reader(contact, options());
-        return reader.next(long_enough) == Arrival::step && reader.holds();
+        return reader.next(long_enough) == StepStatus::step && reader.holds();
     });
     std::this_thread::sleep_for(100ms);
     // Of a killed writer: no process listens there, and the secret is another one.
@@ -176,7 +176,7 @@ TEST(StagingSocket, AContactWithTheSecretOfThePortsFormerOwnerIsOutlived) {
         socket::Contact{"flow", "tcp", writer.address(), socket::make_secret(), false, 0, ""});
     auto reading = std::async(std::launch::async, [&] {
         CheckingReader reader((folder / "c").string(), options());
-        return reader.next(long_enough) == Arrival::step && reader.holds();
+        return reader.next(long_enough) == StepStatus::step && reader.holds();
     });
     const std::string left = content_of(folder / "c");
     stale.reset();
@@ -199,7 +199,7 @@ TEST(StagingSocket, AnAddressWithTheSecretReplacesTheFile) {
         reader_options.tls = tls;
         reader_options.stream = "flow";
         CheckingReader reader(writer.address(), reader_options);
-        ASSERT_EQ(reader.next(long_enough), Arrival::step);
+        ASSERT_EQ(reader.next(long_enough), StepStatus::step);
         EXPECT_TRUE(reader.holds());
         EXPECT_EQ(reader.source().stream(), "flow");
     }
@@ -280,12 +280,12 @@ TEST(StagingSocket, TheEndIsSentToAReaderWithoutARequest) {
     HandMadeWriter writer(folder / "c", {});
     CheckingReader idle((folder / "c").string(), options());
     CheckingReader waiting((folder / "c").string(), options());
-    EXPECT_EQ(waiting.next(1ms), Arrival::timeout);
+    EXPECT_EQ(waiting.next(1ms), StepStatus::timeout);
     const auto start = std::chrono::steady_clock::now();
     writer.close(long_enough);
     EXPECT_LT(std::chrono::steady_clock::now() - start, long_enough / 2);
-    EXPECT_EQ(idle.next(long_enough), Arrival::ended);
-    EXPECT_EQ(waiting.next(long_enough), Arrival::ended);
+    EXPECT_EQ(idle.next(long_enough), StepStatus::ended);
+    EXPECT_EQ(waiting.next(long_enough), StepStatus::ended);
 }
 
 TEST(StagingSocket, AWriterThatDiesIsDistinguishedFromOneThatCloses) {
@@ -293,7 +293,7 @@ TEST(StagingSocket, AWriterThatDiesIsDistinguishedFromOneThatCloses) {
     auto writer = std::make_unique<HandMadeWriter>(folder / "c", HandMadeWriter::Options{});
     writer->publish();
     CheckingReader reader((folder / "c").string(), options());
-    ASSERT_EQ(reader.next(long_enough), Arrival::step);
+    ASSERT_EQ(reader.next(long_enough), StepStatus::step);
     ASSERT_TRUE(reader.holds());
     writer.reset();
     std::string said = text_of<PeerGone>([&] { (void)reader.read(reader.everything()); });
@@ -311,13 +311,13 @@ TEST(StagingSocket, ARequestForAReleasedStepFails) {
     HandMadeWriter writer(folder / "c", {});
     writer.publish();
     CheckingReader reader((folder / "c").string(), options());
-    ASSERT_EQ(reader.next(long_enough), Arrival::step);
+    ASSERT_EQ(reader.next(long_enough), StepStatus::step);
     writer.forget_steps();
     const std::string said = text_of<StagingError>([&] { (void)reader.read(reader.everything()); });
     EXPECT_NE(said.find("Step 0 is not available any more"), std::string::npos) << said;
     reader.release();
     writer.publish();
-    ASSERT_EQ(reader.next(long_enough), Arrival::step);
+    ASSERT_EQ(reader.next(long_enough), StepStatus::step);
     EXPECT_TRUE(reader.holds());
 }
 
@@ -328,7 +328,7 @@ TEST(StagingSocket, ADataConnectionThatWasCutWhileIdleIsOpenedAnew) {
     HandMadeWriter writer(folder / "c", writer_options);
     writer.publish();
     CheckingReader reader((folder / "c").string(), options());
-    ASSERT_EQ(reader.next(long_enough), Arrival::step);
+    ASSERT_EQ(reader.next(long_enough), StepStatus::step);
     ASSERT_TRUE(reader.holds());
     for (int i = 0; i < 3; ++i) {
         writer.restart_service(1);
@@ -359,7 +359,7 @@ TEST(StagingSocket, MemoryIsMappedOnTheSameNodeOnly) {
     for (const char* node : {"here", "elsewhere"}) {
         CheckingReader reader((folder / "c").string(), options(),
                               std::make_unique<FakeMapper>(node));
-        ASSERT_EQ(reader.next(long_enough), Arrival::step);
+        ASSERT_EQ(reader.next(long_enough), StepStatus::step);
         for (std::uint32_t rank = 0; rank < 2; ++rank) {
             const auto segment = reader.source().segment(reader.step(), rank);
             if (std::string(node) == "elsewhere")
@@ -385,16 +385,16 @@ TEST(StagingSocket, AReaderThatTakesNothingDoesNotDelayAnother) {
     for (int i = 0; i < 8; ++i)
         stopped.send(all);
     CheckingReader slow((folder / "c").string(), options());
-    ASSERT_EQ(slow.next(long_enough), Arrival::step);
+    ASSERT_EQ(slow.next(long_enough), StepStatus::step);
 
     CheckingReader reader((folder / "c").string(), options());
     const auto start = std::chrono::steady_clock::now();
-    ASSERT_EQ(reader.next(long_enough), Arrival::step);
+    ASSERT_EQ(reader.next(long_enough), StepStatus::step);
     for (int step = 0; step < 5; ++step) {
         EXPECT_TRUE(reader.holds());
         reader.release();
         ASSERT_TRUE(writer.publish());
-        ASSERT_EQ(reader.next(long_enough), Arrival::step);
+        ASSERT_EQ(reader.next(long_enough), StepStatus::step);
     }
     EXPECT_LT(std::chrono::steady_clock::now() - start, 30s);
     EXPECT_TRUE(slow.holds()) << "a step was taken from a reader that holds it";

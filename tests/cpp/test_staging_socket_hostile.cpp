@@ -44,7 +44,7 @@ class StagingSocketHostile : public ::testing::Test {
         good_ = std::thread([this] {
             try {
                 CheckingReader reader((folder_ / "c").string());
-                while (reader.next(long_enough) == Arrival::step) {
+                while (reader.next(long_enough) == StepStatus::step) {
                     if (!reader.holds())
                         ++wrong_;
                     reader.release();
@@ -122,7 +122,7 @@ Bytes first_half(const Bytes& bytes) {
 /// A frame that is right but for the length it claims.
 Bytes giant() {
     Bytes bytes = encode(hello());
-    bytes.resize(Frame::size);
+    bytes.resize(FrameHeader::size);
     for (std::size_t i = 8; i < 12; ++i)
         bytes[i] = std::byte{0x7f};
     return bytes;
@@ -243,7 +243,7 @@ TEST_F(StagingSocketHostile, ManySilentPeersDoNotExcludeReaders) {
     for (int i = 0; i < 300; ++i)
         silent_peers.emplace_back(writer_.address());
     CheckingReader reader((folder_ / "c").string());
-    ASSERT_EQ(reader.next(long_enough), Arrival::step);
+    ASSERT_EQ(reader.next(long_enough), StepStatus::step);
     EXPECT_TRUE(reader.holds());
     for (const RawClient& peer : silent_peers)
         EXPECT_TRUE(peer.until_closed(20s)) << "a silent peer is not disconnected";
@@ -284,7 +284,7 @@ TEST_F(StagingSocketHostile, APeerThatViolatesTheProtocolIsDisconnectedWithAReas
 
 TEST_F(StagingSocketHostile, AStepThatAnotherReaderHoldsCannotBeReleased) {
     CheckingReader holder((folder_ / "c").string());
-    ASSERT_EQ(holder.next(long_enough), Arrival::step);
+    ASSERT_EQ(holder.next(long_enough), StepStatus::step);
     RawReader thief = proved(Channel::control);
     ASSERT_TRUE(std::holds_alternative<Endpoints>(thief.receive()));
     thief.send(Release{holder.step().sequence});
@@ -320,7 +320,7 @@ TEST_F(StagingSocketHostile, ConnectionsForOthersAreRefused) {
 
 TEST_F(StagingSocketHostile, PiecesThatAreNotThereAreRefusedAndTheNextIsAnswered) {
     CheckingReader holder((folder_ / "c").string());
-    ASSERT_EQ(holder.next(long_enough), Arrival::step);
+    ASSERT_EQ(holder.next(long_enough), StepStatus::step);
     RawReader asking = proved(Channel::data, 1);
     PieceRequest good;
     good.sequence = holder.step().sequence;
@@ -359,7 +359,7 @@ TEST_F(StagingSocketHostile, PiecesThatAreNotThereAreRefusedAndTheNextIsAnswered
 
 TEST_F(StagingSocketHostile, AFloodOfRequestsDelaysNoOtherReader) {
     CheckingReader holder((folder_ / "c").string());
-    ASSERT_EQ(holder.next(long_enough), Arrival::step);
+    ASSERT_EQ(holder.next(long_enough), StepStatus::step);
     PieceRequest request;
     request.sequence = holder.step().sequence;
     request.source = {{}, {12, 20, 30}};
@@ -449,13 +449,13 @@ class LyingWriter {
             endpoints.ranks.push_back({address(), ""});
             bytes = encode(endpoints) + encode(Announce{0, {}, testing::make_step({}, 0)});
         } else {
-            const auto incoming = co_await peer->receive(Limits{}, socket::never, 1s);
+            const auto incoming = co_await peer->receive(DecodeLimits{}, socket::never, 1s);
             const Message message = incoming.message();
             bytes = answer_(std::get<PieceRequest>(message));
         }
         co_await peer->send(std::span<const std::byte>(bytes), 10s);
-        (void)co_await peer->receive(Limits{}, socket::after(30s), 30s);
-        (void)co_await peer->receive(Limits{}, socket::after(30s), 30s);
+        (void)co_await peer->receive(DecodeLimits{}, socket::after(30s), 30s);
+        (void)co_await peer->receive(DecodeLimits{}, socket::after(30s), 30s);
     }
 
     Answer answer_;
@@ -498,7 +498,7 @@ TEST(StagingSocketLies, AnswersThatWereNotAskedForEndInASentence) {
         options.secret = socket::to_text(secret);
         options.verify = true;
         CheckingReader reader(writer.address(), options);
-        ASSERT_EQ(reader.next(long_enough), Arrival::step);
+        ASSERT_EQ(reader.next(long_enough), StepStatus::step);
         const std::string said =
             text_of<StagingError>([&] { (void)reader.read(reader.everything()); });
         EXPECT_NE(said.find(c.said), std::string::npos) << c.what << ": " << said;
@@ -514,7 +514,7 @@ TEST(StagingSocketLies, TheWaitForASilentWriterTimesOut) {
     options.secret = socket::to_text(secret);
     options.answer_limit = 300ms;
     CheckingReader reader(writer.address(), options);
-    ASSERT_EQ(reader.next(long_enough), Arrival::step);
+    ASSERT_EQ(reader.next(long_enough), StepStatus::step);
     const std::string said = text_of<PeerSilent>([&] { (void)reader.read(reader.everything()); });
     EXPECT_NE(said.find("has sent nothing for 0.3 s"), std::string::npos) << said;
 }

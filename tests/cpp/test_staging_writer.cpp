@@ -15,7 +15,7 @@
 namespace uzushio::staging {
 namespace {
 
-/// Keeps what it is given, and the values' bytes.
+/// Engine that records the steps and the values' bytes.
 class Recorder : public WriterEngine {
   public:
     struct Log {
@@ -75,7 +75,7 @@ std::string message_of(const std::function<void()>& work) {
 #define EXPECT_SAYS(work, part)                                                                    \
     EXPECT_NE(message_of([&] { work; }).find(part), std::string::npos) << message_of([&] { work; })
 
-TEST(StagingWriter, AnUnchangedDescriptionGivesAnUnchangedTableInWhateverOrderValuesCome) {
+TEST(StagingWriter, AnUnchangedDescriptionGivesAnUnchangedTableForAnyOrderOfPuts) {
     Bench bench;
     Writer& w = bench.writer;
     w.begin_step(1, 0.5);
@@ -96,7 +96,7 @@ TEST(StagingWriter, AnUnchangedDescriptionGivesAnUnchangedTableInWhateverOrderVa
         EXPECT_EQ(block.rank, static_cast<std::uint32_t>(bench.group.rank()));
 }
 
-TEST(StagingWriter, BlocksWithoutValuesAreNotInTheStepAndComeBackWithThem) {
+TEST(StagingWriter, BlocksWithoutValuesAreNotInTheStep) {
     Bench bench;
     Writer& w = bench.writer;
     w.begin_step(1, 0);
@@ -122,7 +122,7 @@ TEST(StagingWriter, ValuesArriveWithTheirStridesAndGhostLayers) {
     const Ghosts ghosts{{1, 0, 2}, {0, 1, 1}};
     // Fortran's order: z is contiguous.
     const Extent count{5, 5, 7};
-    const Layout layout{{8, 5 * 8, 25 * 8}, 175 * 8};
+    const ArrayLayout layout{{8, 5 * 8, 25 * 8}, 175 * 8};
     const ConstArrayView view{reinterpret_cast<const std::byte*>(bench.values.data()), count,
                               layout, 1, 8};
     bench.writer.begin_step(1, 0);
@@ -134,7 +134,7 @@ TEST(StagingWriter, ValuesArriveWithTheirStridesAndGhostLayers) {
     EXPECT_EQ(step.values.at(0).data, view.data);
 }
 
-TEST(StagingWriter, MisuseIsToldInASentenceThatSaysWhatIsWrong) {
+TEST(StagingWriter, MisuseThrowsASentenceWithTheFault) {
     Bench bench;
     Writer& w = bench.writer;
     const std::uint64_t b = bench.first;
@@ -176,7 +176,7 @@ TEST(StagingWriter, MisuseIsToldInASentenceThatSaysWhatIsWrong) {
     w.field("v", "other", Association::element, ScalarType::float64);
     EXPECT_SAYS(w.put("v", b, values), "Field \"v\" is on mesh \"other\", but block");
     EXPECT_SAYS(w.on_step([](Reader&) {}), "inproc");
-    EXPECT_EQ(w.end_step(), 0u) << "none of this has done harm";
+    EXPECT_EQ(w.end_step(), 0u) << "errors do not change the writer";
     EXPECT_EQ(bench.log->steps.at(0).values.size(), 1u);
 }
 
@@ -195,7 +195,7 @@ TEST(StagingWriter, AStepThatOneRankCannotPublishFailsOnAllAndTheNextOneWorks) {
         w.put("p", bench.first, bench.values.data());
     EXPECT_EQ(message_of([&] { w.end_step(); }),
               "The array of field \"p\" on block " + std::to_string(2 * bench.group.size() - 2) +
-                  " has strides with which its values overlap or leave the memory.");
+                  " has strides with which its values overlap or exceed memory.");
     EXPECT_TRUE(bench.log->steps.empty()) << "no rank may enter the engine";
 
     if (!last)
@@ -207,7 +207,7 @@ TEST(StagingWriter, AStepThatOneRankCannotPublishFailsOnAllAndTheNextOneWorks) {
     EXPECT_EQ(w.end_step(), 0u);
 }
 
-TEST(StagingWriter, RanksThatAreAtDifferentStepsAreTold) {
+TEST(StagingWriter, RanksAtDifferentStepsThrow) {
     Bench bench;
     const bool last = bench.group.rank() == bench.group.size() - 1;
     bench.writer.begin_step(last ? -3 : 7, 0);
@@ -230,7 +230,7 @@ TEST(StagingWriter, AnEngineThatFailsLeavesNoStepOpen) {
     EXPECT_EQ(bench.writer.end_step(), 0u);
 }
 
-TEST(StagingWriter, BuffersAreTheEnginesAsFarAsItHasThemAndElseTheSameEachStep) {
+TEST(StagingWriter, BuffersAreTheEnginesOrElseTheSameMemoryEachStep) {
     Bench bench;
     Writer& w = bench.writer;
     std::vector<std::byte*> before;
@@ -260,7 +260,7 @@ TEST(StagingWriter, BuffersAreTheEnginesAsFarAsItHasThemAndElseTheSameEachStep) 
     w.end_step();
 }
 
-TEST(StagingWriter, AStepThatOneRankGivesUpIsOverOnAllAndTheNextIsPublished) {
+TEST(StagingWriter, AStepCancelledByOneRankEndsOnAllAndTheNextIsPublished) {
     Bench bench;
     Writer& w = bench.writer;
     const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
@@ -284,7 +284,7 @@ TEST(StagingWriter, AStepThatOneRankGivesUpIsOverOnAllAndTheNextIsPublished) {
               "cancel_step belongs between begin_step and end_step.");
 }
 
-TEST(StagingWriter, ClosesOnceAndTakesNoStepAfterwards) {
+TEST(StagingWriter, ClosesOnceAndPublishesNoStepAfterwards) {
     Bench bench;
     Writer& w = bench.writer;
     w.begin_step(1, 0);
@@ -326,7 +326,7 @@ TEST(StagingWriter, ACurvilinearMeshBringsItsCoordinatesAsAField) {
     EXPECT_EQ(bench.log->steps[0].values.at(0).count, (Extent{2, 3, 4}));
 }
 
-TEST(StagingWriter, AnEngineThatIsNotThereIsToldWithThoseThatAre) {
+TEST(StagingWriter, AnUnknownEngineIsReportedWithTheKnownOnes) {
     EngineOptions options;
     options.engine = "pigeon";
     const std::string message = message_of([&] { Writer("stream", MPI_COMM_WORLD, options); });

@@ -97,7 +97,7 @@ TEST(StagingZeroCopy, AReaderSeesTheMemoryThatTheSolverWroteAndNothingIsCopied) 
         double* const computed = solver.publish(i);
         EXPECT_EQ(solver.engine->queued_engine().bytes_copied(), 8u * n)
             << "those of the first step, whose size was not known";
-        ASSERT_EQ(reader.next(long_enough), Arrival::step);
+        ASSERT_EQ(reader.next(long_enough), StepStatus::step);
         const auto view = reader.view("u", 0);
         ASSERT_TRUE(view);
         EXPECT_TRUE(is_shared_and_read_only(view->data)) << mapping_of(view->data);
@@ -118,7 +118,7 @@ TEST(StagingZeroCopy, AnotherProcessMapsItToo) {
     const Folder folder;
     OtherProcess other([&](const OtherProcess::Tell& tell) {
         Reader reader(options_in(folder).contact.string(), MPI_COMM_NULL);
-        while (reader.next(long_enough) == Arrival::step) {
+        while (reader.next(long_enough) == StepStatus::step) {
             const auto view = reader.view("u", 0);
             const auto* seen = view ? reinterpret_cast<const double*>(view->data) : nullptr;
             const auto index = static_cast<double>(reader.step().index);
@@ -147,7 +147,7 @@ TEST(StagingZeroCopy, AReaderWithoutSharedMemoryReceivesTheSameValues) {
                   MPI_COMM_NULL);
     for (std::int64_t i = 0; i < 4; ++i) {
         solver.publish(i);
-        ASSERT_EQ(reader.next(long_enough), Arrival::step);
+        ASSERT_EQ(reader.next(long_enough), StepStatus::step);
         EXPECT_FALSE(reader.view("u", 0));
         EXPECT_TRUE(Flow::whole(reader));
     }

@@ -1,9 +1,8 @@
-// What a hostile peer can send: any bytes must be decoded, or refused with DecodeError, and nothing
-// else.
+// Fuzzing of the decoder: any bytes must be decoded, or refused with DecodeError.
 //
 // libFuzzer calls the function below (CMake option UZUSHIO_FUZZ, clang); the ordinary tests call it
 // with the files of corpus/. The first byte is the message's type, and the rest its body, without
-// the frame, whose checksum would keep the fuzzer out; then all is tried as a frame too.
+// the header, whose checksum a fuzzer cannot match; then all bytes are tried with a header too.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -21,23 +20,22 @@ namespace {
 
 using namespace uzushio::staging;
 
-void require(bool holds, const char* what) {
+void require(bool holds, const char* message) {
     if (holds)
         return;
-    std::fprintf(stderr, "fuzz: %s\n", what);
+    std::fprintf(stderr, "fuzz: %s\n", message);
     std::abort();
 }
 
 std::span<const std::byte> body_of(const std::vector<std::byte>& message) {
-    return std::span(message).subspan(Frame::size);
+    return std::span(message).subspan(FrameHeader::size);
 }
 
-/// Whatever was decoded can be sent on, and comes out as the same bytes. (Not: equal, since NaNs
-/// are not.)
-void try_body(std::uint16_t type, std::span<const std::byte> body, const Limits& limits) {
+/// Require that a decoded message encodes to the same bytes. (Not that it is equal: NaNs are not.)
+void try_body(std::uint16_t type, std::span<const std::byte> body, const DecodeLimits& limits) {
     const Message message = decode_body(type, body, limits);
     const auto bytes = encode(message);
-    const Frame frame = decode_frame(std::span(bytes).first<Frame::size>());
+    const FrameHeader frame = decode_frame_header(std::span(bytes).first<FrameHeader::size>());
     const auto again = encode(decode(frame, body_of(bytes)));
     require(frame.type == type, "a message changes its type");
     require(bytes == again, "a message changes when it is sent on");
@@ -62,14 +60,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::span all(reinterpret_cast<const std::byte*>(data), size);
     if (size == 0)
         return 0;
-    for (const Limits& limits : {Limits{}, Limits::handshake()})
+    for (const DecodeLimits& limits : {DecodeLimits{}, DecodeLimits::handshake()})
         try {
             try_body(data[0], all.subspan(1), limits);
         } catch (const DecodeError&) {
         }
-    if (size >= Frame::size)
+    if (size >= FrameHeader::size)
         try {
-            (void)decode(decode_frame(all.first<Frame::size>()), all.subspan(Frame::size));
+            (void)decode(decode_frame_header(all.first<FrameHeader::size>()),
+                         all.subspan(FrameHeader::size));
         } catch (const DecodeError&) {
         }
     return 0;

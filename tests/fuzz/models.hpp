@@ -146,7 +146,7 @@ template <std::size_t n> std::array<std::byte, n> noise(Random& random) {
     return bytes;
 }
 
-/// A message of the type, its place in Message from 1 on.
+/// Return a random message of a type (index in Message, from 1).
 inline Message message(Random& random, std::size_t type) {
     const auto u32 = [&] { return static_cast<std::uint32_t>(random()); };
     switch (type) {
@@ -177,8 +177,8 @@ inline Message message(Random& random, std::size_t type) {
         return announce;
     }
     case 6: {
-        PieceRequest request{random(), random(), u32(),         u32(), {},
-                             u32(),    u32(),    Order::planar, false};
+        PieceRequest request{
+            random(), random(), u32(), u32(), {}, u32(), u32(), ComponentOrder::planar, false};
         request.checksum = draw(random, 0, 1) == 1;
         for (std::size_t a = 0; a < 3; ++a) {
             request.source.start[a] = static_cast<std::int64_t>(random());

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from uzushio import _core, staging
+from uzushio import staging
 from uzushio.staging import Box
 
 STEPS = 4
@@ -81,8 +81,9 @@ def write(comm: MPI.Comm, chosen: dict[str, Any], case: Case) -> None:
 
 def read(comm: MPI.Comm, contact: Path, case: Case) -> None:
     """Each rank reads its share, random boxes and all blocks; together they see every step."""
-    share = _core.staging.share(((0, 0, 0), case.shape), comm.size, comm.rank)
-    looks = [Box(tuple(share[0]), tuple(share[1])), *case.looks]
+    ends = [case.shape[0] * n // comm.size for n in (comm.rank, comm.rank + 1)]
+    slab = Box((ends[0], 0, 0), (ends[1] - ends[0], *case.shape[1:]))
+    looks = [slab, *case.looks]
     seen = []
     limits = {"attach_limit": 100.0, "step_limit": 100.0}
     with staging.attach(contact, comm, **limits) as reader:

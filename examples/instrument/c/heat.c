@@ -33,7 +33,7 @@ static void share(int n, int parts, int part, int* first, int* count) {
     *count = (int)((long long)n * (part + 1) / parts) - *first;
 }
 
-/* The ranks that run this program, and not another one of the same launch. */
+/* Communicator of the ranks that run this program of the launch. */
 static MPI_Comm program(void) {
     int *number, given;
     MPI_Comm ranks;
@@ -63,7 +63,7 @@ static Part divide(MPI_Comm comm, int ny, int nx) {
     return p;
 }
 
-/* Rows first, then columns with the ghosts that the rows brought: so corners are right too. */
+/* Exchange rows first, then columns including the ghosts of the rows, which gives the corners. */
 static void exchange_halo(Part* p) {
     MPI_Datatype column;
     MPI_Type_vector(p->ny + 2, 1, p->nx + 2, MPI_DOUBLE, &column);
@@ -100,7 +100,7 @@ static double mode(const Part* p, int j, int i, int ny, int nx) {
     return sin(2 * pi * (p->j0 + j + 0.5) / ny) * sin(2 * pi * (p->i0 + i + 0.5) / nx);
 }
 
-/* Uzushio says what is wrong; what to do then is up to the code. This one stops. */
+/* Print Uzushio's message and stop on an error. */
 static void must(uz_status status) {
     if (status != UZ_OK) {
         fprintf(stderr, "heat: %s\n", uz_error_message());
@@ -109,7 +109,7 @@ static void must(uz_status status) {
 }
 
 int main(int argc, char** argv) {
-    int threads; /* as many as the engine mpi needs; the others ask for none */
+    int threads; /* required by the engine mpi only */
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads);
     MPI_Comm comm = program();
     const int nx = argc > 1 ? atoi(argv[1]) : 256, ny = argc > 2 ? atoi(argv[2]) : 192;
@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
         for (int i = 0; i < p.nx; ++i)
             p.T[at(&p, j, i)] = 1 + mode(&p, j, i, ny, nx);
 
-    /* ---- Uzushio: what there is. Axes are z, y, x. ---- */
+    /* ---- Uzushio: description. Axes are z, y, x. ---- */
     uz_writer* writer;
     const uz_box plate = {{0, 0, 0}, {1, ny, nx}}, mine = {{0, p.j0, p.i0}, {1, p.ny, p.nx}};
     const double origin[3] = {0, 0, 0}, spacing[3] = {1, hy, hx};

@@ -1,13 +1,12 @@
-// A dye carried round by a fluid in rigid rotation, in an annulus of three zones that have grids of
-// their own and are dealt out among any number of ranks; instrumented for Uzushio with its C++
-// classes.
+// Advection of a dye by a fluid in rigid rotation, in an annulus of three zones with separate
+// grids, distributed over any number of ranks; instrumented for Uzushio with its C++ classes.
 //
 //     dc/dt + omega dc/dtheta = 0,  1 <= r <= 2
 //
 // Finite volumes in polar coordinates, Lax and Wendroff's scheme. A wave around the ring is an
 // eigenvector of it, so that the exact solution is known: after n steps
-// c = 1 + f(r) Re(g^n exp(i m theta)) / 2. The program fails unless it has that, and all of its
-// dye.
+// c = 1 + f(r) Re(g^n exp(i m theta)) / 2. The program fails unless it reproduces that and
+// conserves the dye.
 //
 //     mpiexec -n 2 ./annulus [cells_along_r cells_around steps every]
 //
@@ -61,7 +60,7 @@ struct Ring {
     [[nodiscard]] bool mine(const Zone& zone) const { return zone.owner == rank; }
 };
 
-/// The ranks that run this program, and not another one of the same launch.
+/// Communicator of the ranks that run this program of the launch.
 MPI_Comm program() {
     int* number = nullptr;
     int given = 0;
@@ -91,7 +90,7 @@ Ring make_ring(MPI_Comm comm, int nr, int around) {
     return ring;
 }
 
-/// Hand the column `i` of one zone to the ghost column `ghost` of another.
+/// Copy column `i` of one zone to the ghost column `ghost` of another.
 void hand_over(const Ring& ring, const Zone& from, int i, Zone& to, int ghost, int tag) {
     std::vector<double> column(static_cast<std::size_t>(ring.nr));
     if (ring.mine(from)) {
@@ -107,7 +106,7 @@ void hand_over(const Ring& ring, const Zone& from, int i, Zone& to, int ghost, i
             to.c[to.at(j, ghost)] = column[static_cast<std::size_t>(j)];
 }
 
-/// One interface after the other, in the same order on all ranks: none waits in a circle.
+/// Exchange one interface after the other, in the same order on all ranks: no deadlock.
 void exchange(Ring& ring) {
     for (std::size_t z = 0; z < ring.zones.size(); ++z) {
         Zone& zone = ring.zones[z];
@@ -181,7 +180,7 @@ bool run(int nr, int around, int steps, int every) {
             for (int i = 0; i < zone.n; ++i)
                 zone.c[zone.at(j, i)] = exact(ring, zone, j, i, 1.0);
 
-    // ---- Uzushio: what there is. Axes are z, y, x: here a single layer, along r, around. ----
+    // ---- Uzushio: description. Axes are z, y, x: here a single layer, along r, around. ----
     staging::Writer writer("annulus", ring.comm,
                            staging::choose_options("staging.yaml", ring.comm));
     writer.attribute("omega", omega);
@@ -221,7 +220,7 @@ bool run(int nr, int around, int steps, int every) {
 } // namespace
 
 int main(int argc, char** argv) {
-    int threads = 0; // as many as the engine mpi needs; the others ask for none
+    int threads = 0; // required by the engine mpi only
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads);
     const auto number = [&](int i, int otherwise) {
         return argc > i ? std::atoi(argv[i]) : otherwise;

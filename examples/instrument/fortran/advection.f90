@@ -1,9 +1,9 @@
-!> A cloud of dye carried by a constant wind through a periodic box, on any number of ranks; instrumented for Uzushio.
+!> Advection of a dye by a constant wind through a periodic box, on any number of ranks; instrumented for Uzushio.
 !!
 !!     dq/dt + u dq/dx + v dq/dy + w dq/dz = 0,  0 <= x, y, z < 1,  u, v, w > 0
 !!
 !! Finite volumes, donor-cell scheme, slabs along z. A wave is an eigenvector of the scheme, so that the exact solution is
-!! known: q = 1 + Re(g**n exp(i k x)) / 2 after n steps. The program fails unless it has that, and all of its dye.
+!! known: q = 1 + Re(g**n exp(i k x)) / 2 after n steps. The program fails unless it reproduces that and conserves the dye.
 !!
 !!     mpiexec -n 2 ./advection [nx ny nz steps every]
 !!
@@ -26,8 +26,8 @@ program advection
     real(real32), allocatable, target :: flux(:, :, :, :)
     type(uz_writer) :: writer
 
-    call MPI_Init_thread(MPI_THREAD_MULTIPLE, threads, ierr) ! as many as the engine mpi needs; the others ask for none
-    ! The ranks that run this program, and not another one of the same launch.
+    call MPI_Init_thread(MPI_THREAD_MULTIPLE, threads, ierr) ! required by the engine mpi only
+    ! Communicator of the ranks that run this program of the launch.
     call MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, number, given, ierr)
     call MPI_Comm_split(MPI_COMM_WORLD, merge(int(number), 0, given), 0, comm, ierr)
     call MPI_Comm_rank(comm, rank, ierr)
@@ -46,7 +46,7 @@ program advection
     g = 1 - sum(c * (1 - exp(cmplx(0d0, -theta, real64))))
     q(1:, 1:, 1:) = exact((1d0, 0d0))
 
-    ! ---- Uzushio: what there is. Axes are x, y, z, indices count from 1. ----
+    ! ---- Uzushio: description. Axes are x, y, z, indices count from 1. ----
     call writer%open("advection", comm, "staging.yaml")
     call writer%attribute("scheme", "donor cell")
     call writer%attribute("periodic", "x y z")

@@ -1,11 +1,11 @@
-"""A membrane, held at its edges, that swings; on any number of ranks, instrumented for Uzushio.
+"""Vibration of a membrane with fixed edges, on any number of ranks, instrumented for Uzushio.
 
     d2u/dt2 = d2u/dx2 + d2u/dy2,  0 <= x, y <= 1
 
 Central differences, leapfrog, points divided among the ranks in rows. The initial mode is an
 eigenvector of the scheme, so that the exact solution is known: u = cos(w n) sin(2 pi x) sin(pi y)
 after n steps, with sin(w / 2)^2 = dt^2 (sin(pi hx)^2 / hx^2 + sin(pi hy / 2)^2 / hy^2). The program
-fails unless it has that.
+fails unless it reproduces that.
 
     mpiexec -n 2 python wave.py [nx ny steps every]
 """
@@ -19,7 +19,7 @@ from uzushio import staging
 
 numbers = [int(word) for word in sys.argv[1:]]
 nx, ny, steps, every = numbers + [256, 192, 2000, 20][len(numbers) :]  # cells, points are one more
-# The ranks that run this program, and not another one of the same launch.
+# Communicator of the ranks that run this program of the launch.
 comm = MPI.COMM_WORLD.Split(MPI.COMM_WORLD.Get_attr(MPI.APPNUM) or 0)
 
 # Rows of points of this rank, and one of its neighbours' on either side.
@@ -45,7 +45,7 @@ def exchange(u: np.ndarray) -> None:
 
 
 def leap(u: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """The step after `u`, in the memory of the one before it."""
+    """Compute the step after `u` in the memory of `before`."""
     exchange(u)
     new = 2 * u[1:-1, 1:-1] - before[1:-1, 1:-1]
     new += (dt / hx) ** 2 * (u[1:-1, 2:] - 2 * u[1:-1, 1:-1] + u[1:-1, :-2])
@@ -56,7 +56,7 @@ def leap(u: np.ndarray, before: np.ndarray) -> np.ndarray:
 
 u, before = mode.copy(), mode * np.cos(omega)
 
-# ---- Uzushio: what there is. Axes are z, y, x. ----
+# ---- Uzushio: description. Axes are z, y, x. ----
 with staging.open("wave", comm, "staging.yaml") as writer:
     writer.uniform_mesh("membrane", elements=(1, ny, nx), spacing=(1, hy, hx), dimension=2)
     writer.field("u", "membrane", "vertex", units="m")

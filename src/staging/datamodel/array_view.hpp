@@ -5,21 +5,21 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "staging/datamodel/array_layout.hpp"
 #include "staging/datamodel/box.hpp"
-#include "staging/datamodel/layout.hpp"
 
 namespace uzushio::staging {
 
-/// Values of some memory seen as an array of `count` values with `components` each. Owns nothing.
-/// `Byte` is std::byte, or const std::byte for what is only read.
+/// Non-owning view of memory as an array of `count` values with `components` each. `Byte` is
+/// std::byte, or const std::byte for a read-only view.
 template <class Byte> struct BasicArrayView {
     Byte* data = nullptr; ///< first value
     Extent count{};
-    Layout layout;
+    ArrayLayout layout;
     std::int64_t components = 1;
-    std::int64_t scalar_bytes = 1; ///< any size: a scalar is copied as it is
+    std::int64_t scalar_bytes = 1; ///< any size: scalars are copied without conversion
 
-    /// The part in `box`, whose indices count from this view's first value.
+    /// Return the part in `box`; indices are relative to this view's first value.
     [[nodiscard]] BasicArrayView sub(const Box& box) const {
         assert((Box{{}, count}.contains(box)));
         BasicArrayView part = *this;
@@ -30,8 +30,8 @@ template <class Byte> struct BasicArrayView {
         return part;
     }
 
-    /// Components `first`, ..., `first + number - 1` of every value.
-    [[nodiscard]] BasicArrayView some(std::int64_t first, std::int64_t number) const {
+    /// Return the view of components `first`, ..., `first + number - 1` of every value.
+    [[nodiscard]] BasicArrayView select_components(std::int64_t first, std::int64_t number) const {
         assert(first >= 0 && number >= 1 && first + number <= components);
         BasicArrayView part = *this;
         part.data += first * layout.component_stride;
@@ -39,7 +39,7 @@ template <class Byte> struct BasicArrayView {
         return part;
     }
 
-    /// Bytes of the values themselves, gaps not counted.
+    /// Bytes of the values, without gaps.
     [[nodiscard]] std::int64_t bytes() const {
         return Box{{}, count}.volume() * components * scalar_bytes;
     }
@@ -54,7 +54,7 @@ template <class Byte> struct BasicArrayView {
 using ArrayView = BasicArrayView<std::byte>;
 using ConstArrayView = BasicArrayView<const std::byte>;
 
-/// An array without gaps, components side by side.
+/// Return the view of an array without gaps, with adjacent components.
 template <class Byte>
 [[nodiscard]] BasicArrayView<Byte> packed_view(Byte* data, const Extent& count,
                                                std::int64_t components, std::int64_t scalar_bytes) {

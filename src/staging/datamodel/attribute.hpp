@@ -6,7 +6,7 @@
 
 namespace uzushio::staging {
 
-/// A named number or text on a step or a field: units, a Reynolds number, a case's title.
+/// Named number or text of a step or a field, such as a unit, a Reynolds number or a title.
 struct Attribute {
     std::string name;
     std::variant<std::int64_t, double, std::string> value;

@@ -10,16 +10,16 @@
 
 namespace uzushio::staging {
 
-/// A part of a topology that one rank holds. A rank may hold any number of them.
+/// Part of a topology that one rank holds. A rank holds any number of blocks.
 ///
 /// The owned boxes are in the topology's global indices. Codes that store values in cells share the
 /// vertices between neighbours (`with_elements`); codes that divide the points among the ranks
-/// share none (`with_vertices`). A reader copes with both: it takes a shared vertex once.
+/// share none (`with_vertices`). A reader takes a shared vertex from one block only.
 struct Block {
-    std::uint64_t id = 0; ///< unique in the step; the solver's own number for it
+    std::uint64_t id = 0; ///< the solver's number of the block, unique in the step
     std::uint32_t rank = 0;
     std::uint32_t topology = 0; ///< index into StepInfo::topologies
-    Box elements;               ///< owned, ghost layers not counted
+    Box elements;               ///< owned, without ghost layers
     Box vertices;
     std::vector<StoredArray> arrays; ///< at most one for each field
 

@@ -7,12 +7,13 @@ namespace {
 
 thread_local bool fortran = false;
 
-/// `part` of each axis in the order of the sentence, with `between` them.
-template <class Part> std::string joined(int dimension, const char* between, const Part& part) {
+/// Join the text of each axis, in the order of the message.
+template <class Text>
+std::string joined(int dimension, const char* separator, const Text& text_of) {
     const auto axes = static_cast<std::size_t>(fortran ? dimension : 3);
     std::string text;
     for (std::size_t i = 0; i < axes; ++i)
-        text += (i ? between : "") + part(fortran ? 2 - i : i);
+        text += (i ? separator : "") + text_of(fortran ? 2 - i : i);
     return text;
 }
 
@@ -35,8 +36,8 @@ std::string counts_text(const Extent& count, int dimension) {
            ")";
 }
 
-FortranSentences::FortranSentences() : before_(std::exchange(fortran, true)) {}
+FortranMessageScope::FortranMessageScope() : outer_(std::exchange(fortran, true)) {}
 
-FortranSentences::~FortranSentences() { fortran = before_; }
+FortranMessageScope::~FortranMessageScope() { fortran = outer_; }
 
 } // namespace uzushio::staging

@@ -7,7 +7,7 @@
 
 namespace uzushio::staging {
 
-/// One number per axis, in the order of a C array: z, y, x. The last axis is contiguous.
+/// One number per axis, in C order: z, y, x. The last axis is contiguous.
 using Extent = std::array<std::int64_t, 3>;
 
 /// Rectangular set of indices, `start[a] <= i[a] < start[a] + count[a]`, axes in the order z, y, x.
@@ -22,7 +22,7 @@ struct Box {
     [[nodiscard]] constexpr bool empty() const {
         return count[0] <= 0 || count[1] <= 0 || count[2] <= 0;
     }
-    /// Number of indices. Fits whenever the box is `is_valid`.
+    /// Number of indices. Does not overflow if the box is `is_valid`.
     [[nodiscard]] constexpr std::int64_t volume() const {
         return empty() ? 0 : count[0] * count[1] * count[2];
     }
@@ -37,7 +37,7 @@ struct Box {
     bool operator==(const Box&) const = default;
 };
 
-/// Common part; empty, with counts of zero, where there is none.
+/// Return the intersection; counts are zero if it is empty.
 [[nodiscard]] constexpr Box intersect(const Box& a, const Box& b) {
     Box box;
     for (std::size_t i = 0; i < 3; ++i) {
@@ -56,49 +56,49 @@ struct Box {
     return true;
 }
 
-/// The same box with indices counted from `origin`.
+/// Return the box with indices relative to `origin`.
 [[nodiscard]] constexpr Box relative_to(Box box, const Extent& origin) {
     for (std::size_t i = 0; i < 3; ++i)
         box.start[i] -= origin[i];
     return box;
 }
 
-/// Whether all arithmetic on the box stays within 64 bits, with room for ghosts and bytes: counts
-/// from 0 to 2^40, starts within +-2^60, at most 2^56 indices.
+/// Return whether arithmetic on the box, with ghosts and bytes, fits into 64 bits: counts from 0 to
+/// 2^40, starts within +-2^60, at most 2^56 indices.
 [[nodiscard]] constexpr bool is_valid(const Box& box) {
-    constexpr std::int64_t most_counts = std::int64_t{1} << 40;
-    constexpr std::int64_t most_start = std::int64_t{1} << 60;
-    constexpr std::int64_t most_indices = std::int64_t{1} << 56;
+    constexpr std::int64_t max_count = std::int64_t{1} << 40;
+    constexpr std::int64_t max_start = std::int64_t{1} << 60;
+    constexpr std::int64_t max_indices = std::int64_t{1} << 56;
     std::int64_t volume = 1;
     for (std::size_t i = 0; i < 3; ++i) {
-        if (box.count[i] < 0 || box.count[i] > most_counts || box.start[i] < -most_start ||
-            box.start[i] > most_start)
+        if (box.count[i] < 0 || box.count[i] > max_count || box.start[i] < -max_start ||
+            box.start[i] > max_start)
             return false;
-        if (box.count[i] != 0 && volume > most_indices / box.count[i])
+        if (box.count[i] != 0 && volume > max_indices / box.count[i])
             return false;
         volume *= std::max<std::int64_t>(1, box.count[i]);
     }
     return true;
 }
 
-/// "[0:4, 0:8, 2:6]", half-open ranges along z, y, x; under FortranSentences "(3:6, 1:8, 1:4)", of
-/// the `dimension` axes in use, counted from x.
+/// "[0:4, 0:8, 2:6]", half-open ranges along z, y, x; under FortranMessageScope "(3:6, 1:8, 1:4)",
+/// of the `dimension` axes in use, counted from x.
 [[nodiscard]] std::string to_string(const Box& box, int dimension = 3);
 
-/// "4 x 8 x 2 (along z, y, x)"; under FortranSentences "2 x 8 x 4 (along x, y, z)".
+/// "4 x 8 x 2 (along z, y, x)"; under FortranMessageScope "2 x 8 x 4 (along x, y, z)".
 [[nodiscard]] std::string counts_text(const Extent& count, int dimension = 3);
 
-/// As long as it lives, sentences made by this thread have axes and indices as Fortran has them:
-/// x, y, z, counted from 1, with the last index and not the one behind it.
-class FortranSentences {
+/// Scope in which messages of this thread have Fortran's axes and indices: x, y, z, counted from 1,
+/// with inclusive ends.
+class FortranMessageScope {
   public:
-    FortranSentences();
-    FortranSentences(const FortranSentences&) = delete;
-    FortranSentences& operator=(const FortranSentences&) = delete;
-    ~FortranSentences();
+    FortranMessageScope();
+    FortranMessageScope(const FortranMessageScope&) = delete;
+    FortranMessageScope& operator=(const FortranMessageScope&) = delete;
+    ~FortranMessageScope();
 
   private:
-    bool before_;
+    bool outer_;
 };
 
 } // namespace uzushio::staging

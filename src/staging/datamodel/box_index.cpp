@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint32_t leaf_size = 4;
 
-Box unite(const Box& a, const Box& b) {
+Box bounding_box(const Box& a, const Box& b) {
     Box box;
     for (std::size_t i = 0; i < 3; ++i) {
         box.start[i] = std::min(a.start[i], b.start[i]);
@@ -31,7 +31,7 @@ void BoxIndex::build(std::uint32_t begin, std::uint32_t end) {
     nodes_.emplace_back();
     Box bounds = boxes_[order_[begin]];
     for (std::uint32_t i = begin + 1; i < end; ++i)
-        bounds = unite(bounds, boxes_[order_[i]]);
+        bounds = bounding_box(bounds, boxes_[order_[i]]);
     nodes_[self].bounds = bounds;
     if (end - begin <= leaf_size) {
         nodes_[self].begin = begin;
@@ -55,7 +55,7 @@ std::size_t BoxIndex::find(const Box& box, std::vector<std::uint32_t>& found) co
     if (nodes_.empty())
         return 0;
     std::size_t comparisons = 0;
-    std::uint32_t stack[64]; // halving 2^32 boxes goes 32 deep
+    std::uint32_t stack[64]; // 2^32 boxes give a depth of 32
     std::size_t depth = 0;
     stack[depth++] = 0;
     while (depth > 0) {

@@ -9,15 +9,15 @@
 
 namespace uzushio::staging {
 
-/// Finds those of many boxes that overlap a given one, in the logarithm of their number plus the
-/// number found: a binary tree of bounding boxes, split at the median of the longest axis.
+/// Binary tree of bounding boxes, split at the median of the longest axis. A search takes the
+/// logarithm of the number of boxes plus the number found.
 class BoxIndex {
   public:
     BoxIndex() = default;
     explicit BoxIndex(std::span<const Box> boxes);
 
-    /// Append the indices of all boxes that overlap `box`, in no particular order. Returns how many
-    /// comparisons of boxes that took.
+    /// Append the indices of all boxes that overlap `box`, in no particular order. Returns the
+    /// number of comparisons of boxes.
     std::size_t find(const Box& box, std::vector<std::uint32_t>& found) const;
 
   private:
@@ -25,7 +25,8 @@ class BoxIndex {
         Box bounds;
         std::uint32_t begin = 0; ///< of a leaf: range in order_
         std::uint32_t end = 0;
-        std::uint32_t right = 0; ///< of an inner node: its second child; the first one follows it
+        std::uint32_t right =
+            0; ///< of an inner node: second child; the first child is the next node
     };
     void build(std::uint32_t begin, std::uint32_t end);
 

@@ -6,8 +6,8 @@
 namespace uzushio::staging {
 namespace {
 
-/// Append what is left of `box` without `hole`, which overlaps it: slabs below and above along z,
-/// then along y, then along x.
+/// Append the difference of `box` and `hole`, which overlaps it, as slabs below and above along z,
+/// then y, then x.
 void cut(Box box, const Box& hole, BoxSet& rest) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
         if (box.start[axis] < hole.start[axis]) {
@@ -37,7 +37,7 @@ void find_holes(const Box& region, const BoxSet& candidates, BoxSet& found,
             inside.push_back(intersect(box, region));
             covered += inside.back().volume();
         }
-    if (covered == region.volume()) // they do not overlap each other: nothing is left
+    if (covered == region.volume()) // disjoint boxes cover all
         return;
     constexpr std::size_t few = 16;
     if (inside.size() <= few) {

@@ -7,17 +7,17 @@
 
 namespace uzushio::staging {
 
-/// Sets of indices kept as lists of boxes that do not overlap each other.
+/// Set of indices: a list of disjoint boxes.
 using BoxSet = std::vector<Box>;
 
-/// Take `box` out of the set: each box that it cuts becomes at most six.
+/// Remove `box` from the set. Each box that it cuts becomes at most six.
 void subtract(BoxSet& set, const Box& box);
 
-/// What of `region` no box of `covered` holds; these must not overlap each other. Adds the
-/// comparisons of boxes it took to `comparisons`.
+/// Return the part of `region` that is in no box of `covered`, which must be disjoint. Adds the
+/// number of comparisons of boxes to `comparisons`.
 [[nodiscard]] BoxSet holes(const Box& region, const BoxSet& covered, std::size_t& comparisons);
 
-/// Join boxes that make up a larger one, along one axis after the other.
+/// Merge adjacent boxes into larger ones, axis by axis.
 void coalesce(BoxSet& set);
 
 } // namespace uzushio::staging

@@ -25,15 +25,15 @@ struct RectilinearCoords {
     bool operator==(const RectilinearCoords&) const = default;
 };
 
-/// Curvilinear: the vertices' coordinates are themselves a vertex field of the topology, whose
-/// components are x, y, z. They are asked for, and redistributed, as any field is.
+/// Curvilinear coordinates: a vertex field of the topology with components x, y, z, which is read
+/// and redistributed as any other field.
 struct ExplicitCoords {
     std::string field;
 
     bool operator==(const ExplicitCoords&) const = default;
 };
 
-/// Where the vertices of a topology are (Conduit Blueprint's coordset).
+/// Coordinates of the vertices of a topology (Conduit Blueprint's coordset).
 struct Coordset {
     std::string name;
     std::variant<UniformCoords, RectilinearCoords, ExplicitCoords> coords;

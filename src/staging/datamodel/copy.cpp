@@ -10,56 +10,58 @@
 namespace uzushio::staging {
 namespace {
 
-struct Axis {
+struct StridedAxis {
     std::int64_t count;
     std::int64_t from; ///< stride in bytes
     std::int64_t to;
 };
 
-/// Nested loops, outermost first. The innermost runs over bytes and has unit strides.
-struct Nest {
-    std::array<Axis, 5> axes{};
+/// Loop nest, outermost axis first. The innermost axis counts bytes and has unit strides.
+struct StridedLoop {
+    std::array<StridedAxis, 5> axes{};
     std::size_t depth = 0;
 };
 
-Nest nest(const ConstArrayView& from, const ArrayView& to) {
-    std::array<Axis, 4> axes{};
+StridedLoop strided_loop(const ConstArrayView& from, const ArrayView& to) {
+    std::array<StridedAxis, 4> axes{};
     std::size_t used = 0;
     for (std::size_t i = 0; i < 3; ++i)
         if (from.count[i] > 1)
             axes[used++] = {from.count[i], from.layout.strides[i], to.layout.strides[i]};
     if (from.components > 1)
         axes[used++] = {from.components, from.layout.component_stride, to.layout.component_stride};
-    // Writes in order of address: a store to a new line costs more than a load from one.
-    std::stable_sort(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(used),
-                     [](const Axis& a, const Axis& b) { return std::abs(a.to) > std::abs(b.to); });
+    // Write in order of address: a store to a new cache line costs more than a load.
+    std::stable_sort(
+        axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(used),
+        [](const StridedAxis& a, const StridedAxis& b) { return std::abs(a.to) > std::abs(b.to); });
 
-    std::array<Axis, 5> inside_out{};
+    std::array<StridedAxis, 5> inside_out{};
     std::size_t depth = 0;
     inside_out[depth++] = {from.scalar_bytes, 1, 1};
     for (std::size_t i = used; i-- > 0;) {
-        Axis& inner = inside_out[depth - 1];
+        StridedAxis& inner = inside_out[depth - 1];
         if (axes[i].from == inner.from * inner.count && axes[i].to == inner.to * inner.count)
             inner.count *= axes[i].count;
         else
             inside_out[depth++] = axes[i];
     }
-    Nest result;
+    StridedLoop result;
     result.depth = depth;
     std::reverse_copy(inside_out.begin(), inside_out.begin() + static_cast<std::ptrdiff_t>(depth),
                       result.axes.begin());
     return result;
 }
 
-/// Single values, each `size` bytes, apart from each other: too short for calls of memcpy.
+/// Copy values of `size` bytes one by one; they are too short for calls of memcpy.
 template <std::size_t size>
-void copy_values(const Axis& axis, const std::byte* from, std::byte* to) {
+void copy_values(const StridedAxis& axis, const std::byte* from, std::byte* to) {
     for (std::int64_t i = 0; i < axis.count; ++i)
         std::memcpy(to + i * axis.to, from + i * axis.from, size);
 }
 
-void copy_row(const Axis& axis, std::int64_t run, const std::byte* from, std::byte* to) {
-    switch (run) {
+void copy_row(const StridedAxis& axis, std::int64_t run_bytes, const std::byte* from,
+              std::byte* to) {
+    switch (run_bytes) {
     case 1:
         return copy_values<1>(axis, from, to);
     case 4:
@@ -74,12 +76,13 @@ void copy_row(const Axis& axis, std::int64_t run, const std::byte* from, std::by
         return copy_values<24>(axis, from, to);
     default:
         for (std::int64_t i = 0; i < axis.count; ++i)
-            std::memcpy(to + i * axis.to, from + i * axis.from, static_cast<std::size_t>(run));
+            std::memcpy(to + i * axis.to, from + i * axis.from,
+                        static_cast<std::size_t>(run_bytes));
     }
 }
 
-void walk(std::span<const Axis> axes, const std::byte* from, std::byte* to) {
-    const Axis& axis = axes.front();
+void walk(std::span<const StridedAxis> axes, const std::byte* from, std::byte* to) {
+    const StridedAxis& axis = axes.front();
     if (axes.size() == 1)
         std::memcpy(to, from, static_cast<std::size_t>(axis.count));
     else if (axes.size() == 2)
@@ -96,7 +99,7 @@ void copy(const ConstArrayView& from, const ArrayView& to) {
     assert(from.scalar_bytes == to.scalar_bytes);
     if (from.bytes() == 0)
         return;
-    const Nest loops = nest(from, to);
+    const StridedLoop loops = strided_loop(from, to);
     walk({loops.axes.data(), loops.depth}, from.data, to.data);
 }
 

@@ -4,11 +4,11 @@
 
 namespace uzushio::staging {
 
-/// Copy all values of one view to another of the same shape, whatever the strides of either: a
-/// block's owned part without its ghosts into a corner of a larger array, say, in one pass.
+/// Copy all values of one view to another of the same shape, with any strides, in one pass. The
+/// views must not overlap.
 ///
-/// Axes that continue each other in both are merged, so that equal layouts are one memcpy. The two
-/// must not overlap. Sub-boxes are chosen with `sub`, components with `some`.
+/// Axes that are contiguous in both are merged: equal layouts need one memcpy. Select parts with
+/// `sub` and `select_components`.
 void copy(const ConstArrayView& from, const ArrayView& to);
 
 } // namespace uzushio::staging

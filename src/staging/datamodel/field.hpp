@@ -9,11 +9,10 @@
 
 namespace uzushio::staging {
 
-/// What the values of a field belong to (Conduit Blueprint's association).
+/// Location of a field's values (Conduit Blueprint's association).
 enum class Association : std::uint8_t { vertex = 1, element = 2 };
 
-/// A named quantity on a topology. Its values are in the arrays of the blocks, and not every block
-/// need have one.
+/// Named quantity on a topology. Its values are in the arrays of the blocks; a block may have none.
 struct Field {
     std::string name;
     std::uint32_t topology = 0; ///< index into StepInfo::topologies

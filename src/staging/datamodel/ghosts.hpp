@@ -7,7 +7,7 @@
 
 namespace uzushio::staging {
 
-/// Widths of the ghost layers of an array, below and above along z, y, x.
+/// Ghost widths of an array, below and above along z, y, x.
 struct Ghosts {
     std::array<std::uint16_t, 3> lower{};
     std::array<std::uint16_t, 3> upper{};
@@ -15,7 +15,7 @@ struct Ghosts {
     bool operator==(const Ghosts&) const = default;
 };
 
-/// What is stored for an owned box with ghost layers around it.
+/// Return the owned box with its ghost layers.
 [[nodiscard]] constexpr Box grow(Box box, const Ghosts& ghosts) {
     for (std::size_t i = 0; i < 3; ++i) {
         box.start[i] -= ghosts.lower[i];

@@ -4,7 +4,7 @@
 
 namespace uzushio::staging {
 
-/// A step, or a request for a part of one, that contradicts itself. The text is a whole sentence.
+/// Inconsistent step or request. The text is a whole sentence.
 class ModelError : public StagingError {
   public:
     using StagingError::StagingError;

@@ -6,7 +6,7 @@
 
 namespace uzushio::staging {
 
-/// Type of one value of a field. The numbers travel on the wire: never change one.
+/// Type of a field's values. The numbers are part of the wire format: never change one.
 enum class ScalarType : std::uint8_t { float32 = 1, float64 = 2, int32 = 3, int64 = 4, uint8 = 5 };
 
 [[nodiscard]] constexpr bool is_scalar_type(std::uint8_t code) { return code >= 1 && code <= 5; }
@@ -26,7 +26,7 @@ enum class ScalarType : std::uint8_t { float32 = 1, float64 = 2, int32 = 3, int6
     return 0;
 }
 
-/// Conduit's and NumPy's name of the type.
+/// Name of the type in Conduit and NumPy.
 [[nodiscard]] constexpr std::string_view name_of(ScalarType type) {
     switch (type) {
     case ScalarType::float32:
@@ -60,7 +60,7 @@ template <> struct ScalarTypeOf<std::uint8_t> {
     static constexpr ScalarType value = ScalarType::uint8;
 };
 
-/// The ScalarType of a C++ type; does not compile for one that staging does not carry.
+/// ScalarType of a C++ type; does not compile for unsupported types.
 template <class T> inline constexpr ScalarType scalar_type_of = ScalarTypeOf<T>::value;
 
 } // namespace uzushio::staging

@@ -37,7 +37,7 @@ ConstArrayView select(const StepInfo& step, std::uint32_t rank, const PieceReque
                 return "The array has " + std::to_string(all.components) +
                        " components, not those asked for.";
             });
-    return all.sub(request.source).some(request.first_component, request.components);
+    return all.sub(request.source).select_components(request.first_component, request.components);
 }
 
 PieceRequest request_of(const StepInfo& step, const Piece& piece, std::uint64_t sequence,

@@ -6,14 +6,14 @@
 #include <unordered_map>
 
 #include "staging/datamodel/model_error.hpp"
-#include "staging/in_quotes.hpp"
+#include "staging/quote.hpp"
 #include "staging/require.hpp"
 
 namespace uzushio::staging {
 namespace {
 
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
-constexpr std::uint32_t most_components = 1u << 16;
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;
+constexpr std::uint32_t max_components = 1u << 16;
 
 constexpr Require<ModelError> require;
 
@@ -34,31 +34,32 @@ void require_unique_names(const std::vector<Named>& list, const std::string& wha
     std::sort(names.begin(), names.end());
     const auto twice = std::adjacent_find(names.begin(), names.end());
     require(twice == names.end(), "The step has two " + what + " of the name " +
-                                      (twice == names.end() ? "" : in_quotes(*twice)) + ".");
+                                      (twice == names.end() ? "" : quote(*twice)) + ".");
 }
 
-/// Bytes from the first value to the last; nothing if the array overlaps itself or leaves 62 bits.
-std::optional<std::uint64_t> span_of(const Extent& count, const Layout& layout,
+/// Return the bytes from the first value to the last; empty if the array overlaps itself or exceeds
+/// 62 bits.
+std::optional<std::uint64_t> span_of(const Extent& count, const ArrayLayout& layout,
                                      std::int64_t components, std::int64_t scalar_bytes) {
     if (Box{{}, count}.empty())
         return 0;
-    struct Loop {
+    struct Axis {
         std::int64_t stride, count;
     };
-    std::array<Loop, 4> loops{{{layout.strides[0], count[0]},
-                               {layout.strides[1], count[1]},
-                               {layout.strides[2], count[2]},
-                               {layout.component_stride, components}}};
-    std::sort(loops.begin(), loops.end(),
-              [](const Loop& a, const Loop& b) { return a.stride < b.stride; });
+    std::array<Axis, 4> axes{{{layout.strides[0], count[0]},
+                              {layout.strides[1], count[1]},
+                              {layout.strides[2], count[2]},
+                              {layout.component_stride, components}}};
+    std::sort(axes.begin(), axes.end(),
+              [](const Axis& a, const Axis& b) { return a.stride < b.stride; });
     std::int64_t span = scalar_bytes;
-    for (const Loop& loop : loops) {
-        if (loop.count == 1)
+    for (const Axis& axis : axes) {
+        if (axis.count == 1)
             continue;
         std::int64_t reach = 0;
-        if (loop.stride < span || __builtin_mul_overflow(loop.count - 1, loop.stride, &reach) ||
+        if (axis.stride < span || __builtin_mul_overflow(axis.count - 1, axis.stride, &reach) ||
             __builtin_add_overflow(span, reach, &span) ||
-            static_cast<std::uint64_t>(span) > most_bytes)
+            static_cast<std::uint64_t>(span) > max_bytes)
             return std::nullopt;
     }
     return static_cast<std::uint64_t>(span);
@@ -73,31 +74,29 @@ std::optional<std::uint64_t> span_of(const StepInfo& step, const Block& block,
 
 void validate_topologies(const StepInfo& step) {
     for (const auto& topology : step.topologies) {
-        const std::string who = "Topology " + in_quotes(topology.name);
-        require(topology.coordset < step.coordsets.size(),
-                who + " names a coordset that is not there.");
+        const std::string subject = "Topology " + quote(topology.name);
+        require(topology.coordset < step.coordsets.size(), subject + " names an unknown coordset.");
         require(topology.dimension >= 1 && topology.dimension <= 3,
-                who + " must have 1, 2 or 3 dimensions.");
-        require(is_valid(topology.elements), who + " has an impossible box of elements.");
+                subject + " must have 1, 2 or 3 dimensions.");
+        require(is_valid(topology.elements), subject + " has an impossible box of elements.");
         for (std::size_t axis = 0; axis + topology.dimension < 3; ++axis)
             require(topology.elements.count[axis] <= 1,
-                    who + " has more than one element along an axis beyond its dimension.");
+                    subject + " has more than one element along an axis beyond its dimension.");
     }
 }
 
 void validate_fields(const StepInfo& step) {
     for (const auto& field : step.fields) {
-        const std::string who = "Field " + in_quotes(field.name);
-        require(field.topology < step.topologies.size(),
-                who + " names a topology that is not there.");
+        const std::string subject = "Field " + quote(field.name);
+        require(field.topology < step.topologies.size(), subject + " names an unknown topology.");
         require(is_scalar_type(static_cast<std::uint8_t>(field.type)),
-                who + " has an unknown type.");
+                subject + " has an unknown type.");
         require(field.association == Association::vertex ||
                     field.association == Association::element,
-                who + " belongs neither to vertices nor to elements.");
-        require(field.components >= 1 && field.components <= most_components,
-                who + " must have 1 to 65536 components.");
-        require_unique_names(field.attributes, "attributes on field " + in_quotes(field.name));
+                subject + " belongs neither to vertices nor to elements.");
+        require(field.components >= 1 && field.components <= max_components,
+                subject + " must have 1 to 65536 components.");
+        require_unique_names(field.attributes, "attributes on field " + quote(field.name));
     }
 }
 
@@ -108,43 +107,42 @@ void validate_coordsets(const StepInfo& step) {
     for (const auto& coordset : step.coordsets) {
         const auto* coords = std::get_if<ExplicitCoords>(&coordset.coords);
         const auto field = coords != nullptr ? fields.find(coords->field) : fields.end();
-        // A rank without blocks of it need not know the field: only a wrong one is an error.
+        // A rank without blocks of the topology may lack the field: only a wrong one is an error.
         require(field == fields.end() || field->second->association == Association::vertex,
-                "Coordset " + in_quotes(coordset.name) +
-                    " takes coordinates from a field that is " + "not of vertices.");
+                "Coordset " + quote(coordset.name) +
+                    " takes coordinates from a field that is not on vertices.");
     }
 }
 
 void validate_array(const StepInfo& step, const Block& block, const StoredArray& array) {
     require(array.field < step.fields.size(), [&] {
-        return "An array of block " + std::to_string(block.id) +
-               " names a field that is not there.";
+        return "An array of block " + std::to_string(block.id) + " names an unknown field.";
     });
     const Field& field = step.fields[array.field];
-    const auto whose = [&] {
-        return "The array of field " + in_quotes(field.name) + " on block " +
-               std::to_string(block.id);
+    const auto subject = [&] {
+        return "The array of field " + quote(field.name) + " on block " + std::to_string(block.id);
     };
     require(field.topology == block.topology,
-            [&] { return whose() + " is on another topology than its field."; });
+            [&] { return subject() + " is not on the topology of its field."; });
     require(span_of(step, block, array).has_value(), [&] {
-        return whose() + " has strides with which its values overlap or leave the memory.";
+        return subject() + " has strides with which its values overlap or exceed memory.";
     });
-    require(array.offset <= most_bytes, [&] { return whose() + " lies outside any memory."; });
+    require(array.offset <= max_bytes, [&] { return subject() + " lies outside any memory."; });
 }
 
-/// `fields` is memory for the numbers of a block's fields, used again for the next block.
+/// `fields` is scratch memory for the indices of a block's fields.
 void validate_block(const StepInfo& step, const Block& block, std::vector<std::uint32_t>& fields) {
-    const auto who = [&] { return "Block " + std::to_string(block.id); };
+    const auto subject = [&] { return "Block " + std::to_string(block.id); };
     require(block.topology < step.topologies.size(),
-            [&] { return who() + " names a topology that is not there."; });
+            [&] { return subject() + " names an unknown topology."; });
     const Topology& topology = step.topologies[block.topology];
     require(is_valid(block.elements) && is_valid(block.vertices),
-            [&] { return who() + " has an impossible box."; });
+            [&] { return subject() + " has an impossible box."; });
     const Box vertices = vertices_of(topology.elements, topology.dimension);
     require(topology.elements.contains(block.elements) && vertices.contains(block.vertices), [&] {
-        return who() + " with elements " + to_string(block.elements) + " reaches out of topology " +
-               in_quotes(topology.name) + " with elements " + to_string(topology.elements) + ".";
+        return subject() + " with elements " + to_string(block.elements) +
+               " reaches out of topology " + quote(topology.name) + " with elements " +
+               to_string(topology.elements) + ".";
     });
     fields.clear();
     for (const auto& array : block.arrays) {
@@ -153,7 +151,7 @@ void validate_block(const StepInfo& step, const Block& block, std::vector<std::u
     }
     std::sort(fields.begin(), fields.end());
     require(std::adjacent_find(fields.begin(), fields.end()) == fields.end(),
-            [&] { return who() + " has two arrays of one field."; });
+            [&] { return subject() + " has two arrays of one field."; });
 }
 
 void validate_blocks(const StepInfo& step) {
@@ -173,14 +171,15 @@ void validate_blocks(const StepInfo& step) {
 
 using Indices = std::vector<std::uint32_t>;
 
-/// Where each item of `items` is in `all`, to which those that are new are added.
+/// Return the index of each item of `items` in `all`; new items are appended.
 template <class Named>
-Indices unite(std::vector<Named>& all, const std::vector<Named>& items, const std::string& what) {
+Indices merge_named(std::vector<Named>& all, const std::vector<Named>& items,
+                    const std::string& what) {
     Indices places;
     for (const auto& item : items) {
         const auto place = find(all, item.name);
         require(!place || all[*place] == item,
-                "Ranks describe the " + what + " " + in_quotes(item.name) + " differently.");
+                "Ranks describe the " + what + " " + quote(item.name) + " differently.");
         places.push_back(place.value_or(static_cast<std::uint32_t>(all.size())));
         if (!place)
             all.push_back(item);
@@ -188,20 +187,20 @@ Indices unite(std::vector<Named>& all, const std::vector<Named>& items, const st
     return places;
 }
 
-void unite(StepInfo& whole, const StepInfo& part) {
+void merge_part(StepInfo& whole, const StepInfo& part) {
     for (const auto& attribute : part.attributes)
         if (!find(whole.attributes, attribute.name))
             whole.attributes.push_back(attribute);
 
-    const Indices coordsets = unite(whole.coordsets, part.coordsets, "coordset");
+    const Indices coordsets = merge_named(whole.coordsets, part.coordsets, "coordset");
     auto part_topologies = part.topologies;
     for (auto& topology : part_topologies)
         topology.coordset = coordsets[topology.coordset];
-    const Indices topologies = unite(whole.topologies, part_topologies, "topology");
+    const Indices topologies = merge_named(whole.topologies, part_topologies, "topology");
     auto part_fields = part.fields;
     for (auto& field : part_fields)
         field.topology = topologies[field.topology];
-    const Indices fields = unite(whole.fields, part_fields, "field");
+    const Indices fields = merge_named(whole.fields, part_fields, "field");
 
     for (Block block : part.blocks) {
         block.topology = topologies[block.topology];
@@ -257,7 +256,7 @@ ConstArrayView view_of(const StepInfo& step, const Block& block, const StoredArr
     const Field& field = step.fields[array.field];
     const std::uint64_t bytes = stored_bytes(step, block, array);
     require(array.offset <= segment.size() && bytes <= segment.size() - array.offset, [&] {
-        return "Field " + in_quotes(field.name) + " of block " + std::to_string(block.id) +
+        return "Field " + quote(field.name) + " of block " + std::to_string(block.id) +
                " does not lie wholly in its rank's " + std::to_string(segment.size()) +
                " bytes of the step.";
     });
@@ -276,7 +275,7 @@ StepInfo merge(std::span<const StepInfo> parts) {
                                                " and " + std::to_string(part.index) +
                                                " as one: all must publish the same step.");
         validate(part);
-        unite(whole, part);
+        merge_part(whole, part);
     }
     validate(whole);
     return whole;

@@ -16,7 +16,8 @@
 
 namespace uzushio::staging {
 
-/// All that is known of a step but its values: what there is, which rank holds it, and where.
+/// Table of a step: meshes, fields and blocks, with the rank and the place of each array. It holds
+/// no values.
 struct StepInfo {
     std::int64_t index = 0; ///< the solver's number of the step
     double time = 0;
@@ -29,33 +30,33 @@ struct StepInfo {
     bool operator==(const StepInfo&) const = default;
 };
 
-/// Throw ModelError unless names and block ids are unique, indices lead somewhere, boxes are valid
-/// and inside their topology, and arrays lie in memory without overlapping themselves. Everything
-/// below expects a step that passes.
+/// Throw ModelError unless names and block ids are unique, indices are in range, boxes are valid
+/// and inside their topology, and arrays do not overlap themselves. The functions below require a
+/// valid step.
 void validate(const StepInfo& step);
 
 [[nodiscard]] std::optional<std::uint32_t> find_field(const StepInfo& step, std::string_view name);
 [[nodiscard]] std::optional<std::uint32_t> find_topology(const StepInfo& step,
                                                          std::string_view name);
 
-/// Box of global indices that an array holds, ghost layers included.
+/// Return the box of global indices of an array, with ghost layers.
 [[nodiscard]] Box stored_box(const StepInfo& step, const Block& block, const StoredArray& array);
 
-/// Bytes from an array's first value to its last, both included.
+/// Return the bytes from an array's first value to its last, both included.
 [[nodiscard]] std::uint64_t stored_bytes(const StepInfo& step, const Block& block,
                                          const StoredArray& array);
 
-/// Values of all stored arrays of one rank, in bytes without gaps.
+/// Return the bytes of all stored values of one rank, without gaps.
 [[nodiscard]] std::uint64_t value_bytes(const StepInfo& step, std::uint32_t rank);
 
-/// An array's values, ghost layers included, in the segment of the block's rank. Throws ModelError
-/// if they do not lie wholly inside it. The view lives as long as the segment.
+/// Return an array's values, with ghost layers, in the segment of the block's rank. Throws
+/// ModelError if the array exceeds the segment. The view is valid as long as the segment.
 [[nodiscard]] ConstArrayView view_of(const StepInfo& step, const Block& block,
                                      const StoredArray& array, std::span<const std::byte> segment);
 
-/// The parts of a step that each rank described, as one. What several describe (coordsets,
-/// topologies, fields) is matched by name and must be equal; attributes of the first part that has
-/// them count. Throws ModelError if the parts do not fit.
+/// Merge the parts of a step that the ranks described. Coordsets, topologies and fields are matched
+/// by name and must be equal in all parts. Of attributes with equal names, the first counts. Throws
+/// ModelError if the parts are inconsistent.
 [[nodiscard]] StepInfo merge(std::span<const StepInfo> parts);
 
 } // namespace uzushio::staging

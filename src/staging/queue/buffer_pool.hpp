@@ -8,11 +8,11 @@
 
 namespace uzushio::staging {
 
-/// Memory for the arrays of one step after the other. What a step uses again costs nothing; what a
-/// step has not used is freed at its end.
+/// Pool of memory for the arrays of a step. Memory is reused by the next step; memory that a step
+/// does not use is freed at its end.
 class BufferPool {
   public:
-    /// At least so many bytes, aligned to 64, valid until `end_step`.
+    /// Allocate `bytes` bytes, aligned to 64, valid until `end_step`.
     [[nodiscard]] std::span<std::byte> take(std::size_t bytes);
     void end_step();
 

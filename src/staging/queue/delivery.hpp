@@ -6,22 +6,22 @@
 
 namespace uzushio::staging {
 
-/// How a reader's wait for a step ended.
-enum class Arrival : std::uint8_t {
-    step,     ///< there is one
-    timeout,  ///< none came in time
-    ended,    ///< the writer has closed the queue, and the reader has had all
-    detached, ///< the reader was detached meanwhile
+/// Result of a reader's wait for a step.
+enum class StepStatus : std::uint8_t {
+    step,     ///< a step is available
+    timeout,  ///< no step within the limit
+    ended,    ///< the writer has closed the stream, and all steps were delivered
+    detached, ///< the reader has detached
 };
 
-/// A step in a reader's hands until it releases it.
+/// Step that was delivered to a reader, which must release it.
 struct Delivery {
-    Arrival arrival = Arrival::timeout;
+    StepStatus status = StepStatus::timeout;
     std::uint64_t sequence = 0; ///< counts the steps accepted by the queue, from 0
     std::size_t bytes = 0;
-    std::shared_ptr<void> payload; ///< a copy kept after release keeps the memory too
+    std::shared_ptr<void> payload; ///< shared: a copy keeps the memory after the release
 
-    [[nodiscard]] explicit operator bool() const { return arrival == Arrival::step; }
+    [[nodiscard]] explicit operator bool() const { return status == StepStatus::step; }
 };
 
 } // namespace uzushio::staging

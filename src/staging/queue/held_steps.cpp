@@ -22,21 +22,21 @@ std::shared_ptr<const HeldStep> HeldSteps::find(std::uint64_t sequence) const {
 }
 
 void HeldSteps::keep(std::span<const std::uint64_t> sequences) {
-    std::vector<std::shared_ptr<const HeldStep>> gone; // let go of outside the lock
+    std::vector<std::shared_ptr<const HeldStep>> removed; // destroyed after the lock
     const std::lock_guard lock(mutex_);
     const auto kept = std::stable_partition(steps_.begin(), steps_.end(), [&](const auto& step) {
         return std::find(sequences.begin(), sequences.end(), step->sequence) != sequences.end();
     });
-    gone.assign(std::make_move_iterator(kept), std::make_move_iterator(steps_.end()));
+    removed.assign(std::make_move_iterator(kept), std::make_move_iterator(steps_.end()));
     steps_.erase(kept, steps_.end());
 }
 
 ConstArrayView select(const HeldStep& step, std::uint32_t rank, const PieceRequest& request) {
     const std::size_t blocks = step.part->blocks.size();
     if (request.block < step.first_block || request.block - step.first_block >= blocks)
-        throw ModelError("Rank " + std::to_string(rank) + " was asked for block number " +
+        throw ModelError("Rank " + std::to_string(rank) + " has no block number " +
                          std::to_string(request.block) + " of step " +
-                         std::to_string(step.sequence) + ", which it does not have.");
+                         std::to_string(step.sequence) + ".");
     PieceRequest own = request;
     own.block -= step.first_block;
     return select(*step.part, rank, own, step.segment->bytes());

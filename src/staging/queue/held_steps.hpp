@@ -6,19 +6,27 @@
 #include <span>
 #include <vector>
 
-#include "staging/queue/held_step.hpp"
+#include "staging/datamodel/step_info.hpp"
+#include "staging/queue/segment.hpp"
 
 namespace uzushio::staging {
 
-/// The steps that one rank holds for readers. The solver's thread puts and takes away, the engine's
-/// threads look up; a step that is being sent stays in memory, by its pointer, though it was taken
-/// away meanwhile.
+/// One rank's part of a published step.
+struct HeldStep {
+    std::uint64_t sequence = 0;
+    std::shared_ptr<const StepInfo> part; ///< this rank's blocks alone
+    std::uint32_t first_block = 0;        ///< index of the part's first block in the whole table
+    std::shared_ptr<Segment> segment;     ///< memory of its arrays
+};
+
+/// The steps that one rank holds for readers. The solver's thread adds and removes steps; the
+/// engine's threads find them. A step that is being sent stays in memory after its removal.
 class HeldSteps {
   public:
     void put(std::shared_ptr<const HeldStep> step);
-    /// Null if it is not there any more, or never was.
+    /// Return null if there is no such step.
     [[nodiscard]] std::shared_ptr<const HeldStep> find(std::uint64_t sequence) const;
-    /// Take away all whose sequence number is not in `sequences`.
+    /// Remove all steps whose sequence number is not in `sequences`.
     void keep(std::span<const std::uint64_t> sequences);
 
   private:
@@ -26,8 +34,8 @@ class HeldSteps {
     std::vector<std::shared_ptr<const HeldStep>> steps_;
 };
 
-/// The values that a request names, in the memory of this rank. Trusts the request in nothing:
-/// throws ModelError. The view lives as long as the step.
+/// Return the values that a request names, in the memory of this rank. The request is untrusted:
+/// throws ModelError. The view is valid as long as the step.
 [[nodiscard]] ConstArrayView select(const HeldStep& step, std::uint32_t rank,
                                     const PieceRequest& request);
 

@@ -9,37 +9,36 @@
 
 namespace uzushio::staging {
 
-class QueueState;
+class Queue;
 
-/// One reader of a Queue, from `Queue::attach` on. Its end detaches it and frees what it held. It
-/// outlives the queue safely. Every member but the destructor and moves may be called from any
-/// thread.
+/// Reader of a Queue, made by `Queue::attach`. The destructor detaches it and releases its steps.
+/// It shares the ownership of the queue. Members are thread-safe, except the destructor and moves.
 class QueueReader {
   public:
     QueueReader() = default;
-    QueueReader(std::shared_ptr<QueueState> state, std::uint64_t id);
+    QueueReader(std::shared_ptr<Queue> queue, std::uint64_t id);
     QueueReader(QueueReader&& other) noexcept;
     QueueReader& operator=(QueueReader&& other) noexcept;
     ~QueueReader();
 
-    /// The next step, waiting for it no longer than `limit`; zero only looks.
+    /// Wait for the next step up to `limit`. Zero: do not wait.
     [[nodiscard]] Delivery next(std::chrono::nanoseconds limit);
 
-    /// This step is needed no more. False if the reader does not have it: a request of a remote
-    /// reader may be wrong.
+    /// Release a step. Returns false if the reader does not hold it: a request of a remote reader
+    /// may be wrong.
     bool release(std::uint64_t sequence);
 
-    /// Leave, and release everything; a `next` that waits returns. May be called again.
+    /// Detach, and release all steps; ends a wait in `next`. May be called again.
     void detach();
 
     [[nodiscard]] std::uint64_t delivered() const;
-    /// Steps that were published while attached and dropped before this reader got them.
+    /// Steps that were published while it was attached, and dropped before it received them.
     [[nodiscard]] std::uint64_t missed() const;
-    /// Whether the solver once waited for it in vain, and it has not moved since.
+    /// Whether the solver's wait for it timed out, and it has not been active since.
     [[nodiscard]] bool stalled() const;
 
   private:
-    std::shared_ptr<QueueState> state_;
+    std::shared_ptr<Queue> queue_;
     std::uint64_t id_ = 0;
 };
 

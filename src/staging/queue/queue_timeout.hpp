@@ -4,7 +4,7 @@
 
 namespace uzushio::staging {
 
-/// No reader made room in time, and the queue was told to fail then.
+/// No reader released a step within the time limit, and `on_timeout` is `fail`.
 class QueueTimeout : public StagingError {
   public:
     using StagingError::StagingError;

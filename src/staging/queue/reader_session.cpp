@@ -35,17 +35,17 @@ std::shared_ptr<const std::vector<std::byte>> ReaderSession::poll() {
     if (!waiting_ || holds_ || finished_)
         return nullptr;
     const Delivery delivery = reader_.next(std::chrono::nanoseconds(0));
-    switch (delivery.arrival) {
-    case Arrival::step:
+    switch (delivery.status) {
+    case StepStatus::step:
         waiting_ = false;
         holds_ = true;
         ++steps_;
-        return std::static_pointer_cast<const Announcement>(delivery.payload);
-    case Arrival::ended:
+        return std::static_pointer_cast<const EncodedAnnounce>(delivery.payload);
+    case StepStatus::ended:
         return end();
-    case Arrival::timeout:
+    case StepStatus::timeout:
         return nullptr;
-    case Arrival::detached:
+    case StepStatus::detached:
         finished_ = true;
         return nullptr;
     }

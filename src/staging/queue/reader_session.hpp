@@ -11,29 +11,30 @@
 
 namespace uzushio::staging {
 
-/// An encoded Announce: what the queue of a writer's rank 0 holds for each step.
-using Announcement = std::vector<std::byte>;
+/// Encoded Announce: the payload of the queue on a writer's rank 0.
+using EncodedAnnounce = std::vector<std::byte>;
 
-/// What a writer's rank 0 says to one reader on its control connection, whatever carries it. Its
-/// end detaches the reader and frees what it held. A reader holds one step at a time: the next one
-/// waits for its release, so that one who only asks cannot fill the queue.
+/// Control protocol of a writer's rank 0 with one reader, independent of the transport. The
+/// destructor detaches the reader and releases its steps. A reader holds one step at a time: the
+/// next one is announced after its release, so that requests cannot fill the queue.
 class ReaderSession {
   public:
     /// The queue's payloads must be Announcements.
     explicit ReaderSession(Queue& queue);
 
-    /// Take up a message of the reader: Next, Release or Detach. Returns Error if it is none of
-    /// these, or releases what the reader does not have; then the connection is to be closed.
+    /// Handle a message of the reader: Next, Release or Detach. Returns Error for other messages,
+    /// and for the release of a step that the reader does not hold; the connection must then be
+    /// closed.
     [[nodiscard]] std::optional<Error> receive(const Message& message);
 
-    /// What is to be sent now, as encoded bytes, if anything. To be asked after each `receive` and
-    /// whenever the queue has news (Queue::on_news).
+    /// Return the encoded message to send now, or null. Call it after each `receive`, and when the
+    /// queue has changed (Queue::on_change).
     [[nodiscard]] std::shared_ptr<const std::vector<std::byte>> poll();
 
-    /// The same when the service stops, whether the reader asks or not: End, unless it was sent.
+    /// Return End, unless it was sent: for the stop of the service.
     [[nodiscard]] std::shared_ptr<const std::vector<std::byte>> end();
 
-    /// Nothing more will be sent: End was, or the reader has left.
+    /// Whether no further message is sent: End was sent, or the reader has detached.
     [[nodiscard]] bool finished() const { return finished_; }
 
   private:

@@ -9,20 +9,20 @@
 
 namespace uzushio::staging {
 
-/// Memory for one rank's part of a step, made once and used for many steps: fresh pages cost ten
-/// times a copy. What readers can reach of it is the engine's matter.
+/// Memory for one rank's part of a step, reused for many steps: fresh pages cost ten times a copy.
 class Segment {
   public:
     virtual ~Segment() = default;
     [[nodiscard]] virtual std::span<std::byte> bytes() = 0;
-    /// How a reader reaches it without asking the rank; zeros if it cannot.
+    /// Place for direct access by readers; zeros if there is none.
     [[nodiscard]] virtual SegmentPlace place() const { return {}; }
-    /// It is about to be filled with another step: whoever still looks at the one before, though it
-    /// is theirs no more, must be able to tell. Changes what `place` says.
+    /// Mark the segment as reused for another step, so that a late reader of the earlier step
+    /// detects it. Changes `place`.
     virtual void renew() {}
 };
 
-/// Makes a segment of at least so many bytes, aligned to 64; throws StagingError if it cannot.
+/// Function that allocates a segment of at least `bytes` bytes, aligned to 64, or throws
+/// StagingError.
 using MakeSegment = std::function<std::unique_ptr<Segment>(std::size_t bytes)>;
 
 } // namespace uzushio::staging

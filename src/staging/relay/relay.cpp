@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "staging/home_path.hpp"
-#include "staging/in_seconds.hpp"
 #include "staging/notice.hpp"
 #include "staging/relay/buffer_budget.hpp"
 #include "staging/relay/splice.hpp"
 #include "staging/relay/stop_notice.hpp"
 #include "staging/relay/upstream.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/to_seconds.hpp"
 #include "staging/transport/socket/contact.hpp"
 #include "staging/transport/socket/handshake.hpp"
 #include "staging/transport/socket/listener.hpp"
@@ -288,7 +288,7 @@ void Relay::Core::notify_waiting() {
         return;
     notified_ = obstacle_;
     notice("The relay waits for the writer" +
-           (options_.once ? ", for up to " + in_seconds(options_.wait) : std::string()) + ". " +
+           (options_.once ? ", for up to " + to_seconds(options_.wait) : std::string()) + ". " +
            obstacle_);
 }
 
@@ -328,7 +328,7 @@ void Relay::Core::run(const std::function<bool()>& keep_running) {
     }
     stop_notice_->send();
     if (no_writer)
-        throw PeerGone("No writer was there within " + in_seconds(options_.wait) + ". " +
+        throw PeerGone("No writer was there within " + to_seconds(options_.wait) + ". " +
                        obstacle_ + " Start the writer, or raise --wait.");
 }
 

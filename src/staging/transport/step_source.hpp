@@ -24,7 +24,7 @@ struct Fetch {
 
 /// Result of a wait for a step, with the bytes of the whole Announce message if there is one.
 struct AnnouncedStep {
-    Arrival arrival = Arrival::timeout;
+    StepStatus status = StepStatus::timeout;
     std::shared_ptr<const std::vector<std::byte>> message;
 };
 

@@ -4,7 +4,7 @@
 
 namespace uzushio::staging {
 
-std::uint32_t checksum(const ConstArrayView& view, Order order) {
+std::uint32_t checksum(const ConstArrayView& view, ComponentOrder order) {
     RunCursor runs(view, order);
     std::uint32_t sum = 0;
     for (auto run = runs.next(); !run.empty(); run = runs.next())

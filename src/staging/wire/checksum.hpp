@@ -7,10 +7,10 @@
 
 namespace uzushio::staging {
 
-/// CRC32C of a view's values in the order of a stream, gaps left out.
-[[nodiscard]] std::uint32_t checksum(const ConstArrayView& view, Order order);
+/// Return the CRC32C of a view's values in stream order, without gaps.
+[[nodiscard]] std::uint32_t checksum(const ConstArrayView& view, ComponentOrder order);
 
-/// The checksum that a StoredArray carries: of all its values in its layout's natural order.
+/// Return the checksum for StoredArray: of all values in the layout's natural order.
 [[nodiscard]] std::uint32_t checksum(const ConstArrayView& view);
 
 } // namespace uzushio::staging

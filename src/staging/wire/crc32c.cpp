@@ -26,7 +26,7 @@ constexpr std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
     return product;
 }
 
-/// x^(8 bytes): what a sum is multiplied with when that many bytes follow.
+/// Return x^(8 bytes), the factor of a checksum that is followed by that many bytes.
 constexpr std::uint32_t shift(std::uint64_t bytes) {
     std::uint32_t square = one >> 8; // x^8
     std::uint32_t power = one;
@@ -78,13 +78,13 @@ std::uint32_t by_table(const std::byte* p, std::size_t n, std::uint32_t crc) {
 #if defined(__x86_64__)
 #define UZUSHIO_CRC32C __attribute__((target("sse4.2")))
 bool has_instruction() { return __builtin_cpu_supports("sse4.2") != 0; }
-UZUSHIO_CRC32C std::uint64_t eat8(std::uint64_t crc, std::uint64_t word) {
+UZUSHIO_CRC32C std::uint64_t crc_of_word(std::uint64_t crc, std::uint64_t word) {
     return _mm_crc32_u64(crc, word);
 }
 #elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
 #define UZUSHIO_CRC32C
 bool has_instruction() { return true; }
-std::uint64_t eat8(std::uint64_t crc, std::uint64_t word) {
+std::uint64_t crc_of_word(std::uint64_t crc, std::uint64_t word) {
     return __crc32cd(static_cast<std::uint32_t>(crc), word);
 }
 #endif
@@ -97,22 +97,23 @@ UZUSHIO_CRC32C std::uint64_t word_at(const std::byte* p) {
 }
 
 UZUSHIO_CRC32C std::uint32_t by_instruction(const std::byte* p, std::size_t n, std::uint32_t crc) {
-    // The instruction takes three cycles and starts anew each cycle: three parts keep it busy.
+    // The instruction has a latency of three cycles and a throughput of one per cycle: three
+    // independent parts use it fully.
     constexpr std::size_t part = 4096;
     constexpr std::uint32_t one_part = shift(part);
     constexpr std::uint32_t two_parts = shift(2 * part);
     for (; n >= 3 * part; p += 3 * part, n -= 3 * part) {
         std::uint64_t a = crc, b = 0, c = 0;
         for (std::size_t i = 0; i < part; i += 8) {
-            a = eat8(a, word_at(p + i));
-            b = eat8(b, word_at(p + part + i));
-            c = eat8(c, word_at(p + 2 * part + i));
+            a = crc_of_word(a, word_at(p + i));
+            b = crc_of_word(b, word_at(p + part + i));
+            c = crc_of_word(c, word_at(p + 2 * part + i));
         }
         crc = multiply(two_parts, static_cast<std::uint32_t>(a)) ^
               multiply(one_part, static_cast<std::uint32_t>(b)) ^ static_cast<std::uint32_t>(c);
     }
     for (; n >= 8; p += 8, n -= 8)
-        crc = static_cast<std::uint32_t>(eat8(crc, word_at(p)));
+        crc = static_cast<std::uint32_t>(crc_of_word(crc, word_at(p)));
     return by_table(p, n, crc);
 }
 #else

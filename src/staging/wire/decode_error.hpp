@@ -4,8 +4,8 @@
 
 namespace uzushio::staging {
 
-/// Bytes that are not a message, or one that is larger than allowed. The text is a whole sentence;
-/// the connection that they came from can only be closed.
+/// Invalid message, or one that exceeds a limit. The text is a whole sentence. The connection must
+/// be closed.
 class DecodeError : public StagingError {
   public:
     using StagingError::StagingError;

@@ -21,8 +21,8 @@ void Decoder::text(std::string& value, const char* what) {
 
 void Decoder::finish() const {
     if (at_ != bytes_.size())
-        throw DecodeError("The message goes on for " + std::to_string(bytes_.size() - at_) +
-                          " bytes after its end.");
+        throw DecodeError("The message has " + std::to_string(bytes_.size() - at_) +
+                          " bytes after its last value.");
 }
 
 void Decoder::need(std::size_t bytes) const {
@@ -31,16 +31,16 @@ void Decoder::need(std::size_t bytes) const {
                           " bytes, in the middle of a value.");
 }
 
-std::size_t Decoder::count(std::size_t least, std::size_t item_bytes, const char* what) {
+std::size_t Decoder::count(std::size_t min_bytes, std::size_t item_bytes, const char* what) {
     std::uint32_t size = 0;
     number(size);
     const std::string list = "A list of " + std::to_string(size) + " " + what;
     if (size > limits_.list_items)
         throw DecodeError(list + " is longer than the " + std::to_string(limits_.list_items) +
                           " items allowed.");
-    if (size > (bytes_.size() - at_) / least)
+    if (size > (bytes_.size() - at_) / min_bytes)
         throw DecodeError(list + " cannot be in the " + std::to_string(bytes_.size() - at_) +
-                          " bytes that are left.");
+                          " remaining bytes.");
     charge(size * item_bytes);
     return size;
 }

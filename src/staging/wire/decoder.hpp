@@ -11,18 +11,17 @@
 #include <type_traits>
 #include <vector>
 
-#include "staging/wire/limits.hpp"
+#include "staging/wire/decode_limits.hpp"
 
 namespace uzushio::staging {
 
-/// Takes values from bytes that anyone may have sent. Throws DecodeError rather than read beyond
-/// the end, and before it allocates more than the limits allow or than the bytes that are left
-/// could fill.
+/// Decoder of untrusted bytes. Throws DecodeError before it reads beyond the end, or allocates more
+/// than the limits or the remaining bytes allow.
 class Decoder {
   public:
     static constexpr bool decodes = true;
 
-    Decoder(std::span<const std::byte> bytes, const Limits& limits)
+    Decoder(std::span<const std::byte> bytes, const DecodeLimits& limits)
         : bytes_(bytes), limits_(limits) {}
 
     template <std::integral T> void number(T& value) {
@@ -62,10 +61,10 @@ class Decoder {
             value[i] = bytes_[at_ + i];
         at_ += n;
     }
-    /// A list whose items take at least `least` bytes each; `each` decodes one.
+    /// Decode a list; an item takes at least `min_bytes`, and `each` decodes one.
     template <class T, class Each>
-    void list(std::vector<T>& items, std::size_t least, const char* what, Each each) {
-        const std::size_t size = count(least, sizeof(T), what);
+    void list(std::vector<T>& items, std::size_t min_bytes, const char* what, Each each) {
+        const std::size_t size = count(min_bytes, sizeof(T), what);
         items.clear();
         items.reserve(size);
         for (std::size_t i = 0; i < size; ++i)
@@ -78,17 +77,17 @@ class Decoder {
         if (given == Given::yes)
             number(value.emplace());
     }
-    /// Throw if bytes are left.
+    /// Throw if bytes remain.
     void finish() const;
 
   private:
     void need(std::size_t bytes) const;
-    std::size_t count(std::size_t least, std::size_t item_bytes, const char* what);
+    std::size_t count(std::size_t min_bytes, std::size_t item_bytes, const char* what);
     void charge(std::size_t bytes);
     [[noreturn]] static void unknown(const char* what, long long code);
 
     std::span<const std::byte> bytes_;
-    Limits limits_;
+    DecodeLimits limits_;
     std::size_t at_ = 0;
     std::size_t memory_ = 0;
 };

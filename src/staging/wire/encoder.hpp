@@ -13,9 +13,9 @@
 
 namespace uzushio::staging {
 
-/// Appends values to bytes: integers little-endian, reals as the bits of IEEE doubles, texts and
-/// lists behind a 32-bit count. Has the same members as Decoder, so that one function describes
-/// both directions.
+/// Encoder of values as bytes: integers little-endian, reals as IEEE 754 doubles, texts and lists
+/// after a 32-bit count. It has the members of Decoder, so that one function defines both
+/// directions.
 class Encoder {
   public:
     static constexpr bool decodes = false;
@@ -26,7 +26,7 @@ class Encoder {
             bytes_.push_back(static_cast<std::byte>((bits >> (8 * i)) & 0xFFu));
     }
     void real(const double& value) { number(std::bit_cast<std::uint64_t>(value)); }
-    /// One of an enumeration's values `first`, ..., `last`.
+    /// Encode one of an enumeration's values `first`, ..., `last`.
     template <class Enum> void choice(const Enum& value, Enum, Enum, const char*) {
         number(static_cast<std::underlying_type_t<Enum>>(value));
     }

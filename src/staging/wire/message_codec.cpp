@@ -13,7 +13,7 @@
 namespace uzushio::staging {
 namespace {
 
-// One overload of `parts` for each message describes it in both directions (see step_codec.cpp).
+// One overload of `parts` per message defines both directions (see step_codec.cpp).
 
 template <class T, class Object>
 concept Is = std::same_as<std::remove_const_t<T>, Object>;
@@ -66,7 +66,7 @@ template <class Wire> void parts(Wire& wire, Is<PieceRequest> auto& m) {
         wire.number(number);
     wire.number(m.first_component);
     wire.number(m.components);
-    wire.choice(m.order, Order::interleaved, Order::planar, "order");
+    wire.choice(m.order, ComponentOrder::interleaved, ComponentOrder::planar, "order");
     wire.flag(m.checksum, "kind of checksum");
 }
 
@@ -90,7 +90,7 @@ template <class Wire> void parts(Wire& wire, Is<Error> auto& m) {
     wire.text(m.text, "text");
 }
 
-/// The empty message of a type.
+/// Return an empty message of a type.
 Message blank(std::size_t type) {
     return [type]<std::size_t... i>(std::index_sequence<i...>) {
         Message message;
@@ -108,7 +108,7 @@ std::vector<std::byte> encode(const Message& message) {
     if (body.size() > std::numeric_limits<std::uint32_t>::max())
         throw std::length_error("A message of " + std::to_string(body.size()) +
                                 " bytes is too long to be sent.");
-    const auto frame = encode_frame(static_cast<std::uint16_t>(message.index() + 1), body);
+    const auto frame = encode_frame_header(static_cast<std::uint16_t>(message.index() + 1), body);
     std::vector<std::byte> bytes;
     bytes.reserve(frame.size() + body.size());
     bytes.insert(bytes.end(), frame.begin(), frame.end());
@@ -116,12 +116,14 @@ std::vector<std::byte> encode(const Message& message) {
     return bytes;
 }
 
-Message decode(const Frame& frame, std::span<const std::byte> body, const Limits& limits) {
+Message decode(const FrameHeader& frame, std::span<const std::byte> body,
+               const DecodeLimits& limits) {
     check_frame(frame, body);
     return decode_body(frame.type, body, limits);
 }
 
-Message decode_body(std::uint16_t type, std::span<const std::byte> body, const Limits& limits) {
+Message decode_body(std::uint16_t type, std::span<const std::byte> body,
+                    const DecodeLimits& limits) {
     if (type < 1 || type > std::variant_size_v<Message>)
         throw DecodeError("There is no message of the type " + std::to_string(type) + ".");
     if (body.size() > limits.message_bytes)

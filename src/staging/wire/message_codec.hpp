@@ -4,22 +4,22 @@
 #include <span>
 #include <vector>
 
-#include "staging/wire/frame.hpp"
-#include "staging/wire/limits.hpp"
+#include "staging/wire/decode_limits.hpp"
+#include "staging/wire/frame_header.hpp"
 #include "staging/wire/messages.hpp"
 
 namespace uzushio::staging {
 
-/// A message with its frame, ready to be sent. Throws std::length_error if its body exceeds what 32
-/// bits can count.
+/// Encode a message with its header. Throws std::length_error if the length of its body exceeds 32
+/// bits.
 [[nodiscard]] std::vector<std::byte> encode(const Message& message);
 
-/// The message in a body that came with `frame`. Throws DecodeError.
-[[nodiscard]] Message decode(const Frame& frame, std::span<const std::byte> body,
-                             const Limits& limits = {});
+/// Decode a body with the header `frame`. Throws DecodeError.
+[[nodiscard]] Message decode(const FrameHeader& frame, std::span<const std::byte> body,
+                             const DecodeLimits& limits = {});
 
-/// The same without the checksum's check: where something else has made sure, and for fuzzing.
+/// Decode a body without a check of its checksum: for checked bytes, and for fuzzing.
 [[nodiscard]] Message decode_body(std::uint16_t type, std::span<const std::byte> body,
-                                  const Limits& limits = {});
+                                  const DecodeLimits& limits = {});
 
 } // namespace uzushio::staging

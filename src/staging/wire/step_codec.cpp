@@ -6,8 +6,8 @@
 namespace uzushio::staging {
 namespace {
 
-// `pass` describes an object in both directions: Wire is Encoder or Decoder, and the object const
-// for the former. The numbers after lists are the least bytes that an item can take.
+// `pass` defines an object in both directions: Wire is Encoder (of a const object) or Decoder. The
+// numbers after lists are the minimum bytes of an item.
 
 template <class Wire>
 void pass(Wire& wire, auto& extent)
@@ -22,7 +22,7 @@ template <class Wire> void pass_box(Wire& wire, auto& box) {
     pass(wire, box.count);
 }
 
-/// A variant is the number of its alternative, from 1 on, and that alternative.
+/// A variant is encoded as the number of its alternative, from 1, and the alternative.
 template <class Wire, class Variant, class Each>
 void pass_variant(Wire& wire, Variant& value, const char* what, Each each) {
     enum class Code : std::uint8_t {};
@@ -147,7 +147,7 @@ std::vector<std::byte> encode_step(const StepInfo& step) {
     return encoder.take();
 }
 
-StepInfo decode_step(std::span<const std::byte> bytes, const Limits& limits) {
+StepInfo decode_step(std::span<const std::byte> bytes, const DecodeLimits& limits) {
     Decoder decoder(bytes, limits);
     StepInfo step;
     decode(decoder, step);

@@ -5,18 +5,19 @@
 #include <vector>
 
 #include "staging/datamodel/step_info.hpp"
+#include "staging/wire/decode_limits.hpp"
 #include "staging/wire/decoder.hpp"
 #include "staging/wire/encoder.hpp"
-#include "staging/wire/limits.hpp"
 
 namespace uzushio::staging {
 
 void encode(Encoder& to, const StepInfo& step);
-/// The result is valid: throws DecodeError where `validate` finds a fault.
+/// Decode and validate a step. Throws DecodeError if it is invalid.
 void decode(Decoder& from, StepInfo& step);
 
-/// A whole step by itself: for ranks that gather their parts, and for files.
+/// Encode a step alone: for gathering parts of ranks, and for files.
 [[nodiscard]] std::vector<std::byte> encode_step(const StepInfo& step);
-[[nodiscard]] StepInfo decode_step(std::span<const std::byte> bytes, const Limits& limits = {});
+[[nodiscard]] StepInfo decode_step(std::span<const std::byte> bytes,
+                                   const DecodeLimits& limits = {});
 
 } // namespace uzushio::staging

@@ -129,11 +129,11 @@ inline EngineOptions options(QueuePolicy policy, std::size_t depth) {
 }
 
 inline Announce decoded(const std::shared_ptr<void>& payload) {
-    const auto& bytes = *std::static_pointer_cast<Announcement>(payload);
+    const auto& bytes = *std::static_pointer_cast<EncodedAnnounce>(payload);
     const std::span all(bytes);
-    const Frame frame = decode_frame(all.first<Frame::size>());
-    EXPECT_EQ(frame.length + Frame::size, bytes.size());
-    return std::get<Announce>(staging::decode(frame, all.subspan(Frame::size)));
+    const FrameHeader frame = decode_frame_header(all.first<FrameHeader::size>());
+    EXPECT_EQ(frame.length + FrameHeader::size, bytes.size());
+    return std::get<Announce>(staging::decode(frame, all.subspan(FrameHeader::size)));
 }
 
 /// A reader at rank 0's queue; elsewhere nothing.

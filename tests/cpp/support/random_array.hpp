@@ -57,13 +57,13 @@ Byte* at(const BasicArrayView<Byte>& v, std::int64_t z, std::int64_t y, std::int
 }
 
 /// All values one after the other, taken one by one.
-inline std::vector<std::byte> listed(const ConstArrayView& view, Order order) {
+inline std::vector<std::byte> listed(const ConstArrayView& view, ComponentOrder order) {
     std::vector<std::byte> list;
     const auto take = [&](std::int64_t z, std::int64_t y, std::int64_t x, std::int64_t c) {
         const std::byte* value = at(view, z, y, x, c);
         list.insert(list.end(), value, value + view.scalar_bytes);
     };
-    const bool planar = order == Order::planar;
+    const bool planar = order == ComponentOrder::planar;
     for (std::int64_t p = 0; p < (planar ? view.components : 1); ++p)
         for (std::int64_t z = 0; z < view.count[0]; ++z)
             for (std::int64_t y = 0; y < view.count[1]; ++y)

@@ -81,12 +81,12 @@ class RawClient {
 /// The messages that bytes begin with.
 inline std::vector<Message> messages_in(std::span<const std::byte> bytes) {
     std::vector<Message> messages;
-    while (bytes.size() >= Frame::size) {
-        const Frame frame = decode_frame(bytes.first<Frame::size>());
-        if (bytes.size() < Frame::size + frame.length)
+    while (bytes.size() >= FrameHeader::size) {
+        const FrameHeader frame = decode_frame_header(bytes.first<FrameHeader::size>());
+        if (bytes.size() < FrameHeader::size + frame.length)
             break;
-        messages.push_back(decode(frame, bytes.subspan(Frame::size, frame.length)));
-        bytes = bytes.subspan(Frame::size + frame.length);
+        messages.push_back(decode(frame, bytes.subspan(FrameHeader::size, frame.length)));
+        bytes = bytes.subspan(FrameHeader::size + frame.length);
     }
     return messages;
 }
@@ -112,8 +112,8 @@ class RawReader {
     }
     /// Throws PeerGone when the other side has closed.
     [[nodiscard]] Message receive(std::chrono::seconds limit = std::chrono::seconds(30)) {
-        return socket::run_until_done(io_,
-                                      connection_->receive(Limits{}, socket::after(limit), limit))
+        return socket::run_until_done(
+                   io_, connection_->receive(DecodeLimits{}, socket::after(limit), limit))
             .message();
     }
     [[nodiscard]] Bytes receive_bytes(std::size_t number) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "staging/datamodel/planner.hpp"
+#include "staging/datamodel/read_planner.hpp"
 #include "staging/datamodel/select.hpp"
 #include "staging/stream_group.hpp"
 #include "staging/transport/socket/source.hpp"
@@ -23,21 +23,22 @@ class CheckingReader {
         : source_(contact, stream_group(), options, std::move(mapper)),
           limit_(options.answer_limit) {}
 
-    Arrival next(std::chrono::nanoseconds limit) {
+    StepStatus next(std::chrono::nanoseconds limit) {
         const AnnouncedStep announced = source_.next(limit);
-        if (announced.arrival == Arrival::step) {
-            const auto frame = decode_frame(std::span(*announced.message).first<Frame::size>());
+        if (announced.status == StepStatus::step) {
+            const auto frame =
+                decode_frame_header(std::span(*announced.message).first<FrameHeader::size>());
             step_ = std::get<Announce>(
-                decode(frame, std::span(*announced.message).subspan(Frame::size)));
+                decode(frame, std::span(*announced.message).subspan(FrameHeader::size)));
         }
-        return announced.arrival;
+        return announced.status;
     }
 
     [[nodiscard]] std::vector<std::byte> read(const Box& box) {
         const auto components = static_cast<std::int64_t>(step_.step.fields[0].components);
         std::vector<std::byte> values(static_cast<std::size_t>(box.volume() * components * 4));
         const ArrayView to = packed_view(values.data(), box.count, components, 4);
-        const Plan plan = Planner(step_.step, 0).plan(box);
+        const ReadPlan plan = ReadPlanner(step_.step, 0).plan(box);
         EXPECT_TRUE(plan.missing.empty());
         std::vector<Fetch> wanted;
         for (const Piece& piece : plan.pieces)

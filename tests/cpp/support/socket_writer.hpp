@@ -80,7 +80,7 @@ inline std::shared_ptr<Segment> make_segment(const StepInfo& step, std::uint32_t
     const Block& block = step.blocks[rank];
     auto segment = std::make_shared<HeapSegment>(stored_bytes(step, block, block.arrays[0]));
     const Box box = stored_box(step, block, block.arrays[0]);
-    const Layout& layout = block.arrays[0].layout;
+    const ArrayLayout& layout = block.arrays[0].layout;
     const std::int64_t components = step.fields[0].components;
     for (std::int64_t z = 0; z < box.count[0]; ++z)
         for (std::int64_t y = 0; y < box.count[1]; ++y)
@@ -131,7 +131,7 @@ class HandMadeWriter {
     };
 
     HandMadeWriter(const std::filesystem::path& contact, const Options& options)
-        : options_(options), queue_(options.queue) {
+        : options_(options), queue_(std::make_shared<Queue>(options.queue)) {
         for (std::uint32_t rank = 0; rank < options.shape.ranks; ++rank) {
             held_.push_back(std::make_unique<HeldSteps>());
             services_.push_back(make_service(rank, options.tcp));
@@ -150,7 +150,7 @@ class HandMadeWriter {
         std::size_t bytes = 0;
         for (const Block& block : step.blocks)
             bytes += stored_bytes(step, block, block.arrays[0]);
-        if (!queue_.reserve(bytes))
+        if (!queue_->reserve(bytes))
             return false;
         ++published_;
         for (std::uint32_t rank = 0; rank < options_.shape.ranks; ++rank) {
@@ -167,7 +167,7 @@ class HandMadeWriter {
                 announce.places.push_back({1, reinterpret_cast<std::uintptr_t>(bytes_there.data()),
                                            bytes_there.size(), 1});
             }
-        queue_.commit(std::make_shared<Announcement>(encode(announce)), bytes);
+        queue_->commit(std::make_shared<EncodedAnnounce>(encode(announce)), bytes);
         return true;
     }
 
@@ -186,8 +186,8 @@ class HandMadeWriter {
     }
 
     void close(std::chrono::nanoseconds limit = std::chrono::seconds(10)) {
-        queue_.close();
-        queue_.drain(limit);
+        queue_->close();
+        queue_->drain(limit);
         for (auto& service : services_)
             service->close(limit);
     }
@@ -196,7 +196,7 @@ class HandMadeWriter {
             held->keep({});
     }
 
-    [[nodiscard]] Queue& queue() { return queue_; }
+    [[nodiscard]] Queue& queue() { return *queue_; }
     [[nodiscard]] const std::string& address() const { return all_.ranks[0].address; }
     [[nodiscard]] const socket::Secret& secret() const { return secret_; }
     [[nodiscard]] socket::SocketService& service(std::uint32_t rank) { return *services_[rank]; }
@@ -207,12 +207,12 @@ class HandMadeWriter {
         return std::make_unique<socket::SocketService>(
             socket::SocketService::WriterRank{options_.stream, rank, options_.shape.ranks,
                                               options_.node},
-            secret_, tcp, *held_[rank], rank == 0 ? &queue_ : nullptr);
+            secret_, tcp, *held_[rank], rank == 0 ? queue_.get() : nullptr);
     }
 
     Options options_;
     socket::Secret secret_ = socket::make_secret();
-    Queue queue_;
+    std::shared_ptr<Queue> queue_;
     std::uint64_t published_ = 0;
     Endpoints all_;
     std::vector<std::unique_ptr<HeldSteps>> held_;

@@ -76,7 +76,7 @@ class Canvas {
         std::array<std::size_t, 4> order{0, 1, 2, 3};
         std::shuffle(order.begin(), order.end(), random);
         std::int64_t stride = scalar_bytes * draw(random, 1, 2);
-        Layout layout;
+        ArrayLayout layout;
         for (const std::size_t axis : order) {
             (axis == 3 ? layout.component_stride : layout.strides[axis]) = stride;
             stride *= std::max<std::int64_t>(1, axis == 3 ? components : count[axis]);

@@ -138,7 +138,7 @@ inline void read_all(Reader reader, const World& world, const Side& side,
     Random shared(world.seed);
     std::uint64_t sequence = 0;
     for (const StepScript& step : world.steps) {
-        ASSERT_EQ(reader.next(StagingSuite::limit), Arrival::step);
+        ASSERT_EQ(reader.next(StagingSuite::limit), StepStatus::step);
         EXPECT_EQ(reader.sequence(), sequence++);
         actor.check(reader, step);
         if (chance(shared, 0.5)) {
@@ -146,8 +146,8 @@ inline void read_all(Reader reader, const World& world, const Side& side,
             EXPECT_THROW(static_cast<void>(reader.step()), StagingError);
         }
     }
-    EXPECT_EQ(reader.next(StagingSuite::limit), Arrival::ended);
-    EXPECT_EQ(reader.next(StagingSuite::limit), Arrival::ended);
+    EXPECT_EQ(reader.next(StagingSuite::limit), StepStatus::ended);
+    EXPECT_EQ(reader.next(StagingSuite::limit), StepStatus::ended);
 }
 
 /// The same where the readers are the writer's own ranks.
@@ -250,7 +250,7 @@ TEST_P(StagingSuite, ReadersComeAndGoWhileTheWriterRuns) {
                     Reader reader = open_reader(stream, side);
                     ReaderActor actor(world, side.rank, carrier().expected);
                     for (int i = 0; i <= cycle % 3; ++i) {
-                        if (reader.next(StagingSuite::limit) != Arrival::step) {
+                        if (reader.next(StagingSuite::limit) != StepStatus::step) {
                             ADD_FAILURE() << "no step in cycle " << cycle;
                             break;
                         }
@@ -260,7 +260,7 @@ TEST_P(StagingSuite, ReadersComeAndGoWhileTheWriterRuns) {
                     }
                     if (cycle % 2 == 0) {
                         reader.detach(); // else it is left to its end, with a step in its hands
-                        EXPECT_EQ(reader.next(StagingSuite::limit), Arrival::detached);
+                        EXPECT_EQ(reader.next(StagingSuite::limit), StepStatus::detached);
                     }
                 }
             });
@@ -289,18 +289,18 @@ TEST_P(StagingSuite, ASlowReaderDoesNotHoldUpAFastOne) {
                 Reader fast = open_reader(stream, side);
                 ReaderActor slow_actor(world, side.rank, carrier().expected);
                 ReaderActor fast_actor(world, side.rank, carrier().expected);
-                EXPECT_EQ(slow.next(StagingSuite::limit), Arrival::step);
+                EXPECT_EQ(slow.next(StagingSuite::limit), StepStatus::step);
                 const std::int64_t held = slow.step().index;
                 std::int64_t last = 0;
                 for (int i = 0; i < 12; ++i) {
-                    EXPECT_EQ(fast.next(StagingSuite::limit), Arrival::step);
+                    EXPECT_EQ(fast.next(StagingSuite::limit), StepStatus::step);
                     EXPECT_GT(fast.step().index, last);
                     last = fast.step().index;
                     fast_actor.glance(fast, step_of(world, last));
                 }
                 EXPECT_GT(last, held + 3) << "the fast one did not get beyond what the queue holds";
                 slow_actor.glance(slow, step_of(world, held)); // it is still whole
-                EXPECT_EQ(slow.next(StagingSuite::limit), Arrival::step);
+                EXPECT_EQ(slow.next(StagingSuite::limit), StepStatus::step);
                 EXPECT_GT(slow.step().index, held);
             });
             done.give();
@@ -332,7 +332,7 @@ TEST_P(StagingSuite, AWaitEndsInTimeAndAMistakeSpoilsNothing) {
             guarded("reader", [&] {
                 reader.emplace(open_reader(stream, side));
                 const auto start = std::chrono::steady_clock::now();
-                EXPECT_EQ(reader->next(std::chrono::milliseconds(50)), Arrival::timeout);
+                EXPECT_EQ(reader->next(std::chrono::milliseconds(50)), StepStatus::timeout);
                 const auto taken = std::chrono::steady_clock::now() - start;
                 if (side.rank == 0) { // others may come when it waits already
                     EXPECT_GE(taken, std::chrono::milliseconds(50));
@@ -343,12 +343,12 @@ TEST_P(StagingSuite, AWaitEndsInTimeAndAMistakeSpoilsNothing) {
             waited.give();
             if (!reader)
                 return;
-            ASSERT_EQ(reader->next(StagingSuite::limit), Arrival::step);
+            ASSERT_EQ(reader->next(StagingSuite::limit), StepStatus::step);
             const ArrayView nothing = packed_view<std::byte>(nullptr, {}, 1, 8);
             EXPECT_THROW(reader->read("no such field", {}, nothing), StagingError);
             EXPECT_THROW(static_cast<void>(reader->view("no such field", 0)), StagingError);
             ReaderActor(world, side.rank, carrier().expected).check(*reader, step_of(world, 1));
-            EXPECT_EQ(reader->next(StagingSuite::limit), Arrival::ended);
+            EXPECT_EQ(reader->next(StagingSuite::limit), StepStatus::ended);
         });
 }
 

@@ -12,22 +12,22 @@ ArrayForm ArrayForm::of(const StepInfo& step, const Block& block, const StoredAr
     return form;
 }
 
-Layout ArrayForm::layout() const {
-    return order == Order::planar ? planar(count, scalar_bytes)
-                                  : interleaved(count, components, scalar_bytes);
+ArrayLayout ArrayForm::layout() const {
+    return order == ComponentOrder::planar ? planar(count, scalar_bytes)
+                                           : interleaved(count, components, scalar_bytes);
 }
 
 std::vector<std::int64_t> ArrayForm::shape() const {
     std::vector<std::int64_t> shape(count.begin(), count.end());
     if (components > 1)
-        shape.insert(order == Order::planar ? shape.begin() : shape.end(), components);
+        shape.insert(order == ComponentOrder::planar ? shape.begin() : shape.end(), components);
     return shape;
 }
 
 std::vector<std::string> ArrayForm::axes() const {
     std::vector<std::string> axes{"z", "y", "x"};
     if (components > 1)
-        axes.insert(order == Order::planar ? axes.begin() : axes.end(), "component");
+        axes.insert(order == ComponentOrder::planar ? axes.begin() : axes.end(), "component");
     return axes;
 }
 

@@ -47,7 +47,7 @@ void check_size(const FileHandle& file, std::int64_t values) {
 /// Copies parts of one chunk file into the runs of the destination array.
 class Scatter {
   public:
-    Scatter(const ArrayView& to, Order order, std::span<std::byte> buffer)
+    Scatter(const ArrayView& to, ComponentOrder order, std::span<std::byte> buffer)
         : to_(to, order), buffer_(buffer) {}
 
     /// Read `bytes` contiguous bytes of the file. With `sum`, continue their CRC32C.
@@ -72,12 +72,12 @@ class Scatter {
 
     /// Read short runs near each other in one call; the gaps between them are read too, and
     /// discarded.
-    void read_runs(const FileHandle& file, std::span<const Run> runs) {
+    void read_runs(const FileHandle& file, std::span<const ByteRun> runs) {
         const std::int64_t begin = runs.front().offset;
         const auto all =
             buffer_.first(static_cast<std::size_t>(runs.back().offset + runs.back().bytes - begin));
         file.read(all, begin);
-        for (const Run& run : runs)
+        for (const ByteRun& run : runs)
             scatter(all.subspan(static_cast<std::size_t>(run.offset - begin),
                                 static_cast<std::size_t>(run.bytes)));
     }
@@ -105,15 +105,16 @@ void ArrayReader::read(const StepInfo& step, const Fetch& fetch) {
     const auto folder = array_path(folder_, step.fields[array.field].name, block.id);
     const ChunkGrid& grid = grid_of(step, request, form, folder);
 
-    const Layout layout = form.layout();
+    const ArrayLayout layout = form.layout();
     std::int64_t first = request.first_component * layout.component_stride;
     for (std::size_t axis = 0; axis < 3; ++axis)
         first += request.source.start[axis] * layout.strides[axis];
-    RunWalk walk(request.source.count, layout, request.components, form.scalar_bytes, form.order);
+    RunIterator walk(request.source.count, layout, request.components, form.scalar_bytes,
+                     form.order);
     Scatter scatter(fetch.to, form.order, buffer_);
 
-    std::vector<Run> runs;
-    Run run = walk.next();
+    std::vector<ByteRun> runs;
+    ByteRun run = walk.next();
     while (run.bytes > 0) {
         const ChunkPlace place = grid.place(first + run.offset);
         const auto path = folder / chunk_name(place.chunk);
@@ -137,13 +138,14 @@ void ArrayReader::read(const StepInfo& step, const Fetch& fetch) {
         const std::int64_t end = place.offset + place.bytes;
         while (run.bytes > 0 && run.offset + shift < end) {
             const auto take = [&] {
-                const Run part{run.offset + shift, std::min(run.bytes, end - run.offset - shift)};
+                const ByteRun part{run.offset + shift,
+                                   std::min(run.bytes, end - run.offset - shift)};
                 run = {run.offset + part.bytes, run.bytes - part.bytes};
                 if (run.bytes == 0)
                     run = walk.next();
                 return part;
             };
-            const Run part = take();
+            const ByteRun part = take();
             if (part.bytes >= long_run) {
                 scatter.read_run(file, part.offset, part.bytes);
                 continue;

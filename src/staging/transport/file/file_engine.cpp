@@ -216,7 +216,7 @@ void FileEngine::finish(const std::vector<std::vector<std::byte>>& parts, const 
     }
     const std::vector<std::byte> table = encode_step(whole);
     const auto bytes = static_cast<std::int64_t>(table.size());
-    const ArrayForm form{Order::interleaved, {1, 1, bytes}, 1, 1};
+    const ArrayForm form{ComponentOrder::interleaved, {1, 1, bytes}, 1, 1};
     disk_.make_folder(folder / table_folder);
     (void)disk_.write_array(folder / table_folder,
                             packed_view(table.data(), form.count, form.components, 1), form,

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "parallel/wait_hook.hpp"
-#include "staging/in_seconds.hpp"
 #include "staging/notice.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/to_seconds.hpp"
 #include "staging/transport/file/documents.hpp"
 #include "staging/transport/file/names.hpp"
 #include "staging/wire/message_codec.hpp"
@@ -59,7 +59,7 @@ void wait_for_store(const fs::path& store, std::chrono::nanoseconds limit) {
     while (!is_there(store / document)) {
         if (waiting.due())
             notice("There are no stored steps in " + store.string() +
-                   " yet. Waiting for the writer for up to " + in_seconds(limit) + ".");
+                   " yet. Waiting for the writer for up to " + to_seconds(limit) + ".");
         std::error_code error;
         if (const auto status = fs::status(store, error);
             fs::exists(status) && !fs::is_directory(status))
@@ -143,10 +143,10 @@ AnnouncedStep FileSource::next(std::chrono::nanoseconds limit) {
         if (state.closed) {
             // The last steps may have been stored since the last check.
             const auto sequence = find_next(true);
-            return sequence ? announce(*sequence) : AnnouncedStep{Arrival::ended, nullptr};
+            return sequence ? announce(*sequence) : AnnouncedStep{StepStatus::ended, nullptr};
         }
     } while (sleep(deadline));
-    return {Arrival::timeout, nullptr};
+    return {StepStatus::timeout, nullptr};
 }
 
 AnnouncedStep FileSource::announce(std::uint64_t sequence) {
@@ -160,7 +160,7 @@ AnnouncedStep FileSource::announce(std::uint64_t sequence) {
                            " cannot be used: " + error.what());
     }
     next_ = sequence + 1;
-    return {Arrival::step,
+    return {StepStatus::step,
             std::make_shared<const std::vector<std::byte>>(encode(std::move(announce)))};
 }
 

@@ -14,7 +14,8 @@ constexpr std::int64_t tiny_run = 512;
 
 } // namespace
 
-PackedStream::PackedStream(const ConstArrayView& view, Order order, std::span<std::byte> buffer)
+PackedStream::PackedStream(const ConstArrayView& view, ComponentOrder order,
+                           std::span<std::byte> buffer)
     : view_(view), order_(order), buffer_(buffer), runs_(view, order) {}
 
 std::span<const std::byte> PackedStream::next(std::int64_t max_bytes) {
@@ -40,7 +41,7 @@ void PackedStream::gather() {
 }
 
 void PackedStream::pack() {
-    const bool planar = order_ == Order::planar;
+    const bool planar = order_ == ComponentOrder::planar;
     const Extent& count = view_.count;
     const std::int64_t joined = planar ? 1 : view_.components;
     ready_ = {};
@@ -59,7 +60,7 @@ void PackedStream::pack() {
     else
         box.count = {1, 1, std::min(count[2] - at_[2], max_values)};
     const std::int64_t bytes = box.volume() * value;
-    copy(view_.sub(box).some(component_, joined),
+    copy(view_.sub(box).select_components(component_, joined),
          packed_view(buffer_.data(), box.count, joined, view_.scalar_bytes));
     ready_ = buffer_.first(static_cast<std::size_t>(bytes));
 

@@ -14,7 +14,7 @@ namespace uzushio::staging::file {
 class PackedStream {
   public:
     /// `buffer` is the caller's, of at least one value with all components, and is overwritten.
-    PackedStream(const ConstArrayView& view, Order order, std::span<std::byte> buffer);
+    PackedStream(const ConstArrayView& view, ComponentOrder order, std::span<std::byte> buffer);
 
     /// Return the next bytes, at most `max_bytes` (at least 1); empty at the end. Valid until the
     /// next call.
@@ -25,7 +25,7 @@ class PackedStream {
     void pack();   ///< whole rows into the buffer, where runs are too short
 
     ConstArrayView view_;
-    Order order_;
+    ComponentOrder order_;
     std::span<std::byte> buffer_;
     RunCursor<const std::byte> runs_;
     std::span<const std::byte> ready_; ///< part of the buffer that was not returned yet

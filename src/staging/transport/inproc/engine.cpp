@@ -13,7 +13,7 @@ namespace uzushio::staging::inproc {
 namespace {
 
 /// For tables from ranks of the same job.
-constexpr Limits unlimited() {
+constexpr DecodeLimits unlimited() {
     constexpr auto most = std::numeric_limits<std::size_t>::max();
     return {most, most, most, most};
 }

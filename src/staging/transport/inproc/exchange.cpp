@@ -25,16 +25,16 @@ std::int64_t message_bytes(int ranks) {
 }
 
 template <class Byte>
-BasicArrayView<Byte> packed(Byte* data, const ConstArrayView& like, Order order) {
-    const Layout layout = order == Order::planar
-                              ? planar(like.count, like.scalar_bytes)
-                              : interleaved(like.count, like.components, like.scalar_bytes);
+BasicArrayView<Byte> packed(Byte* data, const ConstArrayView& like, ComponentOrder order) {
+    const ArrayLayout layout = order == ComponentOrder::planar
+                                   ? planar(like.count, like.scalar_bytes)
+                                   : interleaved(like.count, like.components, like.scalar_bytes);
     return {data, like.count, layout, like.components, like.scalar_bytes};
 }
 
 template <class Byte> struct PieceView {
     BasicArrayView<Byte> view;
-    Order order;
+    ComponentOrder order;
 };
 
 /// All messages between this rank and one peer, in one direction: pieces, cut into messages of

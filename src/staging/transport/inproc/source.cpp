@@ -93,7 +93,7 @@ void InprocSource::fetch(const Announce&, std::span<const Fetch> wanted, std::ch
     exchange_.run(wanted, [this](const PieceRequest& request) {
         return value(request.block, request.array)
             .sub(request.source)
-            .some(request.first_component, request.components);
+            .select_components(request.first_component, request.components);
     });
 }
 

@@ -10,9 +10,9 @@
 
 #include "parallel/backoff.hpp"
 #include "parallel/wait_hook.hpp"
-#include "staging/in_seconds.hpp"
 #include "staging/notice.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/to_seconds.hpp"
 #include "staging/transport/mpi/connect_message.hpp"
 #include "staging/transport/mpi/job.hpp"
 #include "staging/transport/mpi/job_state.hpp"
@@ -118,7 +118,7 @@ ConnectMessage find_writer(const std::string& stream, const std::vector<std::int
             if (waiting.due())
                 notice("No process of this MPI job writes a stream '" + stream +
                        "' yet. Waiting for the writer for up to " +
-                       in_seconds(options.attach_limit) + ".");
+                       to_seconds(options.attach_limit) + ".");
             requests.send_if_due();
             const auto message = dispatcher.take([&](const ConnectMessage& one) {
                 return one.attempt == accept.attempt &&

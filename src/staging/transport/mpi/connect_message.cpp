@@ -29,7 +29,7 @@ std::vector<std::byte> encode(const ConnectMessage& message) {
 }
 
 ConnectMessage decode_connect_message(std::span<const std::byte> bytes) {
-    Decoder from(bytes, Limits{});
+    Decoder from(bytes, DecodeLimits{});
     ConnectMessage message;
     exchange(from, message);
     from.finish();

@@ -25,10 +25,10 @@ std::vector<std::byte> encode(const FetchRequest& request) {
 }
 
 FetchRequest decode_fetch_request(std::span<const std::byte> bytes) {
-    if (bytes.size() < Frame::size)
+    if (bytes.size() < FrameHeader::size)
         throw DecodeError("A request for a piece is truncated.");
-    const Frame frame = decode_frame(bytes.first<Frame::size>());
-    const std::size_t end = Frame::size + frame.length;
+    const FrameHeader frame = decode_frame_header(bytes.first<FrameHeader::size>());
+    const std::size_t end = FrameHeader::size + frame.length;
     if (bytes.size() < end)
         throw DecodeError("A request for a piece is truncated.");
     const Message message = decode_message(bytes.first(end));
@@ -36,7 +36,7 @@ FetchRequest decode_fetch_request(std::span<const std::byte> bytes) {
     if (piece == nullptr)
         throw DecodeError("The message is not a request for a piece.");
     FetchRequest request{*piece, {}};
-    Decoder mode(bytes.subspan(end), Limits{});
+    Decoder mode(bytes.subspan(end), DecodeLimits{});
     exchange(mode, request.mode);
     mode.finish();
     if (request.mode.tile_bytes == 0 ||
@@ -56,7 +56,7 @@ std::optional<std::uint64_t> decode_credit(std::span<const std::byte> bytes) {
     if (bytes.size() != sizeof(std::uint64_t))
         return {};
     std::uint64_t offset = 0;
-    Decoder(bytes, Limits{}).number(offset);
+    Decoder(bytes, DecodeLimits{}).number(offset);
     if (offset > Windows::put_buffer_bytes - max_put_bytes)
         return {};
     return offset;
@@ -71,20 +71,21 @@ std::vector<std::byte> encode_progress_hint(std::uint64_t bytes) {
 std::uint64_t decode_progress_hint(std::span<const std::byte> bytes) {
     std::uint64_t number = 0;
     if (bytes.size() == sizeof number)
-        Decoder(bytes, Limits{}).number(number);
+        Decoder(bytes, DecodeLimits{}).number(number);
     return number;
 }
 
 bool is_announce(std::span<const std::byte> bytes) {
     static const auto type = static_cast<std::uint16_t>(Message(Announce{}).index() + 1);
-    return bytes.size() >= Frame::size && decode_frame(bytes.first<Frame::size>()).type == type;
+    return bytes.size() >= FrameHeader::size &&
+           decode_frame_header(bytes.first<FrameHeader::size>()).type == type;
 }
 
 Message decode_message(std::span<const std::byte> bytes) {
-    if (bytes.size() < Frame::size)
+    if (bytes.size() < FrameHeader::size)
         throw DecodeError("A message is truncated.");
-    const auto body = bytes.subspan(Frame::size);
-    const Frame frame = decode_frame(bytes.first<Frame::size>());
+    const auto body = bytes.subspan(FrameHeader::size);
+    const FrameHeader frame = decode_frame_header(bytes.first<FrameHeader::size>());
     if (body.size() != frame.length)
         throw DecodeError("A message has " + std::to_string(body.size()) + " bytes instead of " +
                           std::to_string(frame.length) + ".");

@@ -29,9 +29,9 @@ std::int64_t span_of(const ConstArrayView& view) {
 }
 
 /// Return the largest parts without large gaps that fit a buffer; each is fetched with one get.
-TileCutter spans_of(const ConstArrayView& from, Order order) {
-    const std::int64_t components = order == Order::planar ? 1 : from.components;
-    ConstArrayView part = from.some(0, components);
+TileCutter spans_of(const ConstArrayView& from, ComponentOrder order) {
+    const std::int64_t components = order == ComponentOrder::planar ? 1 : from.components;
+    ConstArrayView part = from.select_components(0, components);
     part.count = {1, 1, 1};
     for (std::size_t axis = 3; axis-- > 0;) {
         const std::int64_t span = span_of(part);

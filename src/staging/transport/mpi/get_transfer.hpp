@@ -33,7 +33,7 @@ class GetTransfer : public RankTransfer {
     struct Item {
         ArrayView to;
         ConstArrayView from;
-        Order order = Order::interleaved;
+        ComponentOrder order = ComponentOrder::interleaved;
     };
 
     /// `windows`: for pull. All arguments outlive the transfer.

@@ -48,7 +48,7 @@ class RequestTransfer : public RankTransfer {
     struct InFlight {
         MPI_Request request = MPI_REQUEST_NULL;
         ArrayView to;
-        Order order = Order::interleaved;
+        ComponentOrder order = ComponentOrder::interleaved;
         std::shared_ptr<std::byte[]> buffer; ///< null if received in place
         std::optional<std::uint64_t> place;
     };

@@ -67,7 +67,7 @@ MpiService::MpiService(std::string stream, parallel::Communicator comm, MpiMode 
       dispatcher_(job_state<MessageDispatcher>()), creation_(job_state<WindowCreation>()),
       buffers_(max_tile_bytes, max_buffers), thread_([this] { run(); }) {
     if (queue_ != nullptr)
-        queue_->on_news([this] { wake(); });
+        queue_->on_change([this] { wake(); });
 }
 
 MpiService::~MpiService() { stop(true, 0s); }
@@ -87,7 +87,7 @@ void MpiService::stop(bool immediately, std::chrono::nanoseconds limit) {
     if (!thread_.joinable())
         return;
     if (queue_ != nullptr)
-        queue_->on_news({});
+        queue_->on_change({});
     {
         const std::lock_guard lock(mutex_);
         immediately_ = immediately;

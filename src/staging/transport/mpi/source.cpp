@@ -113,7 +113,7 @@ void MpiSource::send_control(const Message& message) {
 
 AnnouncedStep MpiSource::next(std::chrono::nanoseconds limit) {
     if (ended_)
-        return {Arrival::ended, nullptr};
+        return {StepStatus::ended, nullptr};
     if (!asked_)
         send_control(Next{});
     asked_ = true;
@@ -126,16 +126,16 @@ AnnouncedStep MpiSource::next(std::chrono::nanoseconds limit) {
         sends_.test_all();
         interrupts.poll();
         if (Clock::now() >= deadline)
-            return {Arrival::timeout, nullptr};
+            return {StepStatus::timeout, nullptr};
     }
     asked_ = false;
     if (is_announce(message.bytes))
-        return {Arrival::step,
+        return {StepStatus::step,
                 std::make_shared<const std::vector<std::byte>>(std::move(message.bytes))};
     const Message said = decode_message(message.bytes);
     ended_ = true;
     if (std::holds_alternative<End>(said))
-        return {Arrival::ended, nullptr};
+        return {StepStatus::ended, nullptr};
     if (const auto* error = std::get_if<Error>(&said))
         throw PeerGone(error->text);
     throw StagingError(
@@ -176,7 +176,7 @@ std::unique_ptr<RankTransfer> MpiSource::request_transfer(const Announce& step,
     const bool put = mode_ == MpiMode::push && windows() != nullptr;
     std::vector<RequestTransfer::Item> pieces;
     for (const Fetch* fetch : wanted) {
-        const Order order = fetch->request.order;
+        const ComponentOrder order = fetch->request.order;
         TransferMode mode{put, put ? max_put_bytes : max_tile_bytes};
         if (!put && place_of(step, writer).process != 0 && is_packed(fetch->to, order) &&
             is_packed(stored(step, writer, *fetch), order))

@@ -97,7 +97,7 @@ bool TileSender::progress() {
 
 bool TileSender::send(Job& job) {
     const auto tile = job.tile->of(job.view);
-    const Order order = job.request.piece.order;
+    const ComponentOrder order = job.request.piece.order;
     InFlight one{MPI_REQUEST_NULL, job.step, nullptr};
     const std::byte* from = tile.data;
     if (!is_packed(tile, order)) {
@@ -118,7 +118,7 @@ bool TileSender::put(Job& job) {
     if (credits_.empty() || !is_ready(windows_))
         return false;
     const auto tile = job.tile->of(job.view);
-    const Order order = job.request.piece.order;
+    const ComponentOrder order = job.request.piece.order;
     const MPI_Win window = windows_.get()->put_window();
     const int target = windows_.get()->reader(reader_);
     auto at = static_cast<MPI_Aint>(credits_.front());

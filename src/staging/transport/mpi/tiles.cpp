@@ -5,14 +5,14 @@
 namespace uzushio::staging::mpi {
 
 TileCutter::TileCutter(const Extent& count, std::int64_t components, std::int64_t scalar_bytes,
-                       Order order, std::int64_t max_bytes)
+                       ComponentOrder order, std::int64_t max_bytes)
     : count_(count), components_(components), component_step_(components), step_(count) {
     const std::int64_t all = Box{{}, count}.volume() * components * scalar_bytes;
     if (all == 0) {
         component_ = components_;
         return;
     }
-    if (order == Order::planar && all > max_bytes)
+    if (order == ComponentOrder::planar && all > max_bytes)
         component_step_ = 1;
     if (component_step_ * scalar_bytes > max_bytes)
         component_step_ = std::max<std::int64_t>(1, max_bytes / scalar_bytes);

@@ -18,7 +18,7 @@ struct Tile {
 
     template <class Byte>
     [[nodiscard]] BasicArrayView<Byte> of(const BasicArrayView<Byte>& piece) const {
-        return piece.sub(box).some(first_component, components);
+        return piece.sub(box).select_components(first_component, components);
     }
 };
 
@@ -26,8 +26,8 @@ struct Tile {
 /// alike, from the piece's shape only: tiles need no headers.
 class TileCutter {
   public:
-    TileCutter(const Extent& count, std::int64_t components, std::int64_t scalar_bytes, Order order,
-               std::int64_t max_bytes);
+    TileCutter(const Extent& count, std::int64_t components, std::int64_t scalar_bytes,
+               ComponentOrder order, std::int64_t max_bytes);
 
     /// Cut into tiles of so many values and components, fewer at the ends.
     TileCutter(const Extent& count, std::int64_t components, const Extent& step,
@@ -47,15 +47,15 @@ class TileCutter {
 /// Return the view of a tile in the packed form of a message.
 template <class Byte>
 [[nodiscard]] BasicArrayView<Byte> packed_tile(Byte* data, const ConstArrayView& tile,
-                                               Order order) {
-    const auto layout = order == Order::planar
+                                               ComponentOrder order) {
+    const auto layout = order == ComponentOrder::planar
                             ? planar(tile.count, tile.scalar_bytes)
                             : interleaved(tile.count, tile.components, tile.scalar_bytes);
     return {data, tile.count, layout, tile.components, tile.scalar_bytes};
 }
 
 /// Return whether the values are in memory as in a message.
-[[nodiscard]] inline bool is_packed(const ConstArrayView& tile, Order order) {
+[[nodiscard]] inline bool is_packed(const ConstArrayView& tile, ComponentOrder order) {
     return RunCursor(tile, order).run_bytes() >= tile.bytes();
 }
 

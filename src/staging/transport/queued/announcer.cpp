@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "staging/staging_error.hpp"
-#include "staging/wire/frame.hpp"
-#include "staging/wire/limits.hpp"
+#include "staging/wire/decode_limits.hpp"
+#include "staging/wire/frame_header.hpp"
 #include "staging/wire/message_codec.hpp"
 #include "staging/wire/step_codec.hpp"
 
@@ -36,19 +36,20 @@ void Announcer::set_checksums(std::span<const std::uint32_t> checksums) {
     set_table(std::move(table_));
 }
 
-std::shared_ptr<Announcement> Announcer::announce(std::uint64_t sequence,
-                                                  const std::vector<SegmentPlace>& places,
-                                                  const StepInfo& head) const {
+std::shared_ptr<EncodedAnnounce> Announcer::announce(std::uint64_t sequence,
+                                                     const std::vector<SegmentPlace>& places,
+                                                     const StepInfo& head) const {
     const Message message = Announce{sequence, places, head};
-    auto bytes = std::make_shared<Announcement>(encode(message));
+    auto bytes = std::make_shared<EncodedAnnounce>(encode(message));
     bytes->resize(bytes->size() - empty_table);
     bytes->insert(bytes->end(), encoded_.begin(), encoded_.end());
-    const auto body = std::span(*bytes).subspan(Frame::size);
-    if (body.size() > Limits{}.message_bytes)
+    const auto body = std::span(*bytes).subspan(FrameHeader::size);
+    if (body.size() > DecodeLimits{}.message_bytes)
         throw StagingError("The table of the step has " + std::to_string(body.size()) +
-                           " bytes, and the maximum is " + std::to_string(Limits{}.message_bytes) +
+                           " bytes, and the maximum is " +
+                           std::to_string(DecodeLimits{}.message_bytes) +
                            ": use fewer or larger blocks, or fewer fields.");
-    const auto frame = encode_frame(static_cast<std::uint16_t>(message.index() + 1), body);
+    const auto frame = encode_frame_header(static_cast<std::uint16_t>(message.index() + 1), body);
     std::copy(frame.begin(), frame.end(), bytes->begin());
     return bytes;
 }

@@ -23,9 +23,9 @@ class Announcer {
 
     /// Return the bytes of an Announce message. `head` has index, time and attributes only. Throws
     /// StagingError if they exceed the message limit of readers.
-    [[nodiscard]] std::shared_ptr<Announcement> announce(std::uint64_t sequence,
-                                                         const std::vector<SegmentPlace>& places,
-                                                         const StepInfo& head) const;
+    [[nodiscard]] std::shared_ptr<EncodedAnnounce> announce(std::uint64_t sequence,
+                                                            const std::vector<SegmentPlace>& places,
+                                                            const StepInfo& head) const;
 
   private:
     StepInfo table_;

@@ -67,7 +67,7 @@ std::vector<std::byte> encode(const StoreResult& result) { return bytes_of(resul
 std::vector<std::byte> encode(const PublishDecision& decision) { return bytes_of(decision); }
 
 template <class T> T decode(std::span<const std::byte> bytes) {
-    Decoder decoder(bytes, Limits{});
+    Decoder decoder(bytes, DecodeLimits{});
     T message;
     pass(decoder, message);
     decoder.finish();

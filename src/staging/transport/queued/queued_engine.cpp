@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "parallel/wait_hook.hpp"
-#include "staging/in_seconds.hpp"
 #include "staging/interrupt.hpp"
 #include "staging/notice.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/stream_group.hpp"
+#include "staging/to_seconds.hpp"
 #include "staging/wire/checksum.hpp"
 #include "staging/wire/message_codec.hpp"
 
@@ -39,8 +39,8 @@ Endpoints gather(const parallel::CollectiveGroup& group, const Endpoint& own) {
     Endpoints all;
     for (const auto& bytes : group.gather(encode(Message(Endpoints{{own}})))) {
         const std::span all_bytes(bytes);
-        const Frame frame = decode_frame(all_bytes.first<Frame::size>());
-        const Message message = staging::decode(frame, all_bytes.subspan(Frame::size));
+        const FrameHeader frame = decode_frame_header(all_bytes.first<FrameHeader::size>());
+        const Message message = staging::decode(frame, all_bytes.subspan(FrameHeader::size));
         all.ranks.push_back(std::get<Endpoints>(message).ranks.at(0));
     }
     return all;
@@ -63,7 +63,7 @@ class QueuedEngine::QueueReservation {
         bytes_ = bytes;
         return reserved_ = queue_->reserve(bytes);
     }
-    std::uint64_t commit(std::shared_ptr<Announcement> announcement) {
+    std::uint64_t commit(std::shared_ptr<EncodedAnnounce> announcement) {
         const std::uint64_t sequence = queue_->commit(std::move(announcement), bytes_);
         reserved_ = false;
         return sequence;
@@ -81,7 +81,7 @@ QueuedEngine::QueuedEngine(const parallel::CollectiveGroup& group, const EngineO
       pool_(std::move(make_segment), options.queue.depth + 1) {
     group_.run_collectively([&] {
         if (group_.rank() == 0)
-            queue_ = std::make_unique<Queue>(options_.queue);
+            queue_ = std::make_shared<Queue>(options_.queue);
         service_ = make_service(held_, queue_.get());
     });
     const Endpoints endpoints = gather(group_, service_->endpoint());
@@ -167,7 +167,7 @@ std::optional<std::uint64_t> QueuedEngine::publish(LocalStep step) {
 AdmissionDecision QueuedEngine::broadcast_decision(const AdmissionDecision& decision) {
     if (group_.rank() == 0)
         return decode<AdmissionDecision>(group_.broadcast(encode(decision)));
-    const parallel::WaitHook stopping = heed_stop(stop_grace);
+    const parallel::WaitHook stopping = stop_hook(stop_grace);
     return decode<AdmissionDecision>(group_.broadcast({}));
 }
 
@@ -218,10 +218,10 @@ AdmissionDecision QueuedEngine::decide(const std::vector<std::vector<std::byte>>
         head_ = merge(heads);
         if (decision.new_table)
             announcer_.set_table(merge(parts_));
-        const parallel::WaitHook stopping = heed_stop();
+        const parallel::WaitHook stopping = stop_hook();
         wait_for_first_readers();
         decision.accepted = reserve(reservation, max_bytes);
-        decision.max_steps = queue_->most_steps();
+        decision.max_steps = queue_->max_steps();
         decision.kept = queue_->sequences();
     });
     if (own) {
@@ -245,13 +245,13 @@ void QueuedEngine::wait_for_first_readers() {
     const parallel::WaitHook notifying([&] {
         if (waiting.due())
             notice(readers_so_far() + " so far; it waits for up to " +
-                   in_seconds(options_.wait_limit) + "." +
+                   to_seconds(options_.wait_limit) + "." +
                    (options_.contact.empty()
                         ? ""
                         : " Readers attach to " + options_.contact.string() + "."));
     });
     if (wanted > 0 && !queue_->wait_for_readers(wanted, options_.wait_limit))
-        throw PeerGone(readers_so_far() + " within " + in_seconds(options_.wait_limit) +
+        throw PeerGone(readers_so_far() + " within " + to_seconds(options_.wait_limit) +
                        ": start them, raise wait_limit or lower wait_for_readers.");
     readers_waited_for_ = true;
 }
@@ -264,7 +264,7 @@ bool QueuedEngine::reserve(QueueReservation& reservation, std::size_t bytes) {
             wait_notified_ = true;
             notice("The solver waits for readers to release a step (queue.policy: block), for up "
                    "to " +
-                   in_seconds(options_.queue.time_limit) + "; later waits are counted only.");
+                   to_seconds(options_.queue.time_limit) + "; later waits are counted only.");
         }
     });
     return reservation.reserve(bytes);
@@ -344,18 +344,18 @@ void QueuedEngine::close() {
         queue_->close();
         run_catching(error, [&] {
             const parallel::WaitHook watching = group_.watch_abort();
-            const parallel::WaitHook stopping = heed_stop(stop_grace);
+            const parallel::WaitHook stopping = stop_hook(stop_grace);
             WaitNotice waiting;
             const parallel::WaitHook notifying([&] {
                 if (waiting.due())
                     notice("The stream's end waits for readers to take the last steps, for up to " +
-                           in_seconds(options_.close_limit) + " (close_limit).");
+                           to_seconds(options_.close_limit) + " (close_limit).");
             });
             (void)queue_->drain(options_.close_limit);
         });
     }
     {
-        const parallel::WaitHook stopping = heed_stop(2 * stop_grace);
+        const parallel::WaitHook stopping = stop_hook(2 * stop_grace);
         group_.barrier(); // until then readers may request pieces from any rank
     }
     const auto left = error ? Clock::duration(0) : options_.close_limit - (Clock::now() - start);

@@ -82,7 +82,7 @@ class QueuedEngine : public WriterEngine {
 
     parallel::CollectiveGroup group_;
     EngineOptions options_;
-    std::unique_ptr<Queue> queue_; ///< on rank 0
+    std::shared_ptr<Queue> queue_; ///< on rank 0
     HeldSteps held_;
     SegmentPool pool_;
 

@@ -63,8 +63,8 @@ void require_shapes(const LocalStep& step) {
 
 } // namespace
 
-Layout packed_layout(const ConstArrayView& view) {
-    Layout layout;
+ArrayLayout packed_layout(const ConstArrayView& view) {
+    ArrayLayout layout;
     struct Loop {
         std::int64_t count, stride;
         std::int64_t* packed;

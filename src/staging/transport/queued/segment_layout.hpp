@@ -29,7 +29,7 @@ struct SegmentLayout {
 std::size_t fill(const SegmentLayout& layout, std::span<std::byte> segment);
 
 /// Return a view's layout without gaps: the same nesting of axes, minimum strides.
-[[nodiscard]] Layout packed_layout(const ConstArrayView& view);
+[[nodiscard]] ArrayLayout packed_layout(const ConstArrayView& view);
 
 [[nodiscard]] constexpr std::size_t aligned(std::size_t offset) { return (offset + 63) / 64 * 64; }
 

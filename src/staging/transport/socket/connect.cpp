@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "staging/quiet_thread.hpp"
+#include "staging/signal_blocked_thread.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/socket/address.hpp"
 #include "staging/transport/socket/handshake.hpp"
@@ -55,7 +55,7 @@ asio::awaitable<std::vector<tcp::endpoint>> resolve(Address address, Deadline de
         co_return std::vector<tcp::endpoint>{{number, address.port}};
 
     const auto found = std::make_shared<Found>();
-    quiet_thread([address, found] { find(address, *found); }).detach();
+    start_signal_blocked_thread([address, found] { find(address, *found); }).detach();
     asio::steady_timer timer(co_await asio::this_coro::executor);
     for (auto pause = std::chrono::milliseconds(1); !found->done;
          pause = std::min(2 * pause, std::chrono::milliseconds(50))) {

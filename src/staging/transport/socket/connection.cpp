@@ -103,8 +103,8 @@ Deadline after(std::chrono::nanoseconds limit) {
     return limit >= year ? never : Clock::now() + std::max(limit, std::chrono::nanoseconds(0));
 }
 
-Message ReceivedMessage::message(const Limits& limits) const {
-    return decode(frame, std::span(bytes).subspan(Frame::size), limits);
+Message ReceivedMessage::message(const DecodeLimits& limits) const {
+    return decode(frame, std::span(bytes).subspan(FrameHeader::size), limits);
 }
 
 Connection::Connection(asio::ip::tcp::socket socket)
@@ -337,13 +337,13 @@ asio::awaitable<void> Connection::fill(std::size_t bytes, Deadline first,
     }
 }
 
-asio::awaitable<ReceivedMessage> Connection::receive(Limits limits, Deadline first,
+asio::awaitable<ReceivedMessage> Connection::receive(DecodeLimits limits, Deadline first,
                                                      std::chrono::nanoseconds rest) {
-    co_await fill(Frame::size, first, rest);
+    co_await fill(FrameHeader::size, first, rest);
     ReceivedMessage received;
-    const std::span<const std::byte> head(input_.data() + input_begin_, Frame::size);
-    received.frame = decode_frame(head.first<Frame::size>(), limits);
-    received.bytes.resize(Frame::size + received.frame.length);
+    const std::span<const std::byte> head(input_.data() + input_begin_, FrameHeader::size);
+    received.frame = decode_frame_header(head.first<FrameHeader::size>(), limits);
+    received.bytes.resize(FrameHeader::size + received.frame.length);
     const Deadline deadline = rest.count() == 0 ? first : after(rest);
     for (std::span<std::byte> left = received.bytes; !left.empty();) {
         const iovec buffer{left.data(), left.size()};

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "staging/transport/socket/tls.hpp"
-#include "staging/wire/frame.hpp"
-#include "staging/wire/limits.hpp"
+#include "staging/wire/decode_limits.hpp"
+#include "staging/wire/frame_header.hpp"
 #include "staging/wire/messages.hpp"
 
 namespace uzushio::staging::socket {
@@ -29,10 +29,10 @@ inline constexpr Deadline never = Deadline::max();
 
 /// Received message, decoded on request.
 struct ReceivedMessage {
-    Frame frame;
+    FrameHeader frame;
     std::vector<std::byte> bytes; ///< frame and body
 
-    [[nodiscard]] Message message(const Limits& limits = {}) const; ///< throws DecodeError
+    [[nodiscard]] Message message(const DecodeLimits& limits = {}) const; ///< throws DecodeError
 };
 
 /// Connection for messages and raw bytes over TCP, plain or with TLS. Waits are coroutines on the
@@ -54,7 +54,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Receive the next message. Its first byte must arrive until `first`; then `rest` is the time
     /// for the whole message. Zero: `first` applies to all of it. Messages above the limits are
     /// refused before memory is allocated.
-    [[nodiscard]] asio::awaitable<ReceivedMessage> receive(Limits limits, Deadline first,
+    [[nodiscard]] asio::awaitable<ReceivedMessage> receive(DecodeLimits limits, Deadline first,
                                                            std::chrono::nanoseconds rest);
     /// Read at least one byte into buffers; the first of them must not be empty.
     [[nodiscard]] asio::awaitable<std::size_t> read_some(std::span<const iovec> to,

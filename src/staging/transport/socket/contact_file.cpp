@@ -20,8 +20,8 @@
 #include "staging/descriptor.hpp"
 #include "staging/file_lock.hpp"
 #include "staging/notice.hpp"
-#include "staging/own_process.hpp"
-#include "staging/quiet_thread.hpp"
+#include "staging/process_identity.hpp"
+#include "staging/signal_blocked_thread.hpp"
 #include "staging/staging_error.hpp"
 
 namespace uzushio::staging::socket {
@@ -78,7 +78,8 @@ class ContactFile::State {
             ::unlink(draft_.c_str());
             throw;
         }
-        checker_ = std::make_unique<std::thread>(quiet_thread([this] { run_checks(); }));
+        checker_ =
+            std::make_unique<std::thread>(start_signal_blocked_thread([this] { run_checks(); }));
     }
     State(const State&) = delete;
     State& operator=(const State&) = delete;
@@ -195,7 +196,7 @@ class ContactFile::State {
         last_notice_ = sentence;
     }
 
-    OwnProcess process_;
+    ProcessIdentity process_;
     std::filesystem::path file_;
     std::string name_;
     std::string text_;

@@ -17,7 +17,7 @@ namespace uzushio::staging::socket {
 namespace {
 
 constexpr auto no_extra = std::chrono::nanoseconds(0); // the deadline applies to whole messages
-constexpr std::size_t max_error_text = 250;            // see Limits::handshake()
+constexpr std::size_t max_error_text = 250;            // see DecodeLimits::handshake()
 
 /// Messages of both sides that the responses authenticate.
 struct HandshakeTranscript {
@@ -60,14 +60,15 @@ std::string readable(std::string text) {
 
 std::chrono::nanoseconds left(Deadline deadline) { return deadline - Clock::now(); }
 
-/// Receive a message of the expected kind. Limits are small, because the peer is not authenticated.
+/// Receive a message of the expected kind. Limits are small, because the peer is not
+/// authenticated.
 template <class Kind>
 asio::awaitable<Kind> expect(Connection& connection, std::vector<std::byte>& said,
                              Deadline deadline) {
     const ReceivedMessage received =
-        co_await connection.receive(Limits::handshake(), deadline, no_extra);
+        co_await connection.receive(DecodeLimits::handshake(), deadline, no_extra);
     append(said, received.bytes);
-    const Message message = received.message(Limits::handshake());
+    const Message message = received.message(DecodeLimits::handshake());
     if (const auto* error = std::get_if<Error>(&message))
         throw Refused(error->code, readable(error->text));
     if (const auto* kind = std::get_if<Kind>(&message))
@@ -87,11 +88,11 @@ asio::awaitable<Hello> expect_opening(Connection& connection, std::vector<std::b
         fault = error.what();
     }
     const bool is_hello =
-        said.size() >= Frame::size + 4 && said[4] == std::byte{1} && said[5] == std::byte{0};
+        said.size() >= FrameHeader::size + 4 && said[4] == std::byte{1} && said[5] == std::byte{0};
     if (fault && is_hello)
         for (std::size_t i = 4; i-- > 0;)
             hello.version =
-                hello.version << 8 | std::to_integer<std::uint32_t>(said[Frame::size + i]);
+                hello.version << 8 | std::to_integer<std::uint32_t>(said[FrameHeader::size + i]);
     if (hello.version != protocol_version)
         throw Refused(ErrorCode::version, "The two sides use versions " +
                                               std::to_string(protocol_version) + " and " +

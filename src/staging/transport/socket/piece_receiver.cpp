@@ -13,8 +13,8 @@ namespace uzushio::staging::socket {
 namespace {
 
 /// PieceData, or Error with its text.
-constexpr Limits answer_limits{std::size_t{64} << 10, std::size_t{256} << 10, std::size_t{16} << 10,
-                               16};
+constexpr DecodeLimits answer_limits{std::size_t{64} << 10, std::size_t{256} << 10,
+                                     std::size_t{16} << 10, 16};
 
 PieceData checked(const Message& message, const PieceFetch& piece, std::int64_t offset,
                   std::int64_t left) {

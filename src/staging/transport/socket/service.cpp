@@ -10,7 +10,7 @@
 
 #include "parallel/wait_hook.hpp"
 #include "staging/datamodel/model_error.hpp"
-#include "staging/quiet_thread.hpp"
+#include "staging/signal_blocked_thread.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/wire/decode_error.hpp"
 #include "staging/wire/message_codec.hpp"
@@ -24,10 +24,10 @@ constexpr auto message_timeout = std::chrono::seconds(5);
 constexpr auto send_timeout = std::chrono::seconds(60);
 constexpr auto final_message_timeout = std::chrono::seconds(1);
 
-constexpr std::size_t max_stream_name = 200; ///< fits into Limits::handshake()
+constexpr std::size_t max_stream_name = 200; ///< fits into DecodeLimits::handshake()
 
 /// Requests are small.
-constexpr Limits request_limits = Limits::handshake();
+constexpr DecodeLimits request_limits = DecodeLimits::handshake();
 
 } // namespace
 
@@ -40,9 +40,9 @@ SocketService::SocketService(WriterRank rank, const Secret& secret,
           [this](Peer peer, Hello theirs) { return serve(std::move(peer), std::move(theirs)); }) {
     if (rank_.rank != 0)
         listener_.start();
-    thread_ = quiet_thread([this] { run(); });
+    thread_ = start_signal_blocked_thread([this] { run(); });
     if (queue_ != nullptr)
-        queue_->on_news([this] { on_queue_event(); });
+        queue_->on_change([this] { on_queue_event(); });
 }
 
 SocketService::~SocketService() { stop(); }
@@ -60,7 +60,7 @@ void SocketService::stop() {
     if (!thread_.joinable())
         return;
     if (queue_ != nullptr)
-        queue_->on_news({});
+        queue_->on_change({});
     io_.stop();
     thread_.join();
     listener_.stop();

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "parallel/wait_hook.hpp"
-#include "staging/in_seconds.hpp"
 #include "staging/interrupt.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/to_seconds.hpp"
 #include "staging/transport/socket/handshake.hpp"
 #include "staging/transport/socket/run_until_done.hpp"
 #include "staging/transport/socket/writer_connection.hpp"
@@ -76,7 +76,7 @@ SocketSource::SocketSource(const std::string& contact, const parallel::Collectiv
     Encoder encoder;
     parts(encoder, std::as_const(writer_));
     const auto bytes = group.broadcast(encoder.take());
-    Decoder decoder(bytes, Limits{});
+    Decoder decoder(bytes, DecodeLimits{});
     parts(decoder, writer_);
     for (const Endpoint& endpoint : writer_.endpoints.ranks)
         local_.push_back(mapper_ && endpoint.node == mapper_->node());
@@ -122,12 +122,12 @@ asio::awaitable<ReceivedMessage> SocketSource::ask_for_step() {
         co_await control_->send(std::span<const std::byte>(bytes), options_.answer_limit);
     } catch (const PeerGone&) { // End may have been sent before
     }
-    co_return co_await control_->receive(Limits{}, never, options_.answer_limit);
+    co_return co_await control_->receive(DecodeLimits{}, never, options_.answer_limit);
 }
 
 AnnouncedStep SocketSource::next(std::chrono::nanoseconds limit) {
     if (ended_)
-        return {Arrival::ended, nullptr};
+        return {StepStatus::ended, nullptr};
     io_.restart();
     if (!asked_) {
         asked_ = true;
@@ -162,11 +162,11 @@ AnnouncedStep SocketSource::next(std::chrono::nanoseconds limit) {
         }
     const auto type = received.frame.type;
     if (type == Message(Announce{}).index() + 1)
-        return {Arrival::step, std::make_shared<const std::vector<std::byte>>(received.bytes)};
+        return {StepStatus::step, std::make_shared<const std::vector<std::byte>>(received.bytes)};
     const Message message = received.message();
     if (std::holds_alternative<End>(message)) {
         ended_ = true;
-        return {Arrival::ended, nullptr};
+        return {StepStatus::ended, nullptr};
     }
     if (const auto* error = std::get_if<Error>(&message))
         throw StagingError("The writer of the stream \"" + writer_.stream +
@@ -277,7 +277,7 @@ void SocketSource::explain(std::uint32_t rank, std::exception_ptr fault,
         throw PeerGone(name + " is gone: its process ended, or the connection was interrupted (" +
                        gone.what() + "). Attach again when it is back.");
     } catch (const PeerSilent&) {
-        throw PeerSilent(name + " has sent nothing for " + in_seconds(limit) +
+        throw PeerSilent(name + " has sent nothing for " + to_seconds(limit) +
                          ": its process or the network hangs. Raise `answer_limit` if it is slow.");
     } catch (const std::exception& other) {
         throw StagingError(name + ": " + other.what());

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "parallel/wait_hook.hpp"
-#include "staging/in_seconds.hpp"
 #include "staging/notice.hpp"
 #include "staging/staging_error.hpp"
+#include "staging/to_seconds.hpp"
 #include "staging/transport/socket/address.hpp"
 #include "staging/transport/socket/connect.hpp"
 #include "staging/transport/socket/contact.hpp"
@@ -40,8 +40,8 @@ asio::awaitable<WriterConnection> open_control(asio::io_context& io, Contact con
         writer.tls = std::make_shared<TlsContext>(contact.secret);
     const ConnectTarget target{contact.address, contact.secret, writer.tls.get(), std::move(hello)};
     AuthenticatedConnection opened = co_await connect(io, target, deadline);
-    const ReceivedMessage received =
-        co_await opened.connection->receive(Limits{}, after(handshake_timeout), handshake_timeout);
+    const ReceivedMessage received = co_await opened.connection->receive(
+        DecodeLimits{}, after(handshake_timeout), handshake_timeout);
     const Message message = received.message();
     if (const auto* error = std::get_if<Error>(&message)) {
         if (error->code == ErrorCode::gone) // a relay that itself waits for the writer
@@ -90,7 +90,7 @@ class WriterSearch {
             if (auto writer = try_connect())
                 return std::move(*writer);
             if (Clock::now() >= deadline_)
-                throw PeerGone("No writer was there within " + in_seconds(options_.attach_limit) +
+                throw PeerGone("No writer was there within " + to_seconds(options_.attach_limit) +
                                ". " + obstacle_);
             notify_waiting();
             parallel::run_wait_hooks();
@@ -105,7 +105,7 @@ class WriterSearch {
             return;
         notified_ = obstacle_;
         notice(obstacle_ + " Waiting for the writer for up to " +
-               in_seconds(options_.attach_limit) + ".");
+               to_seconds(options_.attach_limit) + ".");
     }
 
     std::optional<WriterConnection> try_connect() {

@@ -1,4 +1,4 @@
-#include "staging/quiet_thread.hpp"
+#include "staging/signal_blocked_thread.hpp"
 
 #include <pthread.h>
 
@@ -7,7 +7,7 @@
 
 namespace uzushio::staging {
 
-std::thread quiet_thread(std::function<void()> work) {
+std::thread start_signal_blocked_thread(std::function<void()> work) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

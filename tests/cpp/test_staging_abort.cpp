@@ -1,5 +1,5 @@
 // ranks: 2 4
-// A rank that leaves alone, or is interrupted: the others hear of it, and none waits.
+// A rank that aborts, or is interrupted: the other ranks are notified, and none waits.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -22,10 +22,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Far more than a rank needs to hear, far less than who hangs.
-constexpr std::chrono::seconds patience{90};
+/// Far longer than a notice takes, and shorter than the test's timeout.
+constexpr std::chrono::seconds timeout{90};
 
-/// The ranks of the tests meet here, which no test breaks.
+/// Group for synchronisation between tests; no test aborts it.
 const parallel::CollectiveGroup& world() {
     static const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     return group;
@@ -34,7 +34,7 @@ const parallel::CollectiveGroup& world() {
 bool is_last() { return world().rank() == world().size() - 1; }
 std::string last() { return "Rank " + std::to_string(world().size() - 1); }
 
-/// What is thrown by `work`, which must not take long.
+/// Return the text of the error of `work`, which must not take long.
 std::string thrown_by(const std::function<void()>& work) {
     const auto start = Clock::now();
     std::string text = "nothing";
@@ -43,11 +43,11 @@ std::string thrown_by(const std::function<void()>& work) {
     } catch (const StagingError& error) {
         text = error.what();
     }
-    EXPECT_LT(Clock::now() - start, patience);
+    EXPECT_LT(Clock::now() - start, timeout);
     return text;
 }
 
-/// No step comes; ends the stream after `waits` waits.
+/// Source without steps; its stream ends after `waits` waits.
 class EmptySource : public StepSource {
   public:
     explicit EmptySource(int waits) : waits_(waits) {}
@@ -57,7 +57,7 @@ class EmptySource : public StepSource {
             parallel::run_wait_hooks();
             std::this_thread::sleep_for(std::chrono::milliseconds(2));
         }
-        return {--waits_ < 0 ? Arrival::ended : Arrival::timeout, nullptr};
+        return {--waits_ < 0 ? StepStatus::ended : StepStatus::timeout, nullptr};
     }
     void fetch(const Announce&, std::span<const Fetch>, std::chrono::nanoseconds) override {}
     void release(std::uint64_t) override {}
@@ -68,7 +68,7 @@ class EmptySource : public StepSource {
 
 Reader make_reader(int waits) { return {std::make_unique<EmptySource>(waits), MPI_COMM_WORLD}; }
 
-TEST(StagingLeaving, WhoWaitsForARankThatHasLeftIsToldWhy) {
+TEST(StagingAbort, WaitsForAnAbortedRankThrowItsReason) {
     for (int place = 0; place < 5; ++place) {
         const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD, "this crew");
         group.barrier();
@@ -77,7 +77,7 @@ TEST(StagingLeaving, WhoWaitsForARankThatHasLeftIsToldWhy) {
                 group.abort(std::make_exception_ptr(PeerGone("The well is dry.")));
                 return;
             }
-            // A broadcast may be over for some ranks before they need the one that is not there.
+            // A broadcast may complete on some ranks before they need the aborted one.
             switch (place) {
             case 0:
                 group.barrier();
@@ -99,12 +99,12 @@ TEST(StagingLeaving, WhoWaitsForARankThatHasLeftIsToldWhy) {
                   is_last() ? "nothing" : last() + " of this crew has left: The well is dry.");
         EXPECT_EQ(thrown_by([&] { group.barrier(); }),
                   is_last() ? "This rank has left the others: The well is dry." : text)
-            << "and so does all else from then on";
+            << "as do all later calls";
     }
     world().barrier();
 }
 
-TEST(StagingLeaving, AnErrorKeepsItsKind) {
+TEST(StagingAbort, AnErrorKeepsItsKind) {
     const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     if (is_last())
         group.abort(std::make_exception_ptr(PeerSilent("It sleeps.")));
@@ -113,7 +113,7 @@ TEST(StagingLeaving, AnErrorKeepsItsKind) {
     world().barrier();
 }
 
-TEST(StagingLeaving, WhatWasDoneTogetherBeforeIsNotLost) {
+TEST(StagingAbort, CollectivesCompletedBeforeAnAbortSucceed) {
     for (int round = 0; round < 5; ++round) {
         const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
         EXPECT_EQ(group.max(static_cast<std::uint64_t>(group.rank())),
@@ -128,7 +128,7 @@ TEST(StagingLeaving, WhatWasDoneTogetherBeforeIsNotLost) {
     world().barrier();
 }
 
-TEST(StagingLeaving, LongWorkOfOneRankEndsWhenAnotherOneLeaves) {
+TEST(StagingAbort, LongWorkOfOneRankEndsWhenAnotherAborts) {
     const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     const std::string text = thrown_by([&] {
         if (is_last())
@@ -145,14 +145,14 @@ TEST(StagingLeaving, LongWorkOfOneRankEndsWhenAnotherOneLeaves) {
     world().barrier();
 }
 
-TEST(StagingLeaving, AnInterruptEndsAWaitForOtherRanksAndTheyHearOfIt) {
+TEST(StagingAbort, AnInterruptEndsAWaitForOtherRanksAndNotifiesThem) {
     const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD, "this crew");
     const auto start = Clock::now();
     std::string text;
     if (is_last()) {
         const InterruptScope scope([] { return true; });
         EXPECT_THROW(group.barrier(), Interrupted);
-        EXPECT_LT(Clock::now() - start, patience);
+        EXPECT_LT(Clock::now() - start, timeout);
         world().barrier();
     } else {
         world().barrier();
@@ -165,7 +165,7 @@ TEST(StagingLeaving, AnInterruptEndsAWaitForOtherRanksAndTheyHearOfIt) {
     world().barrier();
 }
 
-TEST(StagingLeaving, RanksThatAreAllInterruptedEndInOrderAndMayGoOn) {
+TEST(StagingAbort, RanksThatAreAllInterruptedEndInOrderAndMayGoOn) {
     const parallel::CollectiveGroup group = stream_group(MPI_COMM_WORLD);
     const std::string text = thrown_by([&] {
         const InterruptScope scope([] { return true; });
@@ -181,14 +181,14 @@ TEST(StagingLeaving, RanksThatAreAllInterruptedEndInOrderAndMayGoOn) {
     world().barrier();
 }
 
-TEST(StagingLeaving, AReadersRankThatFailsAloneEndsTheOthersInNext) {
+TEST(StagingAbort, AReadersRankThatFailsAloneEndsTheOthersInNext) {
     const std::string text = thrown_by([&] {
         Reader reader = make_reader(1 << 30);
-        EXPECT_EQ(reader.next(std::chrono::milliseconds(1)), Arrival::timeout);
+        EXPECT_EQ(reader.next(std::chrono::milliseconds(1)), StepStatus::timeout);
         if (is_last())
             throw StagingError("my own");
         for (;;)
-            (void)reader.next(patience);
+            (void)reader.next(timeout);
     });
     EXPECT_EQ(text, is_last() ? "my own"
                               : last() + " of this reader has left: it failed, or ended its reader "
@@ -196,58 +196,58 @@ TEST(StagingLeaving, AReadersRankThatFailsAloneEndsTheOthersInNext) {
     world().barrier();
 }
 
-TEST(StagingLeaving, AReadersRankCanSayWhyItLeaves) {
+TEST(StagingAbort, AReadersRankAbortsWithAReason) {
     Reader reader = make_reader(1 << 30);
     const std::string text = thrown_by([&] {
         if (is_last())
-            reader.leave(std::make_exception_ptr(StagingError("The disk is full.")));
+            reader.abort(std::make_exception_ptr(StagingError("The disk is full.")));
         else
-            (void)reader.next(patience);
+            (void)reader.next(timeout);
     });
     EXPECT_EQ(text, is_last() ? "nothing" : last() + " of this reader has left: The disk is full.");
     EXPECT_EQ(thrown_by([&] { reader.detach(); }), "nothing");
     world().barrier();
 }
 
-TEST(StagingLeaving, ReadersWhoseStreamHasEndedOrThatHaveDetachedGoOneByOne) {
+TEST(StagingAbort, ReadersEndOneByOneAfterTheStreamHasEndedOrTheyHaveDetached) {
     for (int round = 0; round < 20; ++round) {
         {
             Reader ended = make_reader(0);
-            EXPECT_EQ(ended.next(std::chrono::milliseconds(0)), Arrival::ended);
+            EXPECT_EQ(ended.next(std::chrono::milliseconds(0)), StepStatus::ended);
             Reader detached = make_reader(1 << 30);
-            EXPECT_EQ(detached.next(std::chrono::milliseconds(0)), Arrival::timeout);
+            EXPECT_EQ(detached.next(std::chrono::milliseconds(0)), StepStatus::timeout);
             detached.detach();
-            EXPECT_EQ(detached.next(std::chrono::milliseconds(0)), Arrival::detached);
+            EXPECT_EQ(detached.next(std::chrono::milliseconds(0)), StepStatus::detached);
         }
         EXPECT_EQ(world().max(1), 1u);
     }
 }
 
-TEST(StagingLeaving, ReadersRanksThatDoDifferentThingsAreTold) {
+TEST(StagingAbort, ReadersRanksInDifferentMembersThrow) {
     Reader reader = make_reader(1 << 30);
     const std::string text = thrown_by([&] {
         if (is_last())
             reader.detach();
         else
-            (void)reader.next(patience);
+            (void)reader.next(timeout);
     });
     EXPECT_EQ(text, is_last() ? "nothing"
                               : "Some ranks of this reader called next while others called detach: "
-                                "all have to call the same, and leave together.");
+                                "all ranks must call the same member, and detach together.");
     world().barrier();
 }
 
-TEST(StagingLeaving, AStepThatOneRankKeepsIsNotGivenBackByAny) {
+TEST(StagingAbort, AStepThatOneRankKeepsIsNotReleasedByAny) {
     Reader reader = make_reader(0);
     if (is_last())
         reader.keep_step("It is framed on the wall.");
-    EXPECT_EQ(thrown_by([&] { (void)reader.next(patience); }), "It is framed on the wall.");
+    EXPECT_EQ(thrown_by([&] { (void)reader.next(timeout); }), "It is framed on the wall.");
     reader.keep_step({});
-    EXPECT_EQ(reader.next(std::chrono::milliseconds(0)), Arrival::ended);
+    EXPECT_EQ(reader.next(std::chrono::milliseconds(0)), StepStatus::ended);
     world().barrier();
 }
 
-TEST(StagingLeaving, AWritersRankThatFailsAloneEndsTheOthersInEndStep) {
+TEST(StagingAbort, AWritersRankThatFailsAloneEndsTheOthersInEndStep) {
     for (const bool abandons : {false, true}) {
         const std::string text = thrown_by([&] {
             EngineOptions options;

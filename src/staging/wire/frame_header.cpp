@@ -1,4 +1,4 @@
-#include "staging/wire/frame.hpp"
+#include "staging/wire/frame_header.hpp"
 
 #include <algorithm>
 #include <string>
@@ -26,11 +26,12 @@ std::vector<std::byte> head(std::uint16_t type, std::uint32_t length) {
 
 } // namespace
 
-Frame decode_frame(std::span<const std::byte, Frame::size> bytes, const Limits& limits) {
+FrameHeader decode_frame_header(std::span<const std::byte, FrameHeader::size> bytes,
+                                const DecodeLimits& limits) {
     Decoder decoder(bytes, limits);
     std::uint32_t mark = 0;
     std::uint16_t zero = 0;
-    Frame frame;
+    FrameHeader frame;
     decoder.number(mark);
     decoder.number(frame.type);
     decoder.number(zero);
@@ -47,21 +48,21 @@ Frame decode_frame(std::span<const std::byte, Frame::size> bytes, const Limits& 
     return frame;
 }
 
-std::array<std::byte, Frame::size> encode_frame(std::uint16_t type,
-                                                std::span<const std::byte> body) {
+std::array<std::byte, FrameHeader::size> encode_frame_header(std::uint16_t type,
+                                                             std::span<const std::byte> body) {
     auto bytes = head(type, static_cast<std::uint32_t>(body.size()));
     Encoder tail;
     tail.number(crc32c(body, crc32c(bytes)));
-    std::array<std::byte, Frame::size> frame{};
+    std::array<std::byte, FrameHeader::size> frame{};
     std::copy(bytes.begin(), bytes.end(), frame.begin());
     std::copy(tail.bytes().begin(), tail.bytes().end(), frame.begin() + 12);
     return frame;
 }
 
-void check_frame(const Frame& frame, std::span<const std::byte> body) {
+void check_frame(const FrameHeader& frame, std::span<const std::byte> body) {
     if (body.size() != frame.length ||
         crc32c(body, crc32c(head(frame.type, frame.length))) != frame.checksum)
-        throw DecodeError("A message was damaged on its way: its checksum is wrong.");
+        throw DecodeError("A message is damaged: its checksum is wrong.");
 }
 
 } // namespace uzushio::staging

@@ -1,4 +1,4 @@
-#include "staging/datamodel/planner.hpp"
+#include "staging/datamodel/read_planner.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -18,10 +18,10 @@ std::optional<std::uint32_t> array_of(const Block& block, std::uint32_t field) {
 
 void require_valid(const Box& box) {
     if (!is_valid(box))
-        throw ModelError("The box asked for, " + to_string(box) + ", is impossible.");
+        throw ModelError("The box " + to_string(box) + ", is not valid.");
 }
 
-void sort_pieces(Plan& plan) {
+void sort_pieces(ReadPlan& plan) {
     std::sort(plan.pieces.begin(), plan.pieces.end(), [](const Piece& a, const Piece& b) {
         return std::tuple(a.rank, a.block, a.target.start) <
                std::tuple(b.rank, b.block, b.target.start);
@@ -30,7 +30,7 @@ void sort_pieces(Plan& plan) {
 
 } // namespace
 
-Planner::Planner(const StepInfo& step, std::uint32_t field) : field_(field) {
+ReadPlanner::ReadPlanner(const StepInfo& step, std::uint32_t field) : field_(field) {
     if (field >= step.fields.size())
         throw ModelError("The step has no field of the number " + std::to_string(field) + ".");
     std::vector<Box> stored;
@@ -46,31 +46,31 @@ Planner::Planner(const StepInfo& step, std::uint32_t field) : field_(field) {
         stored.push_back(stored_box(step, block, block.arrays[*array]));
         with_ghosts = with_ghosts || stored.back() != owned;
         owned_.push_back(owned);
-        holders_.push_back({block.rank, static_cast<std::uint32_t>(b), *array, stored.back()});
+        blocks_.push_back({block.rank, static_cast<std::uint32_t>(b), *array, stored.back()});
     }
     owned_index_ = BoxIndex(owned_);
     if (with_ghosts)
         stored_index_ = BoxIndex(stored);
 }
 
-Plan Planner::plan(const Box& box) const {
+ReadPlan ReadPlanner::plan(const Box& box) const {
     require_valid(box);
-    Plan plan;
+    ReadPlan plan;
     plan.box = box;
     if (box.empty())
         return plan;
     std::vector<Box> covered;
-    take_owned(plan, covered);
+    add_owned(plan, covered);
     std::int64_t volume = 0;
     for (const Box& part : covered)
         volume += part.volume();
     if (volume != box.volume())
-        take_ghosts(plan, holes(box, covered, plan.comparisons));
+        add_from_ghosts(plan, holes(box, covered, plan.comparisons));
     sort_pieces(plan);
     return plan;
 }
 
-void Planner::take_owned(Plan& plan, std::vector<Box>& covered) const {
+void ReadPlanner::add_owned(ReadPlan& plan, std::vector<Box>& covered) const {
     std::vector<std::uint32_t> hits, neighbours;
     plan.comparisons += owned_index_.find(plan.box, hits);
     std::sort(hits.begin(), hits.end());
@@ -80,7 +80,7 @@ void Planner::take_owned(Plan& plan, std::vector<Box>& covered) const {
         neighbours.clear();
         plan.comparisons += owned_index_.find(mine, neighbours);
         std::erase_if(neighbours, [&](std::uint32_t other) { return other >= self; });
-        // Faces before edges and corners: what is left is then one box, not many.
+        // Subtract faces before edges and corners: the remainder is then one box.
         std::sort(neighbours.begin(), neighbours.end(), [&](std::uint32_t a, std::uint32_t b) {
             const auto va = intersect(owned_[a], mine).volume();
             const auto vb = intersect(owned_[b], mine).volume();
@@ -100,7 +100,7 @@ void Planner::take_owned(Plan& plan, std::vector<Box>& covered) const {
     }
 }
 
-void Planner::take_ghosts(Plan& plan, const std::vector<Box>& holes) const {
+void ReadPlanner::add_from_ghosts(ReadPlan& plan, const std::vector<Box>& holes) const {
     std::vector<std::uint32_t> hits;
     for (const Box& hole : holes) {
         hits.clear();
@@ -110,37 +110,38 @@ void Planner::take_ghosts(Plan& plan, const std::vector<Box>& holes) const {
         for (const std::uint32_t holder : hits) {
             plan.comparisons += rest.size();
             for (const Box& part : rest)
-                if (overlap(part, holders_[holder].stored))
-                    add(plan, holder, intersect(part, holders_[holder].stored), true);
-            subtract(rest, holders_[holder].stored);
+                if (overlap(part, blocks_[holder].stored))
+                    add(plan, holder, intersect(part, blocks_[holder].stored), true);
+            subtract(rest, blocks_[holder].stored);
         }
         plan.missing.insert(plan.missing.end(), rest.begin(), rest.end());
     }
     coalesce(plan.missing);
 }
 
-void Planner::add(Plan& plan, std::size_t holder, const Box& part, bool ghost) const {
-    const Holder& from = holders_[holder];
+void ReadPlanner::add(ReadPlan& plan, std::size_t block, const Box& part, bool ghost) const {
+    const StoredBlock& from = blocks_[block];
     plan.pieces.push_back({from.rank, from.block, from.array, relative_to(part, from.stored.start),
                            relative_to(part, plan.box.start), ghost});
 }
 
-Plan Planner::plan_block(const StepInfo& step, std::uint32_t block, bool with_ghosts) const {
+ReadPlan ReadPlanner::plan_block(const StepInfo& step, std::uint32_t block,
+                                 bool with_ghosts) const {
     if (block >= step.blocks.size())
         throw ModelError("The step has no block of the number " + std::to_string(block) + ".");
-    const auto holder =
-        std::lower_bound(holders_.begin(), holders_.end(), block,
-                         [](const Holder& h, std::uint32_t number) { return h.block < number; });
-    Plan plan;
+    const auto holder = std::lower_bound(
+        blocks_.begin(), blocks_.end(), block,
+        [](const StoredBlock& h, std::uint32_t number) { return h.block < number; });
+    ReadPlan plan;
     plan.box = step.blocks[block].owned(step.fields[field_].association);
-    if (holder == holders_.end() || holder->block != block) {
+    if (holder == blocks_.end() || holder->block != block) {
         if (!plan.box.empty())
             plan.missing.push_back(plan.box);
         return plan;
     }
     if (with_ghosts)
         plan.box = holder->stored;
-    add(plan, static_cast<std::size_t>(holder - holders_.begin()), plan.box, false);
+    add(plan, static_cast<std::size_t>(holder - blocks_.begin()), plan.box, false);
     return plan;
 }
 

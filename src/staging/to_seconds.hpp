@@ -6,8 +6,8 @@
 
 namespace uzushio::staging {
 
-/// A time for messages: "0.5 s".
-[[nodiscard]] inline std::string in_seconds(std::chrono::nanoseconds time) {
+/// Return a time for messages: "0.5 s".
+[[nodiscard]] inline std::string to_seconds(std::chrono::nanoseconds time) {
     std::ostringstream text;
     text << std::chrono::duration<double>(time).count() << " s";
     return text.str();

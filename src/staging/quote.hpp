@@ -5,8 +5,8 @@
 
 namespace uzushio::staging {
 
-/// A name in quotation marks, for messages.
-inline std::string in_quotes(std::string_view name) {
+/// Return a name in quotation marks, for messages.
+inline std::string quote(std::string_view name) {
     std::string text = "\"";
     return text.append(name).append("\"");
 }
