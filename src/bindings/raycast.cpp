@@ -25,9 +25,9 @@ namespace {
 using raycast::Block;
 using raycast::Camera;
 using raycast::ColorTable;
-using raycast::FieldView;
 using raycast::Index;
 using raycast::Lighting;
+using raycast::PointValues;
 using raycast::Rgba;
 using raycast::Scene;
 using raycast::TransferTable;
@@ -41,21 +41,21 @@ using Depth = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 /// Python's arrays go z, y, x.
 Index reversed(const Index& zyx) { return {zyx[2], zyx[1], zyx[0]}; }
 
-FieldView view(const Values& array) {
-    FieldView field;
+PointValues view(const Values& array) {
+    PointValues field;
     field.data = array.data();
-    field.wide = array.dtype() == nb::dtype<double>();
-    if (!field.wide && array.dtype() != nb::dtype<float>())
+    field.is_double = array.dtype() == nb::dtype<double>();
+    if (!field.is_double && array.dtype() != nb::dtype<float>())
         throw std::invalid_argument("fields are of type float32 or float64");
     for (std::size_t a = 0; a < 3; ++a)
         field.strides[a] = array.stride(2 - a);
-    field.in_rows = field.strides[0] == 1;
+    field.contiguous_x = field.strides[0] == 1;
     return field;
 }
 
 std::shared_ptr<Block> make_block(const Index& start, const Index& points, const Index& first_cell,
                                   const Index& cells, const std::vector<Values>& arrays) {
-    std::vector<FieldView> fields;
+    std::vector<PointValues> fields;
     for (const auto& array : arrays)
         fields.push_back(view(array));
     return std::make_shared<Block>(reversed(start), reversed(points), reversed(first_cell),
@@ -99,24 +99,24 @@ using BlockFields = std::pair<std::shared_ptr<Block>, std::vector<std::size_t>>;
 
 nb::tuple draw(const Scene& scene, const Camera& camera, const std::vector<BlockFields>& blocks,
                const Image& image, const std::optional<Depth>& depth, int threads) {
-    raycast::Target target;
-    target.format = image.dtype() == nb::dtype<float>() ? raycast::PixelFormat::rgba_float
+    raycast::ImageBuffer buffer;
+    buffer.format = image.dtype() == nb::dtype<float>() ? raycast::PixelFormat::rgba_float
                                                         : raycast::PixelFormat::rgba8;
-    target.pixels = static_cast<std::byte*>(image.data());
-    target.depth = depth ? depth->data() : nullptr;
+    buffer.pixels = static_cast<std::byte*>(image.data());
+    buffer.depth = depth ? depth->data() : nullptr;
     const auto height = static_cast<int>(image.shape(0)), width = static_cast<int>(image.shape(1));
-    std::vector<raycast::Source> sources;
+    std::vector<raycast::BlockSource> sources;
     for (const auto& [block, fields] : blocks)
         sources.push_back({block.get(), fields});
-    const auto outcome = [&] {
+    const auto statistics = [&] {
         const nb::gil_scoped_release unlock;
-        return raycast::cast(scene, camera, width, height, sources, target, threads);
+        return raycast::cast(scene, camera, width, height, sources, buffer, threads);
     }();
     nb::object bounds = nb::none();
-    const auto& screen = outcome.screen;
-    if (!screen.empty())
-        bounds = nb::make_tuple(screen.left, screen.right, screen.top, screen.bottom);
-    return nb::make_tuple(bounds, outcome.bad_count, outcome.hits, outcome.ranges);
+    const auto& pixels = statistics.pixel_bounds;
+    if (!pixels.empty())
+        bounds = nb::make_tuple(pixels.left, pixels.right, pixels.top, pixels.bottom);
+    return nb::make_tuple(bounds, statistics.nonfinite_count, statistics.hits, statistics.ranges);
 }
 
 } // namespace

@@ -10,7 +10,7 @@ namespace uzushio::raycast {
 namespace {
 
 /// Whether all offsets within a block fit what the kernels count with.
-bool too_far_apart(const FieldView& field, const Index& points) {
+bool exceeds_int32(const PointValues& field, const Index& points) {
     std::int64_t span = 0;
     for (std::size_t a = 0; a < 3; ++a)
         span += std::abs(field.strides[a]) * (points[a] - 1);
@@ -20,7 +20,7 @@ bool too_far_apart(const FieldView& field, const Index& points) {
 } // namespace
 
 Block::Block(const Index& first_point, const Index& points, const Index& first_cell,
-             const Index& cells, std::vector<FieldView> fields)
+             const Index& cells, std::vector<PointValues> fields)
     : first_point_(first_point), points_(points), first_cell_(first_cell), cells_(cells),
       fields_(std::move(fields)), bricks_(fields_.size()) {
     if (empty())
@@ -30,19 +30,19 @@ Block::Block(const Index& first_point, const Index& points, const Index& first_c
             first_cell[a] + cells[a] > first_point[a] + points[a] - 1)
             throw std::invalid_argument("a block must store all points of the cells that it draws");
     for (const auto& field : fields_)
-        if (too_far_apart(field, points_))
+        if (exceeds_int32(field, points_))
             throw std::invalid_argument(
                 "the values of a block lie more than 2^31 apart; cut it into smaller blocks");
 }
 
 const Bricks& Block::bricks(std::size_t field, int threads) const {
-    const std::lock_guard turn(turn_);
+    const std::lock_guard lock(mutex_);
     if (!bricks_[field])
         bricks_[field] = std::make_unique<const Bricks>(fields_[field], points_, threads);
     return *bricks_[field];
 }
 
-std::int64_t Block::count_bad(std::size_t field, const Index& domain_points) const {
+std::int64_t Block::count_nonfinite(std::size_t field, const Index& domain_points) const {
     const auto& view = fields_[field];
     Index begin, end;
     for (std::size_t a = 0; a < 3; ++a) {

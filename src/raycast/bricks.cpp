@@ -11,27 +11,28 @@ namespace {
 constexpr float far = std::numeric_limits<float>::infinity();
 
 /// A row of running ranges, one for each point along x.
-struct Row {
-    std::vector<float> low, high, bad;
+struct RowRanges {
+    std::vector<float> low, high, nonfinite;
 
-    explicit Row(std::size_t points) : low(points), high(points), bad(points) {}
+    explicit RowRanges(std::size_t points) : low(points), high(points), nonfinite(points) {}
 
     void clear() {
         std::fill(low.begin(), low.end(), far);
         std::fill(high.begin(), high.end(), -far);
-        std::fill(bad.begin(), bad.end(), 0.0F);
+        std::fill(nonfinite.begin(), nonfinite.end(), 0.0F);
     }
 };
 
 /// What is not finite becomes NaN, with which a comparison is false: that leaves it out.
-template <class T> void take(Row& row, const T* values, std::int64_t stride, int points) {
-    float *const low = row.low.data(), *const high = row.high.data(), *const bad = row.bad.data();
+template <class T> void widen(RowRanges& row, const T* values, std::int64_t stride, int points) {
+    float *const low = row.low.data(), *const high = row.high.data(),
+                 *const nonfinite = row.nonfinite.data();
     const auto one = [&](int i, T value) {
         const auto given = static_cast<float>(value);
         const float v = given + (given - given);
         low[i] = v < low[i] ? v : low[i];
         high[i] = v > high[i] ? v : high[i];
-        bad[i] = v == v ? bad[i] : 1.0F;
+        nonfinite[i] = v == v ? nonfinite[i] : 1.0F;
     };
     if (stride == 1) {
 #pragma omp simd
@@ -45,17 +46,17 @@ template <class T> void take(Row& row, const T* values, std::int64_t stride, int
 
 } // namespace
 
-Bricks::Bricks(const FieldView& field, const Index& points, int threads) {
+Bricks::Bricks(const PointValues& field, const Index& points, int threads) {
     for (std::size_t a = 0; a < 3; ++a)
         count[a] = std::max(1, (points[a] - 1 + size - 1) / size);
     const std::size_t all = static_cast<std::size_t>(count[0]) * count[1] * count[2];
     low.resize(all);
     high.resize(all);
-    has_bad.resize(all);
+    has_nonfinite.resize(all);
 
 #pragma omp parallel num_threads(threads)
     {
-        Row row(points[0]);
+        RowRanges row(points[0]);
 #pragma omp for collapse(2) schedule(dynamic)
         for (int bz = 0; bz < count[2]; ++bz)
             for (int by = 0; by < count[1]; ++by) {
@@ -63,30 +64,32 @@ Bricks::Bricks(const FieldView& field, const Index& points, int threads) {
                 for (int z = bz * size; z <= std::min((bz + 1) * size, points[2] - 1); ++z)
                     for (int y = by * size; y <= std::min((by + 1) * size, points[1] - 1); ++y) {
                         const std::int64_t at = y * field.strides[1] + z * field.strides[2];
-                        if (field.wide)
-                            take(row, static_cast<const double*>(field.data) + at, field.strides[0],
-                                 points[0]);
+                        if (field.is_double)
+                            widen(row, static_cast<const double*>(field.data) + at,
+                                  field.strides[0], points[0]);
                         else
-                            take(row, static_cast<const float*>(field.data) + at, field.strides[0],
-                                 points[0]);
+                            widen(row, static_cast<const float*>(field.data) + at, field.strides[0],
+                                  points[0]);
                     }
                 for (int bx = 0; bx < count[0]; ++bx) {
                     const int begin = bx * size, end = std::min(begin + size + 1, points[0]);
                     const std::size_t i = number(bx, by, bz);
                     low[i] = *std::min_element(&row.low[begin], row.low.data() + end);
                     high[i] = *std::max_element(&row.high[begin], row.high.data() + end);
-                    has_bad[i] = *std::max_element(&row.bad[begin], row.bad.data() + end) > 0;
+                    has_nonfinite[i] =
+                        *std::max_element(&row.nonfinite[begin], row.nonfinite.data() + end) > 0;
                 }
             }
     }
-    if (field.wide) // what became a float may have been rounded inwards
+    if (field.is_double) // what became a float may have been rounded inwards
         for (std::size_t i = 0; i < all; ++i) {
             low[i] = std::nextafter(low[i], -far);
             high[i] = std::nextafter(high[i], far);
         }
-    least = *std::min_element(low.begin(), low.end());
-    greatest = *std::max_element(high.begin(), high.end());
-    any_bad = std::any_of(has_bad.begin(), has_bad.end(), [](auto bad) { return bad != 0; });
+    min = *std::min_element(low.begin(), low.end());
+    max = *std::max_element(high.begin(), high.end());
+    any_nonfinite = std::any_of(has_nonfinite.begin(), has_nonfinite.end(),
+                                [](auto nonfinite) { return nonfinite != 0; });
 }
 
 } // namespace uzushio::raycast

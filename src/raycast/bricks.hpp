@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "raycast/field_view.hpp"
+#include "raycast/point_values.hpp"
 
 namespace uzushio::raycast {
 
@@ -16,13 +16,13 @@ struct Bricks {
     static constexpr int size = 1 << shift;
 
     /// Reads the whole field once.
-    Bricks(const FieldView& field, const Index& points, int threads);
+    Bricks(const PointValues& field, const Index& points, int threads);
 
     Index count{};
-    std::vector<float> low, high;      ///< no greater and no less than any finite value
-    std::vector<std::uint8_t> has_bad; ///< whether a brick has a value that is not finite
-    double least, greatest;            ///< of all finite values; greatest < least if there is none
-    bool any_bad = false;
+    std::vector<float> low, high;            ///< no greater and no less than any finite value
+    std::vector<std::uint8_t> has_nonfinite; ///< whether a brick has a value that is not finite
+    double min, max;                         ///< of all finite values; max < min if there is none
+    bool any_nonfinite = false;
 
     /// Whether interpolation, which may round, can find a value in a brick of this range.
     [[nodiscard]] static bool may_hold(float low, float high, double value) {

@@ -5,36 +5,36 @@
 #include <cstring>
 #include <set>
 
-#include "raycast/marcher.hpp"
+#include "raycast/ray_marcher.hpp"
 
 namespace uzushio::raycast {
 
 namespace {
 
 constexpr int tile = 32; // pixels; a multiple of a packet's side
-constexpr int side = Packet::side;
+constexpr int side = RayPacket::side;
 
 std::size_t pixel_bytes(PixelFormat format) { return format == PixelFormat::rgba8 ? 4 : 16; }
 
-void clear(const Target& target, int width, int row, int begin, int end) {
-    const std::size_t size = pixel_bytes(target.format), at = static_cast<std::size_t>(row) * width;
+void clear(const ImageBuffer& buffer, int width, int row, int begin, int end) {
+    const std::size_t size = pixel_bytes(buffer.format), at = static_cast<std::size_t>(row) * width;
     if (begin >= end)
         return;
-    std::memset(target.pixels + (at + begin) * size, 0, (end - begin) * size);
-    if (target.depth != nullptr)
-        std::fill(target.depth + at + begin, target.depth + at + end, infinity);
+    std::memset(buffer.pixels + (at + begin) * size, 0, (end - begin) * size);
+    if (buffer.depth != nullptr)
+        std::fill(buffer.depth + at + begin, buffer.depth + at + end, infinity);
 }
 
 UZUSHIO_INLINE Ints to_byte(Floats value) {
     return to_ints(fma(min(max(value, floats(0)), floats(1)), floats(255), floats(0.5F)));
 }
 
-void write(const Target& target, const Pixels& pixels, int width, int column, int row, int columns,
-           int rows) {
-    const Floats opacity = floats(1) - pixels.left;
+void write(const ImageBuffer& buffer, const PacketPixels& pixels, int width, int column, int row,
+           int columns, int rows) {
+    const Floats opacity = floats(1) - pixels.transmittance;
     alignas(64) std::array<std::int32_t, lanes> bytes;
     alignas(64) std::array<std::array<float, lanes>, 4> channels;
-    if (target.format == PixelFormat::rgba8) {
+    if (buffer.format == PixelFormat::rgba8) {
         store(bytes.data(), to_byte(pixels.red) | (to_byte(pixels.green) << 8) |
                                 (to_byte(pixels.blue) << 16) | (to_byte(opacity) << 24));
     } else {
@@ -45,11 +45,11 @@ void write(const Target& target, const Pixels& pixels, int width, int column, in
     }
     alignas(64) std::array<float, lanes> depth;
     store(depth.data(), pixels.depth);
-    const std::size_t size = pixel_bytes(target.format);
+    const std::size_t size = pixel_bytes(buffer.format);
     for (int r = 0; r < rows; ++r) {
         const std::size_t at = static_cast<std::size_t>(row + r) * width + column;
-        std::byte* const out = target.pixels + at * size;
-        if (target.format == PixelFormat::rgba8) {
+        std::byte* const out = buffer.pixels + at * size;
+        if (buffer.format == PixelFormat::rgba8) {
             std::memcpy(out, &bytes[side * r], columns * size);
         } else {
             for (int c = 0; c < columns; ++c) {
@@ -59,67 +59,67 @@ void write(const Target& target, const Pixels& pixels, int width, int column, in
                 std::memcpy(out + c * size, color.data(), size);
             }
         }
-        if (target.depth != nullptr)
-            std::copy_n(&depth[side * r], columns, target.depth + at);
+        if (buffer.depth != nullptr)
+            std::copy_n(&depth[side * r], columns, buffer.depth + at);
     }
 }
 
 /// Ranges of the layers' fields, and values in them that are not finite.
-void describe_fields(const Scene& scene, std::span<const Source> blocks, int threads,
-                     Outcome& outcome) {
-    outcome.ranges.resize(scene.layers.size());
+void describe_fields(const Scene& scene, std::span<const BlockSource> sources, int threads,
+                     CastStatistics& statistics) {
+    statistics.ranges.resize(scene.layers.size());
     std::set<std::size_t> counted;
     for (std::size_t i = 0; i < scene.layers.size(); ++i) {
         if (std::holds_alternative<Slice>(scene.layers[i]))
             continue;
         const std::size_t field =
             std::visit([](const auto& l) { return l.field; }, scene.layers[i]);
-        auto& range = outcome.ranges[i];
+        auto& range = statistics.ranges[i];
         const bool first = counted.insert(field).second;
-        for (const auto& source : blocks) {
+        for (const auto& source : sources) {
             if (source.block->empty())
                 continue;
             const Bricks& bricks = source.block->bricks(source.fields[field], threads);
-            if (bricks.any_bad && first)
-                outcome.bad_count += source.block->count_bad(source.fields[field], scene.points());
-            if (bricks.least > bricks.greatest)
+            if (bricks.any_nonfinite && first)
+                statistics.nonfinite_count +=
+                    source.block->count_nonfinite(source.fields[field], scene.points());
+            if (bricks.min > bricks.max)
                 continue;
             if (range)
-                range = {std::min(range->first, bricks.least),
-                         std::max(range->second, bricks.greatest)};
+                range = {std::min(range->first, bricks.min), std::max(range->second, bricks.max)};
             else
-                range = {bricks.least, bricks.greatest};
+                range = {bricks.min, bricks.max};
         }
     }
 }
 
 } // namespace
 
-Outcome cast(const Scene& scene, const Camera& camera, int width, int height,
-             std::span<const Source> blocks, const Target& target, int threads) {
-    Outcome outcome;
-    const Plan plan(scene, camera, width, height, blocks, threads);
-    outcome.screen = plan.screen;
-    outcome.hits.resize(scene.layers.size());
-    describe_fields(scene, blocks, threads, outcome);
+CastStatistics cast(const Scene& scene, const Camera& camera, int width, int height,
+                    std::span<const BlockSource> sources, const ImageBuffer& buffer, int threads) {
+    CastStatistics statistics;
+    const CastPlan plan(scene, camera, width, height, sources, threads);
+    statistics.pixel_bounds = plan.pixel_bounds;
+    statistics.hits.resize(scene.layers.size());
+    describe_fields(scene, sources, threads, statistics);
 
     // Tiles stand on the image's own lattice, so that packets are the same whatever is drawn.
-    const Screen screen = plan.screen;
-    const int left = screen.left / side * side, top = screen.top / side * side;
-    const int right = std::min((screen.right + side - 1) / side * side, width);
-    const int bottom = std::min((screen.bottom + side - 1) / side * side, height);
-    const int columns = screen.empty() ? 0 : (right - left + tile - 1) / tile;
-    const int rows = screen.empty() ? 0 : (bottom - top + tile - 1) / tile;
+    const PixelRect bounds = plan.pixel_bounds;
+    const int left = bounds.left / side * side, top = bounds.top / side * side;
+    const int right = std::min((bounds.right + side - 1) / side * side, width);
+    const int bottom = std::min((bounds.bottom + side - 1) / side * side, height);
+    const int columns = bounds.empty() ? 0 : (right - left + tile - 1) / tile;
+    const int rows = bounds.empty() ? 0 : (bottom - top + tile - 1) / tile;
 
 #pragma omp parallel num_threads(threads)
     {
-        Marcher marcher(plan, target.depth != nullptr);
+        RayMarcher marcher(plan, buffer.depth != nullptr);
 #pragma omp for schedule(static) nowait
         for (int row = 0; row < height; ++row) {
-            const bool inside = !screen.empty() && row >= top && row < bottom;
-            clear(target, width, row, 0, inside ? left : width);
+            const bool inside = !bounds.empty() && row >= top && row < bottom;
+            clear(buffer, width, row, 0, inside ? left : width);
             if (inside)
-                clear(target, width, row, right, width);
+                clear(buffer, width, row, right, width);
         }
 #pragma omp for collapse(2) schedule(dynamic) nowait
         for (int j = 0; j < rows; ++j)
@@ -127,16 +127,16 @@ Outcome cast(const Scene& scene, const Camera& camera, int width, int height,
                 for (int y = top + j * tile; y < std::min(top + (j + 1) * tile, bottom); y += side)
                     for (int x = left + i * tile; x < std::min(left + (i + 1) * tile, right);
                          x += side)
-                        write(target, marcher.draw(x, y), width, x, y, std::min(side, width - x),
+                        write(buffer, marcher.draw(x, y), width, x, y, std::min(side, width - x),
                               std::min(side, height - y));
 #pragma omp critical
         {
-            outcome.bad_count += marcher.bad_pixels();
-            for (std::size_t i = 0; i < outcome.hits.size(); ++i)
-                outcome.hits[i] += marcher.hits()[i];
+            statistics.nonfinite_count += marcher.nonfinite_pixels();
+            for (std::size_t i = 0; i < statistics.hits.size(); ++i)
+                statistics.hits[i] += marcher.hits()[i];
         }
     }
-    return outcome;
+    return statistics;
 }
 
 } // namespace uzushio::raycast

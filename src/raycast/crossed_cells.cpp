@@ -13,23 +13,23 @@ namespace {
 static_assert(Bricks::size == 4, "a brick's cells are the bits of a number");
 
 /// Up to sixteen values along x, less `shift`; NaN behind them.
-Floats load_row(const FieldView& field, double shift, std::int64_t at, int count) {
+Floats load_row(const PointValues& field, double shift, std::int64_t at, int count) {
     const auto less = static_cast<float>(shift);
-    if (field.in_rows && field.wide)
-        return load_some(static_cast<const double*>(field.data) + at, count, shift);
-    if (field.in_rows)
-        return load_some(static_cast<const float*>(field.data) + at, count) - less;
+    if (field.contiguous_x && field.is_double)
+        return load_partial(static_cast<const double*>(field.data) + at, count, shift);
+    if (field.contiguous_x)
+        return load_partial(static_cast<const float*>(field.data) + at, count) - less;
     Floats row = floats(quiet_nan);
     for (int i = 0; i < count; ++i) {
         const auto here = at + i * field.strides[0];
-        row[i] = field.wide ? static_cast<float>(field.at(here) - shift)
-                            : static_cast<const float*>(field.data)[here] - less;
+        row[i] = field.is_double ? static_cast<float>(field.at(here) - shift)
+                                 : static_cast<const float*>(field.data)[here] - less;
     }
     return row;
 }
 
 /// Cells of the brick whose first point this is.
-std::uint64_t cells_of(const FieldView& field, const Index& first, const Index& points,
+std::uint64_t cells_of(const PointValues& field, const Index& first, const Index& points,
                        double shift, Floats value) {
     constexpr int size = Bricks::size;
     const int count = std::min(size + 1, points[0] - first[0]);
@@ -60,7 +60,7 @@ std::uint64_t cells_of(const FieldView& field, const Index& first, const Index& 
 
 } // namespace
 
-void CrossedCells::add(const FieldView& field, const Bricks& ranges, const Index& points,
+void CrossedCells::add(const PointValues& field, const Bricks& ranges, const Index& points,
                        double shift, double value, int threads) {
     count_ = ranges.count;
     bits_.resize(ranges.low.size());

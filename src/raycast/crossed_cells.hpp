@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "raycast/bricks.hpp"
-#include "raycast/field_view.hpp"
+#include "raycast/point_values.hpp"
 
 namespace uzushio::raycast {
 
@@ -13,7 +13,7 @@ class CrossedCells {
   public:
     /// Add the cells with a point below `value` and one that is not, after `shift` has been taken
     /// from values, as the sampler reads them. `points`: of the block.
-    void add(const FieldView& field, const Bricks& ranges, const Index& points, double shift,
+    void add(const PointValues& field, const Bricks& ranges, const Index& points, double shift,
              double value, int threads);
 
     /// Whether there are any in a box of cells, both ends included.

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "raycast/cast_plan.hpp"
 #include "raycast/cubic.hpp"
-#include "raycast/plan.hpp"
 
 namespace uzushio::raycast {
 
@@ -17,8 +17,8 @@ struct Crossing {
 /// Finds where rays cross iso-surfaces: in every cell that they pass, whatever the segments.
 class CrossingFinder {
   public:
-    explicit CrossingFinder(const Plan& plan)
-        : plan_(plan), below_(plan.isos.size()), first_(plan.isos.size()) {}
+    explicit CrossingFinder(const CastPlan& plan)
+        : plan_(plan), below_(plan.isosurfaces.size()), first_crossings_(plan.isosurfaces.size()) {}
 
     /// Append all crossings with the iso-surfaces of a field between two distances, of each
     /// surface in their order along the ray. Behind a crossing with an opaque surface some may be
@@ -27,19 +27,19 @@ class CrossingFinder {
     /// On which side of a surface a ray is at the two distances follows from these alone. On the
     /// way between them it is handed on from cell to cell, so that what lies on a face between two
     /// cells is found once.
-    void find(const Part& part, const Packet& packet, const IsoField& surfaces, Mask rays,
-              Floats begin, Floats end, std::vector<Crossing>& crossings);
+    void find(const VisibleBlock& block, const RayPacket& packet, const IsosurfaceField& surfaces,
+              Mask rays, Floats begin, Floats end, std::vector<Crossing>& crossings);
 
   private:
-    const Plan& plan_;
+    const CastPlan& plan_;
     /// First crossings with an opaque surface, whose places are found together.
-    struct First {
+    struct FirstCrossing {
         Mask rays;
         Cubic cubic;
         Floats begin, end; ///< of the cell
     };
-    std::vector<Mask> below_;  ///< by surface: rays that are below its value
-    std::vector<First> first_; ///< by surface
+    std::vector<Mask> below_;                    ///< by surface: rays that are below its value
+    std::vector<FirstCrossing> first_crossings_; ///< by surface
 };
 
 } // namespace uzushio::raycast

@@ -9,12 +9,12 @@ constexpr int steps = 6;
 
 } // namespace
 
-Cubic::Powers Cubic::powers() const {
+Cubic::Coefficients Cubic::coefficients() const {
     const Floats d0 = b_[1] - b_[0], d1 = b_[2] - b_[1], d2 = b_[3] - b_[2];
     return {d0 * 3, (d1 - d0) * 3, d0 - d1 * 2 + d2};
 }
 
-Cubic::Pieces Cubic::pieces(const Powers& p) const {
+Cubic::MonotonePieces Cubic::pieces(const Coefficients& p) const {
     // Extrema: d0 (1 − s)² + 2 d1 s (1 − s) + d2 s² = 0, by the formula that does not cancel.
     const Floats d0 = b_[1] - b_[0], d1 = b_[2] - b_[1], d2 = b_[3] - b_[2];
     const Floats half = d0 - d1, square = d1 * d1 - d0 * d2;
@@ -25,7 +25,8 @@ Cubic::Pieces Cubic::pieces(const Powers& p) const {
         return select(inside, s, floats(1));
     };
     const Floats one = extremum(q / p.c3), other = extremum(d0 / q);
-    Pieces result{{floats(0), min(one, other), max(one, other), floats(1)}, {b_[0], {}, {}, b_[3]}};
+    MonotonePieces result{{floats(0), min(one, other), max(one, other), floats(1)},
+                          {b_[0], {}, {}, b_[3]}};
     for (std::size_t i = 1; i < 3; ++i)
         result.values[i] = select(less(result.ends[i], floats(1)), value(p, result.ends[i]), b_[3]);
     return result;
@@ -35,47 +36,48 @@ Mask Cubic::vanishes() const {
     const Mask once = less(b_[0], floats(0)) ^ less(b_[3], floats(0));
     if (!any(may_vanish() & ~once))
         return once;
-    const Pieces some = pieces(powers());
-    return some.vanish(0) | some.vanish(1) | some.vanish(2);
+    const MonotonePieces parts = pieces(coefficients());
+    return parts.vanish(0) | parts.vanish(1) | parts.vanish(2);
 }
 
 Floats Cubic::first_root() const {
-    const Powers p = powers();
-    const Pieces some = pieces(p);
-    std::array<Floats, 4> bracket{some.ends[2], some.ends[3], some.values[2], some.values[3]};
+    const Coefficients p = coefficients();
+    const MonotonePieces parts = pieces(p);
+    std::array<Floats, 4> bracket{parts.ends[2], parts.ends[3], parts.values[2], parts.values[3]};
     for (std::size_t i = 2; i-- > 0;) {
-        const Mask here = some.vanish(i);
-        bracket = {
-            select(here, some.ends[i], bracket[0]), select(here, some.ends[i + 1], bracket[1]),
-            select(here, some.values[i], bracket[2]), select(here, some.values[i + 1], bracket[3])};
+        const Mask here = parts.vanish(i);
+        bracket = {select(here, parts.ends[i], bracket[0]),
+                   select(here, parts.ends[i + 1], bracket[1]),
+                   select(here, parts.values[i], bracket[2]),
+                   select(here, parts.values[i + 1], bracket[3])};
     }
     return root(p, bracket[0], bracket[1], bracket[2], bracket[3]);
 }
 
 Cubic::Roots Cubic::roots() const {
-    const Powers p = powers();
-    const Pieces some = pieces(p);
+    const Coefficients p = coefficients();
+    const MonotonePieces parts = pieces(p);
     Roots result{};
     for (std::size_t i = 0; i < 3; ++i) {
-        result.there[i] = some.vanish(i);
+        result.there[i] = parts.vanish(i);
         if (any(result.there[i]))
             result.at[i] =
-                root(p, some.ends[i], some.ends[i + 1], some.values[i], some.values[i + 1]);
+                root(p, parts.ends[i], parts.ends[i + 1], parts.values[i], parts.values[i + 1]);
     }
     return result;
 }
 
 /// Between ends at which the signs differ.
-Floats Cubic::root(const Powers& powers, Floats low, Floats high, Floats at_low,
+Floats Cubic::root(const Coefficients& coefficients, Floats low, Floats high, Floats at_low,
                    Floats at_high) const {
     const auto meet = [&] {
         const Floats s = low + (high - low) * (at_low / (at_low - at_high));
         return min(max(s, low), high);
     };
     // Regula falsi; an end that stays has its value halved (the Illinois variant).
-    Mask kept = no_lane();
+    Mask kept = no_lanes();
     for (int i = 0; i < steps; ++i) {
-        const Floats guess = meet(), there = value(powers, guess);
+        const Floats guess = meet(), there = value(coefficients, guess);
         const Mask with_low = ~(less(there, floats(0)) ^ less(at_low, floats(0)));
         low = select(with_low, guess, low);
         at_low = select(with_low, there, at_low);

@@ -60,24 +60,24 @@ class Cubic {
 
   private:
     /// Coefficients of s, s² and s³.
-    struct Powers {
+    struct Coefficients {
         Floats c1, c2, c3;
     };
     /// Ends of the pieces on which it rises or falls, and values there.
-    struct Pieces {
+    struct MonotonePieces {
         std::array<Floats, 4> ends, values;
 
         [[nodiscard]] Mask vanish(std::size_t i) const {
             return less(values[i], floats(0)) ^ less(values[i + 1], floats(0));
         }
     };
-    [[nodiscard]] Powers powers() const;
-    [[nodiscard]] Pieces pieces(const Powers& p) const;
-    [[nodiscard]] UZUSHIO_INLINE Floats value(const Powers& p, Floats s) const {
+    [[nodiscard]] Coefficients coefficients() const;
+    [[nodiscard]] MonotonePieces pieces(const Coefficients& p) const;
+    [[nodiscard]] UZUSHIO_INLINE Floats value(const Coefficients& p, Floats s) const {
         return fma(s, fma(s, fma(s, p.c3, p.c2), p.c1), b_[0]);
     }
-    [[nodiscard]] Floats root(const Powers& powers, Floats low, Floats high, Floats at_low,
-                              Floats at_high) const;
+    [[nodiscard]] Floats root(const Coefficients& coefficients, Floats low, Floats high,
+                              Floats at_low, Floats at_high) const;
 
     std::array<Floats, 4> b_;
 };

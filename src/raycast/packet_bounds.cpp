@@ -2,11 +2,11 @@
 
 namespace uzushio::raycast {
 
-PacketBounds::PacketBounds(const Packet& packet)
-    : length(greatest(select(packet.hits, packet.length, floats(0)))) {
+PacketBounds::PacketBounds(const RayPacket& packet)
+    : length(reduce_max(select(packet.hits, packet.length, floats(0)))) {
     const auto range = [&](Floats values) {
-        return Range{least(select(packet.hits, values, floats(infinity))),
-                     greatest(select(packet.hits, values, floats(-infinity)))};
+        return Range{reduce_min(select(packet.hits, values, floats(infinity))),
+                     reduce_max(select(packet.hits, values, floats(-infinity)))};
     };
     for (std::size_t a = 0; a < 3; ++a) {
         start[a] = range(packet.start[a]);

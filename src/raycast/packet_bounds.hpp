@@ -2,13 +2,13 @@
 
 #include <array>
 
-#include "raycast/packet.hpp"
+#include "raycast/ray_packet.hpp"
 
 namespace uzushio::raycast {
 
 /// Bounding intervals of the entry points and directions of a packet's rays, in lookup space.
 struct PacketBounds {
-    explicit PacketBounds(const Packet& packet);
+    explicit PacketBounds(const RayPacket& packet);
 
     struct Range {
         float low, high;

@@ -3,15 +3,15 @@
 #include <array>
 
 #include "raycast/block.hpp"
-#include "raycast/packet.hpp"
+#include "raycast/ray_packet.hpp"
 #include "raycast/scene.hpp"
 
 namespace uzushio::raycast {
 
 /// Cells of sixteen positions, counted from a block's first point, and places within them.
-struct Places {
+struct SamplePositions {
     std::array<Ints, 3> cell;
-    std::array<Floats, 3> part;
+    std::array<Floats, 3> fraction;
 };
 
 /// Interpolates the fields of a block. All reads are within what the block stores.
@@ -29,12 +29,13 @@ class Sampler {
         }
     }
 
-    [[nodiscard]] UZUSHIO_INLINE Places places(const Packet& packet, Floats distance) const {
-        Places result;
+    [[nodiscard]] UZUSHIO_INLINE SamplePositions locate(const RayPacket& packet,
+                                                        Floats distance) const {
+        SamplePositions result;
         for (std::size_t a = 0; a < 3; ++a) {
-            const auto place = axes_[a].place(packet.position(a, distance), stored_[a]);
-            result.cell[a] = place.cell - first_[a];
-            result.part[a] = place.part;
+            const auto position = axes_[a].locate(packet.position(a, distance), stored_[a]);
+            result.cell[a] = position.cell - first_[a];
+            result.fraction[a] = position.fraction;
         }
         return result;
     }
@@ -45,7 +46,7 @@ class Sampler {
     }
 
     /// Whether positions are in the block's own cells.
-    [[nodiscard]] UZUSHIO_INLINE Mask owns(const Packet& packet, Floats distance) const {
+    [[nodiscard]] UZUSHIO_INLINE Mask owns(const RayPacket& packet, Floats distance) const {
         Mask result = mask_of(0xffff);
         for (std::size_t a = 0; a < 3; ++a) {
             const Ints cell = axes_[a].cell(packet.position(a, distance), domain_[a]) - low_[a];
@@ -66,19 +67,19 @@ class Sampler {
 
     /// The lowest of some rays' cells along each axis, in all lanes.
     using Corner = std::array<Ints, 3>;
-    [[nodiscard]] UZUSHIO_INLINE static Corner corner(const Places& at, Mask rays) {
+    [[nodiscard]] UZUSHIO_INLINE static Corner corner(const SamplePositions& at, Mask rays) {
         Corner result;
         for (std::size_t a = 0; a < 3; ++a)
-            result[a] = ints(least(select(rays, at.cell[a], ints(never))));
+            result[a] = ints(reduce_min(select(rays, at.cell[a], ints(int_max))));
         return result;
     }
 
     /// Values less `shift`, of `rays` at least, in cells from `corner` on.
-    [[nodiscard]] UZUSHIO_INLINE Floats value(const FieldView& field, double shift,
-                                              const Places& at, Mask rays,
+    [[nodiscard]] UZUSHIO_INLINE Floats value(const PointValues& field, double shift,
+                                              const SamplePositions& at, Mask rays,
                                               const Corner& lowest) const {
 #if UZUSHIO_RAYCAST_AVX512
-        if (field.in_rows && cubes_) {
+        if (field.contiguous_x && cubes_) {
             // Where rays lie close together, 4³ points are all that they need: registers hold them,
             // and are much quicker to look up than memory.
             Corner corner, offset;
@@ -87,21 +88,22 @@ class Sampler {
                 offset[a] = at.cell[a] - corner[a];
             }
             const Ints farthest = max_unsigned(max_unsigned(offset[0], offset[1]), offset[2]);
-            if (!any(rays & more_unsigned(farthest, ints(2)))) {
+            if (!any(rays & greater_unsigned(farthest, ints(2)))) {
                 const std::ptrdiff_t at_corner = first(corner[0]) +
                                                  first(corner[1]) * field.strides[1] +
                                                  first(corner[2]) * field.strides[2];
-                if (field.wide) {
+                if (field.is_double) {
                     const double* const base = static_cast<const double*>(field.data) + at_corner;
-                    return in_cube(field, rays, offset, at.part, [&](std::ptrdiff_t z) {
-                        return load_square(base + z, field.strides[1], shift);
-                    });
+                    return interpolate_in_cube(
+                        field, rays, offset, at.fraction, [&](std::ptrdiff_t z) {
+                            return load_square(base + z, field.strides[1], shift);
+                        });
                 }
                 const float* const base = static_cast<const float*>(field.data) + at_corner;
-                return in_cube(field, rays, offset, at.part,
-                               [&](std::ptrdiff_t z) {
-                                   return load_square(base + z, field.strides[1]);
-                               }) -
+                return interpolate_in_cube(field, rays, offset, at.fraction,
+                                           [&](std::ptrdiff_t z) {
+                                               return load_square(base + z, field.strides[1]);
+                                           }) -
                        static_cast<float>(shift);
             }
         }
@@ -109,79 +111,83 @@ class Sampler {
         static_cast<void>(rays);
         static_cast<void>(lowest);
 #endif
-        return gathered(field, shift, at);
+        return gathered_value(field, shift, at);
     }
-    [[nodiscard]] UZUSHIO_INLINE Floats value(const FieldView& field, double shift,
-                                              const Places& at, Mask rays) const {
+    [[nodiscard]] UZUSHIO_INLINE Floats value(const PointValues& field, double shift,
+                                              const SamplePositions& at, Mask rays) const {
         return value(field, shift, at, rays, corner(at, rays));
     }
 
     /// The same, wherever the rays are.
-    [[nodiscard]] Floats gathered(const FieldView& field, double shift, const Places& at) const;
+    [[nodiscard]] Floats gathered_value(const PointValues& field, double shift,
+                                        const SamplePositions& at) const;
 
     /// Values less `shift` at the corners (x + 2 y + 4 z) of cells.
     [[nodiscard]] UZUSHIO_INLINE std::array<Floats, 8>
-    corners(const FieldView& field, double shift, const std::array<Ints, 3>& cell) const {
+    corners(const PointValues& field, double shift, const std::array<Ints, 3>& cell) const {
         const auto [sx, sy, sz] = strides(field);
         const Ints base = cell[0] * sx + cell[1] * sy + cell[2] * sz;
         std::array<Floats, 8> result;
         for (int e = 0; e < 4; ++e) {
             const Ints at = base + ((e & 1) * sy + (e >> 1) * sz);
-            if (field.in_rows && !field.wide) {
+            if (field.contiguous_x && !field.is_double) {
                 gather_pairs(static_cast<const float*>(field.data), at, result[2 * e],
                              result[2 * e + 1]);
                 result[2 * e] -= static_cast<float>(shift);
                 result[2 * e + 1] -= static_cast<float>(shift);
             } else {
-                result[2 * e] = one(field, shift, at);
-                result[2 * e + 1] = one(field, shift, at + sx);
+                result[2 * e] = load_one(field, shift, at);
+                result[2 * e + 1] = load_one(field, shift, at + sx);
             }
         }
         return result;
     }
 
     /// Of central differences at the points, interpolated; one-sided at the ends of what is stored.
-    [[nodiscard]] std::array<Floats, 3> gradient(const FieldView& field, double shift,
-                                                 const Places& at) const;
+    [[nodiscard]] std::array<Floats, 3> gradient(const PointValues& field, double shift,
+                                                 const SamplePositions& at) const;
 
     /// Positions of points, counted from the block's first.
-    [[nodiscard]] UZUSHIO_INLINE Floats edge(std::size_t a, Ints point) const {
-        return axes_[a].edge(point + first_[a]);
+    [[nodiscard]] UZUSHIO_INLINE Floats point_position(std::size_t a, Ints point) const {
+        return axes_[a].point_position(point + first_[a]);
     }
     /// How far along a cell, counted from the block's first point, a position is, from 0 to 1.
-    [[nodiscard]] UZUSHIO_INLINE Floats part(std::size_t a, Floats position, Ints cell) const {
-        return axes_[a].part(position, cell + first_[a]);
+    [[nodiscard]] UZUSHIO_INLINE Floats fraction(std::size_t a, Floats position, Ints cell) const {
+        return axes_[a].fraction(position, cell + first_[a]);
     }
 
     [[nodiscard]] const Block& block() const { return *block_; }
     [[nodiscard]] const Axis& axis(std::size_t a) const { return axes_[a]; }
 
   private:
-    static UZUSHIO_INLINE std::array<std::int32_t, 3> strides(const FieldView& field) {
+    static UZUSHIO_INLINE std::array<std::int32_t, 3> strides(const PointValues& field) {
         return {static_cast<std::int32_t>(field.strides[0]),
                 static_cast<std::int32_t>(field.strides[1]),
                 static_cast<std::int32_t>(field.strides[2])};
     }
     /// Trilinear, of corners (x, y, z) of 0 and 1.
     template <class Value>
-    static UZUSHIO_INLINE Floats trilinear(const Value& corner, const std::array<Floats, 3>& part) {
+    static UZUSHIO_INLINE Floats trilinear(const Value& corner,
+                                           const std::array<Floats, 3>& fraction) {
         const auto edge = [&](int y, int z) {
             const Floats low = corner(0, y, z), high = corner(1, y, z);
-            return fma(part[0], high - low, low);
+            return fma(fraction[0], high - low, low);
         };
         const auto face = [&](int z) {
             const Floats low = edge(0, z), high = edge(1, z);
-            return fma(part[1], high - low, low);
+            return fma(fraction[1], high - low, low);
         };
         const Floats low = face(0), high = face(1);
-        return fma(part[2], high - low, low);
+        return fma(fraction[2], high - low, low);
     }
 #if UZUSHIO_RAYCAST_AVX512
     /// Trilinear, of 4³ points in registers; `load` gives the plane at so many values beyond the
     /// cube's first, `offset` counts cells from there.
     template <class Load>
-    static UZUSHIO_INLINE Floats in_cube(const FieldView& field, Mask rays, const Corner& offset,
-                                         const std::array<Floats, 3>& part, const Load& load) {
+    static UZUSHIO_INLINE Floats interpolate_in_cube(const PointValues& field, Mask rays,
+                                                     const Corner& offset,
+                                                     const std::array<Floats, 3>& fraction,
+                                                     const Load& load) {
         const std::ptrdiff_t sz = field.strides[2];
         const Floats p0 = load(0), p1 = load(sz), p2 = load(2 * sz);
         const Ints at_low = offset[0] + (offset[1] << 2) + (offset[2] << 4);
@@ -189,21 +195,21 @@ class Sampler {
         if (!any(rays & top))
             return trilinear(
                 [&](int x, int y, int z) {
-                    return look_up(z == 0 ? p0 : p1, z == 0 ? p1 : p2, at_low + (x + 4 * y));
+                    return lookup(z == 0 ? p0 : p1, z == 0 ? p1 : p2, at_low + (x + 4 * y));
                 },
-                part);
+                fraction);
         const Floats p3 = load(3 * sz);
         return trilinear(
             [&](int x, int y, int z) {
                 const Ints index = at_low + (x + 4 * y);
-                return z == 0 ? select(top, look_up(p2, p3, index), look_up(p0, p1, index))
-                              : select(top, look_up(p3, p3, index), look_up(p1, p2, index));
+                return z == 0 ? select(top, lookup(p2, p3, index), lookup(p0, p1, index))
+                              : select(top, lookup(p3, p3, index), lookup(p1, p2, index));
             },
-            part);
+            fraction);
     }
 #endif
-    static UZUSHIO_INLINE Floats one(const FieldView& field, double shift, Ints at) {
-        if (field.wide)
+    static UZUSHIO_INLINE Floats load_one(const PointValues& field, double shift, Ints at) {
+        if (field.is_double)
             return gather(static_cast<const double*>(field.data), at, shift);
         return gather(static_cast<const float*>(field.data), at) - static_cast<float>(shift);
     }

@@ -9,7 +9,7 @@
 
 #include "raycast/axis.hpp"
 #include "raycast/color_table.hpp"
-#include "raycast/field_view.hpp"
+#include "raycast/point_values.hpp"
 #include "raycast/transfer_table.hpp"
 #include "raycast/vector3.hpp"
 

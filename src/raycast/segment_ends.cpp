@@ -18,7 +18,7 @@ SegmentEnds::SegmentEnds(const Scene& scene)
     : scene_(scene), step_(static_cast<float>(scene.step)) {
     for (std::size_t a = 0; a < 3; ++a) {
         const Axis& axis = scene.axes[a];
-        if (axis.narrowest() / axis.scale() * scene.step_in_cells * tolerance < scene.step)
+        if (axis.min_width() / axis.scale() * scene.step_in_cells * tolerance < scene.step)
             narrow_.push_back(a);
     }
     const auto count = static_cast<std::int32_t>(
@@ -28,7 +28,7 @@ SegmentEnds::SegmentEnds(const Scene& scene)
         ends_[k] = static_cast<float>(k) * step_;
 }
 
-void SegmentEnds::cut(const PacketBounds& bounds) {
+void SegmentEnds::compute(const PacketBounds& bounds) {
     if (narrow_.empty())
         return;
     ends_.clear();
@@ -37,7 +37,7 @@ void SegmentEnds::cut(const PacketBounds& bounds) {
         const Floats begin = to_floats(lane_numbers() + first) * step_;
         const Floats end = to_floats(lane_numbers() + (first + 1)) * step_;
         std::array<float, lanes> longest;
-        store(longest.data(), limit(bounds, begin, end));
+        store(longest.data(), max_length(bounds, begin, end));
         for (std::int32_t i = 0; i < std::min(lanes, count - first); ++i) {
             const float at = static_cast<float>(first + i) * step_;
             if (step_ <= longest[i])
@@ -50,7 +50,7 @@ void SegmentEnds::cut(const PacketBounds& bounds) {
 }
 
 /// The greatest length of segments between two distances.
-Floats SegmentEnds::limit(const PacketBounds& bounds, Floats begin, Floats end) const {
+Floats SegmentEnds::max_length(const PacketBounds& bounds, Floats begin, Floats end) const {
     Floats result = floats(infinity);
     for (const std::size_t a : narrow_) {
         const Axis& axis = scene_.axes[a];
@@ -58,7 +58,7 @@ Floats SegmentEnds::limit(const PacketBounds& bounds, Floats begin, Floats end) 
         const Ints low = axis.cell(bounds.lowest(a, begin, end), domain);
         const Ints high = axis.cell(bounds.highest(a, begin, end), domain);
         const float speed = std::max(std::abs(bounds.along[a].low), std::abs(bounds.along[a].high));
-        result = min(result, axis.narrowest(low, high) / floats(std::max(speed, 1e-30F)));
+        result = min(result, axis.min_width(low, high) / floats(std::max(speed, 1e-30F)));
     }
     return result * (tolerance * static_cast<float>(scene_.step_in_cells));
 }
@@ -70,7 +70,8 @@ void SegmentEnds::halve(const PacketBounds& bounds, float begin, float length) {
     const Floats number = to_floats(lane_numbers());
     // limits[n + i]: of the i-th of n equal parts.
     std::array<float, 2 * lanes> limits;
-    store(limits.data() + lanes, limit(bounds, begin + number * part, begin + (number + 1) * part));
+    store(limits.data() + lanes,
+          max_length(bounds, begin + number * part, begin + (number + 1) * part));
     for (int i = lanes - 1; i > 0; --i)
         limits[i] = std::min(limits[2 * i], limits[2 * i + 1]);
     for (int leaf = 0; leaf < lanes;) {
@@ -87,7 +88,7 @@ void SegmentEnds::halve(const PacketBounds& bounds, float begin, float length) {
     }
 }
 
-Ints SegmentEnds::holding(Floats distance) const {
+Ints SegmentEnds::segment_at(Floats distance) const {
     if (narrow_.empty())
         return to_ints(min(distance * (1 / step_), floats(static_cast<float>(count()))));
     Ints result = ints(0);

@@ -20,7 +20,7 @@ class SegmentEnds {
     explicit SegmentEnds(const Scene& scene);
 
     /// Cut the rays of a packet; the one before is forgotten.
-    void cut(const PacketBounds& bounds);
+    void compute(const PacketBounds& bounds);
 
     /// The length of the longest segment.
     [[nodiscard]] float step() const { return step_; }
@@ -34,10 +34,10 @@ class SegmentEnds {
         return gather(ends_.data(), min(max(segments, ints(0)), ints(count())));
     }
     /// The segment that a distance, which is not negative, lies in.
-    [[nodiscard]] Ints holding(Floats distance) const;
+    [[nodiscard]] Ints segment_at(Floats distance) const;
 
   private:
-    [[nodiscard]] Floats limit(const PacketBounds& bounds, Floats begin, Floats end) const;
+    [[nodiscard]] Floats max_length(const PacketBounds& bounds, Floats begin, Floats end) const;
     void halve(const PacketBounds& bounds, float begin, float length);
 
     const Scene& scene_;

@@ -102,10 +102,10 @@ UZUSHIO_INLINE Floats abs(Floats a) { return Floats(_mm512_abs_ps(__m512(a))); }
 UZUSHIO_INLINE Ints to_ints(Floats a) { return Ints(_mm512_cvttps_epi32(__m512(a))); }
 UZUSHIO_INLINE Floats to_floats(Ints a) { return Floats(_mm512_cvtepi32_ps(__m512i(a))); }
 
-UZUSHIO_INLINE float least(Floats a) { return _mm512_reduce_min_ps(__m512(a)); }
-UZUSHIO_INLINE float greatest(Floats a) { return _mm512_reduce_max_ps(__m512(a)); }
-UZUSHIO_INLINE std::int32_t least(Ints a) { return _mm512_reduce_min_epi32(__m512i(a)); }
-UZUSHIO_INLINE std::int32_t greatest(Ints a) { return _mm512_reduce_max_epi32(__m512i(a)); }
+UZUSHIO_INLINE float reduce_min(Floats a) { return _mm512_reduce_min_ps(__m512(a)); }
+UZUSHIO_INLINE float reduce_max(Floats a) { return _mm512_reduce_max_ps(__m512(a)); }
+UZUSHIO_INLINE std::int32_t reduce_min(Ints a) { return _mm512_reduce_min_epi32(__m512i(a)); }
+UZUSHIO_INLINE std::int32_t reduce_max(Ints a) { return _mm512_reduce_max_epi32(__m512i(a)); }
 
 UZUSHIO_INLINE Floats gather(const float* base, Ints index) {
     return Floats(_mm512_i32gather_ps(__m512i(index), base, 4));
@@ -136,7 +136,7 @@ UZUSHIO_INLINE std::int32_t first(Ints values) {
     return _mm_cvtsi128_si32(_mm512_castsi512_si128(__m512i(values)));
 }
 /// As numbers without sign.
-UZUSHIO_INLINE Mask more_unsigned(Ints a, Ints b) {
+UZUSHIO_INLINE Mask greater_unsigned(Ints a, Ints b) {
     return {_mm512_cmpgt_epu32_mask(__m512i(a), __m512i(b))};
 }
 UZUSHIO_INLINE Ints max_unsigned(Ints a, Ints b) {
@@ -162,7 +162,7 @@ UZUSHIO_INLINE Floats load_square(const double* base, std::ptrdiff_t stride, dou
     return Floats(_mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1));
 }
 /// Of the 32 values of two registers; only the five lowest bits of an index count.
-UZUSHIO_INLINE Floats look_up(Floats low, Floats high, Ints index) {
+UZUSHIO_INLINE Floats lookup(Floats low, Floats high, Ints index) {
     return Floats(_mm512_permutex2var_ps(__m512(low), __m512i(index), __m512(high)));
 }
 
@@ -179,12 +179,12 @@ UZUSHIO_INLINE Floats gather(const double* base, Ints index, double less) {
 }
 
 /// Up to sixteen values, NaN behind them.
-UZUSHIO_INLINE Floats load_some(const float* base, int count) {
+UZUSHIO_INLINE Floats load_partial(const float* base, int count) {
     return Floats(_mm512_mask_loadu_ps(_mm512_set1_ps(quiet_nan),
                                        static_cast<__mmask16>((1U << count) - 1), base));
 }
 /// The same of doubles, less a number.
-UZUSHIO_INLINE Floats load_some(const double* base, int count, double less) {
+UZUSHIO_INLINE Floats load_partial(const double* base, int count, double less) {
     const unsigned bits = (1U << count) - 1;
     const __m512d none = _mm512_set1_pd(quiet_nan), shift = _mm512_set1_pd(less);
     const auto eight = [&](const double* from, unsigned some) {
@@ -280,20 +280,20 @@ UZUSHIO_INLINE Floats sqrt(Floats a) {
 }
 UZUSHIO_INLINE Floats abs(Floats a) { return a < 0 ? -a : a; }
 
-UZUSHIO_INLINE float least(Floats a) {
+UZUSHIO_INLINE float reduce_min(Floats a) {
     float result = a[0];
     for (int i = 1; i < lanes; ++i)
         result = a[i] < result ? a[i] : result;
     return result;
 }
-UZUSHIO_INLINE float greatest(Floats a) { return -least(-a); }
-UZUSHIO_INLINE std::int32_t least(Ints a) {
+UZUSHIO_INLINE float reduce_max(Floats a) { return -reduce_min(-a); }
+UZUSHIO_INLINE std::int32_t reduce_min(Ints a) {
     std::int32_t result = a[0];
     for (int i = 1; i < lanes; ++i)
         result = a[i] < result ? a[i] : result;
     return result;
 }
-UZUSHIO_INLINE std::int32_t greatest(Ints a) {
+UZUSHIO_INLINE std::int32_t reduce_max(Ints a) {
     std::int32_t result = a[0];
     for (int i = 1; i < lanes; ++i)
         result = a[i] > result ? a[i] : result;
@@ -331,13 +331,13 @@ UZUSHIO_INLINE Ints gather_bytes(const std::uint8_t* base, Ints index) {
         result[i] = base[index[i]];
     return result;
 }
-UZUSHIO_INLINE Floats load_some(const float* base, int count) {
+UZUSHIO_INLINE Floats load_partial(const float* base, int count) {
     Floats result = floats(quiet_nan);
     for (int i = 0; i < count; ++i)
         result[i] = base[i];
     return result;
 }
-UZUSHIO_INLINE Floats load_some(const double* base, int count, double less) {
+UZUSHIO_INLINE Floats load_partial(const double* base, int count, double less) {
     Floats result = floats(quiet_nan);
     for (int i = 0; i < count; ++i)
         result[i] = static_cast<float>(base[i] - less);
@@ -364,7 +364,7 @@ UZUSHIO_INLINE void gather_fours(const float* base, Ints index, Floats& a, Float
 
 UZUSHIO_INLINE bool any(Mask mask) { return bits_of(mask) != 0; }
 UZUSHIO_INLINE bool all(Mask mask) { return bits_of(mask) == 0xffffU; }
-UZUSHIO_INLINE Mask no_lane() { return mask_of(0); }
+UZUSHIO_INLINE Mask no_lanes() { return mask_of(0); }
 
 /// Where the value is neither infinite nor NaN.
 UZUSHIO_INLINE Mask is_finite(Floats a) { return less(abs(a), floats(infinity)); }
@@ -419,6 +419,6 @@ UZUSHIO_INLINE void store(std::int32_t* to, Ints values) {
     std::memcpy(to, &values, sizeof(values));
 }
 
-inline constexpr std::int32_t never = std::numeric_limits<std::int32_t>::max();
+inline constexpr std::int32_t int_max = std::numeric_limits<std::int32_t>::max();
 
 } // namespace uzushio::raycast

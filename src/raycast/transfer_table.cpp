@@ -9,12 +9,12 @@ namespace uzushio::raycast {
 
 namespace {
 
-constexpr double most_opaque = 0.9999; // of a unit distance: extinction must stay finite
+constexpr double max_opacity = 0.9999; // of a unit distance: extinction must stay finite
 
 /// How far the table goes on beyond the points, in parts of their range.
 constexpr double beyond = 0.25;
 
-double extinction(double opacity) { return -std::log2(1 - std::min(opacity, most_opaque)); }
+double extinction(double opacity) { return -std::log2(1 - std::min(opacity, max_opacity)); }
 
 std::array<double, 4> wide(const Rgba& color) { return {color[0], color[1], color[2], color[3]}; }
 
@@ -94,7 +94,7 @@ TransferTable::TransferTable(std::span<const TransferPoint> points, const Rgba& 
     };
     for (std::int32_t r = 1; r < rows; ++r) {
         const double half = (difference(r) + difference(r + 1)) / 4;
-        const double least = difference(r) / 2;
+        const double min_half = difference(r) / 2;
         for (std::int32_t i = 0; i < columns; ++i) {
             const double from = std::max(i - half, 0.0);
             const double to = std::min(i + half, static_cast<double>(columns - 1));
@@ -102,7 +102,7 @@ TransferTable::TransferTable(std::span<const TransferPoint> points, const Rgba& 
             const Emission begin = up_to(from);
             for (std::size_t c = 0; c < 4; ++c)
                 mean[c] = std::max(mean[c] - begin[c], 0.0) / (to - from);
-            if (!any_opacity(value(i - least), value(i + least)))
+            if (!any_opacity(value(i - min_half), value(i + min_half)))
                 mean = {};
             set(static_cast<std::size_t>(r) * columns + i, mean);
         }

@@ -16,7 +16,7 @@ struct TransferPoint {
 };
 
 /// What a medium does between two samples.
-struct Medium {
+struct OpticalProperties {
     Floats
         extinction; ///< per unit distance, to base 2: what is left is 2 to the power of −extinction
     Floats red, green, blue;
@@ -35,8 +35,8 @@ class TransferTable {
     TransferTable(std::span<const TransferPoint> points, const Rgba& nan);
 
     /// Of values from which `shift` has been taken; that stated for NaN where one is not finite.
-    [[nodiscard]] UZUSHIO_INLINE Medium operator()(Floats first, Floats second,
-                                                   double shift) const {
+    [[nodiscard]] UZUSHIO_INLINE OpticalProperties operator()(Floats first, Floats second,
+                                                              double shift) const {
         const Floats low = floats(static_cast<float>(low_ - shift));
         const Floats scale = floats(scale_);
         const Floats top = floats(static_cast<float>(columns - 1));
@@ -45,17 +45,17 @@ class TransferTable {
         const Ints column = to_ints(fma(a + b, floats(0.5F), floats(0.5F)));
         Ints entry = row(abs(a - b)) * columns + column;
         entry = select(are_finite(first, second), entry, ints(rows * columns));
-        Medium medium;
-        gather_fours(table_.data(), entry, medium.extinction, medium.red, medium.green,
-                     medium.blue);
-        return medium;
+        OpticalProperties optics;
+        gather_fours(table_.data(), entry, optics.extinction, optics.red, optics.green,
+                     optics.blue);
+        return optics;
     }
 
     /// Whether the table may show anything between two samples of values from `low` to `high`.
     /// Where it says no, the extinction that is looked up is exactly 0: what is skipped does not
     /// matter.
     [[nodiscard]] bool visible(double low, double high) const;
-    [[nodiscard]] bool bad_visible() const { return table_[4UL * rows * columns] > 0; }
+    [[nodiscard]] bool nonfinite_visible() const { return table_[4UL * rows * columns] > 0; }
 
     /// About which to look values up.
     [[nodiscard]] double middle() const { return middle_; }

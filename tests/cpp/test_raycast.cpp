@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "raycast/activity.hpp"
+#include "raycast/active_bricks.hpp"
 #include "raycast/axis.hpp"
 #include "raycast/bricks.hpp"
 #include "raycast/cast.hpp"
@@ -83,9 +83,9 @@ TEST(Axis, FindsCellsAsASearchDoes) {
         const auto limits = axis.limits(0, 150);
         for (int repeat = 0; repeat < 500; ++repeat) {
             const Floats position = some(random, -1, axis.bins() + 1);
-            const auto place = axis.place(position, limits);
+            const auto place = axis.locate(position, limits);
             const auto cells = values_of(place.cell);
-            const auto parts = values_of(place.part), at = values_of(position);
+            const auto parts = values_of(place.fraction), at = values_of(position);
             for (int i = 0; i < lanes; ++i) {
                 const double x = std::clamp(points.front() + at[i] / axis.scale(), points.front(),
                                             points.back());
@@ -114,7 +114,7 @@ TEST(Bricks, HoldTheRangesOfAllTheirFinitePoints) {
     data[5] = std::nanf("");
     data[6] = INFINITY;
     data[7] = -INFINITY;
-    FieldView field{data.data(), false, true, {1, 21, 210}};
+    PointValues field{data.data(), false, true, {1, 21, 210}};
     const Bricks bricks(field, points, 2);
     constexpr int size = Bricks::size;
     ASSERT_EQ(bricks.count,
@@ -132,9 +132,10 @@ TEST(Bricks, HoldTheRangesOfAllTheirFinitePoints) {
                         }
                 EXPECT_EQ(bricks.low[bricks.number(x, y, z)], low);
                 EXPECT_EQ(bricks.high[bricks.number(x, y, z)], high);
-                EXPECT_EQ(bricks.has_bad[bricks.number(x, y, z)], x == 5 / size && y + z == 0);
+                EXPECT_EQ(bricks.has_nonfinite[bricks.number(x, y, z)],
+                          x == 5 / size && y + z == 0);
             }
-    EXPECT_TRUE(bricks.any_bad);
+    EXPECT_TRUE(bricks.any_nonfinite);
 }
 
 TEST(Activity, TellsOfEachBrickAndThoseThatFollowItAtEachSize) {
@@ -155,9 +156,9 @@ TEST(Activity, TellsOfEachBrickAndThoseThatFollowItAtEachSize) {
     scene.layers = {surface};
     const Block block({0, 0, 0}, points, {0, 0, 0}, {40, 32, 64},
                       {{data.data(), false, true, {1, 41, 41 * 33}}});
-    const auto activity = find_activity(scene, block, [](std::size_t) { return 0UL; }, 1);
-    EXPECT_TRUE(activity.any);
-    EXPECT_FALSE(activity.all);
+    const auto active_bricks = find_active_bricks(scene, block, [](std::size_t) { return 0UL; }, 1);
+    EXPECT_TRUE(active_bricks.any);
+    EXPECT_FALSE(active_bricks.all);
     /// Whether one of a brick's points, those it shares included, has the value.
     const auto shows = [&](int size, int bx, int by, int bz) {
         for (int z = bz * size; z <= std::min((bz + 1) * size, 64); ++z)
@@ -167,26 +168,26 @@ TEST(Activity, TellsOfEachBrickAndThoseThatFollowItAtEachSize) {
                         return true;
         return false;
     };
-    ASSERT_GE(activity.levels.size(), 4UL);
+    ASSERT_GE(active_bricks.levels.size(), 4UL);
     int seen = 0;
-    for (std::size_t level = 0; level < activity.levels.size(); ++level) {
-        const auto& bricks = activity.levels[level];
+    for (std::size_t level = 0; level < active_bricks.levels.size(); ++level) {
+        const auto& bricks = active_bricks.levels[level];
         const auto [nx, ny, nz] = bricks.count;
         const int size = Bricks::size << level;
         ASSERT_EQ(bricks.count,
                   (Index{(40 + size - 1) / size, (32 + size - 1) / size, (64 + size - 1) / size}));
-        ASSERT_EQ(bricks.around.size(), static_cast<std::size_t>(nx * ny * nz) + 3);
+        ASSERT_EQ(bricks.following.size(), static_cast<std::size_t>(nx * ny * nz) + 3);
         for (int k = 0; k < nz; ++k)
             for (int j = 0; j < ny; ++j)
                 for (int i = 0; i < nx; ++i)
                     for (int bit = 0; bit < 8; ++bit) {
                         const int x = i + (bit & 1), y = j + (bit >> 1 & 1), z = k + (bit >> 2);
                         const bool expected = x < nx && y < ny && z < nz && shows(size, x, y, z);
-                        EXPECT_EQ(bricks.around[i + nx * (j + ny * k)] >> bit & 1, expected);
+                        EXPECT_EQ(bricks.following[i + nx * (j + ny * k)] >> bit & 1, expected);
                         seen += expected;
                     }
     }
-    EXPECT_EQ(activity.levels.back().count, (Index{1, 1, 1}));
+    EXPECT_EQ(active_bricks.levels.back().count, (Index{1, 1, 1}));
     EXPECT_GT(seen, 100);
 }
 

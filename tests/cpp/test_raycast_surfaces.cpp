@@ -134,9 +134,9 @@ TEST(CrossedCells, HaveAPointBelowAndOneNotBelowWhateverTheLayout) {
     std::vector<float> apart(3 * thin.size());
     for (std::size_t i = 0; i < thin.size(); ++i)
         apart[3 * i + 1] = thin[i];
-    const std::array<FieldView, 3> views{{{thin.data(), false, true, {1, 21, 126}},
-                                          {wide.data(), true, true, {1, 21, 126}},
-                                          {apart.data() + 1, false, false, {3, 63, 378}}}};
+    const std::array<PointValues, 3> views{{{thin.data(), false, true, {1, 21, 126}},
+                                            {wide.data(), true, true, {1, 21, 126}},
+                                            {apart.data() + 1, false, false, {3, 63, 378}}}};
     const auto crossed = [&](int x, int y, int z) {
         int below = 0;
         for (int i = 0; i < 8; ++i)
@@ -189,12 +189,12 @@ TEST(SegmentEnds, AreAStepApartOnEvenAxesAndAtMostACellOnStretchedOnes) {
         camera.right = (1 / norm(right)) * right;
         camera.up = cross(camera.right, camera.forward);
         camera.half_height = 0.3;
-        const Packet packet(scene, camera, 64, 64, 4 * (repeat % 16), 32);
+        const RayPacket packet(scene, camera, 64, 64, 4 * (repeat % 16), 32);
         if (!any(packet.hits))
             continue;
         const PacketBounds bounds(packet);
         SegmentEnds ends(scene);
-        ends.cut(bounds);
+        ends.compute(bounds);
         ASSERT_EQ(ends[0], 0);
         ASSERT_GE(ends[ends.count()], bounds.length);
         std::int32_t shorter = 0;
@@ -204,11 +204,11 @@ TEST(SegmentEnds, AreAStepApartOnEvenAxesAndAtMostACellOnStretchedOnes) {
             ASSERT_LE(length, 0.5F * 1.0001F);
             shorter += length < 0.49F;
             const Floats middle = floats((ends[k] + ends[k + 1]) / 2);
-            ASSERT_EQ(values_of(to_floats(ends.holding(middle)))[3], static_cast<float>(k));
+            ASSERT_EQ(values_of(to_floats(ends.segment_at(middle)))[3], static_cast<float>(k));
             for (std::size_t a = 0; a < 3; ++a) {
                 const Axis& axis = scene.axes[a];
                 const auto place =
-                    axis.place(packet.position(a, middle), axis.limits(0, axis.cells()));
+                    axis.locate(packet.position(a, middle), axis.limits(0, axis.cells()));
                 for (int lane = 0; lane < lanes; ++lane) {
                     if ((bits_of(packet.hits) >> lane & 1U) == 0)
                         continue;

@@ -1,13 +1,13 @@
 #pragma once
 
-#include "raycast/packet.hpp"
-#include "raycast/plan.hpp"
+#include "raycast/cast_plan.hpp"
+#include "raycast/ray_packet.hpp"
 #include "raycast/segment_ends.hpp"
 
 namespace uzushio::raycast {
 
 /// Segments of each ray whose middles are in a block's own cells.
-struct Owned {
+struct OwnedSegments {
     Mask any;
     Ints first, last;
 
@@ -22,6 +22,7 @@ struct Owned {
 };
 
 /// Of those of `rays` that meet the block.
-Owned find_owned(const Part& part, const Packet& packet, Mask rays, const SegmentEnds& ends);
+OwnedSegments find_owned_segments(const VisibleBlock& block, const RayPacket& packet, Mask rays,
+                                  const SegmentEnds& ends);
 
 } // namespace uzushio::raycast

@@ -2,19 +2,19 @@
 
 #include <array>
 
-#include "raycast/edges.hpp"
-#include "raycast/packet.hpp"
+#include "raycast/box_edges.hpp"
+#include "raycast/ray_packet.hpp"
 
 namespace uzushio::raycast {
 
-/// Edges of the domain's box in a packet, as opacities of its pixels.
+/// BoxEdges of the domain's box in a packet, as opacities of its pixels.
 ///
-/// A ray meets edges where it enters the domain or leaves it: before, or after, all that it meets
-/// in between. They belong to the block that has that point; beside the domain there is nothing
-/// else.
-struct Lines {
+/// A ray meets box_edges where it enters the domain or leaves it: before, or after, all that it
+/// meets in between. They belong to the block that has that point; beside the domain there is
+/// nothing else.
+struct PacketEdges {
     /// Those of the packet whose upper left pixel is (column, row).
-    Lines(const Edges& edges, const Packet& packet, int column, int row);
+    PacketEdges(const BoxEdges& box_edges, const RayPacket& packet, int column, int row);
 
     Floats front{}, back{};           ///< on the near and far side of the domain
     Floats beside{};                  ///< of rays that miss the domain

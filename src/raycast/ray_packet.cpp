@@ -1,4 +1,4 @@
-#include "raycast/packet.hpp"
+#include "raycast/ray_packet.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +11,8 @@ constexpr double tiny = 1e-30;
 
 } // namespace
 
-Packet::Packet(const Scene& scene, const Camera& camera, int width, int height, int column,
-               int row) {
+RayPacket::RayPacket(const Scene& scene, const Camera& camera, int width, int height, int column,
+                     int row) {
     const Vector3 low = scene.low(), high = scene.high();
     const Vector3 scales{scene.axes[0].scale(), scene.axes[1].scale(), scene.axes[2].scale()};
     const double pixel = camera.pixel(height);
@@ -65,7 +65,7 @@ Packet::Packet(const Scene& scene, const Camera& camera, int width, int height, 
     hits = inside & less(floats(0), length);
 }
 
-Floats Packet::plane(const Vector3& origin, const Vector3& normal) const {
+Floats RayPacket::plane(const Vector3& origin, const Vector3& normal) const {
     alignas(64) std::array<double, lanes> distance;
     const double offset = dot(origin, normal);
 #pragma omp simd

@@ -12,7 +12,7 @@ namespace uzushio::raycast {
 ///
 /// Distances along a ray count from where it enters the domain. Everything is found from the whole
 /// domain alone.
-struct Packet {
+struct RayPacket {
     static constexpr int side = 4;
 
     Mask inside;                     ///< lanes of the image
@@ -28,7 +28,7 @@ struct Packet {
     alignas(64) std::array<double, lanes> enters;
 
     /// Whose upper left pixel is (column, row).
-    Packet(const Scene& scene, const Camera& camera, int width, int height, int column, int row);
+    RayPacket(const Scene& scene, const Camera& camera, int width, int height, int column, int row);
 
     [[nodiscard]] UZUSHIO_INLINE Floats position(std::size_t axis, Floats distance) const {
         return fma(distance, along[axis], start[axis]);

@@ -20,12 +20,12 @@ struct EdgePixel {
 };
 
 /// The edges of the domain's box as lines of some width on the picture, smoothed.
-class Edges {
+class BoxEdges {
   public:
     /// None if the scene shows no box.
-    Edges(const Scene& scene, const Camera& camera, int width, int height);
+    BoxEdges(const Scene& scene, const Camera& camera, int width, int height);
 
-    /// Pixels in the packet whose upper left pixel this is.
+    /// PacketPixels in the packet whose upper left pixel this is.
     [[nodiscard]] std::span<const EdgePixel> packet(int column, int row) const;
 
   private:

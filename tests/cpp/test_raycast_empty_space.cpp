@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "raycast/marcher.hpp"
+#include "raycast/ray_marcher.hpp"
 
 namespace uzushio::raycast {
 namespace {
@@ -74,17 +74,17 @@ struct Case {
         for (int n = 0; bad < 0.4 && n < 20; ++n)
             data[std::uniform_int_distribution<std::size_t>(0, data.size() - 1)(random)] =
                 bad < 0.2 ? std::nanf("") : INFINITY;
-        const std::vector<TransferPoint> media{{0.2, {1, 0, 0, 0}},
-                                               {0.5, {0, 1, 0, 0.6F}},
-                                               {0.6, {0, 0, 1, 0.9F}},
-                                               {0.9, {1, 1, 1, 0}}};
+        const std::vector<TransferPoint> transfer_points{{0.2, {1, 0, 0, 0}},
+                                                         {0.5, {0, 1, 0, 0.6F}},
+                                                         {0.6, {0, 0, 1, 0.9F}},
+                                                         {0.9, {1, 1, 1, 0}}};
         scene.fields = {"f"};
         scene.step = uniform(random, 0.1, uniform(random, 0, 1) < 0.3 ? 12 : 1.5);
         scene.step_in_cells = 2 * scene.step; // of the mean width of cells
         const auto kind = static_cast<int>(uniform(random, 0, 4));
         if (kind != 1) {
             Volume volume;
-            volume.transfer = std::make_shared<TransferTable>(media, Rgba{});
+            volume.transfer = std::make_shared<TransferTable>(transfer_points, Rgba{});
             volume.unit_distance = uniform(random, 0.1, 3);
             scene.layers.emplace_back(volume);
         }
@@ -108,13 +108,13 @@ struct Case {
         block = std::make_unique<Block>(
             Index{0, 0, 0}, points, Index{0, 0, 0},
             Index{points[0] - 1, points[1] - 1, points[2] - 1},
-            std::vector<FieldView>{
+            std::vector<PointValues>{
                 {data.data(),
                  false,
                  true,
                  {1, points[0], static_cast<std::int64_t>(points[0]) * points[1]}}});
-        const Source source{block.get(), {0}};
-        plan = std::make_unique<Plan>(scene, camera, side, side, std::span(&source, 1), 1);
+        const BlockSource source{block.get(), {0}};
+        plan = std::make_unique<CastPlan>(scene, camera, side, side, std::span(&source, 1), 1);
     }
 
     std::mt19937 random;
@@ -123,17 +123,17 @@ struct Case {
     Index points{};
     std::vector<float> data;
     std::unique_ptr<Block> block;
-    std::unique_ptr<Plan> plan;
+    std::unique_ptr<CastPlan> plan;
 };
 
-std::vector<float> drawn(const Plan& plan) {
-    Marcher marcher(plan, true);
+std::vector<float> drawn(const CastPlan& plan) {
+    RayMarcher marcher(plan, true);
     std::vector<float> result;
-    for (int row = 0; row < side; row += Packet::side)
-        for (int column = 0; column < side; column += Packet::side) {
-            const Pixels pixels = marcher.draw(column, row);
+    for (int row = 0; row < side; row += RayPacket::side)
+        for (int column = 0; column < side; column += RayPacket::side) {
+            const PacketPixels pixels = marcher.draw(column, row);
             for (const Floats some :
-                 {pixels.red, pixels.green, pixels.blue, pixels.left, pixels.depth})
+                 {pixels.red, pixels.green, pixels.blue, pixels.transmittance, pixels.depth})
                 for (const float value : values_of(some))
                     result.push_back(value);
         }
@@ -142,14 +142,14 @@ std::vector<float> drawn(const Plan& plan) {
     return result;
 }
 
-TEST(Scout, ChangesNotAPixel) {
+TEST(EmptySpaceSkipper, ChangesNotAPixel) {
     int drew = 0, skipped = 0;
     for (unsigned seed = 0; seed < 150; ++seed) {
         Case some(seed);
         const auto picture = drawn(*some.plan);
-        for (Part& part : some.plan->parts) {
-            skipped += !part.activity.all;
-            part.activity.all = true; // as if something could be seen everywhere
+        for (VisibleBlock& block : some.plan->blocks) {
+            skipped += !block.active_bricks.all;
+            block.active_bricks.all = true; // as if something could be seen everywhere
         }
         const auto expected = drawn(*some.plan);
         ASSERT_TRUE(picture == expected) << "seed " << seed; // to the last bit
@@ -160,36 +160,37 @@ TEST(Scout, ChangesNotAPixel) {
     EXPECT_GT(skipped, 100);
 }
 
-TEST(Scout, PassesOverMostOfAnEmptyWayAndOverNoBrickThatShowsSomething) {
+TEST(EmptySpaceSkipper, PassesOverMostOfAnEmptyWayAndOverNoBrickThatShowsSomething) {
     std::int64_t passed = 0, visited = 0;
     for (unsigned seed = 0; seed < 100; ++seed) {
         Case some(seed);
-        for (const Part& part : some.plan->parts) {
-            if (part.activity.all || !part.activity.any)
+        for (const VisibleBlock& block : some.plan->blocks) {
+            if (block.active_bricks.all || !block.active_bricks.any)
                 continue;
-            const auto& bricks = part.activity.levels.front();
+            const auto& bricks = block.active_bricks.levels.front();
             for (int n = 0; n < 20; ++n) {
                 const int column = static_cast<int>(uniform(some.random, 0, side / 4)) * 4;
                 const int row = static_cast<int>(uniform(some.random, 0, side / 4)) * 4;
-                const Packet packet(some.scene, some.camera, side, side, column, row);
+                const RayPacket packet(some.scene, some.camera, side, side, column, row);
                 if (!any(packet.hits))
                     continue;
                 const PacketBounds bounds(packet);
                 SegmentEnds ends(some.scene);
-                ends.cut(bounds);
-                Scout scout(*some.plan, part, bounds, ends);
+                ends.compute(bounds);
+                EmptySpaceSkipper skipper(*some.plan, block, bounds, ends);
                 const std::int32_t end = ends.count();
-                const bool volumes = !some.plan->clouds.empty();
+                const bool volumes = !some.plan->volumes.empty();
                 /// Whether a ray has a sample at this end of a segment in a brick that shows, or,
                 /// without volumes, in a cell that a surface cuts.
                 const auto shows = [&](std::int32_t k) {
                     const Floats at = min(floats(ends[k]), packet.length);
-                    const Places places = part.sampler.places(packet, at);
+                    const SamplePositions positions = block.sampler.locate(packet, at);
                     if (!volumes) {
-                        const auto corners = part.sampler.corners(*part.fields[0], 0, places.cell);
-                        Mask cut = no_lane();
+                        const auto corners =
+                            block.sampler.corners(*block.fields[0], 0, positions.cell);
+                        Mask cut = no_lanes();
                         for (const float value : {0.3F, 0.7F}) {
-                            Mask below = no_lane(), above = no_lane(), bad = no_lane();
+                            Mask below = no_lanes(), above = no_lanes(), bad = no_lanes();
                             for (const Floats corner : corners) {
                                 bad = bad | ~is_finite(corner);
                                 below = below | less(corner, floats(value));
@@ -200,25 +201,25 @@ TEST(Scout, PassesOverMostOfAnEmptyWayAndOverNoBrickThatShowsSomething) {
                         return any(packet.hits & cut & less(floats(ends[k]), packet.length));
                     }
                     const Ints number =
-                        (places.cell[0] >> Bricks::shift) +
-                        bricks.count[0] * ((places.cell[1] >> Bricks::shift) +
-                                           bricks.count[1] * (places.cell[2] >> Bricks::shift));
+                        (positions.cell[0] >> Bricks::shift) +
+                        bricks.count[0] * ((positions.cell[1] >> Bricks::shift) +
+                                           bricks.count[1] * (positions.cell[2] >> Bricks::shift));
                     const Mask active =
-                        equal(gather_bytes(bricks.around.data(), number) & 1, ints(1));
+                        equal(gather_bytes(bricks.following.data(), number) & 1, ints(1));
                     return any(packet.hits & active & less(floats(ends[k]), packet.length));
                 };
                 std::int32_t k = 0;
                 while (k < end) {
-                    const auto stretch = scout.next(k, end);
-                    ASSERT_GE(stretch.begin, k);
-                    ASSERT_LE(stretch.end, end);
-                    for (; k < stretch.begin; ++k, ++passed) {
+                    const auto range = skipper.next(k, end);
+                    ASSERT_GE(range.begin, k);
+                    ASSERT_LE(range.end, end);
+                    for (; k < range.begin; ++k, ++passed) {
                         ASSERT_FALSE(shows(k)) << "seed " << seed << ", segment " << k;
                         ASSERT_FALSE(k + 1 < end && shows(k + 1)) << "seed " << seed;
                     }
-                    visited += stretch.end - stretch.begin;
-                    k = stretch.end;
-                    if (stretch.begin == stretch.end)
+                    visited += range.end - range.begin;
+                    k = range.end;
+                    if (range.begin == range.end)
                         break;
                 }
             }

@@ -1,4 +1,4 @@
-#include "raycast/activity.hpp"
+#include "raycast/active_bricks.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,12 +9,13 @@ namespace uzushio::raycast {
 namespace {
 
 /// Bricks along an axis, from `first` to `last`, in which a segment may end that begins in one.
-struct Window {
+struct BrickRange {
     int first, last;
     bool beyond; ///< whether these are more than its neighbours, with which it shares points
 };
 
-std::vector<Window> windows(const Scene& scene, const Block& block, std::size_t a, int count) {
+std::vector<BrickRange> reachable_bricks(const Scene& scene, const Block& block, std::size_t a,
+                                         int count) {
     const Axis& axis = scene.axes[a];
     const auto points = axis.points().subspan(block.first_point()[a], block.points()[a]);
     const auto begin = [&](int brick) {
@@ -25,13 +26,13 @@ std::vector<Window> windows(const Scene& scene, const Block& block, std::size_t 
     };
     // Along the axis a segment is no longer than any cell that it touches, in units of steps.
     const auto longest = [&](int brick) {
-        double widest = axis.bin();
+        double widest = axis.bin_width();
         const auto last = std::min<std::size_t>((brick + 1UL) * Bricks::size, points.size() - 1);
         for (auto i = static_cast<std::size_t>(brick) * Bricks::size; i < last; ++i)
             widest = std::max(widest, points[i + 1] - points[i]);
         return std::min(scene.step, 1.1 * widest * scene.step_in_cells);
     };
-    std::vector<Window> result;
+    std::vector<BrickRange> result;
     for (int i = 0; i < count; ++i) {
         const double step = longest(i);
         int first = i, last = i;
@@ -44,52 +45,54 @@ std::vector<Window> windows(const Scene& scene, const Block& block, std::size_t 
     return result;
 }
 
-struct Ranges {
+struct ValueRanges {
     std::vector<float> low, high;
-    std::vector<std::uint8_t> bad;
+    std::vector<std::uint8_t> nonfinite;
 };
 
 /// Take in what lies within reach along an axis. Of neighbours only if both have values that are
 /// not finite: else what they have in common ties their ranges together, and what lies between
 /// values of either is in one of them.
-void widen(Ranges& ranges, const Index& count, std::size_t axis,
-           const std::vector<Window>& windows) {
+void widen(ValueRanges& ranges, const Index& count, std::size_t axis,
+           const std::vector<BrickRange>& reachable) {
     const std::array<std::size_t, 3> strides{1, static_cast<std::size_t>(count[0]),
                                              static_cast<std::size_t>(count[0]) * count[1]};
-    const Ranges before = ranges;
+    const ValueRanges before = ranges;
     for (std::size_t i = 0; i < before.low.size(); ++i) {
         const auto here = static_cast<int>(i / strides[axis] % count[axis]);
-        const Window& window = windows[here];
-        if (!window.beyond && before.bad[i] == 0)
+        const BrickRange& range = reachable[here];
+        if (!range.beyond && before.nonfinite[i] == 0)
             continue;
-        for (int j = window.first; j <= window.last; ++j) {
+        for (int j = range.first; j <= range.last; ++j) {
             const std::size_t other = i + (static_cast<std::ptrdiff_t>(j) - here) * strides[axis];
-            if (!window.beyond && before.bad[other] == 0)
+            if (!range.beyond && before.nonfinite[other] == 0)
                 continue;
             ranges.low[i] = std::min(ranges.low[i], before.low[other]);
             ranges.high[i] = std::max(ranges.high[i], before.high[other]);
-            ranges.bad[i] = ranges.bad[i] | before.bad[other];
+            ranges.nonfinite[i] = ranges.nonfinite[i] | before.nonfinite[other];
         }
     }
 }
 
-bool shows(const Isosurface& layer, float low, float high, bool /*bad*/) {
+bool shows(const Isosurface& layer, float low, float high, bool /*nonfinite*/) {
     return std::any_of(layer.values.begin(), layer.values.end(),
                        [&](double value) { return Bricks::may_hold(low, high, value); });
 }
 
-bool shows(const Volume& layer, float low, float high, bool bad) {
-    return (bad && layer.transfer->bad_visible()) || layer.transfer->visible(low, high);
+bool shows(const Volume& layer, float low, float high, bool nonfinite) {
+    return (nonfinite && layer.transfer->nonfinite_visible()) || layer.transfer->visible(low, high);
 }
 
-bool shows(const Slice& /*layer*/, float /*low*/, float /*high*/, bool /*bad*/) { return false; }
+bool shows(const Slice& /*layer*/, float /*low*/, float /*high*/, bool /*nonfinite*/) {
+    return false;
+}
 
 /// Each brick with those that follow it, from bricks alone. A bit moves by 1, 2, 4 places along x,
 /// y, z; what has been moved before moves along.
-void gather_around(Activity::Level& level, int threads) {
+void gather_following(ActiveBricks::Level& level, int threads) {
     const auto [nx, ny, nz] = level.count;
     const auto row = [&](int y, int z) {
-        return level.around.data() +
+        return level.following.data() +
                static_cast<std::size_t>(nx) * (y + static_cast<std::size_t>(ny) * z);
     };
     const auto add = [](std::uint8_t* to, const std::uint8_t* from, int count, int places) {
@@ -108,28 +111,28 @@ void gather_around(Activity::Level& level, int threads) {
 }
 
 /// Bricks twice as long.
-Activity::Level coarser(const Activity::Level& fine) {
-    Activity::Level result;
+ActiveBricks::Level coarser(const ActiveBricks::Level& fine) {
+    ActiveBricks::Level result;
     for (std::size_t a = 0; a < 3; ++a)
         result.count[a] = (fine.count[a] + 1) / 2;
-    result.around.resize(
+    result.following.resize(
         static_cast<std::size_t>(result.count[0]) * result.count[1] * result.count[2] + 3);
     const std::size_t nx = result.count[0], ny = result.count[1];
     std::size_t i = 0;
     for (int z = 0; z < fine.count[2]; ++z)
         for (int y = 0; y < fine.count[1]; ++y)
             for (int x = 0; x < fine.count[0]; ++x, ++i)
-                if (fine.around[i] != 0)
-                    result.around[x / 2 + nx * (y / 2 + ny * (z / 2))] = 1;
+                if (fine.following[i] != 0)
+                    result.following[x / 2 + nx * (y / 2 + ny * (z / 2))] = 1;
     return result;
 }
 
 } // namespace
 
-Activity find_activity(const Scene& scene, const Block& block,
-                       const std::function<std::size_t(std::size_t)>& field, int threads) {
-    Activity activity;
-    Activity::Level bricks;
+ActiveBricks find_active_bricks(const Scene& scene, const Block& block,
+                                const std::function<std::size_t(std::size_t)>& field, int threads) {
+    ActiveBricks active_bricks;
+    ActiveBricks::Level bricks;
     for (const auto& layer : scene.layers) {
         if (std::holds_alternative<Slice>(layer))
             continue;
@@ -137,41 +140,42 @@ Activity find_activity(const Scene& scene, const Block& block,
         const Bricks& values = block.bricks(field(number), threads);
         bricks.count = values.count;
         // Iso-surfaces are found cell by cell; of a volume's segment only the ends are sampled.
-        std::optional<Ranges> wide;
+        std::optional<ValueRanges> widened;
         for (std::size_t a = 0; a < 3 && std::holds_alternative<Volume>(layer); ++a) {
-            const auto reach = windows(scene, block, a, values.count[a]);
-            if (!values.any_bad &&
-                std::none_of(reach.begin(), reach.end(), [](const Window& w) { return w.beyond; }))
+            const auto reach = reachable_bricks(scene, block, a, values.count[a]);
+            if (!values.any_nonfinite && std::none_of(reach.begin(), reach.end(),
+                                                      [](const BrickRange& w) { return w.beyond; }))
                 continue;
-            if (!wide)
-                wide = {values.low, values.high, values.has_bad};
-            widen(*wide, values.count, a, reach);
+            if (!widened)
+                widened = {values.low, values.high, values.has_nonfinite};
+            widen(*widened, values.count, a, reach);
         }
-        const float* const low = wide ? wide->low.data() : values.low.data();
-        const float* const high = wide ? wide->high.data() : values.high.data();
-        const std::uint8_t* const bad = wide ? wide->bad.data() : values.has_bad.data();
+        const float* const low = widened ? widened->low.data() : values.low.data();
+        const float* const high = widened ? widened->high.data() : values.high.data();
+        const std::uint8_t* const nonfinite =
+            widened ? widened->nonfinite.data() : values.has_nonfinite.data();
         const auto count = static_cast<std::ptrdiff_t>(values.low.size());
-        bricks.around.resize(count + 3);
+        bricks.following.resize(count + 3);
         std::visit(
             [&](const auto& l) {
 #pragma omp parallel for num_threads(threads)
                 for (std::ptrdiff_t i = 0; i < count; ++i)
-                    if (shows(l, low[i], high[i], bad[i] != 0))
-                        bricks.around[i] = 1;
+                    if (shows(l, low[i], high[i], nonfinite[i] != 0))
+                        bricks.following[i] = 1;
             },
             layer);
     }
-    const auto active = std::count(bricks.around.begin(), bricks.around.end(), 1);
-    activity.any = active > 0;
-    activity.all = active + 3 == static_cast<std::ptrdiff_t>(bricks.around.size());
-    if (!activity.any || activity.all)
-        return activity;
-    activity.levels.push_back(std::move(bricks));
-    while (activity.levels.back().around.size() > 4)
-        activity.levels.push_back(coarser(activity.levels.back()));
-    for (auto& level : activity.levels)
-        gather_around(level, threads);
-    return activity;
+    const auto active = std::count(bricks.following.begin(), bricks.following.end(), 1);
+    active_bricks.any = active > 0;
+    active_bricks.all = active + 3 == static_cast<std::ptrdiff_t>(bricks.following.size());
+    if (!active_bricks.any || active_bricks.all)
+        return active_bricks;
+    active_bricks.levels.push_back(std::move(bricks));
+    while (active_bricks.levels.back().following.size() > 4)
+        active_bricks.levels.push_back(coarser(active_bricks.levels.back()));
+    for (auto& level : active_bricks.levels)
+        gather_following(level, threads);
+    return active_bricks;
 }
 
 } // namespace uzushio::raycast

@@ -11,16 +11,16 @@
 namespace uzushio::raycast {
 
 /// Which bricks of a block may show anything.
-struct Activity {
+struct ActiveBricks {
     /// Bricks of one size.
     struct Level {
         Index count{};
         /// For each brick a bit for it and those that follow it along x, y, z: bit
         /// dx + 2 dy + 4 dz is set where that one may show something. Three bytes follow the last.
-        std::vector<std::uint8_t> around;
+        std::vector<std::uint8_t> following;
     };
     /// The bits of those that do not follow along x, y, z.
-    static constexpr std::array<std::int32_t, 3> level_with{0x55, 0x33, 0x0f};
+    static constexpr std::array<std::int32_t, 3> along_bits{0x55, 0x33, 0x0f};
 
     /// Each of bricks twice as long as the one before; the last has one. None if `any` is false or
     /// `all` is true.
@@ -34,7 +34,7 @@ struct Activity {
 /// reach.
 ///
 /// `field` tells the number in the block of a field of the scene.
-Activity find_activity(const Scene& scene, const Block& block,
-                       const std::function<std::size_t(std::size_t)>& field, int threads);
+ActiveBricks find_active_bricks(const Scene& scene, const Block& block,
+                                const std::function<std::size_t(std::size_t)>& field, int threads);
 
 } // namespace uzushio::raycast

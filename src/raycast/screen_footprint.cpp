@@ -1,4 +1,4 @@
-#include "raycast/outline.hpp"
+#include "raycast/screen_footprint.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace uzushio::raycast {
 
-Screen Screen::with(const Screen& other) const {
+PixelRect PixelRect::united(const PixelRect& other) const {
     if (empty())
         return other;
     if (other.empty())
@@ -16,9 +16,9 @@ Screen Screen::with(const Screen& other) const {
             std::max(bottom, other.bottom)};
 }
 
-void Outline::add(const Vector3& low, const Vector3& high, double margin) {
+void ScreenFootprint::add(const Vector3& low, const Vector3& high, double margin) {
     const double near = 1e-6 * norm(high - low);
-    std::array<Vector3, 8> corners, places;
+    std::array<Vector3, 8> corners, projected;
     int behind = 0;
     for (std::size_t corner = 0; corner < 8; ++corner) {
         for (std::size_t a = 0; a < 3; ++a)
@@ -28,22 +28,22 @@ void Outline::add(const Vector3& low, const Vector3& high, double margin) {
     if (behind == 8)
         return;
     if (behind > 0 && camera_->perspective) {
-        for (Row& row : rows_)
+        for (ColumnRange& row : rows_)
             row = {0, width_};
         return;
     }
     for (std::size_t corner = 0; corner < 8; ++corner)
-        places[corner] = camera_->project(corners[corner], width_, height_);
+        projected[corner] = camera_->project(corners[corner], width_, height_);
     // What is leftmost and rightmost between two rows lies on edges of the box.
     for (std::size_t corner = 0; corner < 8; ++corner)
         for (std::size_t a = 0; a < 3; ++a)
             if (((corner >> a) & 1) == 0)
-                add_edge(places[corner], places[corner | (1U << a)], margin);
+                add_edge(projected[corner], projected[corner | (1U << a)], margin);
 }
 
-void Outline::add_edge(const Vector3& from, const Vector3& to, double margin) {
+void ScreenFootprint::add_edge(const Vector3& from, const Vector3& to, double margin) {
     const auto [top, bottom] = std::minmax(from[1], to[1]);
-    const int side = Packet::side, rows = static_cast<int>(rows_.size());
+    const int side = RayPacket::side, rows = static_cast<int>(rows_.size());
     const auto row_of = [&](double at) {
         return static_cast<int>(std::clamp(std::floor(at / side), -1.0, static_cast<double>(rows)));
     };
@@ -69,12 +69,12 @@ void Outline::add_edge(const Vector3& from, const Vector3& to, double margin) {
     }
 }
 
-Screen Outline::screen() const {
-    Screen result;
+PixelRect ScreenFootprint::bounding_rect() const {
+    PixelRect result;
     for (std::size_t r = 0; r < rows_.size(); ++r) {
-        const int top = static_cast<int>(r) * Packet::side;
-        result = result.with({std::max(rows_[r].left, 0), std::min(rows_[r].right, width_), top,
-                              std::min(top + Packet::side, height_)});
+        const int top = static_cast<int>(r) * RayPacket::side;
+        result = result.united({std::max(rows_[r].left, 0), std::min(rows_[r].right, width_), top,
+                                std::min(top + RayPacket::side, height_)});
     }
     return result;
 }

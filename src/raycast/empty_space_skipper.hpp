@@ -3,8 +3,8 @@
 #include <array>
 #include <cstdint>
 
+#include "raycast/cast_plan.hpp"
 #include "raycast/packet_bounds.hpp"
-#include "raycast/plan.hpp"
 #include "raycast/segment_ends.hpp"
 
 namespace uzushio::raycast {
@@ -15,35 +15,36 @@ namespace uzushio::raycast {
 /// which all rays of the packet are on a stretch. A stretch is passed over if no brick that its box
 /// touches shows anything; and, in a scene without volumes, if no iso-surface crosses a cell of the
 /// box.
-class Scout {
+class EmptySpaceSkipper {
   public:
-    Scout(const Plan& plan, const Part& part, const PacketBounds& bounds, const SegmentEnds& ends)
-        : plan_(plan), part_(part), bounds_(bounds), ends_(ends), stretch_(plan.stretch) {}
+    EmptySpaceSkipper(const CastPlan& plan, const VisibleBlock& block, const PacketBounds& bounds,
+                      const SegmentEnds& ends)
+        : plan_(plan), block_(block), bounds_(bounds), ends_(ends), group_size_(plan.group_size) {}
 
     /// Segments from `begin` up to `end`.
-    struct Stretch {
+    struct SegmentRange {
         std::int32_t begin, end;
         bool surfaces; ///< whether there may be iso-surfaces
     };
     /// The next one, from a segment on, that may show something; empty at `end` if there is none
     /// before.
-    [[nodiscard]] Stretch next(std::int32_t from, std::int32_t end);
+    [[nodiscard]] SegmentRange next(std::int32_t from, std::int32_t end);
 
   private:
-    void look(std::int32_t from);
-    bool surfaces(unsigned stretch);
-    [[nodiscard]] bool may_cross(unsigned stretch) const;
+    void test_groups(std::int32_t from);
+    bool has_surfaces(unsigned group);
+    [[nodiscard]] bool may_cross(unsigned group) const;
 
-    const Plan& plan_;
-    const Part& part_;
+    const CastPlan& plan_;
+    const VisibleBlock& block_;
     const PacketBounds& bounds_;
     const SegmentEnds& ends_;
-    std::int32_t stretch_;
+    std::int32_t group_size_;
     std::int32_t first_ = 0; ///< segment at which the sixteen stretches begin
-    std::int32_t known_ = 0; ///< and before which they end
-    unsigned shows_ = 0;     ///< bit for each
-    unsigned looked_ = 0;    ///< those whose iso-surfaces have been looked for
-    unsigned surfaces_ = 0;  ///< and found
+    std::int32_t end_ = 0;   ///< and before which they end
+    unsigned active_ = 0;    ///< bit for each
+    unsigned tested_ = 0;    ///< those whose iso-surfaces have been looked for
+    unsigned crossed_ = 0;   ///< and found
     alignas(64) std::array<std::array<std::int32_t, lanes>, 3> low_{}, high_{}; ///< cells of boxes
 };
 

@@ -1,19 +1,19 @@
-#include "raycast/edges.hpp"
+#include "raycast/box_edges.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "raycast/packet.hpp"
+#include "raycast/ray_packet.hpp"
 
 namespace uzushio::raycast {
 
 namespace {
 
-constexpr int side = Packet::side;
+constexpr int side = RayPacket::side;
 
 } // namespace
 
-Edges::Edges(const Scene& scene, const Camera& camera, int width, int height) {
+BoxEdges::BoxEdges(const Scene& scene, const Camera& camera, int width, int height) {
     if (!scene.bounding_box)
         return;
     columns_ = (width + side - 1) / side;
@@ -36,15 +36,15 @@ Edges::Edges(const Scene& scene, const Camera& camera, int width, int height) {
         begin_[i] += begin_[i - 1];
 }
 
-std::span<const EdgePixel> Edges::packet(int column, int row) const {
+std::span<const EdgePixel> BoxEdges::packet(int column, int row) const {
     if (begin_.empty())
         return {};
     const std::size_t number = static_cast<std::size_t>(row / side) * columns_ + column / side;
     return std::span(pixels_).subspan(begin_[number], begin_[number + 1] - begin_[number]);
 }
 
-void Edges::draw(const Scene& scene, const Camera& camera, int width, int height, Vector3 from,
-                 Vector3 to) {
+void BoxEdges::draw(const Scene& scene, const Camera& camera, int width, int height, Vector3 from,
+                    Vector3 to) {
     // What lies behind the camera is cut off.
     const double near = 1e-4 * norm(scene.high() - scene.low());
     double depth_from = dot(from - camera.position, camera.forward);

@@ -1,9 +1,9 @@
-#include "raycast/lines.hpp"
+#include "raycast/packet_edges.hpp"
 
 namespace uzushio::raycast {
 
-Lines::Lines(const Edges& edges, const Packet& packet, int column, int row) {
-    const auto pixels = edges.packet(column, row);
+PacketEdges::PacketEdges(const BoxEdges& box_edges, const RayPacket& packet, int column, int row) {
+    const auto pixels = box_edges.packet(column, row);
     any = !pixels.empty();
     if (!any)
         return;
