@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bindings/bindings.hpp"
-#include "pipeline/stencil.hpp"
+#include "pipeline/axis_stencil.hpp"
 #include "pipeline/velocity_gradient.hpp"
 
 namespace nb = nanobind;
@@ -20,9 +20,9 @@ namespace uzushio::bindings {
 
 namespace {
 
+using pipeline::AxisStencil;
 using pipeline::FieldView;
 using pipeline::Quantity;
-using pipeline::Stencil;
 using Offset = std::array<std::ptrdiff_t, 3>;
 using Indices = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Weights = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -47,7 +47,7 @@ template <class T, class Arrays> std::vector<FieldView<T>> views(const Arrays& a
     return result;
 }
 
-Stencil stencil(const Table& table) {
+AxisStencil stencil(const Table& table) {
     static_assert(sizeof(std::ptrdiff_t) == sizeof(std::int64_t));
     const auto& [first, weights] = table;
     if (weights.shape(1) != first.shape(0))
@@ -57,7 +57,7 @@ Stencil stencil(const Table& table) {
             static_cast<std::ptrdiff_t>(weights.shape(0))};
 }
 
-std::array<Stencil, 3> stencils(const std::array<Table, 3>& tables) {
+std::array<AxisStencil, 3> stencils(const std::array<Table, 3>& tables) {
     return {stencil(tables[0]), stencil(tables[1]), stencil(tables[2])};
 }
 
@@ -99,7 +99,7 @@ void gradient(const In<T>& field, const std::array<Table, 3>& derivatives, Offse
 }
 
 template <class T> void bind(nb::module_& module) {
-    // Arrays are looked at where they lie: a conversion would be a copy.
+    // Without conversion: it would copy the array.
     module.def("combine", &combine<T>, "values"_a.noconvert(), "axis"_a, "stencil"_a, "offset"_a,
                "out"_a.noconvert(), "threads"_a = 0);
     module.def("velocity_gradient", &velocity_gradient<T>, "quantity"_a, "velocity"_a.noconvert(),

@@ -38,7 +38,7 @@ using Coordinates = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::dev
 using Image = nb::ndarray<nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Depth = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-/// Python's arrays go z, y, x.
+/// Python's arrays are indexed z, y, x.
 Index reversed(const Index& zyx) { return {zyx[2], zyx[1], zyx[0]}; }
 
 PointValues view(const Values& array) {
@@ -95,9 +95,9 @@ std::unique_ptr<Scene> make_scene(const std::vector<std::string>& fields, const 
     return scene;
 }
 
-using BlockFields = std::pair<std::shared_ptr<Block>, std::vector<std::size_t>>;
+using BlockWithFields = std::pair<std::shared_ptr<Block>, std::vector<std::size_t>>;
 
-nb::tuple draw(const Scene& scene, const Camera& camera, const std::vector<BlockFields>& blocks,
+nb::tuple draw(const Scene& scene, const Camera& camera, const std::vector<BlockWithFields>& blocks,
                const Image& image, const std::optional<Depth>& depth, int threads) {
     raycast::ImageBuffer buffer;
     buffer.format = image.dtype() == nb::dtype<float>() ? raycast::PixelFormat::rgba_float
@@ -177,7 +177,7 @@ void bind_raycast(nb::module_& module) {
             "field"_a, "transfer"_a, "unit_distance"_a, "shading"_a.none());
     module.def("cast", &draw, "scene"_a, "camera"_a, "blocks"_a, "image"_a, "depth"_a.none(),
                "threads"_a,
-               "Draw into memory; bounds, count of values that are not finite, hits and ranges of "
+               "Draw into memory; return bounds, number of non-finite values, hits and ranges of "
                "the layers.");
 }
 

@@ -5,7 +5,7 @@
 
 namespace uzushio::pipeline {
 
-/// Values (z, y, x) where they lie; strides in values. Looks at memory of somebody else's.
+/// Strided view of values (z, y, x); strides in values. Does not own the memory.
 template <class T> struct FieldView {
     T* data = nullptr;
     std::array<std::ptrdiff_t, 3> extents{};

@@ -6,18 +6,19 @@
 #include <stdexcept>
 #include <vector>
 
+#include "pipeline/axis_stencil.hpp"
 #include "pipeline/field_view.hpp"
-#include "pipeline/stencil.hpp"
 
 namespace uzushio::pipeline {
 
-/// A stencil along x with weights of the values' own type, and the range in which it moves along.
+/// Stencil along x with weights of the values' own type, and the range in which it shifts with the
+/// index.
 template <class T> class RowStencil {
   public:
-    explicit RowStencil(const Stencil& stencil)
+    explicit RowStencil(const AxisStencil& stencil)
         : first_(stencil.first.begin(), stencil.first.end()),
           weights_(stencil.weights.begin(), stencil.weights.end()), width_(stencil.width) {
-        // Only at the ends of the mesh does a stencil stay where its neighbour's is.
+        // Only at the ends of the mesh do neighbouring stencils have the same first index.
         const auto n = stencil.size();
         while (begin_ + 1 < n && first_[index(begin_)] == first_[index(begin_ + 1)])
             ++begin_;
@@ -26,14 +27,14 @@ template <class T> class RowStencil {
             ++end_;
     }
 
-    /// `in`: a row as the stencil's indices mean it, without gaps. `out`: as many as the stencil
-    /// has.
+    /// Apply to one row. `in`: contiguous values by the stencil's indices. `out`: as many as the
+    /// stencil has.
     void operator()(const T* in, T* out) const {
         const auto n = static_cast<std::ptrdiff_t>(first_.size());
         for (std::ptrdiff_t i = 0; i < begin_; ++i)
             out[i] = one(in, i);
         if (begin_ < end_)
-            moving(in + (first_[index(begin_)] - begin_), out);
+            apply_shifted(in + (first_[index(begin_)] - begin_), out);
         for (std::ptrdiff_t i = end_; i < n; ++i)
             out[i] = one(in, i);
     }
@@ -51,8 +52,8 @@ template <class T> class RowStencil {
         return sum;
     }
 
-    void moving(const T* in, T* out) const {
-        if (width_ == 3) { // nearly always: one pass
+    void apply_shifted(const T* in, T* out) const {
+        if (width_ == 3) { // the usual case: one pass
             const T *a = weights(0), *b = weights(1), *c = weights(2);
             for (std::ptrdiff_t i = begin_; i < end_; ++i)
                 out[i] = a[i] * in[i] + b[i] * in[i + 1] + c[i] * in[i + 2];
@@ -71,14 +72,14 @@ template <class T> class RowStencil {
     std::ptrdiff_t width_, begin_ = 0, end_ = 0;
 };
 
-/// The rows of a field without gaps between values: the field's own memory where it has none.
-template <class T> class Rows {
+/// Contiguous rows of a field: its own memory if that is contiguous along x, otherwise copies.
+template <class T> class ContiguousRows {
   public:
-    explicit Rows(const FieldView<const T>& field)
+    explicit ContiguousRows(const FieldView<const T>& field)
         : field_(field),
           packed_(field.strides[2] == 1 ? 0 : static_cast<std::size_t>(field.extents[2])) {}
 
-    /// Valid until the next call.
+    /// Return a row, valid until the next call.
     const T* operator()(std::ptrdiff_t k, std::ptrdiff_t j) {
         const T* row = field_.row(k, j);
         if (packed_.empty())
@@ -95,7 +96,7 @@ template <class T> class Rows {
     std::vector<T> packed_;
 };
 
-/// out[i] += weight * in[i], or = if it is the first.
+/// Compute out[i] += weight * in[i], or = if it is the first.
 template <class T> void add_row(const T* in, T weight, T* out, std::ptrdiff_t n, bool is_first) {
     if (is_first)
         for (std::ptrdiff_t i = 0; i < n; ++i)
@@ -105,8 +106,8 @@ template <class T> void add_row(const T* in, T weight, T* out, std::ptrdiff_t n,
             out[i] += weight * in[i];
 }
 
-/// Throws std::invalid_argument unless the stencil stays inside `extent` values.
-inline void require_inside(const Stencil& stencil, std::ptrdiff_t extent) {
+/// Throw std::invalid_argument unless the stencil stays inside `extent` values.
+inline void require_inside(const AxisStencil& stencil, std::ptrdiff_t extent) {
     if (static_cast<std::ptrdiff_t>(stencil.weights.size()) != stencil.size() * stencil.width)
         throw std::invalid_argument("pipeline: a stencil needs its width times its size weights");
     for (const auto first : stencil.first)

@@ -12,18 +12,18 @@ namespace uzushio::pipeline {
 
 namespace {
 
-/// Rows of derivatives of one field by x, y, z, without gaps.
-template <class T> using Derived = std::array<T*, 3>;
+/// Contiguous rows of the derivatives of one field by x, y, z.
+template <class T> using DerivativeRows = std::array<T*, 3>;
 
-/// Derivatives of the rows of one field by the three axes.
-template <class T> class Deriver {
+/// Derivatives of the rows of one field by x, y, z.
+template <class T> class RowDifferentiator {
   public:
-    Deriver(const FieldView<const T>& field, const std::array<Stencil, 3>& stencils,
-            const RowStencil<T>& along_x, std::array<std::ptrdiff_t, 3> offset)
+    RowDifferentiator(const FieldView<const T>& field, const std::array<AxisStencil, 3>& stencils,
+                      const RowStencil<T>& along_x, std::array<std::ptrdiff_t, 3> offset)
         : rows_(field), stencils_(stencils), along_x_(along_x), offset_(offset) {}
 
-    /// Row (k, j) of the result.
-    void operator()(std::ptrdiff_t k, std::ptrdiff_t j, const Derived<T>& out) {
+    /// Compute row (k, j) of the result.
+    void operator()(std::ptrdiff_t k, std::ptrdiff_t j, const DerivativeRows<T>& out) {
         const auto n = stencils_[2].size();
         along_x_(rows_(k + offset_[0], j + offset_[1]), out[0]);
         for (const std::size_t axis : {1, 0}) {
@@ -53,16 +53,16 @@ template <class T> class Deriver {
     }
 
   private:
-    Rows<T> rows_;
-    const std::array<Stencil, 3>& stencils_;
+    ContiguousRows<T> rows_;
+    const std::array<AxisStencil, 3>& stencils_;
     const RowStencil<T>& along_x_;
     std::array<std::ptrdiff_t, 3> offset_;
 };
 
-/// From derivatives by index to derivatives by coordinate, one row: f_b = sum over a of
-/// f_a' (J^-1)_ab with J_ab = d x_a / d index_b. `jacobian`: rows of J, nine.
+/// Convert one row of derivatives by index to derivatives by coordinate: f_b = sum over a of f_a'
+/// (J^-1)_ab with J_ab = d x_a / d index_b. `jacobian`: nine rows of J.
 template <class T>
-void to_coordinates(const T* const* jacobian, const Derived<T>& rows, std::ptrdiff_t n) {
+void to_coordinates(const T* const* jacobian, const DerivativeRows<T>& rows, std::ptrdiff_t n) {
     for (std::ptrdiff_t i = 0; i < n; ++i) {
         const auto J = [&](int a, int b) { return jacobian[3 * a + b][i]; };
         const T c00 = J(1, 1) * J(2, 2) - J(1, 2) * J(2, 1);
@@ -82,13 +82,13 @@ void to_coordinates(const T* const* jacobian, const Derived<T>& rows, std::ptrdi
     }
 }
 
-/// The middle eigenvalue of a symmetric matrix: in closed form, in double.
+/// Return the middle eigenvalue of a symmetric matrix, in closed form and double precision.
 double middle_eigenvalue(double xx, double yy, double zz, double xy, double xz, double yz) {
     const double mean = (xx + yy + zz) / 3.0;
     const double a = xx - mean, b = yy - mean, c = zz - mean;
     const double p2 = (a * a + b * b + c * c + 2.0 * (xy * xy + xz * xz + yz * yz)) / 6.0;
     if (!(p2 > 0.0))
-        return mean + p2; // all three are equal; NaN stays
+        return mean + p2; // all three are equal; NaN is kept
     const double p = std::sqrt(p2);
     const double determinant =
         a * (b * c - yz * yz) - xy * (xy * c - yz * xz) + xz * (xy * yz - b * xz);
@@ -97,10 +97,10 @@ double middle_eigenvalue(double xx, double yy, double zz, double xy, double xz, 
     return mean + 2.0 * p * std::cos(angle - third);
 }
 
-/// One row of a quantity; A[3 a + b] is a row of d u_a / d x_b.
+/// Compute one row of a quantity; A[3 a + b] is a row of d u_a / d x_b.
 template <class T>
-void row_of(Quantity quantity, const std::array<T*, 9>& A, const std::array<T*, 3>& out,
-            std::ptrdiff_t n) {
+void compute_row(Quantity quantity, const std::array<T*, 9>& A, const std::array<T*, 3>& out,
+                 std::ptrdiff_t n) {
     const T *ux = A[0], *uy = A[1], *uz = A[2], *vx = A[3], *vy = A[4], *vz = A[5], *wx = A[6],
             *wy = A[7], *wz = A[8];
     T *first = out[0], *second = out[1], *third = out[2];
@@ -150,11 +150,13 @@ void row_of(Quantity quantity, const std::array<T*, 9>& A, const std::array<T*, 
     }
 }
 
-/// Derivatives of any number of fields row by row; `finish(rows of derivatives, rows of out)`.
+/// Compute the derivatives of any number of fields row by row and call `finish(rows of derivatives,
+/// rows of out)`.
 template <class T, class Finish>
-void by_rows(std::span<const FieldView<const T>> fields, const std::array<Stencil, 3>& derivatives,
-             std::array<std::ptrdiff_t, 3> offset, std::span<const FieldView<T>> out,
-             std::span<const FieldView<const T>> jacobian, int threads, const Finish& finish) {
+void for_each_row(std::span<const FieldView<const T>> fields,
+                  const std::array<AxisStencil, 3>& derivatives,
+                  std::array<std::ptrdiff_t, 3> offset, std::span<const FieldView<T>> out,
+                  std::span<const FieldView<const T>> jacobian, int threads, const Finish& finish) {
     const auto extents = out[0].extents;
     for (const auto& field : fields)
         for (std::size_t d = 0; d < 3; ++d) {
@@ -170,12 +172,12 @@ void by_rows(std::span<const FieldView<const T>> fields, const std::array<Stenci
     const RowStencil<T> along_x(derivatives[2]);
 #pragma omp parallel num_threads(threads > 0 ? threads : omp_get_max_threads())
     {
-        std::vector<Deriver<T>> derivers, mesh;
+        std::vector<RowDifferentiator<T>> differentiators, mesh;
         for (const auto& field : fields)
-            derivers.emplace_back(field, derivatives, along_x, offset);
+            differentiators.emplace_back(field, derivatives, along_x, offset);
         for (const auto& field : jacobian)
             mesh.emplace_back(field, derivatives, along_x, offset);
-        // Rows of derivatives, of the mesh's, and of results that must not have gaps.
+        // Rows of derivatives, of those of the mesh, and of results that are not contiguous.
         std::vector<T> memory(static_cast<std::size_t>(21 * n));
         std::array<T*, 9> A{}, J{};
         for (std::size_t r = 0; r < 9; ++r) {
@@ -187,9 +189,9 @@ void by_rows(std::span<const FieldView<const T>> fields, const std::array<Stenci
             for (std::ptrdiff_t j = 0; j < extents[1]; ++j) {
                 for (std::size_t a = 0; a < mesh.size(); ++a)
                     mesh[a](k, j, {J[3 * a], J[3 * a + 1], J[3 * a + 2]});
-                for (std::size_t a = 0; a < derivers.size(); ++a) {
-                    const Derived<T> rows{A[3 * a], A[3 * a + 1], A[3 * a + 2]};
-                    derivers[a](k, j, rows);
+                for (std::size_t a = 0; a < differentiators.size(); ++a) {
+                    const DerivativeRows<T> rows{A[3 * a], A[3 * a + 1], A[3 * a + 2]};
+                    differentiators[a](k, j, rows);
                     if (!mesh.empty())
                         to_coordinates<T>(J.data(), rows, n);
                 }
@@ -212,44 +214,44 @@ void by_rows(std::span<const FieldView<const T>> fields, const std::array<Stenci
 
 template <class T>
 void velocity_gradient(Quantity quantity, const std::array<FieldView<const T>, 3>& velocity,
-                       const std::array<Stencil, 3>& derivatives,
+                       const std::array<AxisStencil, 3>& derivatives,
                        std::array<std::ptrdiff_t, 3> offset, std::span<const FieldView<T>> out,
                        std::span<const FieldView<const T>> jacobian, int threads) {
     if (out.size() != components(quantity))
-        throw std::invalid_argument("pipeline: an array for each component of the result");
+        throw std::invalid_argument("pipeline: the result needs one array for each component");
     const auto n = out[0].extents[2];
-    by_rows<T>(velocity, derivatives, offset, out, jacobian, threads,
-               [&](const std::array<T*, 9>& A, const std::array<T*, 3>& results) {
-                   row_of(quantity, A, results, n);
-               });
+    for_each_row<T>(velocity, derivatives, offset, out, jacobian, threads,
+                    [&](const std::array<T*, 9>& A, const std::array<T*, 3>& results) {
+                        compute_row(quantity, A, results, n);
+                    });
 }
 
 template <class T>
-void gradient(const FieldView<const T>& field, const std::array<Stencil, 3>& derivatives,
+void gradient(const FieldView<const T>& field, const std::array<AxisStencil, 3>& derivatives,
               std::array<std::ptrdiff_t, 3> offset, std::span<const FieldView<T>> out,
               std::span<const FieldView<const T>> jacobian, int threads) {
     if (out.size() != 3)
-        throw std::invalid_argument("pipeline: an array for each component of the result");
+        throw std::invalid_argument("pipeline: the result needs one array for each component");
     const auto n = out[0].extents[2];
-    by_rows<T>({&field, 1}, derivatives, offset, out, jacobian, threads,
-               [&](const std::array<T*, 9>& A, const std::array<T*, 3>& results) {
-                   for (std::size_t c = 0; c < 3; ++c)
-                       std::copy_n(A[c], n, results[c]);
-               });
+    for_each_row<T>({&field, 1}, derivatives, offset, out, jacobian, threads,
+                    [&](const std::array<T*, 9>& A, const std::array<T*, 3>& results) {
+                        for (std::size_t c = 0; c < 3; ++c)
+                            std::copy_n(A[c], n, results[c]);
+                    });
 }
 
 template void velocity_gradient(Quantity, const std::array<FieldView<const float>, 3>&,
-                                const std::array<Stencil, 3>&, std::array<std::ptrdiff_t, 3>,
+                                const std::array<AxisStencil, 3>&, std::array<std::ptrdiff_t, 3>,
                                 std::span<const FieldView<float>>,
                                 std::span<const FieldView<const float>>, int);
 template void velocity_gradient(Quantity, const std::array<FieldView<const double>, 3>&,
-                                const std::array<Stencil, 3>&, std::array<std::ptrdiff_t, 3>,
+                                const std::array<AxisStencil, 3>&, std::array<std::ptrdiff_t, 3>,
                                 std::span<const FieldView<double>>,
                                 std::span<const FieldView<const double>>, int);
-template void gradient(const FieldView<const float>&, const std::array<Stencil, 3>&,
+template void gradient(const FieldView<const float>&, const std::array<AxisStencil, 3>&,
                        std::array<std::ptrdiff_t, 3>, std::span<const FieldView<float>>,
                        std::span<const FieldView<const float>>, int);
-template void gradient(const FieldView<const double>&, const std::array<Stencil, 3>&,
+template void gradient(const FieldView<const double>&, const std::array<AxisStencil, 3>&,
                        std::array<std::ptrdiff_t, 3>, std::span<const FieldView<double>>,
                        std::span<const FieldView<const double>>, int);
 

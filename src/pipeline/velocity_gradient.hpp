@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <span>
 
+#include "pipeline/axis_stencil.hpp"
 #include "pipeline/field_view.hpp"
-#include "pipeline/stencil.hpp"
 
 namespace uzushio::pipeline {
 
-/// What is made of the nine derivatives of a velocity (u, v, w), A_ab = d u_a / d x_b.
+/// Quantity derived from the nine derivatives of a velocity (u, v, w), A_ab = d u_a / d x_b.
 enum class Quantity : std::uint8_t {
     divergence,  ///< A_aa
     vorticity,   ///< curl, three components x, y, z
@@ -26,22 +26,22 @@ enum class Quantity : std::uint8_t {
 
 /// Compute `quantity` at each point of `out`, in one pass over the velocity.
 ///
-/// `velocity`: u, v, w, of the same extents. `derivatives`: along z, y, x, as many as `out` has
-/// there. `offset`: index in the velocity of the first point of `out`. `out`: as many as the
-/// quantity has components; must not overlap the velocity. `jacobian`: of a curvilinear mesh, the
-/// coordinates x, y, z as fields of the velocity's extents, and the derivatives are those by index;
-/// otherwise empty.
+/// `velocity`: u, v, w, of the same extents. `derivatives`: along z, y, x, of the extents of `out`.
+/// `offset`: index in the velocity of the first point of `out`. `out`: one array for each component
+/// of the quantity; must not overlap the velocity. `jacobian`: for a curvilinear mesh the
+/// coordinates x, y, z as fields of the velocity's extents, with `derivatives` by index; otherwise
+/// empty.
 ///
 /// Throws std::invalid_argument if a stencil leaves the velocity.
 template <class T>
 void velocity_gradient(Quantity quantity, const std::array<FieldView<const T>, 3>& velocity,
-                       const std::array<Stencil, 3>& derivatives,
+                       const std::array<AxisStencil, 3>& derivatives,
                        std::array<std::ptrdiff_t, 3> offset, std::span<const FieldView<T>> out,
                        std::span<const FieldView<const T>> jacobian, int threads);
 
-/// The three derivatives of one field by x, y, z; the rest as above.
+/// Compute the derivatives of one field by x, y and z; arguments as above.
 template <class T>
-void gradient(const FieldView<const T>& field, const std::array<Stencil, 3>& derivatives,
+void gradient(const FieldView<const T>& field, const std::array<AxisStencil, 3>& derivatives,
               std::array<std::ptrdiff_t, 3> offset, std::span<const FieldView<T>> out,
               std::span<const FieldView<const T>> jacobian, int threads);
 

@@ -8,10 +8,10 @@ namespace uzushio::raycast {
 
 namespace {
 
-/// Bricks along an axis, from `first` to `last`, in which a segment may end that begins in one.
+/// Range of bricks along an axis in which a segment can end that begins in a given brick.
 struct BrickRange {
     int first, last;
-    bool beyond; ///< whether these are more than its neighbours, with which it shares points
+    bool beyond; ///< whether it exceeds the brick's neighbours, with which it shares points
 };
 
 std::vector<BrickRange> reachable_bricks(const Scene& scene, const Block& block, std::size_t a,
@@ -24,7 +24,7 @@ std::vector<BrickRange> reachable_bricks(const Scene& scene, const Block& block,
     const auto end = [&](int brick) {
         return points[std::min<std::size_t>((brick + 1UL) * Bricks::size, points.size() - 1)];
     };
-    // Along the axis a segment is no longer than any cell that it touches, in units of steps.
+    // Along the axis a segment is at most as long as each cell that it touches, in units of steps.
     const auto longest = [&](int brick) {
         double widest = axis.bin_width();
         const auto last = std::min<std::size_t>((brick + 1UL) * Bricks::size, points.size() - 1);
@@ -50,9 +50,9 @@ struct ValueRanges {
     std::vector<std::uint8_t> nonfinite;
 };
 
-/// Take in what lies within reach along an axis. Of neighbours only if both have values that are
-/// not finite: else what they have in common ties their ranges together, and what lies between
-/// values of either is in one of them.
+/// Extend the range of each brick by those within reach along an axis. A direct neighbour counts
+/// only if both bricks have non-finite values: otherwise they share finite points, their ranges
+/// overlap, and each value between them is in one of the two ranges.
 void widen(ValueRanges& ranges, const Index& count, std::size_t axis,
            const std::vector<BrickRange>& reachable) {
     const std::array<std::size_t, 3> strides{1, static_cast<std::size_t>(count[0]),
@@ -87,8 +87,8 @@ bool shows(const Slice& /*layer*/, float /*low*/, float /*high*/, bool /*nonfini
     return false;
 }
 
-/// Each brick with those that follow it, from bricks alone. A bit moves by 1, 2, 4 places along x,
-/// y, z; what has been moved before moves along.
+/// Compute the bits of a brick and its followers from the bits of single bricks. A bit moves by 1,
+/// 2, 4 positions along x, y, z; bits from earlier axes move along.
 void gather_following(ActiveBricks::Level& level, int threads) {
     const auto [nx, ny, nz] = level.count;
     const auto row = [&](int y, int z) {
@@ -110,7 +110,7 @@ void gather_following(ActiveBricks::Level& level, int threads) {
         add(row(0, z), row(0, z + 1), nx * ny, 4);
 }
 
-/// Bricks twice as long.
+/// Return the level with bricks twice as long.
 ActiveBricks::Level coarser(const ActiveBricks::Level& fine) {
     ActiveBricks::Level result;
     for (std::size_t a = 0; a < 3; ++a)
@@ -139,7 +139,7 @@ ActiveBricks find_active_bricks(const Scene& scene, const Block& block,
         const std::size_t number = std::visit([](const auto& l) { return l.field; }, layer);
         const Bricks& values = block.bricks(field(number), threads);
         bricks.count = values.count;
-        // Iso-surfaces are found cell by cell; of a volume's segment only the ends are sampled.
+        // Iso-surfaces are found cell by cell; a volume's segment is sampled only at its ends.
         std::optional<ValueRanges> widened;
         for (std::size_t a = 0; a < 3 && std::holds_alternative<Volume>(layer); ++a) {
             const auto reach = reachable_bricks(scene, block, a, values.count[a]);

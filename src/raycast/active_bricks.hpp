@@ -10,30 +10,30 @@
 
 namespace uzushio::raycast {
 
-/// Which bricks of a block may show anything.
+/// Bricks of a block that may be visible, as a hierarchy of bit masks.
 struct ActiveBricks {
     /// Bricks of one size.
     struct Level {
         Index count{};
-        /// For each brick a bit for it and those that follow it along x, y, z: bit
-        /// dx + 2 dy + 4 dz is set where that one may show something. Three bytes follow the last.
+        /// For each brick the bits of itself and of the bricks that follow it along x, y, z: bit dx
+        /// + 2 dy + 4 dz is set if that brick may be visible. Three bytes of padding at the end.
         std::vector<std::uint8_t> following;
     };
-    /// The bits of those that do not follow along x, y, z.
+    /// Masks of the bits without a step along x, y, z.
     static constexpr std::array<std::int32_t, 3> along_bits{0x55, 0x33, 0x0f};
 
-    /// Each of bricks twice as long as the one before; the last has one. None if `any` is false or
-    /// `all` is true.
+    /// From fine to coarse, bricks twice as long at each level; the last has one brick. Empty if
+    /// `any` is false or `all` is true.
     std::vector<Level> levels;
-    bool any = false; ///< whether there is a brick that shows something
-    bool all = false; ///< whether there is none that does not
+    bool any = false; ///< whether any brick may be visible
+    bool all = false; ///< whether all bricks may be visible
 };
 
-/// For the iso-surfaces and volumes of a scene. Of a volume's segment only the two ends are
-/// sampled; where these may lie farther apart than the next brick, a brick counts with all within
-/// reach.
+/// Find the active bricks of a scene's iso-surfaces and volumes. A volume's segment is sampled only
+/// at its two ends; where these can lie farther apart than the next brick, a brick includes the
+/// values of all bricks within reach.
 ///
-/// `field` tells the number in the block of a field of the scene.
+/// `field` maps the index of a field in the scene to its index in the block.
 ActiveBricks find_active_bricks(const Scene& scene, const Block& block,
                                 const std::function<std::size_t(std::size_t)>& field, int threads);
 

@@ -9,7 +9,7 @@ namespace uzushio::raycast {
 namespace {
 
 constexpr double uniform_tolerance = 1e-3; // of a spacing
-constexpr int max_bins = 16384;            // so that positions keep 10 bits within a bin
+constexpr int max_bins = 16384;            // leaves 10 bits for the position within a bin
 
 } // namespace
 
@@ -21,7 +21,7 @@ Axis::Axis(std::span<const double> points) : points_(points.begin(), points.end(
     for (int i = 0; i + 1 < count; ++i)
         finest = std::min(finest, points[i + 1] - points[i]);
     if (!(finest > 0) || !std::isfinite(high() - low()))
-        throw std::invalid_argument("the coordinates of the domain must rise");
+        throw std::invalid_argument("the coordinates of the domain must increase");
     last_cell_ = count - 2;
     const double spacing = (high() - low()) / (count - 1);
     for (int i = 0; i < count; ++i)
@@ -68,7 +68,7 @@ Axis::Axis(std::span<const double> points) : points_(points.begin(), points.end(
 }
 
 Axis::Limits Axis::limits(std::int32_t first_point, std::int32_t last_point) const {
-    // Just below the last point, so that the cell that is found ends there.
+    // Just below the last point, so that the last cell ends there.
     return {point_positions_[first_point], std::nextafter(point_positions_[last_point], 0.0F)};
 }
 

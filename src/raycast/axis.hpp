@@ -9,30 +9,29 @@
 
 namespace uzushio::raycast {
 
-/// The points of the whole domain along one axis, and the cell that a position is in.
+/// Points of the whole domain along one axis, and the search for the cell of a position.
 ///
-/// Positions are in lookup space, which goes from 0 at the first point to `bins()` at the last. On
-/// an evenly spaced axis a bin is a cell. Everything here depends on the whole domain alone, so
-/// that all blocks find the same cells.
+/// Positions are in lookup space, from 0 at the first point to `bins()` at the last. On a uniform
+/// axis a bin is a cell. Results depend on the whole domain only, so all blocks find the same
+/// cells.
 class Axis {
   public:
-    /// Two points or more, rising. Throws std::invalid_argument otherwise.
+    /// Take two or more increasing points. Throws std::invalid_argument otherwise.
     explicit Axis(std::span<const double> points);
 
-    /// A position's cell, and how far along it is, from 0 to 1.
+    /// Cell of a position, and the fraction of the cell below it, from 0 to 1.
     struct CellPosition {
         Ints cell;
         Floats fraction;
     };
 
-    /// Positions from which cells are found: those of some points and all between them.
+    /// Interval of positions to which a search is clamped.
     struct Limits {
         float low, high;
     };
     [[nodiscard]] Limits limits(std::int32_t first_point, std::int32_t last_point) const;
 
-    /// Beyond the limits a position counts as if it were at them. What is no number is at the
-    /// lower.
+    /// Return the cell of a position, clamped to the limits. NaN counts as the lower limit.
     [[nodiscard]] UZUSHIO_INLINE CellPosition locate(Floats position, Limits within) const {
         const Floats inside = min(max(position, floats(within.low)), floats(within.high));
         const Ints bin = to_ints(inside);
@@ -54,7 +53,7 @@ class Axis {
         return locate(position, within).cell;
     }
 
-    /// How far along a cell, from 0 to 1, a position is, or its nearer end.
+    /// Return the fraction of a cell below a position, clamped to 0 and 1.
     [[nodiscard]] UZUSHIO_INLINE Floats fraction(Floats position, Ints cell) const {
         const Floats beyond = uniform_ ? position - to_floats(cell)
                                        : (position - gather(point_positions_.data(), cell)) *
@@ -62,23 +61,23 @@ class Axis {
         return min(max(beyond, floats(0)), floats(1));
     }
 
-    /// Positions of points.
+    /// Return the positions of points.
     [[nodiscard]] UZUSHIO_INLINE Floats point_position(Ints point) const {
         return uniform_ ? to_floats(point) : gather(point_positions_.data(), point);
     }
 
-    /// Width in lookup space of the narrowest cell from `low` to `high`, or of a bin if that is
-    /// wider.
+    /// Return the width, in lookup space, of the narrowest cell from `low` to `high`, but at least
+    /// that of a bin.
     [[nodiscard]] UZUSHIO_INLINE Floats min_width(Ints low, Ints high) const {
         if (uniform_)
             return floats(1);
-        // Two runs of 2^level cells, which overlap: `level` is in a float's exponent.
+        // Minimum of two overlapping ranges of 2^level cells; `level` is in a float's exponent.
         const Ints level = (bit_cast_ints(to_floats(high - low + 1)) >> 23) - 127;
         const Ints row = level * cells();
         return min(gather(min_widths_.data(), row + low),
                    gather(min_widths_.data(), row + high + 1 - (ints(1) << level)));
     }
-    /// The same, of all cells.
+    /// Return the same for all cells.
     [[nodiscard]] float min_width() const {
         return uniform_ ? 1 : *std::min_element(min_widths_.begin(), min_widths_.begin() + cells());
     }
@@ -88,9 +87,9 @@ class Axis {
     [[nodiscard]] double low() const { return points_.front(); }
     [[nodiscard]] double high() const { return points_.back(); }
     [[nodiscard]] float bins() const { return bins_; }
-    /// Width of a bin.
+    /// Return the width of a bin.
     [[nodiscard]] double bin_width() const { return 1 / scale_; }
-    /// Lookup space per coordinate.
+    /// Return lookup space per coordinate.
     [[nodiscard]] double scale() const { return scale_; }
     [[nodiscard]] bool uniform() const { return uniform_; }
 
@@ -100,11 +99,11 @@ class Axis {
     float bins_ = 1;
     std::int32_t last_cell_ = 0;
     bool uniform_ = true;
-    int max_points_in_bin_ = 0;             ///< points inside a bin, at most
-    std::vector<std::int32_t> first_cells_; ///< cell that each bin begins in
-    std::vector<float> point_positions_;    ///< positions of points
-    std::vector<float> inverse_widths_;     ///< one over the width of each cell
-    std::vector<float> min_widths_;         ///< of 2^level cells, row by row of rising level
+    int max_points_in_bin_ = 0;
+    std::vector<std::int32_t> first_cells_; ///< by bin: the cell at its lower end
+    std::vector<float> point_positions_;
+    std::vector<float> inverse_widths_; ///< by cell
+    std::vector<float> min_widths_;     ///< of ranges of 2^level cells, row by row of rising level
 };
 
 } // namespace uzushio::raycast

@@ -9,7 +9,7 @@ namespace uzushio::raycast {
 
 namespace {
 
-/// Whether all offsets within a block fit what the kernels count with.
+/// Return whether offsets within a block do not fit in the kernels' 32-bit integers.
 bool exceeds_int32(const PointValues& field, const Index& points) {
     std::int64_t span = 0;
     for (std::size_t a = 0; a < 3; ++a)
@@ -32,7 +32,7 @@ Block::Block(const Index& first_point, const Index& points, const Index& first_c
     for (const auto& field : fields_)
         if (exceeds_int32(field, points_))
             throw std::invalid_argument(
-                "the values of a block lie more than 2^31 apart; cut it into smaller blocks");
+                "the values of a block lie more than 2^31 apart; divide it into smaller blocks");
 }
 
 const Bricks& Block::bricks(std::size_t field, int threads) const {

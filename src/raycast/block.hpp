@@ -13,12 +13,12 @@
 
 namespace uzushio::raycast {
 
-/// A part of the domain: the points it stores, the cells it draws, and its fields' values. The
-/// values are the caller's and must stay as they are as long as the block is used.
+/// Part of the domain: stored points, own cells, and the values of fields. The caller owns the
+/// values and keeps them unchanged for the lifetime of the block.
 class Block {
   public:
-    /// Global indices along (x, y, z). Throws std::invalid_argument if the points stored are not
-    /// all those of the cells.
+    /// Take global indices along (x, y, z). Throws std::invalid_argument if the stored points do
+    /// not include all points of the cells.
     Block(const Index& first_point, const Index& points, const Index& first_cell,
           const Index& cells, std::vector<PointValues> fields);
 
@@ -30,11 +30,11 @@ class Block {
     [[nodiscard]] const PointValues& field(std::size_t number) const { return fields_[number]; }
     [[nodiscard]] std::size_t fields() const { return fields_.size(); }
 
-    /// Ranges of a field's values, found at the first call.
+    /// Return the value ranges of a field, computed at the first call.
     const Bricks& bricks(std::size_t field, int threads) const;
 
-    /// Points of this block whose value is not finite. A point that several blocks store is that of
-    /// the block that draws the cell above it.
+    /// Return the number of points whose value is not finite. A point that several blocks store
+    /// belongs to the block with the cell above it.
     [[nodiscard]] std::int64_t count_nonfinite(std::size_t field, const Index& domain_points) const;
 
   private:

@@ -45,7 +45,7 @@ std::span<const EdgePixel> BoxEdges::packet(int column, int row) const {
 
 void BoxEdges::draw(const Scene& scene, const Camera& camera, int width, int height, Vector3 from,
                     Vector3 to) {
-    // What lies behind the camera is cut off.
+    // The part behind the camera is cut off.
     const double near = 1e-4 * norm(scene.high() - scene.low());
     double depth_from = dot(from - camera.position, camera.forward);
     double depth_to = dot(to - camera.position, camera.forward);
@@ -58,7 +58,7 @@ void BoxEdges::draw(const Scene& scene, const Camera& camera, int width, int hei
     const Vector3 a = camera.project(from, width, height);
     const Vector3 b = camera.project(to, width, height);
 
-    // Pixel by pixel along the axis of the picture on which the line is longer.
+    // Iterate over pixels along the axis of the picture on which the line is longer.
     const double dx = b[0] - a[0], dy = b[1] - a[1], square = dx * dx + dy * dy;
     const bool steep = std::abs(dy) > std::abs(dx);
     const std::size_t main = steep ? 1 : 0, other = steep ? 0 : 1;
@@ -72,7 +72,7 @@ void BoxEdges::draw(const Scene& scene, const Camera& camera, int width, int hei
     const double slope = square > 0 ? (b[other] - a[other]) / (b[main] - a[main]) : 0;
     for (int i = first; i < last; ++i) {
         const double middle = a[other] + (i + 0.5 - a[main]) * slope;
-        // The line leans by at most 45 degrees; its ends are round.
+        // The slope is at most 45 degrees; the ends are round.
         const int begin = clamp(std::floor(middle - 2 * reach), limits[other]);
         const int end = clamp(std::ceil(middle + 2 * reach), limits[other]);
         for (int j = begin; j < end; ++j) {

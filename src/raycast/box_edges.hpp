@@ -10,22 +10,22 @@
 
 namespace uzushio::raycast {
 
-/// A pixel that an edge of the domain's box goes through.
+/// Pixel on an edge of the domain's bounding box.
 struct EdgePixel {
-    std::int32_t packet; ///< number of its packet
+    std::int32_t packet; ///< index of its packet
     std::int32_t lane;
-    float coverage;                ///< part of the pixel that the line covers
+    float coverage;                ///< fraction of the pixel that the line covers
     float distance;                ///< from the camera, along the ray
-    std::array<float, 3> position; ///< of the point of the edge, in lookup space
+    std::array<float, 3> position; ///< of the point on the edge, in lookup space
 };
 
-/// The edges of the domain's box as lines of some width on the picture, smoothed.
+/// Edges of the domain's bounding box, as anti-aliased lines in the picture.
 class BoxEdges {
   public:
-    /// None if the scene shows no box.
+    /// Find the pixels; none if the scene has no bounding box.
     BoxEdges(const Scene& scene, const Camera& camera, int width, int height);
 
-    /// PacketPixels in the packet whose upper left pixel this is.
+    /// Return the pixels in the packet with this upper left pixel.
     [[nodiscard]] std::span<const EdgePixel> packet(int column, int row) const;
 
   private:
@@ -34,7 +34,7 @@ class BoxEdges {
 
     int columns_ = 0; ///< of packets
     std::vector<EdgePixel> pixels_;
-    std::vector<std::int32_t> begin_; ///< of each packet's pixels; one more at the end
+    std::vector<std::int32_t> begin_; ///< by packet, and the end of the last
 };
 
 } // namespace uzushio::raycast

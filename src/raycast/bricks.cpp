@@ -10,7 +10,7 @@ namespace {
 
 constexpr float far = std::numeric_limits<float>::infinity();
 
-/// A row of running ranges, one for each point along x.
+/// Running ranges of values, one for each point along x.
 struct RowRanges {
     std::vector<float> low, high, nonfinite;
 
@@ -23,7 +23,7 @@ struct RowRanges {
     }
 };
 
-/// What is not finite becomes NaN, with which a comparison is false: that leaves it out.
+/// Infinite values become NaN, for which comparisons are false, so they are left out.
 template <class T> void widen(RowRanges& row, const T* values, std::int64_t stride, int points) {
     float *const low = row.low.data(), *const high = row.high.data(),
                  *const nonfinite = row.nonfinite.data();
@@ -81,7 +81,7 @@ Bricks::Bricks(const PointValues& field, const Index& points, int threads) {
                 }
             }
     }
-    if (field.is_double) // what became a float may have been rounded inwards
+    if (field.is_double) // the conversion to float may have rounded inwards
         for (std::size_t i = 0; i < all; ++i) {
             low[i] = std::nextafter(low[i], -far);
             high[i] = std::nextafter(high[i], far);

@@ -9,22 +9,23 @@
 
 namespace uzushio::raycast {
 
-/// Least and greatest values of a field in bricks of 4³ cells of a block, all their points
-/// included, so that neighbours' ranges overlap.
+/// Minimum and maximum of a field in bricks of 4³ cells of a block. A brick includes all points of
+/// its cells, so neighbours' ranges overlap.
 struct Bricks {
     static constexpr int shift = 2;
     static constexpr int size = 1 << shift;
 
-    /// Reads the whole field once.
+    /// Read the whole field once.
     Bricks(const PointValues& field, const Index& points, int threads);
 
     Index count{};
-    std::vector<float> low, high;            ///< no greater and no less than any finite value
-    std::vector<std::uint8_t> has_nonfinite; ///< whether a brick has a value that is not finite
-    double min, max;                         ///< of all finite values; max < min if there is none
+    std::vector<float> low, high; ///< bounds of all finite values
+    std::vector<std::uint8_t> has_nonfinite;
+    double min, max; ///< of all finite values; max < min if there are none
     bool any_nonfinite = false;
 
-    /// Whether interpolation, which may round, can find a value in a brick of this range.
+    /// Return whether interpolation, including its rounding, can give a value in a brick of this
+    /// range.
     [[nodiscard]] static bool may_hold(float low, float high, double value) {
         const double margin = 1e-6 * std::max(std::abs(low), std::abs(high));
         return value >= low - margin && value <= high + margin;

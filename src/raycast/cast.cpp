@@ -64,7 +64,7 @@ void write(const ImageBuffer& buffer, const PacketPixels& pixels, int width, int
     }
 }
 
-/// Ranges of the layers' fields, and values in them that are not finite.
+/// Add the ranges of the layers' fields and their numbers of non-finite values.
 void describe_fields(const Scene& scene, std::span<const BlockSource> sources, int threads,
                      CastStatistics& statistics) {
     statistics.ranges.resize(scene.layers.size());
@@ -103,7 +103,7 @@ CastStatistics cast(const Scene& scene, const Camera& camera, int width, int hei
     statistics.hits.resize(scene.layers.size());
     describe_fields(scene, sources, threads, statistics);
 
-    // Tiles stand on the image's own lattice, so that packets are the same whatever is drawn.
+    // Tiles are aligned to packets of the whole image, so packets do not depend on the bounds.
     const PixelRect bounds = plan.pixel_bounds;
     const int left = bounds.left / side * side, top = bounds.top / side * side;
     const int right = std::min((bounds.right + side - 1) / side * side, width);

@@ -17,18 +17,17 @@ enum class PixelFormat { rgba8, rgba_float };
 struct ImageBuffer {
     PixelFormat format = PixelFormat::rgba8;
     std::byte* pixels = nullptr;
-    float* depth = nullptr; ///< may be none
+    float* depth = nullptr; ///< optional
 };
 
 struct CastStatistics {
-    PixelRect pixel_bounds; ///< outside of which nothing was drawn
-    std::int64_t nonfinite_count =
-        0; ///< not finite: pixels of slices, points of other layers' fields
-    std::vector<std::int64_t> hits; ///< for each layer, pixels in which it was seen
-    std::vector<std::optional<std::pair<double, double>>> ranges; ///< of the layers' fields
+    PixelRect pixel_bounds;           ///< nothing was drawn outside
+    std::int64_t nonfinite_count = 0; ///< pixels of slices, points of other layers' fields
+    std::vector<std::int64_t> hits;   ///< by layer: pixels in which it is visible
+    std::vector<std::optional<std::pair<double, double>>> ranges; ///< by layer: of its field
 };
 
-/// Draw blocks, front to back, with this number of threads.
+/// Draw blocks, front to back, with a number of threads.
 CastStatistics cast(const Scene& scene, const Camera& camera, int width, int height,
                     std::span<const BlockSource> sources, const ImageBuffer& buffer, int threads);
 

@@ -7,11 +7,11 @@ namespace uzushio::raycast {
 
 namespace {
 
-/// Cells along the way that the scout looks at together: half a brick, and a whole one where there
-/// are surfaces alone, which are then looked for in the box of these cells.
+/// Length in cells of a group of segments that is tested for empty space at once: half a brick; a
+/// whole brick if all layers are surfaces, which are tested in the group's box of cells.
 constexpr double group_cells = 2, surface_group_cells = 4;
 
-/// Whether a plane may come as near to a box as this.
+/// Return whether a plane comes within a distance of a box.
 bool meets(const Slice& slice, const Vector3& low, const Vector3& high, double distance) {
     double nearest = infinity, farthest = -infinity;
     for (int corner = 0; corner < 8; ++corner) {
@@ -26,13 +26,13 @@ bool meets(const Slice& slice, const Vector3& low, const Vector3& high, double d
     return nearest <= reach && farthest >= -reach;
 }
 
-/// Where a slice through a box may be seen.
+/// Add the part of the picture in which a slice through a box may be visible.
 void add_slice(ScreenFootprint& footprint, const Slice& slice, Vector3 low, Vector3 high,
                double step, double margin) {
-    // It is drawn by the block that has the middle of the segment which it is in.
+    // A slice is drawn by the block that owns the middle of the segment.
     if (!meets(slice, low, high, step))
         return;
-    for (std::size_t a = 0; a < 3; ++a) // of a plane across an axis, what is near to it
+    for (std::size_t a = 0; a < 3; ++a) // a plane across an axis: only the box near it
         if (std::abs(slice.normal[a]) == norm(slice.normal)) {
             low[a] = std::max(low[a], slice.origin[a] - step);
             high[a] = std::min(high[a], slice.origin[a] + step);
@@ -69,7 +69,7 @@ CastPlan::CastPlan(const Scene& s, const Camera& c, int w, int h,
         }
     }
 
-    double cells = 0; // that a segment may be long
+    double cells = 0; // maximum length of a segment in cells
     for (const Axis& axis : scene.axes)
         cells = std::max(cells, scene.step * axis.cells() / (axis.high() - axis.low()));
     const double wanted = volumes.empty() ? surface_group_cells : group_cells;
@@ -115,8 +115,9 @@ CastPlan::CastPlan(const Scene& s, const Camera& c, int w, int h,
 }
 
 void CastPlan::add_isosurface(std::size_t layer, const Isosurface& iso) {
-    auto group = std::find_if(isosurface_fields.begin(), isosurface_fields.end(),
-                              [&](const IsosurfaceField& some) { return some.field == iso.field; });
+    auto group = std::find_if(
+        isosurface_fields.begin(), isosurface_fields.end(),
+        [&](const IsosurfaceField& candidate) { return candidate.field == iso.field; });
     if (group == isosurface_fields.end())
         group = isosurface_fields.insert(group, {iso.field, iso.values.front(), {}});
     const bool opaque =

@@ -16,55 +16,55 @@
 
 namespace uzushio::raycast {
 
-/// A field of volumes, which is sampled all along the rays, and what is taken from its values so
-/// that they keep their digits as floats.
+/// Field of volumes, sampled along the rays. `shift` is subtracted from its values, so that they
+/// keep their digits as floats.
 struct SampledField {
     std::size_t field = 0;
     double shift = 0;
 };
 
-/// A slice, or one value of an iso-surface: what a ray meets at a point.
+/// Slice, or one value of an iso-surface.
 struct Surface {
     std::size_t layer = 0;
     const Slice* slice = nullptr;
     const Isosurface* iso = nullptr;
     std::size_t field = 0; ///< of an iso-surface
-    double shift = 0;      ///< taken from its field's values so that they keep their digits
+    double shift = 0;      ///< subtracted from the field's values
     double value = 0;      ///< of an iso-surface
-    bool opaque = false;   ///< whether no ray goes on behind it
+    bool opaque = false;   ///< whether rays end at it
 };
 
-/// All iso-surfaces of one field, by number in the plan.
+/// Iso-surfaces of one field, by index in the plan.
 struct IsosurfaceField {
     std::size_t field = 0;
     double shift = 0;
     std::vector<std::size_t> isosurfaces;
 };
 
-/// A volume and the channel of its values.
+/// Volume layer and the index of its sampled field.
 struct VolumeLayer {
     std::size_t index = 0;
     const Volume* volume = nullptr;
     std::size_t sampled_field = 0;
 };
 
-/// A block as it is seen in one picture.
+/// Block in one picture, with what depends on scene and camera.
 struct VisibleBlock {
     Sampler sampler;
-    std::vector<const PointValues*> fields; ///< by number in the scene
-    std::vector<bool> any_nonfinite;        ///< whether an iso-surface's field has such values
+    std::vector<const PointValues*> fields; ///< by index in the scene
+    std::vector<bool> any_nonfinite;        ///< by index in the scene, for fields of iso-surfaces
     ActiveBricks active_bricks;
-    CrossedCells crossed; ///< by the iso-surfaces
+    CrossedCells crossed; ///< by iso-surfaces
     ScreenFootprint footprint;
 };
 
-/// A block, and for each field of the scene its number in the block.
+/// Block, and the index in it of each field of the scene.
 struct BlockSource {
     const Block* block = nullptr;
     std::vector<std::size_t> fields;
 };
 
-/// All that is known before the first ray.
+/// Everything about a picture that is computed before the first ray.
 struct CastPlan {
     CastPlan(const Scene& scene, const Camera& camera, int width, int height,
              std::span<const BlockSource> sources, int threads);
@@ -77,10 +77,10 @@ struct CastPlan {
     std::vector<Surface> isosurfaces; ///< one for each value
     std::vector<IsosurfaceField> isosurface_fields;
     std::vector<VolumeLayer> volumes;
-    std::vector<VisibleBlock> blocks; ///< front to back, without those that cannot be seen
-    PixelRect pixel_bounds;           ///< outside of which nothing is drawn
+    std::vector<VisibleBlock> blocks; ///< front to back, visible ones only
+    PixelRect pixel_bounds;           ///< nothing is drawn outside
     BoxEdges box_edges;
-    std::int32_t group_size = 1; ///< segments that are looked at together before they are drawn
+    std::int32_t group_size = 1; ///< segments that are tested for empty space at once
 
     void add_isosurface(std::size_t layer, const Isosurface& iso);
     [[nodiscard]] bool marching() const { return !volumes.empty() || !isosurfaces.empty(); }

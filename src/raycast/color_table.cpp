@@ -10,9 +10,9 @@ ColorTable::ColorTable(std::span<const Rgba> rows, double low, double high, cons
     : low_(low), high_(high) {
     if (rows.empty() || !(low <= high))
         throw std::invalid_argument(
-            "a colour table needs a row, and must not end before it begins");
+            "a colour table needs at least one row, and low must not exceed high");
     const std::size_t given = rows.size();
-    // A multiple of the given intervals: the rows given are among the fine ones.
+    // Subdivide each given interval equally, so that the given rows are among the fine ones.
     const std::size_t parts = given < 2 ? 1 : (1023 + given - 2) / (given - 1);
     const std::size_t count = given < 2 ? 1 : (given - 1) * parts + 1;
     const auto add = [this](const Rgba& color) {

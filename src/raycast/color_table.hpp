@@ -15,17 +15,17 @@ struct Colors {
     Floats red, green, blue, opacity;
 };
 
-/// Colours of values, linear between rows of which the first is for `low` and the last for `high`.
-/// Infinite values have the colour that is stated for NaN.
+/// Colours of values, linear between rows; the first row is for `low`, the last for `high`.
+/// Infinite values have the colour of NaN.
 ///
-/// It is looked up in a finer table, of 1024 rows or more: colours are those of the nearest of its
-/// rows, at most 1/2048 of the range away.
+/// The lookup takes the nearest row of a finer table of at least 1024 rows: at most 1/2048 of the
+/// range away.
 class ColorTable {
   public:
     ColorTable(std::span<const Rgba> rows, double low, double high, const Rgba& below,
                const Rgba& above, const Rgba& nan);
 
-    /// Colours of values from which `shift` has been taken.
+    /// Return the colours of values from which `shift` has been subtracted.
     [[nodiscard]] UZUSHIO_INLINE Colors operator()(Floats value, double shift) const {
         const Floats low = floats(static_cast<float>(low_ - shift));
         const Floats high = floats(static_cast<float>(high_ - shift));
@@ -39,15 +39,16 @@ class ColorTable {
         return colors;
     }
 
-    /// About which to look values up, so that small differences of large numbers count.
+    /// Return the value to subtract before the lookup, so that small differences of large numbers
+    /// are kept.
     [[nodiscard]] double middle() const { return (low_ + high_) / 2; }
 
-    /// Whether all its colours are.
+    /// Return whether all colours are opaque.
     [[nodiscard]] bool opaque() const { return opaque_; }
 
   private:
     bool opaque_ = true;
-    std::vector<float> rows_; ///< below, the rows, above, not finite
+    std::vector<float> rows_; ///< below, rows, above, not finite
     double low_, high_;
     float scale_, last_;
     std::int32_t above_row_, nan_row_;

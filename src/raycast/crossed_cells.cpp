@@ -12,7 +12,7 @@ namespace {
 
 static_assert(Bricks::size == 4, "a brick's cells are the bits of a number");
 
-/// Up to sixteen values along x, less `shift`; NaN behind them.
+/// Load up to sixteen values along x, less `shift`; NaN in the remaining lanes.
 Floats load_row(const PointValues& field, double shift, std::int64_t at, int count) {
     const auto less = static_cast<float>(shift);
     if (field.contiguous_x && field.is_double)
@@ -28,33 +28,33 @@ Floats load_row(const PointValues& field, double shift, std::int64_t at, int cou
     return row;
 }
 
-/// Cells of the brick whose first point this is.
+/// Return the bits of a brick's crossed cells; `first` is its first point.
 std::uint64_t cells_of(const PointValues& field, const Index& first, const Index& points,
                        double shift, Floats value) {
     constexpr int size = Bricks::size;
     const int count = std::min(size + 1, points[0] - first[0]);
-    // A bit for each point along x, then for each cell: whether one is below, or all of them are.
-    std::array<std::uint64_t, size + 1> some{}, all{};
+    // A bit for each point along x, then for each cell: any point below, all points below.
+    std::array<std::uint64_t, size + 1> any{}, all{};
     for (int z = 0; z <= size; ++z) {
         const std::int64_t plane =
             first[0] * field.strides[0] + std::min(first[2] + z, points[2] - 1) * field.strides[2];
-        unsigned some_before = 0, all_before = 0;
+        unsigned any_before = 0, all_before = 0;
         for (int y = 0; y <= size; ++y) {
             const std::int64_t at =
                 plane + std::min(first[1] + y, points[1] - 1) * field.strides[1];
             const unsigned below = bits_of(less(load_row(field, shift, at, count), value));
-            const unsigned some_here = below | below >> 1, all_here = below & below >> 1;
+            const unsigned any_here = below | below >> 1, all_here = below & below >> 1;
             if (y > 0) {
-                some[z] |= std::uint64_t{(some_before | some_here) & 15} << (4 * (y - 1));
+                any[z] |= std::uint64_t{(any_before | any_here) & 15} << (4 * (y - 1));
                 all[z] |= std::uint64_t{(all_before & all_here) & 15} << (4 * (y - 1));
             }
-            some_before = some_here;
+            any_before = any_here;
             all_before = all_here;
         }
     }
     std::uint64_t result = 0;
     for (int z = 0; z < size; ++z)
-        result |= ((some[z] | some[z + 1]) & ~(all[z] & all[z + 1])) << (16 * z);
+        result |= ((any[z] | any[z + 1]) & ~(all[z] & all[z + 1])) << (16 * z);
     return result;
 }
 
@@ -78,7 +78,7 @@ void CrossedCells::add(const PointValues& field, const Bricks& ranges, const Ind
 }
 
 bool CrossedCells::any_in(const Index& low, const Index& high) const {
-    // The cells of a brick that are in the box along an axis, each of them in so many bits.
+    // Mask of a brick's cells that lie in the box along an axis, with so many bits per cell.
     const auto along = [&](std::size_t a, int brick, int bits) {
         const int begin = std::max(low[a] - brick * Bricks::size, 0);
         const int end = std::min(high[a] - brick * Bricks::size, Bricks::size - 1);

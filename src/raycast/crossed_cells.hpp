@@ -8,15 +8,15 @@
 
 namespace uzushio::raycast {
 
-/// Cells of a block that an iso-surface may cross: a bit for each cell, 64 bits for each brick.
+/// Cells of a block that an iso-surface may cross: one bit per cell, 64 bits per brick.
 class CrossedCells {
   public:
-    /// Add the cells with a point below `value` and one that is not, after `shift` has been taken
-    /// from values, as the sampler reads them. `points`: of the block.
+    /// Add the cells with a point below `value` and one not below, with `shift` subtracted from
+    /// values as in the sampler. `points`: of the block.
     void add(const PointValues& field, const Bricks& ranges, const Index& points, double shift,
              double value, int threads);
 
-    /// Whether there are any in a box of cells, both ends included.
+    /// Return whether a box of cells, ends included, has any.
     [[nodiscard]] bool any_in(const Index& low, const Index& high) const;
 
   private:

@@ -6,16 +6,16 @@ namespace uzushio::raycast {
 
 namespace {
 
-/// Cells that rays pass between two distances, one after the other.
+/// Traversal of the cells between two distances, one step per cell (Amanatides and Woo, 1987).
 class CellTraversal {
   public:
-    Mask rays;                ///< that have a cell
+    Mask rays;                ///< that are in a cell
     std::array<Ints, 3> cell; ///< counted from the block's first point
-    Floats from, until;       ///< distances at which they enter and leave it
+    Floats from, until;       ///< distances at which rays enter and leave the cell
 
-    CellTraversal(const VisibleBlock& block, const RayPacket& packet, Mask some, Floats begin,
+    CellTraversal(const VisibleBlock& block, const RayPacket& packet, Mask active, Floats begin,
                   Floats end)
-        : rays(some), until(begin), sampler_(block.sampler), packet_(packet), end_(end) {
+        : rays(active), until(begin), sampler_(block.sampler), packet_(packet), end_(end) {
         for (std::size_t a = 0; a < 3; ++a) {
             cell[a] = sampler_.cell(a, packet.position(a, begin));
             const Ints last = sampler_.cell(a, packet.position(a, end));
@@ -26,7 +26,7 @@ class CellTraversal {
         find_exit();
     }
 
-    /// Where in their cells rays are at a distance, from 0 to 1 along each axis.
+    /// Return the positions within the cells at a distance, from 0 to 1 along each axis.
     [[nodiscard]] std::array<Floats, 3> fractions(Floats distance) const {
         std::array<Floats, 3> result;
         for (std::size_t a = 0; a < 3; ++a)
@@ -34,7 +34,7 @@ class CellTraversal {
         return result;
     }
 
-    /// To the next cells; false if no ray has one.
+    /// Advance to the next cells; false if no ray has one.
     bool next() {
         rays = rays & ~done_;
         if (!any(rays))
@@ -49,7 +49,7 @@ class CellTraversal {
     }
 
   private:
-    /// Find where rays leave their cells: by a face that lies ahead, or at the end.
+    /// Find the exits of the cells: a face ahead, or the end of the ray.
     void find_exit() {
         from = until;
         std::array<Floats, 3> face;
@@ -72,14 +72,14 @@ class CellTraversal {
     const Sampler& sampler_;
     const RayPacket& packet_;
     Floats end_;
-    std::array<Mask, 3> up_;     ///< whether the cells' numbers rise along the ray
-    std::array<Ints, 3> ahead_;  ///< which of a cell's faces lies ahead: 0 or 1
+    std::array<Mask, 3> up_;     ///< whether cell indices rise along the ray
+    std::array<Ints, 3> ahead_;  ///< face of the cell that lies ahead: 0 or 1
     std::array<Ints, 3> left_;   ///< faces up to the last cell
-    std::array<Mask, 3> leaves_; ///< by which face they leave the cell
-    Mask done_;                  ///< those whose cell is the last
+    std::array<Mask, 3> leaves_; ///< face at the exit
+    Mask done_;                  ///< rays in their last cell
 };
 
-/// Values at the corners of cells, their range, and where all of them are finite.
+/// Values at the corners of cells, their range, and the lanes in which all are finite.
 struct Corners {
     Corners(const std::array<Floats, 8>& at, bool any_nonfinite)
         : values(at), low(at[0]), high(at[0]), finite(mask_of(0xffff)) {
@@ -90,8 +90,8 @@ struct Corners {
         if (!any_nonfinite)
             return;
         Floats zero{};
-        for (const Floats some : at)
-            zero = fma(some, floats(0), zero);
+        for (const Floats value : at)
+            zero = fma(value, floats(0), zero);
         finite = equal(zero, floats(0));
     }
 
@@ -107,7 +107,7 @@ void CrossingFinder::find(const VisibleBlock& block, const RayPacket& packet,
                           std::vector<Crossing>& crossings) {
     const PointValues& field = *block.fields[surfaces.field];
     const bool any_nonfinite = block.any_nonfinite[surfaces.field];
-    Mask known = no_lanes(); // rays whose side is: the cell before had finite values
+    Mask known = no_lanes(); // rays whose previous cell had finite values
     CellTraversal traversal(block, packet, rays, begin, end);
     do {
         const Corners corners(block.sampler.corners(field, surfaces.shift, traversal.cell),

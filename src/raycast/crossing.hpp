@@ -8,31 +8,30 @@
 
 namespace uzushio::raycast {
 
-/// Where rays cross a surface.
+/// Crossing of rays with a surface.
 struct Crossing {
-    std::size_t surface; ///< number in the plan, slices before iso-surfaces
-    Floats distance;     ///< infinite for rays that do not
+    std::size_t surface; ///< index in the plan, slices before iso-surfaces
+    Floats distance;     ///< infinite for rays that miss it
 };
 
-/// Finds where rays cross iso-surfaces: in every cell that they pass, whatever the segments.
+/// Search for the crossings of rays with iso-surfaces, in every cell on their way, independent of
+/// segments.
 class CrossingFinder {
   public:
     explicit CrossingFinder(const CastPlan& plan)
         : plan_(plan), below_(plan.isosurfaces.size()), first_crossings_(plan.isosurfaces.size()) {}
 
-    /// Append all crossings with the iso-surfaces of a field between two distances, of each
-    /// surface in their order along the ray. Behind a crossing with an opaque surface some may be
-    /// left out.
+    /// Append all crossings with the iso-surfaces of a field between two distances, in order along
+    /// the ray for each surface. Crossings behind an opaque surface may be left out.
     ///
-    /// On which side of a surface a ray is at the two distances follows from these alone. On the
-    /// way between them it is handed on from cell to cell, so that what lies on a face between two
-    /// cells is found once.
+    /// The sides of a surface at the two ends depend on the two distances only. In between the side
+    /// is carried from cell to cell, so that a crossing on a face between two cells is found once.
     void find(const VisibleBlock& block, const RayPacket& packet, const IsosurfaceField& surfaces,
               Mask rays, Floats begin, Floats end, std::vector<Crossing>& crossings);
 
   private:
     const CastPlan& plan_;
-    /// First crossings with an opaque surface, whose places are found together.
+    /// First crossings with an opaque surface, whose roots are found together.
     struct FirstCrossing {
         Mask rays;
         Cubic cubic;

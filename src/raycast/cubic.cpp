@@ -4,7 +4,7 @@ namespace uzushio::raycast {
 
 namespace {
 
-/// Steps of regula falsi: on a cubic without an extremum within, the error is below 1e-5.
+/// Steps of regula falsi: for a monotone cubic the error is below 1e-5.
 constexpr int steps = 6;
 
 } // namespace
@@ -15,7 +15,7 @@ Cubic::Coefficients Cubic::coefficients() const {
 }
 
 Cubic::MonotonePieces Cubic::pieces(const Coefficients& p) const {
-    // Extrema: d0 (1 − s)² + 2 d1 s (1 − s) + d2 s² = 0, by the formula that does not cancel.
+    // Extrema: d0 (1 − s)² + 2 d1 s (1 − s) + d2 s² = 0, by the formula without cancellation.
     const Floats d0 = b_[1] - b_[0], d1 = b_[2] - b_[1], d2 = b_[3] - b_[2];
     const Floats half = d0 - d1, square = d1 * d1 - d0 * d2;
     const Floats width = sqrt(max(square, floats(0)));
@@ -67,14 +67,14 @@ Cubic::Roots Cubic::roots() const {
     return result;
 }
 
-/// Between ends at which the signs differ.
+/// Find the root between two ends with different signs.
 Floats Cubic::root(const Coefficients& coefficients, Floats low, Floats high, Floats at_low,
                    Floats at_high) const {
     const auto meet = [&] {
         const Floats s = low + (high - low) * (at_low / (at_low - at_high));
         return min(max(s, low), high);
     };
-    // Regula falsi; an end that stays has its value halved (the Illinois variant).
+    // Regula falsi, Illinois variant: the value at an end that is kept is halved.
     Mask kept = no_lanes();
     for (int i = 0; i < steps; ++i) {
         const Floats guess = meet(), there = value(coefficients, guess);

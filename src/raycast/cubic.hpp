@@ -7,14 +7,14 @@
 
 namespace uzushio::raycast {
 
-/// A trilinear function along the straight line between two points of its cell: a cubic polynomial
-/// on [0, 1], by its Bernstein coefficients. The first and the last are the values at the points.
+/// Trilinear function along the straight line between two points of a cell: a cubic polynomial on
+/// [0, 1] in Bernstein form. The first and last coefficients are the values at the points.
 class Cubic {
   public:
-    /// From the values at the cell's corners (x + 2 y + 4 z) and the points' places in the cell,
+    /// Take the values at the cell's corners (x + 2 y + 4 z) and the points' positions in the cell,
     /// from 0 to 1.
     ///
-    /// If no corner is negative, no coefficient is, whatever is rounded.
+    /// If no corner is negative, no coefficient is negative, rounding included.
     UZUSHIO_INLINE Cubic(std::array<Floats, 8> corners, const std::array<Floats, 3>& begin,
                          const std::array<Floats, 3>& end) {
         // The function at the corners of the box that the two points span ...
@@ -33,25 +33,25 @@ class Cubic {
     [[nodiscard]] Floats begin() const { return b_[0]; }
     [[nodiscard]] Floats end() const { return b_[3]; }
 
-    /// Where it may have a root: a polynomial lies between its coefficients.
+    /// Return the lanes that may have a root: a polynomial lies between its coefficients.
     [[nodiscard]] UZUSHIO_INLINE Mask may_vanish() const {
         const auto negative = [&](std::size_t i) { return less(b_[i], floats(0)); };
         return (negative(0) ^ negative(1)) | (negative(1) ^ negative(2)) |
                (negative(2) ^ negative(3));
     }
 
-    /// Where it has a root.
+    /// Return the lanes that have a root.
     [[nodiscard]] Mask vanishes() const;
-    /// The first root, where there is one.
+    /// Return the first root, valid where there is one.
     [[nodiscard]] Floats first_root() const;
-    /// All roots: one, if there is one, on each of the three pieces between its extrema.
+    /// All roots: at most one on each of the three pieces between extrema.
     struct Roots {
         std::array<Floats, 3> at;
         std::array<Mask, 3> there;
     };
     [[nodiscard]] Roots roots() const;
 
-    /// Take over another one in some lanes.
+    /// Replace some lanes by those of another one.
     void replace(Mask where, const Cubic& other) {
         for (std::size_t i = 0; i < 4; ++i)
             b_[i] = select(where, other.b_[i], b_[i]);
@@ -63,7 +63,7 @@ class Cubic {
     struct Coefficients {
         Floats c1, c2, c3;
     };
-    /// Ends of the pieces on which it rises or falls, and values there.
+    /// Ends of the monotone pieces, and the values there.
     struct MonotonePieces {
         std::array<Floats, 4> ends, values;
 

@@ -61,7 +61,7 @@ void EmptySpaceSkipper::test_groups(std::int32_t from) {
         active_ = (1U << lanes) - 1;
         return;
     }
-    // Of bricks that are large enough, a box touches two at most along each axis.
+    // On a level with large enough bricks, a box touches at most two along each axis.
     std::size_t level = 0;
     const auto wide = [&](std::size_t a) { return less(low[a] + 1, high[a]); };
     while (any(wide(0) | wide(1) | wide(2))) {
@@ -90,7 +90,7 @@ bool EmptySpaceSkipper::has_surfaces(unsigned group) {
     return (crossed_ & bit) != 0;
 }
 
-/// Whether an iso-surface may cut a group's box. A large box is not looked through.
+/// Return whether an iso-surface may cross the box of a group. A large box counts as crossed.
 bool EmptySpaceSkipper::may_cross(unsigned group) const {
     if (plan_.isosurfaces.empty())
         return false;

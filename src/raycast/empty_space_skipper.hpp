@@ -9,11 +9,11 @@
 
 namespace uzushio::raycast {
 
-/// Goes ahead of a packet and tells which of its segments may show something.
+/// Search for the segments of a packet in which something may be visible.
 ///
-/// It looks at sixteen stretches of the way at once, each of some segments: at the box of cells in
-/// which all rays of the packet are on a stretch. A stretch is passed over if no brick that its box
-/// touches shows anything; and, in a scene without volumes, if no iso-surface crosses a cell of the
+/// Sixteen groups of consecutive segments are tested at once. The box of a group is the box of
+/// cells that contains all rays of the packet on these segments. A group is skipped if its box
+/// touches no active brick or, in a scene without volumes, if no iso-surface crosses a cell of the
 /// box.
 class EmptySpaceSkipper {
   public:
@@ -21,13 +21,13 @@ class EmptySpaceSkipper {
                       const SegmentEnds& ends)
         : plan_(plan), block_(block), bounds_(bounds), ends_(ends), group_size_(plan.group_size) {}
 
-    /// Segments from `begin` up to `end`.
+    /// Range of segments, end exclusive.
     struct SegmentRange {
         std::int32_t begin, end;
         bool surfaces; ///< whether there may be iso-surfaces
     };
-    /// The next one, from a segment on, that may show something; empty at `end` if there is none
-    /// before.
+    /// Return the next range, from a segment on, in which something may be visible; empty at `end`
+    /// if there is none before.
     [[nodiscard]] SegmentRange next(std::int32_t from, std::int32_t end);
 
   private:
@@ -40,11 +40,11 @@ class EmptySpaceSkipper {
     const PacketBounds& bounds_;
     const SegmentEnds& ends_;
     std::int32_t group_size_;
-    std::int32_t first_ = 0; ///< segment at which the sixteen stretches begin
-    std::int32_t end_ = 0;   ///< and before which they end
-    unsigned active_ = 0;    ///< bit for each
-    unsigned tested_ = 0;    ///< those whose iso-surfaces have been looked for
-    unsigned crossed_ = 0;   ///< and found
+    std::int32_t first_ = 0; ///< first segment of the sixteen groups
+    std::int32_t end_ = 0;   ///< end of the sixteen groups
+    unsigned active_ = 0;    ///< bit for each group
+    unsigned tested_ = 0;    ///< groups whose crossed cells have been tested
+    unsigned crossed_ = 0;   ///< groups with crossed cells
     alignas(64) std::array<std::array<std::int32_t, lanes>, 3> low_{}, high_{}; ///< cells of boxes
 };
 

@@ -17,11 +17,11 @@ OwnedSegments find_owned_segments(const VisibleBlock& block, const RayPacket& pa
         leave = min(leave, max(low, high));
     }
     OwnedSegments result{no_lanes(), ints(int_max), ints(-1)};
-    const Mask some = packet.hits & rays & less_equal(enter, leave + ends.step());
-    if (!any(some))
+    const Mask meets = packet.hits & rays & less_equal(enter, leave + ends.step());
+    if (!any(meets))
         return result;
-    // The bounds are rounded; which of the segments nearby are the first and the last is found as
-    // every block finds it.
+    // The bounds are rounded. The exact first and last segment are found among their neighbours by
+    // the same test in every block.
     const auto middle = [&](Ints number) {
         return (ends.at(number) + min(ends.at(number + 1), packet.length)) * 0.5F;
     };
@@ -31,7 +31,7 @@ OwnedSegments find_owned_segments(const VisibleBlock& block, const RayPacket& pa
     for (int i = -1; i <= 1; ++i) {
         const auto take = [&](Ints number) {
             const Mask owned =
-                some & less_equal(ints(0), number) & less(number, ints(ends.count())) &
+                meets & less_equal(ints(0), number) & less(number, ints(ends.count())) &
                 less(ends.at(number), packet.length) & block.sampler.owns(packet, middle(number));
             result.first = select(owned, min(result.first, number), result.first);
             result.last = select(owned, max(result.last, number), result.last);

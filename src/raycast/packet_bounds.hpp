@@ -16,9 +16,9 @@ struct PacketBounds {
     std::array<Range, 3> start, along;
     float length; ///< of the longest ray within the domain
 
-    /// Bounds of all rays' positions along an axis between two distances. They are computed with
-    /// the same operations as positions of samples, which keep the order of numbers: no sample
-    /// lies outside of them.
+    /// Return bounds of all rays' positions along an axis between two distances. They use the same
+    /// operations as the positions of samples, which are monotonic: no sample lies outside the
+    /// bounds.
     [[nodiscard]] UZUSHIO_INLINE Floats lowest(std::size_t a, Floats begin, Floats end) const {
         return fma(along[a].low < 0 ? end : begin, floats(along[a].low), floats(start[a].low));
     }

@@ -7,19 +7,18 @@
 
 namespace uzushio::raycast {
 
-/// BoxEdges of the domain's box in a packet, as opacities of its pixels.
+/// Edges of the bounding box in a packet, as opacities of its pixels.
 ///
-/// A ray meets box_edges where it enters the domain or leaves it: before, or after, all that it
-/// meets in between. They belong to the block that has that point; beside the domain there is
-/// nothing else.
+/// A ray meets an edge where it enters or leaves the domain, so before or behind everything else.
+/// The edge belongs to the block that owns that point. Rays that miss the domain meet nothing else.
 struct PacketEdges {
-    /// Those of the packet whose upper left pixel is (column, row).
+    /// Take the edges of the packet with this upper left pixel.
     PacketEdges(const BoxEdges& box_edges, const RayPacket& packet, int column, int row);
 
     Floats front{}, back{};           ///< on the near and far side of the domain
-    Floats beside{};                  ///< of rays that miss the domain
-    std::array<Floats, 3> position{}; ///< of the latter
-    Floats distance{};                ///< and from the camera
+    Floats beside{};                  ///< for rays that miss the domain
+    std::array<Floats, 3> position{}; ///< of the latter, in lookup space
+    Floats distance{};                ///< of the latter, from the camera
     bool any = false;
 };
 

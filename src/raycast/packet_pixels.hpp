@@ -5,24 +5,23 @@
 
 namespace uzushio::raycast {
 
-/// What the rays of a packet have gathered.
+/// Colour, transmittance and depth of a packet's rays so far.
 struct PacketPixels {
-    /// What still shines through when a ray ends: less than half of 1/255 with several ranks.
+    /// Transmittance below which a ray ends: less than half of 1/255 with several ranks.
     static constexpr float min_transmittance = 1e-3F;
-    /// Opacity at which a ray's depth is that of what it meets.
+    /// Opacity at which a ray's depth is set.
     static constexpr float depth_opacity = 0.5F;
 
     Floats red{}, green{}, blue{};    ///< premultiplied
-    Floats transmittance = floats(1); ///< what of the background still shines through
+    Floats transmittance = floats(1); ///< of the ray so far, from 1 to 0
     Floats depth = floats(infinity);
 
-    /// Rays that have not ended.
+    /// Return the rays that have not ended.
     [[nodiscard]] UZUSHIO_INLINE Mask unterminated() const {
         return less(floats(min_transmittance), transmittance);
     }
 
-    /// Take in a colour with this weight, after which this much shines through; returns what did
-    /// before.
+    /// Add a colour with a weight and set the transmittance; return the transmittance before.
     UZUSHIO_INLINE Floats accumulate(Floats weight, Floats remaining, Floats r, Floats g,
                                      Floats b) {
         const Floats before = transmittance;
@@ -33,7 +32,7 @@ struct PacketPixels {
         return before;
     }
 
-    /// Rays that have just become min_transmittance enough for it have this depth.
+    /// Set the depth of rays whose opacity has just passed `depth_opacity`.
     UZUSHIO_INLINE void update_depth(Mask rays, Floats before, Floats here) {
         const Mask now = rays & less(floats(1 - depth_opacity), before) &
                          less_equal(transmittance, floats(1 - depth_opacity));

@@ -3,13 +3,28 @@
 #include <algorithm>
 #include <bit>
 
-#include "raycast/light.hpp"
-
 namespace uzushio::raycast {
 
 namespace {
 
 int count(Mask mask) { return std::popcount(bits_of(mask)); }
+
+/// Return colours lit from the camera, with the field's gradient as normal; both sides alike.
+Colors illuminated(const Lighting& lighting, Colors colors, const std::array<Floats, 3>& normal,
+                   const std::array<Floats, 3>& view) {
+    const Floats along = fma(normal[0], view[0], fma(normal[1], view[1], normal[2] * view[2]));
+    const Floats square =
+        fma(normal[0], normal[0], fma(normal[1], normal[1], normal[2] * normal[2]));
+    const Floats cosine = min(abs(along) / max(sqrt(square), floats(1e-30F)), floats(1));
+    const Floats matt = fma(cosine, floats(lighting.diffuse), floats(lighting.ambient));
+    Floats gloss{};
+    if (lighting.specular > 0)
+        gloss = lighting.specular * exp2(lighting.power * log2(max(cosine, floats(1e-30F))));
+    const auto shade = [&](Floats color) {
+        return min(max(fma(color, matt, gloss), floats(0)), floats(1));
+    };
+    return {shade(colors.red), shade(colors.green), shade(colors.blue), colors.opacity};
+}
 
 } // namespace
 
@@ -75,7 +90,7 @@ void PacketShader::add_slices(const std::vector<Floats>& slices, Mask rays,
     }
 }
 
-/// Surfaces in a segment, nearest first, and the media between them.
+/// Shade the surfaces in a segment, nearest first, and the volumes between them.
 void PacketShader::shade_crossings(const VisibleBlock& block, Mask rays,
                                    const RaySegment& segment) {
     Floats at = segment.begin;
@@ -222,8 +237,8 @@ Colors PacketShader::surface_color(const VisibleBlock& block, const Surface& sur
 
 Colors PacketShader::lit(const Lighting& lighting, const Colors& colors, const VisibleBlock& block,
                          std::size_t field, double shift, const SamplePositions& at) const {
-    return light(lighting, colors, block.sampler.gradient(*block.fields[field], shift, at),
-                 packet_->direction);
+    return illuminated(lighting, colors, block.sampler.gradient(*block.fields[field], shift, at),
+                       packet_->direction);
 }
 
 void PacketShader::blend(Mask rays, const Colors& colors, Floats distance) {

@@ -7,53 +7,59 @@
 #include "raycast/crossing.hpp"
 #include "raycast/packet_pixels.hpp"
 #include "raycast/ray_packet.hpp"
-#include "raycast/span.hpp"
 
 namespace uzushio::raycast {
 
-/// Draws what a packet of rays meets, piece by piece, front to back. One for each thread.
+/// Segment of each ray, and the values of all sampled fields at its ends.
+struct RaySegment {
+    Floats begin, end;
+    const Floats* first;  ///< one for each sampled field; not owned
+    const Floats* second; ///< likewise
+};
+
+/// Accumulation of colour along a packet's rays, front to back. One for each thread.
 class PacketShader {
   public:
-    /// `depth`: whether depth is wanted.
+    /// `depth`: whether to compute depth.
     PacketShader(const CastPlan& plan, bool depth);
 
-    /// Begin with empty pixels. The packet must stay as long as it is drawn.
+    /// Begin with empty pixels. The packet must outlive its drawing.
     void begin_packet(const RayPacket& packet);
-    /// The packet is done: count in which layers it was seen.
+    /// Count the pixels in which each layer was visible, and return the result.
     const PacketPixels& end_packet();
 
-    /// An opacity of one colour at a distance.
+    /// Blend one colour with an opacity at a distance.
     void blend_line(Mask rays, const Rgba& color, Floats opacity, Floats distance);
 
-    /// Slices at these distances and iso-surfaces that are crossed between the span's ends, nearest
-    /// first, with the media between them. `slices`: one for each of the plan's, infinite where a
-    /// ray does not meet it in the span; `may_cross`: whether there may be iso-surfaces.
+    /// Shade slices at these distances and iso-surfaces crossed in the segment, nearest first, with
+    /// the volumes between them. `slices`: one for each of the plan's, infinite where a ray does
+    /// not meet it in the segment; `may_cross`: whether there may be iso-surfaces.
     void shade_segment(const VisibleBlock& block, Mask rays, const RaySegment& segment,
                        const std::vector<Floats>& slices, bool may_cross);
-    /// Slices alone.
+    /// Shade slices only.
     void shade_slices(const VisibleBlock& block, Mask rays, const std::vector<Floats>& slices);
 
-    /// Colour the opaque iso-surfaces at which rays have ended: all of a block at once, because
-    /// gradients cost more than the way to the surface.
+    /// Shade the opaque iso-surfaces at which rays have ended: all of a block at once, because a
+    /// gradient costs more than the traversal to the surface.
     void shade_deferred(const VisibleBlock& block);
 
-    /// What has been gathered so far.
+    /// Colour and transmittance so far.
     PacketPixels pixels;
     void mark_seen(std::size_t layer, Mask rays) { seen_[layer] = seen_[layer] | rays; }
-    /// Depth of points at a distance from where rays enter the domain.
+    /// Return the depth of points at a distance from the entry points.
     [[nodiscard]] UZUSHIO_INLINE Floats depth_of(Floats distance) const {
         return (packet_->enter + distance) * packet_->cosine;
     }
     [[nodiscard]] bool depth() const { return depth_; }
 
-    /// Values of all channels.
+    /// Sample all fields of volumes.
     void sample(const VisibleBlock& block, const SamplePositions& positions, Mask rays,
                 Floats* values) const;
 
-    /// For each layer, pixels in which it was seen, of all packets so far.
+    /// Return for each layer the number of pixels in which it was visible, of all packets so far.
     [[nodiscard]] const std::vector<std::int64_t>& hits() const { return hits_; }
-    /// PacketPixels in which a slice, or a surface coloured by another field, showed a value that
-    /// is not finite, of all packets so far.
+    /// Return the number of pixels in which a slice, or a surface coloured by another field, had a
+    /// value that is not finite, of all packets so far.
     [[nodiscard]] std::int64_t nonfinite_pixels() const { return nonfinite_pixels_; }
 
   private:
@@ -72,7 +78,7 @@ class PacketShader {
     bool depth_;
     std::vector<std::int64_t> hits_;
     std::int64_t nonfinite_pixels_ = 0;
-    // Of the packet that is being drawn.
+    // Of the current packet.
     const RayPacket* packet_ = nullptr;
     std::vector<Mask> seen_; ///< by layer
     CrossingFinder finder_;
@@ -81,8 +87,9 @@ class PacketShader {
         Mask rays{};
         Floats distance{}, weight{};
     };
-    std::vector<DeferredHits> deferred_; ///< rays at each iso-surface, which is not yet coloured
-    std::vector<Floats> before_, until_; ///< values of channels about events
+    std::vector<DeferredHits>
+        deferred_; ///< by iso-surface: rays that ended at it and are not yet shaded
+    std::vector<Floats> before_, until_; ///< values of sampled fields around a crossing
 };
 
 } // namespace uzushio::raycast

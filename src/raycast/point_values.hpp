@@ -6,14 +6,14 @@
 
 namespace uzushio::raycast {
 
-/// Along (x, y, z).
+/// Indices along (x, y, z).
 using Index = std::array<std::int32_t, 3>;
 
-/// Values of a field at the points of a block, wherever they lie.
+/// View of a field's values at the points of a block, with any strides.
 struct PointValues {
     const void* data = nullptr;
-    bool is_double = false;                ///< double, not float
-    bool contiguous_x = false;             ///< values that follow each other along x
+    bool is_double = false;                ///< double, otherwise float
+    bool contiguous_x = false;             ///< stride 1 along x
     std::array<std::int64_t, 3> strides{}; ///< along (x, y, z), in values
 
     [[nodiscard]] double at(std::int64_t offset) const {

@@ -6,7 +6,7 @@ namespace uzushio::raycast {
 
 namespace {
 
-/// Segments between two looks at whether all rays have ended.
+/// Segments between two tests whether all rays have ended.
 constexpr std::int32_t segments_per_exit_test = 32;
 
 } // namespace
@@ -55,7 +55,7 @@ PacketPixels RayMarcher::draw(int column, int row) {
     return shader_.end_packet();
 }
 
-/// Slices alone: each point belongs to the block in whose cells it is.
+/// Draw slices only: each point belongs to the block that owns its cell.
 void RayMarcher::draw_slices(const VisibleBlock& block) {
     Mask rays = no_lanes();
     for (std::size_t i = 0; i < plane_distance_.size(); ++i) {
@@ -70,7 +70,7 @@ void RayMarcher::draw_slices(const VisibleBlock& block) {
 }
 
 void RayMarcher::assign_slices(const OwnedSegments& owned) {
-    // A plane may be where the ray ends, and that at the end of a segment.
+    // A plane may lie at the end of the ray, which may be the end of a segment.
     const Ints end = ends_.segment_at(packet_->length);
     const Ints last = select(less(ends_.at(end), packet_->length), end, end - 1);
     for (std::size_t i = 0; i < plane_distance_.size(); ++i) {
@@ -97,7 +97,7 @@ const std::vector<Floats>& RayMarcher::slices_in(std::int32_t begin, std::int32_
     return here_;
 }
 
-/// Surfaces of some segments together: where there is no volume, nothing is sampled in between.
+/// Shade the surfaces of several segments at once: without volumes nothing is sampled between them.
 void RayMarcher::march_surfaces(const VisibleBlock& block, const OwnedSegments& owned, Mask& alive,
                                 std::int32_t begin, std::int32_t end, bool may_cross) {
     const Mask rays = alive & less(owned.first, ints(end)) & less_equal(ints(begin), owned.last);

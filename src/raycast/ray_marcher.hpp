@@ -15,19 +15,19 @@
 
 namespace uzushio::raycast {
 
-/// Takes packets of rays through all blocks, front to back. One for each thread.
+/// Traversal of all blocks, front to back, by one packet of rays at a time. One for each thread.
 class RayMarcher {
   public:
-    /// `depth`: whether depth is wanted.
+    /// `depth`: whether to compute depth.
     RayMarcher(const CastPlan& plan, bool depth);
 
-    /// Draw the packet whose upper left pixel this is.
+    /// Draw the packet with this upper left pixel.
     PacketPixels draw(int column, int row);
 
-    /// For each layer, pixels in which it was seen, of all packets so far.
+    /// Return for each layer the number of pixels in which it was visible, of all packets so far.
     [[nodiscard]] const std::vector<std::int64_t>& hits() const { return shader_.hits(); }
-    /// PacketPixels in which a slice, or a surface coloured by another field, showed a value that
-    /// is not finite, of all packets so far.
+    /// Return the number of pixels in which a slice, or a surface coloured by another field, had a
+    /// value that is not finite, of all packets so far.
     [[nodiscard]] std::int64_t nonfinite_pixels() const { return shader_.nonfinite_pixels(); }
 
   private:
@@ -37,7 +37,7 @@ class RayMarcher {
     void draw_slices(const VisibleBlock& block);
     void assign_slices(const OwnedSegments& owned);
     std::int32_t next_slice(std::int32_t from) const;
-    /// Of some segments.
+    /// Return the distances of slices in a range of segments; infinite for the others.
     const std::vector<Floats>& slices_in(std::int32_t begin, std::int32_t end);
     [[nodiscard]] Floats at(std::int32_t segment) const {
         return min(floats(ends_[segment]), packet_->length);
@@ -46,14 +46,14 @@ class RayMarcher {
     const CastPlan& plan_;
     PacketShader shader_;
     VolumeFastPath fast_path_;
-    // Of the packet that is being drawn.
+    // Of the current packet.
     const RayPacket* packet_ = nullptr;
     std::optional<PacketBounds> bounds_;
     SegmentEnds ends_;
     std::vector<Floats> plane_distance_; ///< distance to each slice
-    std::vector<Ints> plane_segment_;    ///< and its segment, if it is the block's
-    std::vector<Floats> here_;           ///< distance to each slice that is here
-    std::vector<Floats> front_, back_;   ///< values of channels at a segment's ends
+    std::vector<Ints> plane_segment_;    ///< its segment, if the block owns it
+    std::vector<Floats> here_;           ///< result of `slices_in`
+    std::vector<Floats> front_, back_;   ///< values of sampled fields at a segment's ends
 };
 
 } // namespace uzushio::raycast

@@ -18,11 +18,11 @@ RayPacket::RayPacket(const Scene& scene, const Camera& camera, int width, int he
     const double pixel = camera.pixel(height);
     const double left = (column + 0.5 - width / 2.0) * pixel;
     const double top = (height / 2.0 - row - 0.5) * pixel;
-    const double spread = camera.perspective ? 1 : 0; // of directions, else of origins
+    const double spread = camera.perspective ? 1 : 0; // of directions, otherwise of origins
     using Lanes = std::array<double, lanes>;
     alignas(64) std::array<Lanes, 3> starts, speeds;
     alignas(64) Lanes lengths, cosines;
-    // One loop, so that nothing of a ray goes through memory before it is done.
+    // One loop, so that a ray's values stay in registers until they are complete.
 #pragma omp simd
     for (int i = 0; i < lanes; ++i) {
         const double u = left + (i % side) * pixel, v = top - (i / side) * pixel;

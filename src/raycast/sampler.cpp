@@ -30,7 +30,7 @@ std::array<Floats, 3> Sampler::gradient(const PointValues& field, double shift,
     for (std::size_t a = 0; a < 3; ++a) {
         const std::size_t b = (a + 1) % 3, c = (a + 2) % 3;
         const Ints base = at.cell[b] * s[b] + at.cell[c] * s[c];
-        // Of four points along the axis, in the plane across it.
+        // Interpolate four values in the plane across the axis.
         const auto across = [&](Ints point) {
             const Ints from = base + point * s[a];
             const Floats v00 = load_one(field, shift, from),

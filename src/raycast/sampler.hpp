@@ -8,13 +8,13 @@
 
 namespace uzushio::raycast {
 
-/// Cells of sixteen positions, counted from a block's first point, and places within them.
+/// Cells of sixteen positions, counted from a block's first point, and the fractions within them.
 struct SamplePositions {
     std::array<Ints, 3> cell;
     std::array<Floats, 3> fraction;
 };
 
-/// Interpolates the fields of a block. All reads are within what the block stores.
+/// Interpolation of a block's fields. All reads are within the stored points.
 class Sampler {
   public:
     Sampler(const Scene& scene, const Block& block) : axes_(scene.axes.data()), block_(&block) {
@@ -40,12 +40,12 @@ class Sampler {
         return result;
     }
 
-    /// Cells of positions along one axis, as those of places are.
+    /// Return the cells of positions along one axis, counted as in `SamplePositions`.
     [[nodiscard]] UZUSHIO_INLINE Ints cell(std::size_t a, Floats position) const {
         return axes_[a].cell(position, stored_[a]) - first_[a];
     }
 
-    /// Whether positions are in the block's own cells.
+    /// Return the rays whose position is in the block's own cells.
     [[nodiscard]] UZUSHIO_INLINE Mask owns(const RayPacket& packet, Floats distance) const {
         Mask result = mask_of(0xffff);
         for (std::size_t a = 0; a < 3; ++a) {
@@ -55,7 +55,7 @@ class Sampler {
         return result;
     }
 
-    /// Whether positions in lookup space are in the block's own cells.
+    /// Return the lanes whose position, in lookup space, is in the block's own cells.
     [[nodiscard]] Mask owns(const std::array<Floats, 3>& positions) const {
         Mask result = mask_of(0xffff);
         for (std::size_t a = 0; a < 3; ++a) {
@@ -65,7 +65,7 @@ class Sampler {
         return result;
     }
 
-    /// The lowest of some rays' cells along each axis, in all lanes.
+    /// Lowest cell of some rays along each axis, in all lanes.
     using Corner = std::array<Ints, 3>;
     [[nodiscard]] UZUSHIO_INLINE static Corner corner(const SamplePositions& at, Mask rays) {
         Corner result;
@@ -74,14 +74,14 @@ class Sampler {
         return result;
     }
 
-    /// Values less `shift`, of `rays` at least, in cells from `corner` on.
+    /// Return values less `shift`, valid for `rays`. `lowest`: a lower bound of the rays' cells.
     [[nodiscard]] UZUSHIO_INLINE Floats value(const PointValues& field, double shift,
                                               const SamplePositions& at, Mask rays,
                                               const Corner& lowest) const {
 #if UZUSHIO_RAYCAST_AVX512
         if (field.contiguous_x && cubes_) {
-            // Where rays lie close together, 4³ points are all that they need: registers hold them,
-            // and are much quicker to look up than memory.
+            // Nearby rays need only 4³ points, which fit in registers; a lookup there is much
+            // faster than a gather from memory.
             Corner corner, offset;
             for (std::size_t a = 0; a < 3; ++a) {
                 corner[a] = min(max(lowest[a], ints(0)), ints(last_[a] - 2));
@@ -118,11 +118,11 @@ class Sampler {
         return value(field, shift, at, rays, corner(at, rays));
     }
 
-    /// The same, wherever the rays are.
+    /// Return the same for rays at any distance from each other.
     [[nodiscard]] Floats gathered_value(const PointValues& field, double shift,
                                         const SamplePositions& at) const;
 
-    /// Values less `shift` at the corners (x + 2 y + 4 z) of cells.
+    /// Return values less `shift` at the corners (x + 2 y + 4 z) of cells.
     [[nodiscard]] UZUSHIO_INLINE std::array<Floats, 8>
     corners(const PointValues& field, double shift, const std::array<Ints, 3>& cell) const {
         const auto [sx, sy, sz] = strides(field);
@@ -143,15 +143,17 @@ class Sampler {
         return result;
     }
 
-    /// Of central differences at the points, interpolated; one-sided at the ends of what is stored.
+    /// Return the gradient: central differences at the points, interpolated; one-sided at the ends
+    /// of the stored points.
     [[nodiscard]] std::array<Floats, 3> gradient(const PointValues& field, double shift,
                                                  const SamplePositions& at) const;
 
-    /// Positions of points, counted from the block's first.
+    /// Return the positions of points, counted from the block's first.
     [[nodiscard]] UZUSHIO_INLINE Floats point_position(std::size_t a, Ints point) const {
         return axes_[a].point_position(point + first_[a]);
     }
-    /// How far along a cell, counted from the block's first point, a position is, from 0 to 1.
+    /// Return the fraction of a cell below a position, from 0 to 1. Cells are counted from the
+    /// block's first point.
     [[nodiscard]] UZUSHIO_INLINE Floats fraction(std::size_t a, Floats position, Ints cell) const {
         return axes_[a].fraction(position, cell + first_[a]);
     }
@@ -165,7 +167,7 @@ class Sampler {
                 static_cast<std::int32_t>(field.strides[1]),
                 static_cast<std::int32_t>(field.strides[2])};
     }
-    /// Trilinear, of corners (x, y, z) of 0 and 1.
+    /// Interpolate between the corners (x, y, z), each 0 or 1.
     template <class Value>
     static UZUSHIO_INLINE Floats trilinear(const Value& corner,
                                            const std::array<Floats, 3>& fraction) {
@@ -181,8 +183,8 @@ class Sampler {
         return fma(fraction[2], high - low, low);
     }
 #if UZUSHIO_RAYCAST_AVX512
-    /// Trilinear, of 4³ points in registers; `load` gives the plane at so many values beyond the
-    /// cube's first, `offset` counts cells from there.
+    /// Interpolate in a cube of 4³ points in registers; `load` returns a plane by its offset in
+    /// values, `offset` counts cells from the cube's first.
     template <class Load>
     static UZUSHIO_INLINE Floats interpolate_in_cube(const PointValues& field, Mask rays,
                                                      const Corner& offset,

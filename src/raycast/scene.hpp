@@ -20,26 +20,26 @@ struct Lighting {
     float ambient = 0, diffuse = 1, specular = 0, power = 1;
 };
 
-/// A field on a plane.
+/// Field on a plane.
 struct Slice {
-    std::size_t field = 0; ///< number in the scene's list
+    std::size_t field = 0; ///< index in the scene's list
     Vector3 origin{}, normal{};
     std::shared_ptr<const ColorTable> colors;
     float opacity = 1;
 };
 
-/// Surfaces of given values.
+/// Surfaces on which a field has given values.
 struct Isosurface {
     std::size_t field = 0;
     std::vector<double> values;
-    Rgba color{};                             ///< where there is no table
-    std::shared_ptr<const ColorTable> colors; ///< by `color_field`, or else by the value
+    Rgba color{};                             ///< without a table
+    std::shared_ptr<const ColorTable> colors; ///< by `color_field`, or by the value
     std::optional<std::size_t> color_field;
     float opacity = 1;
     std::optional<Lighting> lighting;
 };
 
-/// A glowing, absorbing medium.
+/// Emitting and absorbing medium.
 struct Volume {
     std::size_t field = 0;
     std::shared_ptr<const TransferTable> transfer;
@@ -49,13 +49,13 @@ struct Volume {
 
 using Layer = std::variant<Slice, Isosurface, Volume>;
 
-/// What is drawn, over the whole domain; the same on all ranks.
+/// Layers over the whole domain; the same on all ranks.
 struct Scene {
     std::vector<std::string> fields;
     std::vector<Layer> layers;
     std::vector<Axis> axes; ///< x, y, z
-    double step = 1;        ///< greatest length of a segment of a ray
-    /// Greatest length of a segment along an axis, in widths of the narrowest cell it touches.
+    double step = 1;        ///< maximum length of a segment of a ray
+    /// Maximum length of a segment along an axis, in widths of the narrowest cell that it touches.
     double step_in_cells = 1;
     std::optional<Rgba> bounding_box;
     double line_width = 1.5; ///< in pixels

@@ -34,7 +34,7 @@ void ScreenFootprint::add(const Vector3& low, const Vector3& high, double margin
     }
     for (std::size_t corner = 0; corner < 8; ++corner)
         projected[corner] = camera_->project(corners[corner], width_, height_);
-    // What is leftmost and rightmost between two rows lies on edges of the box.
+    // The left and right ends between two rows lie on edges of the box.
     for (std::size_t corner = 0; corner < 8; ++corner)
         for (std::size_t a = 0; a < 3; ++a)
             if (((corner >> a) & 1) == 0)
@@ -47,7 +47,7 @@ void ScreenFootprint::add_edge(const Vector3& from, const Vector3& to, double ma
     const auto row_of = [&](double at) {
         return static_cast<int>(std::clamp(std::floor(at / side), -1.0, static_cast<double>(rows)));
     };
-    // It may lie beside the picture, and another edge on the picture's other side.
+    // An edge may lie beside the picture, with another edge on the other side of it.
     const auto column = [&](double at) {
         return static_cast<int>(std::clamp(at, -1.0, width_ + 1.0));
     };

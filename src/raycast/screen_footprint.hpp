@@ -8,7 +8,7 @@
 
 namespace uzushio::raycast {
 
-/// Columns and rows, ends exclusive.
+/// Rectangle of pixels, ends exclusive.
 struct PixelRect {
     int left = 0, right = 0, top = 0, bottom = 0;
 
@@ -16,22 +16,22 @@ struct PixelRect {
     [[nodiscard]] PixelRect united(const PixelRect& other) const;
 };
 
-/// Where in a picture something may be seen: for each row of packets, columns from and to.
+/// Part of a picture in which something may be visible: a range of columns for each row of packets.
 class ScreenFootprint {
   public:
     ScreenFootprint(const Camera& camera, int width, int height)
         : camera_(&camera), width_(width), height_(height),
           rows_((height + RayPacket::side - 1) / RayPacket::side) {}
 
-    /// Take in a box of the domain and `margin` pixels around it.
+    /// Add a box of the domain and `margin` pixels around it.
     void add(const Vector3& low, const Vector3& high, double margin);
 
-    /// Whether the packet with this upper left pixel may show any of it.
+    /// Return whether the packet with this upper left pixel overlaps it.
     [[nodiscard]] bool overlaps(int column, int row) const {
         const ColumnRange& here = rows_[row / RayPacket::side];
         return column < here.right && here.left < column + RayPacket::side;
     }
-    /// What holds all of it.
+    /// Return the bounding rectangle.
     [[nodiscard]] PixelRect bounding_rect() const;
 
   private:

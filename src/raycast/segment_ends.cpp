@@ -9,7 +9,7 @@ namespace uzushio::raycast {
 
 namespace {
 
-/// How far a segment may exceed its limit: rounding, and axes that count as even.
+/// Factor by which a segment may exceed its limit: rounding, and nearly uniform axes.
 constexpr float tolerance = 1.01F;
 
 } // namespace
@@ -49,7 +49,7 @@ void SegmentEnds::compute(const PacketBounds& bounds) {
     ends_.push_back(static_cast<float>(count) * step_);
 }
 
-/// The greatest length of segments between two distances.
+/// Return the maximum length of segments between two distances.
 Floats SegmentEnds::max_length(const PacketBounds& bounds, Floats begin, Floats end) const {
     Floats result = floats(infinity);
     for (const std::size_t a : narrow_) {
@@ -63,8 +63,8 @@ Floats SegmentEnds::max_length(const PacketBounds& bounds, Floats begin, Floats 
     return result * (tolerance * static_cast<float>(scene_.step_in_cells));
 }
 
-/// Append the ends of segments from `begin` on, found by halving a length until all are short
-/// enough: four times at once, from the limits of its sixteenths.
+/// Append the ends of segments from `begin` on: halve `length` until all are short enough, four
+/// times at once, by the limits of its sixteenths.
 void SegmentEnds::halve(const PacketBounds& bounds, float begin, float length) {
     const float part = length / lanes;
     const Floats number = to_floats(lane_numbers());
@@ -75,7 +75,7 @@ void SegmentEnds::halve(const PacketBounds& bounds, float begin, float length) {
     for (int i = lanes - 1; i > 0; --i)
         limits[i] = std::min(limits[2 * i], limits[2 * i + 1]);
     for (int leaf = 0; leaf < lanes;) {
-        // The longest part that begins at this leaf and is short enough.
+        // Longest part that begins at this leaf and is short enough.
         int width = leaf == 0 ? lanes : 1 << std::countr_zero(static_cast<unsigned>(leaf));
         while (width > 1 && part * static_cast<float>(width) > limits[lanes / width + leaf / width])
             width /= 2;

@@ -8,32 +8,31 @@
 
 namespace uzushio::raycast {
 
-/// Distances at which all rays of a packet are cut into segments, from where each enters the
-/// domain.
+/// Distances from the entry points at which all rays of a packet are divided into segments.
 ///
 /// Segments are as long as the scene's step. Where a ray of the packet meets narrower cells, a
-/// segment is halved until, along each axis, it is no longer than the narrowest cell that it
-/// touches, times the scene's `step_in_cells`. That depends on the domain and the camera alone, so
-/// that all blocks find the same segments.
+/// segment is halved until, along each axis, it is at most as long as the narrowest cell that it
+/// touches, times the scene's `step_in_cells`. The result depends on domain and camera only, so all
+/// blocks find the same segments.
 class SegmentEnds {
   public:
     explicit SegmentEnds(const Scene& scene);
 
-    /// Cut the rays of a packet; the one before is forgotten.
+    /// Divide the rays of a packet; the previous result is discarded.
     void compute(const PacketBounds& bounds);
 
-    /// The length of the longest segment.
+    /// Return the length of the longest segment.
     [[nodiscard]] float step() const { return step_; }
-    /// The number of segments of the longest ray, or more.
+    /// Return the number of segments of the longest ray, or more.
     [[nodiscard]] std::int32_t count() const { return static_cast<std::int32_t>(ends_.size()) - 1; }
-    /// Where a segment begins; beyond the last one, where that ends.
+    /// Return the beginning of a segment; for those beyond the last, the end of the last.
     [[nodiscard]] float operator[](std::int32_t segment) const {
         return ends_[segment < count() ? segment : count()];
     }
     [[nodiscard]] UZUSHIO_INLINE Floats at(Ints segments) const {
         return gather(ends_.data(), min(max(segments, ints(0)), ints(count())));
     }
-    /// The segment that a distance, which is not negative, lies in.
+    /// Return the segment that contains a distance, which must not be negative.
     [[nodiscard]] Ints segment_at(Floats distance) const;
 
   private:
@@ -42,7 +41,7 @@ class SegmentEnds {
 
     const Scene& scene_;
     float step_;
-    std::vector<std::size_t> narrow_; ///< axes with cells so narrow that segments are halved
+    std::vector<std::size_t> narrow_; ///< axes with cells narrow enough to halve segments
     std::vector<float> ends_;
 };
 

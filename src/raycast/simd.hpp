@@ -8,7 +8,7 @@
 
 #if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BW__) && defined(__AVX512VL__)
 #define UZUSHIO_RAYCAST_AVX512 1
-// GCC 12 warns of its own header.
+// GCC 12 warns about its own header.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -18,9 +18,9 @@
 #define UZUSHIO_RAYCAST_AVX512 0
 #endif
 
-/// Sixteen rays at a time. Two sets of definitions: AVX-512, and the compiler's own vectors, which
-/// it cuts into whatever registers there are. Both give the same numbers but for the last bits of
-/// `exp2` and of divisions that a compiler may contract.
+/// Vectors of sixteen lanes, in two implementations: AVX-512, and the compiler's generic vectors
+/// for any registers. Results are equal except for the last bits of `exp2` and of divisions that a
+/// compiler may contract.
 namespace uzushio::raycast {
 
 inline constexpr int lanes = 16;
@@ -35,14 +35,14 @@ using Ints = std::int32_t __attribute__((vector_size(64)));
 UZUSHIO_INLINE Floats floats(float value) { return Floats{} + value; }
 UZUSHIO_INLINE Ints ints(std::int32_t value) { return Ints{} + value; }
 
-/// The number of each lane.
+/// Return the index of each lane.
 UZUSHIO_INLINE Ints lane_numbers() {
     return Ints{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 }
 
 #if UZUSHIO_RAYCAST_AVX512
 
-/// A bit for each lane.
+/// One bit for each lane.
 struct Mask {
     __mmask16 bits = 0;
 
@@ -81,7 +81,7 @@ UZUSHIO_INLINE Mask equal(Ints a, Ints b) {
     return {_mm512_cmpeq_epi32_mask(__m512i(a), __m512i(b))};
 }
 
-/// Of two numbers; where the first is none, the second.
+/// Minimum of two numbers; the second if the first is NaN.
 UZUSHIO_INLINE Floats min(Floats a, Floats b) {
     return Floats(_mm512_min_ps(__m512(a), __m512(b)));
 }
@@ -98,7 +98,7 @@ UZUSHIO_INLINE Floats floor(Floats a) {
 }
 UZUSHIO_INLINE Floats sqrt(Floats a) { return Floats(_mm512_sqrt_ps(__m512(a))); }
 UZUSHIO_INLINE Floats abs(Floats a) { return Floats(_mm512_abs_ps(__m512(a))); }
-/// Rounds to zero.
+/// Round towards zero.
 UZUSHIO_INLINE Ints to_ints(Floats a) { return Ints(_mm512_cvttps_epi32(__m512(a))); }
 UZUSHIO_INLINE Floats to_floats(Ints a) { return Floats(_mm512_cvtepi32_ps(__m512i(a))); }
 
@@ -114,7 +114,7 @@ UZUSHIO_INLINE Ints gather(const std::int32_t* base, Ints index) {
     return Ints(_mm512_i32gather_epi32(__m512i(index), base, 4));
 }
 
-/// Values at `index` and `index + 1`.
+/// Gather the values at `index` and `index + 1`.
 UZUSHIO_INLINE void gather_pairs(const float* base, Ints index, Floats& first, Floats& second) {
     const auto all = reinterpret_cast<__m512i>(index);
     const __m512 low = _mm512_castpd_ps(_mm512_i32gather_pd(_mm512_castsi512_si256(all), base, 4));
@@ -128,14 +128,14 @@ UZUSHIO_INLINE void gather_pairs(const float* base, Ints index, Floats& first, F
     second = Floats(_mm512_permutex2var_ps(low, odd, high));
 }
 
-/// The value of one lane in all of them.
+/// Return the value of one lane in all lanes.
 UZUSHIO_INLINE Ints broadcast(Ints values, Ints lane) {
     return Ints(_mm512_permutexvar_epi32(__m512i(lane), __m512i(values)));
 }
 UZUSHIO_INLINE std::int32_t first(Ints values) {
     return _mm_cvtsi128_si32(_mm512_castsi512_si128(__m512i(values)));
 }
-/// As numbers without sign.
+/// Compare as unsigned integers.
 UZUSHIO_INLINE Mask greater_unsigned(Ints a, Ints b) {
     return {_mm512_cmpgt_epu32_mask(__m512i(a), __m512i(b))};
 }
@@ -143,14 +143,14 @@ UZUSHIO_INLINE Ints max_unsigned(Ints a, Ints b) {
     return Ints(_mm512_max_epu32(__m512i(a), __m512i(b)));
 }
 
-/// 4 × 4 values in a register, a row every `stride`.
+/// Load 4 × 4 values, a row every `stride`.
 UZUSHIO_INLINE Floats load_square(const float* base, std::ptrdiff_t stride) {
     __m512 all = _mm512_castps128_ps512(_mm_loadu_ps(base));
     all = _mm512_insertf32x4(all, _mm_loadu_ps(base + stride), 1);
     all = _mm512_insertf32x4(all, _mm_loadu_ps(base + 2 * stride), 2);
     return Floats(_mm512_insertf32x4(all, _mm_loadu_ps(base + 3 * stride), 3));
 }
-/// The same of doubles, less a number.
+/// Load doubles less a number, as floats.
 UZUSHIO_INLINE Floats load_square(const double* base, std::ptrdiff_t stride, double less) {
     const __m512d shift = _mm512_set1_pd(less);
     const auto rows = [&](const double* low, const double* high) {
@@ -161,12 +161,12 @@ UZUSHIO_INLINE Floats load_square(const double* base, std::ptrdiff_t stride, dou
     const __m256 low = rows(base, base + stride), high = rows(base + 2 * stride, base + 3 * stride);
     return Floats(_mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1));
 }
-/// Of the 32 values of two registers; only the five lowest bits of an index count.
+/// Look up values in two registers of 32 values; only the five lowest bits of an index count.
 UZUSHIO_INLINE Floats lookup(Floats low, Floats high, Ints index) {
     return Floats(_mm512_permutex2var_ps(__m512(low), __m512i(index), __m512(high)));
 }
 
-/// Doubles less a number, as floats.
+/// Gather doubles less a number, as floats.
 UZUSHIO_INLINE Floats gather(const double* base, Ints index, double less) {
     const auto all = reinterpret_cast<__m512i>(index);
     const __m512d shift = _mm512_set1_pd(less);
@@ -178,12 +178,12 @@ UZUSHIO_INLINE Floats gather(const double* base, Ints index, double less) {
         _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1));
 }
 
-/// Up to sixteen values, NaN behind them.
+/// Load up to sixteen values; NaN in the remaining lanes.
 UZUSHIO_INLINE Floats load_partial(const float* base, int count) {
     return Floats(_mm512_mask_loadu_ps(_mm512_set1_ps(quiet_nan),
                                        static_cast<__mmask16>((1U << count) - 1), base));
 }
-/// The same of doubles, less a number.
+/// Load doubles less a number, as floats.
 UZUSHIO_INLINE Floats load_partial(const double* base, int count, double less) {
     const unsigned bits = (1U << count) - 1;
     const __m512d none = _mm512_set1_pd(quiet_nan), shift = _mm512_set1_pd(less);
@@ -195,23 +195,23 @@ UZUSHIO_INLINE Floats load_partial(const double* base, int count, double less) {
                                      eight(base + 8, bits >> 8), 1));
 }
 
-/// Doubles as floats.
+/// Load doubles as floats.
 UZUSHIO_INLINE Floats load_floats(const double* from) {
     return Floats(_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(_mm512_loadu_pd(from))),
                                      _mm512_cvtpd_ps(_mm512_loadu_pd(from + 8)), 1));
 }
 
-/// Bytes; four of them are read at each index.
+/// Gather bytes; four bytes are read at each index.
 UZUSHIO_INLINE Ints gather_bytes(const std::uint8_t* base, Ints index) {
     return Ints(_mm512_i32gather_epi32(__m512i(index), base, 1)) & 255;
 }
 
-/// Rows of four floats, transposed.
+/// Gather rows of four floats, transposed.
 UZUSHIO_INLINE void gather_fours(const float* base, Ints index, Floats& a, Floats& b, Floats& c,
                                  Floats& d) {
     alignas(64) std::int32_t at[lanes];
     _mm512_store_si512(at, __m512i(index << 4));
-    // Else GCC takes the register apart, lane by lane, which is slower than reading it again.
+    // Without this GCC extracts the lanes one by one, which is slower than reading memory again.
     asm volatile("" : "+m"(at));
     const auto* const bytes = reinterpret_cast<const char*>(base);
     const auto four = [&](int i) {
@@ -366,9 +366,9 @@ UZUSHIO_INLINE bool any(Mask mask) { return bits_of(mask) != 0; }
 UZUSHIO_INLINE bool all(Mask mask) { return bits_of(mask) == 0xffffU; }
 UZUSHIO_INLINE Mask no_lanes() { return mask_of(0); }
 
-/// Where the value is neither infinite nor NaN.
+/// Return the lanes with a finite value.
 UZUSHIO_INLINE Mask is_finite(Floats a) { return less(abs(a), floats(infinity)); }
-/// Where both values are.
+/// Return the lanes in which both values are finite.
 UZUSHIO_INLINE Mask are_finite(Floats a, Floats b) {
     return equal(fma(a, floats(0), b * 0.0F), floats(0));
 }
@@ -376,7 +376,7 @@ UZUSHIO_INLINE Mask are_finite(Floats a, Floats b) {
 UZUSHIO_INLINE Ints bit_cast_ints(Floats a) { return reinterpret_cast<Ints>(a); }
 UZUSHIO_INLINE Floats bit_cast_floats(Ints a) { return reinterpret_cast<Floats>(a); }
 
-/// 2 to the power of a number from −126 to 126; relative error 2e-7. Exactly 1 for 0.
+/// Return 2 to the power of a number from −126 to 126; relative error 2e-7. Exactly 1 for 0.
 UZUSHIO_INLINE Floats exp2(Floats a) {
     a = max(a, floats(-126.0F));
     const Floats whole = floor(a);
@@ -390,7 +390,7 @@ UZUSHIO_INLINE Floats exp2(Floats a) {
     return bit_cast_floats(bit_cast_ints(value) + (to_ints(whole) << 23));
 }
 
-/// The logarithm to base 2 of a positive number; absolute error 2e-5.
+/// Return the logarithm to base 2 of a positive number; absolute error 2e-5.
 UZUSHIO_INLINE Floats log2(Floats a) {
     const Ints bits = bit_cast_ints(a);
     const Floats exponent = to_floats((bits >> 23) - 127);

@@ -11,14 +11,14 @@ namespace {
 
 constexpr double max_opacity = 0.9999; // of a unit distance: extinction must stay finite
 
-/// How far the table goes on beyond the points, in parts of their range.
+/// Extent of the table beyond the points, as a fraction of their range.
 constexpr double beyond = 0.25;
 
 double extinction(double opacity) { return -std::log2(1 - std::min(opacity, max_opacity)); }
 
 std::array<double, 4> wide(const Rgba& color) { return {color[0], color[1], color[2], color[3]}; }
 
-/// Extinction, and colour times it.
+/// Extinction, and colour multiplied by it.
 using Emission = std::array<double, 4>;
 
 Emission emission(const std::array<double, 4>& color) {
@@ -38,14 +38,14 @@ TransferTable::TransferTable(std::span<const TransferPoint> points, const Rgba& 
         throw std::invalid_argument("a transfer function needs a point");
     for (std::size_t i = 1; i < points.size(); ++i)
         if (!(points[i].value >= points[i - 1].value))
-            throw std::invalid_argument("the values of a transfer function must not fall");
+            throw std::invalid_argument("the values of a transfer function must not decrease");
     const double range = points.back().value - points.front().value;
     low_ = points.front().value - beyond * range;
     high_ = points.back().value + beyond * range;
     middle_ = (low_ + high_) / 2;
     scale_ = high_ > low_ ? static_cast<float>((columns - 1) / (high_ - low_)) : 0;
 
-    // The integral of the emission up to each column, in columns, from `fine` samples in each.
+    // Integral of the emission up to each column, in columns, from `samples` samples per column.
     constexpr int samples = 16;
     std::vector<Emission> integral(columns);
     std::size_t at = 0;
@@ -107,7 +107,7 @@ TransferTable::TransferTable(std::span<const TransferPoint> points, const Rgba& 
             set(static_cast<std::size_t>(r) * columns + i, mean);
         }
     }
-    if (high_ == low_) // what the last of several points at one value says
+    if (high_ == low_) // the last of several points at one value
         for (std::int32_t i = 0; i < rows * columns; ++i)
             set(i, emission(wide(points_.back().color)));
     set(static_cast<std::size_t>(rows) * columns, emission(wide(nan)));
@@ -133,7 +133,7 @@ bool TransferTable::any_opacity(double low, double high) const {
 }
 
 bool TransferTable::visible(double low, double high) const {
-    // Half a column, by which means are rounded, and a little for the last bits of floats.
+    // Half a column, by which means are rounded, and a little for rounding errors.
     const double margin = 0.55 * (high_ - low_) / (columns - 1);
     return low <= high && any_opacity(low - margin, high + margin);
 }

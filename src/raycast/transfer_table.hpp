@@ -9,32 +9,33 @@
 
 namespace uzushio::raycast {
 
-/// A point of a piecewise linear transfer function.
+/// Point of a piecewise linear transfer function.
 struct TransferPoint {
     double value;
     Rgba color;
 };
 
-/// What a medium does between two samples.
+/// Mean optical properties of a medium between two samples.
 struct OpticalProperties {
     Floats
         extinction; ///< per unit distance, to base 2: what is left is 2 to the power of −extinction
     Floats red, green, blue;
 };
 
-/// Pre-integrated transfer function: mean extinction, and mean colour weighted by it, of all values
-/// between those of two samples.
+/// Pre-integrated transfer function: mean extinction, and mean colour weighted by it, over all
+/// values between those of two samples.
 ///
-/// The table is by the mean of the two values and by their difference. For functions that are
-/// linear between the two values the difference does not matter, so that it can be coarse: its rows
-/// stand closer where it is small. Values beyond the function's points have the colour of its ends,
-/// and count as if they were the ends.
+/// The table is indexed by the mean of the two values and by their difference. Where the function
+/// is linear between the two values the difference has no effect, so the rows can be coarse; they
+/// are closer for small differences. Values beyond the function's points have the colour of its
+/// ends, and count as if they were at the ends.
 class TransferTable {
   public:
-    /// One point or more, values not falling. Throws std::invalid_argument otherwise.
+    /// Take one or more points with non-decreasing values. Throws std::invalid_argument otherwise.
     TransferTable(std::span<const TransferPoint> points, const Rgba& nan);
 
-    /// Of values from which `shift` has been taken; that stated for NaN where one is not finite.
+    /// Return the properties for values from which `shift` has been subtracted; those of NaN where
+    /// a value is not finite.
     [[nodiscard]] UZUSHIO_INLINE OpticalProperties operator()(Floats first, Floats second,
                                                               double shift) const {
         const Floats low = floats(static_cast<float>(low_ - shift));
@@ -51,13 +52,12 @@ class TransferTable {
         return optics;
     }
 
-    /// Whether the table may show anything between two samples of values from `low` to `high`.
-    /// Where it says no, the extinction that is looked up is exactly 0: what is skipped does not
-    /// matter.
+    /// Return whether anything may be visible between two samples of values from `low` to `high`.
+    /// If not, the extinction of the lookup is exactly 0, so skipping does not change the result.
     [[nodiscard]] bool visible(double low, double high) const;
     [[nodiscard]] bool nonfinite_visible() const { return table_[4UL * rows * columns] > 0; }
 
-    /// About which to look values up.
+    /// Return the value to subtract before the lookup.
     [[nodiscard]] double middle() const { return middle_; }
 
   private:
@@ -70,12 +70,12 @@ class TransferTable {
         // The highest bits of a float count steps of 1 from 8 to 16, of 2 from 16 to 32, and so on.
         return (bit_cast_ints(difference + static_cast<float>(fine)) >> 20) - (0x41000000 >> 20);
     }
-    /// The least difference of a row, in columns.
+    /// Return the smallest difference of a row, in columns.
     static double difference(std::int32_t row);
     [[nodiscard]] bool any_opacity(double low, double high) const;
 
     std::vector<float>
-        table_; ///< extinction, red, green, blue; the last entry is for what is not finite
+        table_; ///< extinction, red, green, blue; the last entry is for values that are not finite
     std::vector<TransferPoint> points_;
     double low_ = 0, high_ = 0, middle_ = 0;
     float scale_ = 0;

@@ -6,10 +6,10 @@ namespace uzushio::raycast {
 
 namespace {
 
-/// The lane, in all lanes, in which one of some rays has the least value.
+/// Return the lane of the ray with the smallest value, in all lanes.
 Ints lowest_of(Mask rays, Floats values) {
-    const Floats some = select(rays, values, floats(infinity));
-    const unsigned bits = bits_of(equal(some, floats(reduce_min(some))));
+    const Floats chosen = select(rays, values, floats(infinity));
+    const unsigned bits = bits_of(equal(chosen, floats(reduce_min(chosen))));
     return ints(std::countr_zero(bits | 0x8000U));
 }
 
@@ -26,8 +26,8 @@ void VolumeFastPath::draw(PacketShader& shader, const VisibleBlock& block, const
     const PointValues& field = *block.fields[sampled.field];
     const Floats length = packet.length;
     const auto at = [&](std::int32_t k) { return min(floats(ends[k]), length); };
-    // Rays hardly change positions on their way: who is lowest once is so until the end, or else
-    // the values are gathered.
+    // The order of rays hardly changes on their way: the lowest ray at the beginning is taken as
+    // the lowest until the end; if it is not, values are gathered from memory.
     Sampler::Corner lowest;
     for (std::size_t a = 0; a < 3; ++a)
         lowest[a] = lowest_of(alive, packet.position(a, at(number + 1)));

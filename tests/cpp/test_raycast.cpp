@@ -1,4 +1,4 @@
-// The ray caster's parts on one rank.
+// Components of the ray caster on one rank.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Floats some(std::mt19937& random, float low, float high) {
     return load(result.data());
 }
 
-TEST(Simd, PowersAndLogarithmsAreAsCloseAsStated) {
+TEST(Simd, PowersAndLogarithmsAreAsAccurateAsStated) {
     std::mt19937 random(1);
     for (int repeat = 0; repeat < 2000; ++repeat) {
         const auto x = some(random, -100, 3);
@@ -47,11 +47,11 @@ TEST(Simd, PowersAndLogarithmsAreAsCloseAsStated) {
         for (int i = 0; i < lanes; ++i)
             ASSERT_NEAR(log[i], std::log2(static_cast<double>(number[i])), 3e-5);
     }
-    EXPECT_EQ(values_of(exp2(floats(0)))[7], 1.0F); // what absorbs nothing changes nothing
+    EXPECT_EQ(values_of(exp2(floats(0)))[7], 1.0F); // a medium that absorbs nothing changes nothing
     EXPECT_EQ(values_of(exp2(-floats(0)))[0], 1.0F);
 }
 
-TEST(Simd, GathersReadWhatALoopReads) {
+TEST(Simd, GathersReadTheSameAsALoop) {
     std::vector<float> data(4096);
     std::mt19937 random(2);
     for (auto& v : data)
@@ -95,7 +95,7 @@ TEST(Axis, FindsCellsAsASearchDoes) {
                             x, 2e-6 * (points.back() - points.front()));
             }
         }
-        // A part of the axis finds the same cells, and none outside of it.
+        // Within limits the axis finds the same cells, and none outside.
         const auto part = axis.limits(40, 60);
         const auto cells = values_of(axis.cell(some(random, -1, axis.bins() + 1), part));
         EXPECT_GE(*std::min_element(cells.begin(), cells.end()), 40);
@@ -138,7 +138,7 @@ TEST(Bricks, HoldTheRangesOfAllTheirFinitePoints) {
     EXPECT_TRUE(bricks.any_nonfinite);
 }
 
-TEST(Activity, TellsOfEachBrickAndThoseThatFollowItAtEachSize) {
+TEST(ActiveBricks, HaveABitForEachBrickAndItsFollowersAtEachSize) {
     const Index points{41, 33, 65};
     std::vector<float> data(41 * 33 * 65);
     std::mt19937 random(7);
@@ -159,7 +159,7 @@ TEST(Activity, TellsOfEachBrickAndThoseThatFollowItAtEachSize) {
     const auto active_bricks = find_active_bricks(scene, block, [](std::size_t) { return 0UL; }, 1);
     EXPECT_TRUE(active_bricks.any);
     EXPECT_FALSE(active_bricks.all);
-    /// Whether one of a brick's points, those it shares included, has the value.
+    /// Return whether a point of the brick, shared ones included, has the value.
     const auto shows = [&](int size, int bx, int by, int bz) {
         for (int z = bz * size; z <= std::min((bz + 1) * size, 64); ++z)
             for (int y = by * size; y <= std::min((by + 1) * size, 32); ++y)
@@ -216,14 +216,14 @@ TEST(TransferTable, IsTheMeanBetweenTwoValues) {
     EXPECT_FLOAT_EQ(values_of(table(floats(std::nanf("")), floats(1), 0).extinction)[3], 1);
 }
 
-TEST(TransferTable, ShowsNothingWhereItSaysSo) {
+TEST(TransferTable, IsZeroWhereItIsNotVisible) {
     const std::vector<TransferPoint> points{
         {-1, {1, 1, 1, 0}}, {0.5, {1, 1, 1, 0}}, {0.5, {1, 1, 1, 1}}, {2, {1, 1, 1, 1}}};
     const TransferTable table(points, {});
     EXPECT_TRUE(table.visible(0.4, 0.6));
     EXPECT_FALSE(table.visible(-7, 0.49));
     EXPECT_TRUE(table.visible(7, 9));
-    EXPECT_FALSE(table.visible(1, -1)); // a brick without a number
+    EXPECT_FALSE(table.visible(1, -1)); // a brick without finite values
     std::mt19937 random(6);
     for (int repeat = 0; repeat < 2000; ++repeat) {
         const auto a = some(random, -1, 1), b = some(random, -1, 1);

@@ -1,4 +1,4 @@
-// Empty space is passed over, and not a pixel changes.
+// Empty space is skipped, and no pixel changes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ Camera camera_towards(std::mt19937& random, const Vector3& target, double distan
     return camera;
 }
 
-/// A random scene with a few things in much empty space, and a random camera.
+/// A random scene with a few objects in much empty space, and a random camera.
 struct Case {
     explicit Case(unsigned seed) : random(seed) {
         const bool stretched = uniform(random, 0, 1) < 0.5;
@@ -66,7 +66,7 @@ struct Case {
                     for (const auto& thing : things)
                         data[i] += static_cast<float>(std::exp(-dot(at - thing, at - thing)));
                 }
-        if (seed % 8 == 0) { // nothing but slices and the box
+        if (seed % 8 == 0) { // slices and the bounding box only
             std::fill(data.begin(), data.end(), 0.0F);
             scene.bounding_box = Rgba{1, 1, 1, 0.5F};
         }
@@ -103,7 +103,7 @@ struct Case {
             slice.colors = std::make_shared<ColorTable>(rows, 0, 1, rows[0], rows[1], Rgba{});
             scene.layers.emplace_back(slice);
         }
-        // From near by, so that a packet is narrow, to so far that it holds many bricks.
+        // From close, with narrow packets, to so far that a packet contains many bricks.
         camera = camera_towards(random, middle, norm(size) * std::exp(uniform(random, -1.5, 3)));
         block = std::make_unique<Block>(
             Index{0, 0, 0}, points, Index{0, 0, 0},
@@ -142,14 +142,14 @@ std::vector<float> drawn(const CastPlan& plan) {
     return result;
 }
 
-TEST(EmptySpaceSkipper, ChangesNotAPixel) {
+TEST(EmptySpaceSkipper, ChangesNoPixel) {
     int drew = 0, skipped = 0;
     for (unsigned seed = 0; seed < 150; ++seed) {
         Case some(seed);
         const auto picture = drawn(*some.plan);
         for (VisibleBlock& block : some.plan->blocks) {
             skipped += !block.active_bricks.all;
-            block.active_bricks.all = true; // as if something could be seen everywhere
+            block.active_bricks.all = true; // as if something were visible everywhere
         }
         const auto expected = drawn(*some.plan);
         ASSERT_TRUE(picture == expected) << "seed " << seed; // to the last bit
@@ -160,7 +160,45 @@ TEST(EmptySpaceSkipper, ChangesNotAPixel) {
     EXPECT_GT(skipped, 100);
 }
 
-TEST(EmptySpaceSkipper, PassesOverMostOfAnEmptyWayAndOverNoBrickThatShowsSomething) {
+/// Return marks of all cells: those of a field that changes its sign in each of them.
+CrossedCells all_cells(const Index& points) {
+    std::vector<float> signs;
+    for (int z = 0; z < points[2]; ++z)
+        for (int y = 0; y < points[1]; ++y)
+            for (int x = 0; x < points[0]; ++x)
+                signs.push_back((x + y + z) % 2 == 0 ? -1.0F : 1.0F);
+    const std::int64_t row = points[0];
+    const PointValues field{signs.data(), false, true, {1, row, row * points[1]}};
+    CrossedCells cells;
+    cells.add(field, Bricks(field, points, 1), points, 0, 0, 1);
+    return cells;
+}
+
+// Segments without crossed cells are drawn by the fast path for volumes, all others by the general
+// one. The two multiply extinction, length and unit distance in different order, so results may
+// differ in the last bit (in one pixel of these scenes, by 7e-12).
+TEST(EmptySpaceSkipper, ChangesAPixelByRoundingOnlyIfEveryCellIsTaken) {
+    int equal = 0;
+    for (unsigned seed = 0; seed < 150; ++seed) {
+        Case some(seed);
+        const auto picture = drawn(*some.plan);
+        for (VisibleBlock& block : some.plan->blocks) {
+            block.active_bricks.all = true;
+            block.crossed = all_cells(some.points);
+        }
+        const auto expected = drawn(*some.plan);
+        equal += picture == expected;
+        ASSERT_EQ(picture.size(), expected.size());
+        for (std::size_t i = 0; i < picture.size(); ++i) {
+            if (picture[i] != expected[i]) { // both may be infinite
+                ASSERT_NEAR(picture[i], expected[i], 1e-6) << "seed " << seed;
+            }
+        }
+    }
+    EXPECT_GT(equal, 140);
+}
+
+TEST(EmptySpaceSkipper, SkipsMostEmptySegmentsAndNoActiveBrick) {
     std::int64_t passed = 0, visited = 0;
     for (unsigned seed = 0; seed < 100; ++seed) {
         Case some(seed);
@@ -180,8 +218,8 @@ TEST(EmptySpaceSkipper, PassesOverMostOfAnEmptyWayAndOverNoBrickThatShowsSomethi
                 EmptySpaceSkipper skipper(*some.plan, block, bounds, ends);
                 const std::int32_t end = ends.count();
                 const bool volumes = !some.plan->volumes.empty();
-                /// Whether a ray has a sample at this end of a segment in a brick that shows, or,
-                /// without volumes, in a cell that a surface cuts.
+                /// Return whether a ray has a sample at this end of a segment in an active brick
+                /// or, without volumes, in a crossed cell.
                 const auto shows = [&](std::int32_t k) {
                     const Floats at = min(floats(ends[k]), packet.length);
                     const SamplePositions positions = block.sampler.locate(packet, at);

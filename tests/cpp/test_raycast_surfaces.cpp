@@ -1,4 +1,4 @@
-// Surfaces cell by cell: cubics along rays, which cells are crossed, and where rays are cut.
+// Surfaces cell by cell: cubics along rays, crossed cells, and ends of segments.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ Floats some(std::mt19937& random, float low, float high) {
     return load(result.data());
 }
 
-/// Trilinear, in double precision.
+/// Interpolate in double precision.
 double trilinear(const std::array<double, 8>& corner, const std::array<double, 3>& at) {
     double result = 0;
     for (std::size_t i = 0; i < 8; ++i) {
@@ -65,7 +65,7 @@ TEST(Cubic, HasTheRootsOfTheTrilinearFunctionAlongTheLine) {
                             s * (values_of(end[a])[lane] - values_of(begin[a])[lane]);
                 return trilinear(c, at);
             };
-            // Changes of sign at many places; near a double root either is right.
+            // Count changes of sign at many positions; near a double root either number is right.
             std::vector<double> expected;
             constexpr int parts = 200;
             double nearest = 1, before = value(0);
@@ -93,7 +93,7 @@ TEST(Cubic, HasTheRootsOfTheTrilinearFunctionAlongTheLine) {
                 ASSERT_NEAR(found.front(), expected.front(), 2.0 / parts);
             }
             several += found.size() > 1;
-            hidden += found.size() == 2; // the signs at the ends do not tell
+            hidden += found.size() == 2; // the signs at the ends are equal
         }
         if (repeat > 200 && several > 300)
             break;
@@ -106,7 +106,7 @@ TEST(Cubic, HasNoRootWhereNoCornerIsNegative) {
     std::mt19937 random(9);
     for (int repeat = 0; repeat < 20000; ++repeat) {
         std::array<Floats, 8> corners;
-        for (auto& corner : corners) { // of very different sizes, 0 among them
+        for (auto& corner : corners) { // of very different magnitudes, 0 among them
             const Floats size = exp2(some(random, -30, 0));
             corner = max(some(random, -0.3F, 1), floats(0)) * size;
         }
@@ -125,7 +125,7 @@ TEST(CrossedCells, HaveAPointBelowAndOneNotBelowWhateverTheLayout) {
     std::mt19937 random(10);
     const Index points{21, 6, 7};
     std::vector<float> thin(21 * 6 * 7);
-    const double level = 0.9; // of which few points are not below
+    const double level = 0.9; // few points are not below it
     for (auto& value : thin)
         value = std::uniform_real_distribution<float>(-1, 1)(random);
     for (int i = 0; i < 10; ++i)
@@ -167,7 +167,7 @@ TEST(CrossedCells, HaveAPointBelowAndOneNotBelowWhateverTheLayout) {
     EXPECT_LT(empty, 900);
 }
 
-TEST(SegmentEnds, AreAStepApartOnEvenAxesAndAtMostACellOnStretchedOnes) {
+TEST(SegmentEnds, AreAStepApartOnUniformAxesAndAtMostACellOnStretchedOnes) {
     int halved = 0;
     for (int repeat = 0; repeat < 40; ++repeat) {
         Scene scene;
@@ -223,7 +223,7 @@ TEST(SegmentEnds, AreAStepApartOnEvenAxesAndAtMostACellOnStretchedOnes) {
             EXPECT_EQ(shorter, 0);
             continue;
         }
-        // About one for each cell that a ray meets, not as many as the finest would ask for.
+        // About one for each cell that a ray meets, not as many as the narrowest cell would need.
         EXPECT_LT(ends.count(), 4 * 180 + bounds.length / 0.5F + 1);
     }
     EXPECT_GT(halved, 5);

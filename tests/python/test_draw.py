@@ -109,7 +109,7 @@ def test_no_mpi_is_started() -> None:
         ({"u": U[:1]}, {}, "two points or more"),
         ({"u": U}, {"coordinates": (LINES[0], LINES[1])}, "three arrays, z, y and x, not 2"),
         ({"u": U}, {"coordinates": (LINES[0], LINES[1], LINES[1])}, "shape"),
-        ({"u": U}, {"coordinates": (LINES[0][::-1], *LINES[1:])}, "must rise"),
+        ({"u": U}, {"coordinates": (LINES[0][::-1], *LINES[1:])}, "must increase"),
         (
             {"u": labelled(), "w": labelled(z=LINES[0] + 0.1)},
             {"view": [SliceLayer(field="u"), SliceLayer(field="w")]},

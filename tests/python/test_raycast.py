@@ -100,26 +100,26 @@ def test_values_of_cells_are_drawn_from_centre_to_centre() -> None:
         (lambda p, v: Block(p, (0, 0, 0), ((0, 0, 0), (28, 20, 25)), v), "it stores 0 to 24"),
         (lambda p, v: Block(p, (0, 0, 0), ((0, 0, 0), (1, 1, 1)), {"f": v["r"][1:]}), "its block"),
         (lambda p, v: Block(p, (0, 0, 0), ((0, 0, 0), (1, 1, 1)), {"f": v["r"] > 0}), "bool"),
-        (lambda p, v: Scene([], (p[0][::-1], p[1], p[2])), "must rise"),
+        (lambda p, v: Scene([], (p[0][::-1], p[1], p[2])), "must increase"),
         (lambda p, v: Scene([], p, step=0), "a positive number"),
         (lambda p, v: Isosurface("r", [np.nan], color=(1, 0, 0)), "finite values"),
         (lambda p, v: Isosurface("r", [1]), "either a color or a table"),
         (lambda p, v: Isosurface("r", [1], (1, 0, 0), color_field="g"), "needs a table"),
         (lambda p, v: Slice("r", (0, 0, 0), (0, 0, 0), BLUE_RED), "not all zero"),
-        (lambda p, v: Volume("r", np.array([[1, 0, 0, 0, 0], [0, 0, 0, 0, 0]])), "do not fall"),
+        (lambda p, v: Volume("r", np.array([[1, 0, 0, 0, 0], [0, 0, 0, 0, 0]])), "do not decrease"),
         (lambda p, v: Camera((1, 0, 0), (0, 0, 0), up=(1, 0, 0)), "its own up direction"),
         (lambda p, v: ColorTable(np.zeros((0, 4)), 0, 1), "rows of 3 or 4"),
         (
             lambda p, v: draw(
                 Scene([Isosurface("w", [1], (1, 0, 0))], p), CAMERAS["below"], whole(p, v)
             ),
-            "no field 'w', which the scene shows; it has 'r', 'g'",
+            "no field 'w', which the scene needs; it has 'r', 'g'",
         ),
         (
             lambda p, v: draw(
                 Scene(LAYERS["volume"], tuple(2 * c for c in p)), CAMERAS["below"], whole(p, v)
             ),
-            "are not where the scene's domain has them",
+            "have other coordinates than in the scene's domain",
         ),
         (
             lambda p, v: draw(

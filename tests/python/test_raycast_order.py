@@ -49,7 +49,7 @@ def test_boxes_that_no_plane_parts_are_ordered_and_a_circle_is_refused() -> None
         ((0, 1, 1), (3, 1, 1)),
     ]
     assert visibility_order(whirl, axes, camera) == [1, 4, 2, 3, 0]
-    with pytest.raises(ValueError, match="in a circle"):
+    with pytest.raises(ValueError, match="in a cycle"):
         visibility_order(whirl, axes, middle)
     empty = [*whirl, ((1, 1, 1), (0, 1, 1))]
     assert sorted(visibility_order(empty, axes, camera)) == [0, 1, 2, 3, 4]

@@ -1,4 +1,4 @@
-"""Ray casting: blocks of structured fields become a picture, in one pass per ray.
+"""Ray casting of blocks of structured fields, all layers in one pass per ray.
 
 ::
 
@@ -7,9 +7,9 @@
     scene = Scene([Isosurface("u", [0.5], color=(1, 0.8, 0.2))], domain)
     picture = cast(scene, camera, 1024, 768, [block]).image  # premultiplied, no background
 
-What a picture shows does not depend on how the domain is cut into blocks, if each has the ghost
-layers that `ghost_layers` asks for. Blocks of several ranks make one picture by
-`uzushio.compositing`, in the order of `visibility_order`. A `Layer` is a `Slice`, `Isosurface` or
+A picture does not depend on the decomposition of the domain into blocks, if each block has the
+ghost layers that `ghost_layers` returns. Images of several ranks are combined by
+`uzushio.compositing` in the order of `visibility_order`. A `Layer` is a `Slice`, `Isosurface` or
 `Volume`.
 """
 

@@ -1,4 +1,4 @@
-"""A part of the domain with its fields' values."""
+"""Part of the domain with the values of its fields."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Triple: TypeAlias = tuple[int, int, int]
 
 @runtime_checkable
 class HasStartCount(Protocol):
-    """A box of indices, as `uzushio.staging.Box` is."""
+    """Box of indices, such as `uzushio.staging.Box`."""
 
     @property
     def start(self) -> Triple:
@@ -43,31 +43,31 @@ def start_count(cells: Cells) -> tuple[Triple, Triple]:
 
 
 def cell_centres(coordinates: ArrayLike) -> NDArray[np.float64]:
-    """Return the middles between points: the coordinates of data that belongs to cells.
+    """Return the midpoints between points: the coordinates of cell-centred data.
 
-    The ray caster interpolates between points. Values that a mesh has one of per cell are drawn
-    from cell centre to cell centre: pass these as the coordinates, for the domain and its blocks,
-    and the picture ends half a cell before the mesh does.
+    The ray caster interpolates between points. Cell-centred values are drawn from cell centre to
+    cell centre: pass the result as coordinates of the domain and of its blocks. The picture then
+    ends half a cell inside the mesh.
     """
     points = np.asarray(coordinates, dtype=np.float64)
     return (points[1:] + points[:-1]) / 2
 
 
 class Block:
-    """Cells that are drawn, and the values at their points, looked at where they lie.
+    """Cells to draw, and views of the values at their points.
 
-    Every cell of the domain is drawn by exactly one block. The arrays must stay as they are as long
-    as the block is used: it remembers the range of their values, brick by brick, from its first
-    picture on. So make a new block for each step.
+    Exactly one block draws each cell of the domain. The arrays must not change during the lifetime
+    of the block: it keeps the ranges of their values from its first picture on. Make a new block
+    for each step.
 
     Args:
-        coordinates: (z, y, x) of the points stored, ghost points among them.
-        start: Global index (z, y, x) of the first point stored.
-        cells: Global cells that this block draws, `Box` or (start, count); none is allowed.
+        coordinates: (z, y, x) of the stored points, ghost points included.
+        start: Global index (z, y, x) of the first stored point.
+        cells: Global cells that this block draws, `Box` or (start, count); may be empty.
         fields: Arrays (z, y, x) by name: float32 or float64, of any strides; never copied.
 
     Raises:
-        ValueError: Shapes do not fit each other, or the points stored are not those of the cells.
+        ValueError: Shapes do not match, or a point of the cells is not stored.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Where a picture is taken from."""
+"""Camera of a picture."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Point = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Camera:
-    """A perspective camera, or an orthographic one if `parallel_height` is given.
+    """Perspective camera, or orthographic one if `parallel_height` is given.
 
     Positions and directions are (x, y, z) in the mesh's coordinates. Rays go through the centres of
-    pixels; the first row of a picture is its top. What lies behind the camera's plane is not seen,
-    and the camera may be inside the data.
+    pixels; the first row of a picture is its top. Data behind the camera's plane is not visible.
+    The camera may be inside the data.
 
     Attributes:
-        position: Of the eye.
-        focal_point: In the middle of the picture.
+        position: Position of the camera.
+        focal_point: Point in the middle of the picture.
         up: Direction that points up in the picture; it need not be perpendicular to the view.
         view_angle: Degrees from the lower to the upper edge of the picture.
         parallel_height: Height of the picture in the mesh's coordinates: all rays are parallel.
@@ -73,7 +73,7 @@ class Camera:
         return float(np.tan(np.radians(self.view_angle) / 2))
 
     def project(self, points: ArrayLike, width: int, height: int) -> NDArray[np.float64]:
-        """Say where points are in a picture.
+        """Project points onto a picture.
 
         Args:
             points: Shape (n, 3), (x, y, z) in the mesh's coordinates.
@@ -82,8 +82,8 @@ class Camera:
 
         Returns:
             Shape (n, 3): column, row and distance along the view direction. Pixel (i, j) has its
-            centre at column i + 0.5, row j + 0.5. For points that a perspective camera has not in
-            front of it, column and row are NaN.
+            centre at column i + 0.5, row j + 0.5. For points that are not in front of a
+            perspective camera, column and row are NaN.
         """
         right, up, depth = self.axes @ (np.atleast_2d(points) - np.array(self.position)).T
         scale = np.full_like(depth, height / (2 * self.half_height))

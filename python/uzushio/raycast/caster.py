@@ -1,4 +1,4 @@
-"""From blocks to an image."""
+"""Ray casting of blocks into an image."""
 
 from __future__ import annotations
 
@@ -24,22 +24,21 @@ _TYPES: dict[str, type[Any]] = {"rgba8": np.uint8, "rgba_float": np.float32}
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What `cast` returns.
+    """Image and statistics of one call of `cast`.
 
     Attributes:
-        image: Shape (height, width, 4), colour premultiplied by opacity, nothing behind it.
-        depth: Shape (height, width), float32, if asked for: distance along the camera's view
-            direction at which the opacity reaches 0.5; infinity where it never does. For a
-            volume it is that of the front of the segment in which it does.
+        image: Shape (height, width, 4), colour premultiplied by opacity, without background.
+        depth: Shape (height, width), float32, or None if not requested: distance along the camera's
+            view direction at which the opacity reaches 0.5; infinity where it does not. For a
+            volume it is the distance of the front of that segment.
         bounds: Columns from and to, rows from and to (ends exclusive), outside of which nothing was
-            drawn; None if nothing can be in the picture.
-        nan_count: Values that are not finite (NaN, infinite, beyond the range of float32): pixels
-            in which a slice, or an iso-surface coloured by another field, shows one, and points of
-            this rank's cells at which the field of an iso-surface or volume has one.
-        hits: For each layer, pixels in which something of it was drawn, blocks of this call
-            together.
-        ranges: For each layer, least and greatest finite value of its field in these blocks; None
-            for slices, and where there is no such value.
+            drawn; None if nothing is inside the picture.
+        nan_count: Number of values that are not finite (NaN, infinite, beyond the range of
+            float32): pixels of slices and of iso-surfaces coloured by another field, and points of
+            this rank's cells in the fields of iso-surfaces and volumes.
+        hits: For each layer, number of pixels in which these blocks show it.
+        ranges: For each layer, minimum and maximum of the finite values of its field in these
+            blocks; None for slices, and where there is no such value.
     """
 
     image: NDArray[Any]
@@ -56,7 +55,7 @@ def default_threads() -> int:
         return int(asked)
     cores = len(os.sched_getaffinity(0))
     if cores < (os.cpu_count() or cores):
-        return cores  # the launcher has bound this rank: they are its own
+        return cores  # the launcher has bound this rank to them
     for name in ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"):
         if (ranks := os.environ.get(name, "")).isdigit() and int(ranks):
             return max(1, cores // int(ranks))
@@ -84,32 +83,32 @@ def cast(
         height: Rows.
         blocks: This rank's, front to back; see `visibility_order`.
         format: Of the image.
-        out: Memory for the image, of the right shape, type and layout, such as
-            `Compositor.canvas` returns; all of it is written.
-        depth: Whether the depth is wanted, or memory for it, of shape (height, width).
-        threads: To work with; `default_threads` if 0.
+        out: Memory for the image, C-contiguous, such as the result of `Compositor.canvas`; all of
+            it is written.
+        depth: Whether to compute the depth, or memory for it, of shape (height, width).
+        threads: Number of threads; `default_threads` if 0.
 
     Raises:
-        ValueError: A block lacks a field of the scene, is no part of its domain, or memory has the
-            wrong shape, type or layout.
+        ValueError: A block lacks a field of the scene or is not part of its domain, or memory has
+            the wrong shape, type or layout.
     """
     if format not in _TYPES:
         raise ValueError(f"format is {format!r}; it may be {', '.join(_TYPES)}")
     if width < 1 or height < 1 or threads < 0:
         raise ValueError(
-            f"a picture has one pixel or more and no negative number of threads, not {width} × "
-            f"{height} and {threads}"
+            f"width and height must be positive and threads not negative, not {width} × {height} "
+            f"and {threads}"
         )
     image = _memory(out, (height, width, 4), np.dtype(_TYPES[format]), "image")
-    far = None
+    depths = None
     if depth is not False:
         given = None if depth is True else depth
-        far = _memory(given, (height, width), np.dtype(np.float32), "depth")
-    parts = [(block.core, _numbers(scene, block)) for block in blocks if not block.empty]
+        depths = _memory(given, (height, width), np.dtype(np.float32), "depth")
+    parts = [(block.core, _field_indices(scene, block)) for block in blocks if not block.empty]
     bounds, nan_count, hits, ranges = _core.raycast.cast(
-        _scene(scene), _camera(camera), parts, image, far, threads or default_threads()
+        _scene(scene), _camera(camera), parts, image, depths, threads or default_threads()
     )
-    return Result(image, far, bounds, nan_count, hits, ranges)
+    return Result(image, depths, bounds, nan_count, hits, ranges)
 
 
 def _memory(
@@ -125,8 +124,8 @@ def _memory(
     return given
 
 
-def _numbers(scene: Scene, block: Block) -> list[int]:
-    """Where the fields of a scene are among those of a block."""
+def _field_indices(scene: Scene, block: Block) -> list[int]:
+    """Return the index in a block of each field of a scene."""
     for name, axis, start, stored in zip(
         "zyx", scene.domain, block.start, block.coordinates, strict=True
     ):
@@ -134,14 +133,14 @@ def _numbers(scene: Scene, block: Block) -> list[int]:
         tolerance = 1e-6 * (axis[-1] - axis[0])
         if len(whole) != len(stored) or not np.allclose(whole, stored, rtol=0, atol=tolerance):
             raise ValueError(
-                f"a block's points {start} to {start + len(stored) - 1} along {name} are not where "
-                "the scene's domain has them"
+                f"a block's points {start} to {start + len(stored) - 1} along {name} have other "
+                "coordinates than in the scene's domain"
             )
     names = list(block.fields)
     for field in scene.fields:
         if field not in names:
             raise ValueError(
-                f"a block has no field {field!r}, which the scene shows; it has "
+                f"a block has no field {field!r}, which the scene needs; it has "
                 f"{', '.join(map(repr, names)) or 'none'}"
             )
     return [names.index(field) for field in scene.fields]
@@ -171,7 +170,7 @@ def _lighting(lighting: Lighting | None) -> Any:
 
 
 def _transfer(transfer: Transfer) -> Any:
-    """The table is kept with the function: it takes milliseconds to make."""
+    """Return the table of a function, cached in it: a table takes milliseconds to compute."""
     table = transfer.__dict__.get("_table")
     if table is None:
         table = _core.raycast.TransferTable(transfer.points, transfer.nan)
@@ -180,7 +179,7 @@ def _transfer(transfer: Transfer) -> Any:
 
 
 def _scene(scene: Scene) -> Any:
-    """As the core takes it."""
+    """Convert a scene for the core."""
     names = scene.fields
     step, in_cells = segment_limits(scene.domain, scene.layers, scene.step)
     core = _core.raycast.Scene(

@@ -1,4 +1,4 @@
-"""Points that a block needs beyond its own cells."""
+"""Ghost layers of blocks for ray casting."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from numpy.typing import ArrayLike
 from uzushio.raycast.block import Cells, Triple, start_count
 from uzushio.raycast.layers import Isosurface, Layer, Slice, Volume, check_coordinates
 
-#: Samples of a ray for each cell that it may meet, at most.
-_SAMPLES = 8
-#: Parts of an axis below which cells are no longer told apart, as in src/raycast/axis.cpp.
-_BINS = 16384
-#: Segments may be a little longer than their limit, as in src/raycast/segment_ends.cpp.
+#: Maximum number of samples of a ray for each cell that it can meet.
+_MAX_SAMPLES_PER_CELL = 8
+#: Resolution of an axis in bins, as in src/raycast/axis.cpp.
+_MAX_BINS = 16384
+#: Factor by which a segment may exceed its limit, as in src/raycast/segment_ends.cpp.
 _TOLERANCE = 1.02
 
 
 def default_step(coordinates: Sequence[ArrayLike]) -> float:
     """Return the mean spacing of the mesh along the axis on which it is finest.
 
-    In a domain that is far thinner than it is long it is more, so that a ray takes `_SAMPLES` times
-    as many samples as it meets cells at most.
+    In a domain that is much thinner than long it is larger, so that a ray takes at most
+    `_MAX_SAMPLES_PER_CELL` samples for each cell that it can meet.
     """
     lengths = np.array([float(c[-1] - c[0]) for c in map(np.asarray, coordinates)])
     cells = np.array([len(c) - 1 for c in map(np.asarray, coordinates)])
-    least = float(np.linalg.norm(lengths)) / (_SAMPLES * int(cells.sum()))
-    return max(float((lengths / cells).min()), least)
+    minimum = float(np.linalg.norm(lengths)) / (_MAX_SAMPLES_PER_CELL * int(cells.sum()))
+    return max(float((lengths / cells).min()), minimum)
 
 
 def segment_limits(
     coordinates: Sequence[ArrayLike], layers: Sequence[Layer], step: float | None
 ) -> tuple[float, float]:
-    """Return how long a segment of a ray is at most: a length, and in cells that it touches.
+    """Return the maximum length of a segment of a ray, and its maximum in widths of its cells.
 
-    The latter is what `step` is in units of `default_step`. Without a volume nothing is sampled,
-    and `step` does not matter.
+    The latter is `step` in units of `default_step`. Without a volume nothing is sampled, and `step`
+    has no effect.
     """
-    usual = default_step(coordinates)
+    default = default_step(coordinates)
     if step is None or not any(isinstance(layer, Volume) for layer in layers):
-        return usual, 1.0
-    return step, step / usual
+        return default, 1.0
+    return step, step / default
 
 
 def ghost_layers(
@@ -50,22 +50,21 @@ def ghost_layers(
     layers: Sequence[Layer],
     step: float | None = None,
 ) -> tuple[Triple, Triple]:
-    """Return how many points a block needs beyond the points of its own cells.
+    """Return the number of ghost points that a block needs around its own cells.
 
-    With them the picture does not depend on how the domain is cut. A ray's segments belong to the
-    block in whose cells their middles lie, so that values are needed up to half a segment beyond.
-    A segment is no longer than the cells that it touches, so that this is one point, unless the
-    scene's step is longer than the default. The gradient that lights surfaces takes one more.
-    Slices alone need none.
+    With them the picture does not depend on the decomposition. A segment of a ray belongs to the
+    block that owns the cell of its middle, so values are needed half a segment beyond the cells. A
+    segment is at most as long as the cells that it touches: this is one point, unless the scene's
+    step exceeds the default. The gradient for lighting needs one more. Slices need none.
 
     Args:
         coordinates: (z, y, x) of all points of the whole domain.
         cells: The block's own cells.
-        layers: What is to be drawn.
-        step: The scene's; `default_step` if None.
+        layers: Layers to draw.
+        step: The scene's step; `default_step` if None.
 
     Returns:
-        Points below and above, each (z, y, x), cut off where the domain ends.
+        Points below and above, each (z, y, x), limited by the ends of the domain.
     """
     domain = check_coordinates(coordinates, "the domain")
     start, count = start_count(cells)
@@ -83,16 +82,16 @@ def ghost_layers(
     for x, first, cells_here in zip(domain, start, count, strict=True):
         last = first + cells_here
         widths = np.diff(x)
-        least = (x[-1] - x[0]) / _BINS
-        reach = _touched(widths[:first][::-1], least, *limits) + gradient
+        bin_width = (x[-1] - x[0]) / _MAX_BINS
+        reach = _touched(widths[:first][::-1], bin_width, *limits) + gradient
         below.append(min(reach, first))
-        reach = _touched(widths[last:], least, *limits) + gradient
+        reach = _touched(widths[last:], bin_width, *limits) + gradient
         above.append(min(reach, len(widths) - last))
     return (below[0], below[1], below[2]), (above[0], above[1], above[2])
 
 
 def max_touched(coordinates: Sequence[ArrayLike]) -> int:
-    """Return the most cells beyond a face of any block that half a segment may touch.
+    """Return the maximum number of cells beyond a block's face that half a segment can touch.
 
     It is 1 with the default step, unless an axis is longer than some 32,000 of its narrowest cells.
 
@@ -101,17 +100,17 @@ def max_touched(coordinates: Sequence[ArrayLike]) -> int:
     """
     domain = check_coordinates(coordinates, "the domain")
     limits = segment_limits(domain, (), None)
-    most = 1
+    result = 1
     for x in domain:
-        least = (x[-1] - x[0]) / _BINS
+        bin_width = (x[-1] - x[0]) / _MAX_BINS
         for widths in (np.diff(x), np.diff(x)[::-1]):
-            for face in np.flatnonzero(widths < 0.5 * _TOLERANCE * least):
-                most = max(most, _touched(widths[face:], least, *limits))
-    return most
+            for face in np.flatnonzero(widths < 0.5 * _TOLERANCE * bin_width):
+                result = max(result, _touched(widths[face:], bin_width, *limits))
+    return result
 
 
-def _touched(widths: np.ndarray, least: float, step: float, in_cells: float) -> int:
-    """Cells beyond a block's face, of these widths, that half a segment may touch."""
+def _touched(widths: np.ndarray, bin_width: float, step: float, in_cells: float) -> int:
+    """Return the number of cells beyond a block's face that half a segment can touch."""
     begins = np.cumsum(widths) - widths
-    narrowest = np.minimum.accumulate(np.maximum(widths, least))
+    narrowest = np.minimum.accumulate(np.maximum(widths, bin_width))
     return int((begins < 0.5 * _TOLERANCE * np.minimum(step, in_cells * narrowest)).sum())

@@ -1,4 +1,4 @@
-"""What a picture shows: slices, iso-surfaces and volumes of fields, in a scene."""
+"""Layers of a picture: slices, iso-surfaces and volumes of fields, and the scene of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _opacity(value: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ColorTable:
-    """Colours of values: linear between the table's rows.
+    """Table of colours of values, linear between rows.
 
     Attributes:
         rgba: Shape (n, 3) or (n, 4), from 0 to 1, not premultiplied; the first row is for `lo`,
@@ -44,7 +44,7 @@ class ColorTable:
         hi: The value of the last row.
         below: Colour of values below `lo`; the first row if None.
         above: Colour of values above `hi`; the last row if None.
-        nan: Colour of what is not finite: NaN, and values that are infinite.
+        nan: Colour of NaN and of infinite values.
     """
 
     rgba: NDArray[np.float32]
@@ -61,11 +61,11 @@ class ColorTable:
                 f"a colour table has rows of 3 or 4 numbers; its shape is {table.shape}"
             )
         if not ((table >= 0) & (table <= 1)).all():
-            raise ValueError("the numbers of a colour table are between 0 and 1")
+            raise ValueError("the entries of a colour table must be between 0 and 1")
         if table.shape[1] == 3:
             table = np.concatenate([table, np.ones((len(table), 1), np.float32)], axis=1)
         if not (np.isfinite(self.lo) and np.isfinite(self.hi) and self.lo <= self.hi):
-            raise ValueError(f"a colour table goes from lo to hi, not from {self.lo} to {self.hi}")
+            raise ValueError(f"lo of a colour table must not exceed hi: {self.lo}, {self.hi}")
         object.__setattr__(self, "rgba", np.ascontiguousarray(table))
         for name in ("below", "above", "nan"):
             if (color := getattr(self, name)) is not None:
@@ -87,18 +87,18 @@ class Lighting:
     def __post_init__(self) -> None:
         for name in ("ambient", "diffuse", "specular", "power"):
             if not getattr(self, name) >= 0:
-                raise ValueError(f"the lighting's {name} is not negative")
+                raise ValueError(f"the lighting's {name} must not be negative")
 
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """A field on a plane, in the colours of a table.
+    """Field on a plane, in the colours of a table.
 
     Attributes:
         field: Name of the field.
         origin: A point of the plane, (x, y, z).
         normal: Of the plane, (x, y, z), of any length but 0.
-        colors: The table; its own opacities are multiplied by `opacity`.
+        colors: The table; its opacities are multiplied by `opacity`.
         opacity: Of the whole slice.
     """
 
@@ -127,8 +127,8 @@ class Isosurface:
         color: One colour for all surfaces; give this or `colors`.
         colors: A table, by `color_field` or, without one, by the value itself.
         color_field: Name of the field that colours the surfaces.
-        opacity: Of each surface, on top of that of its colour.
-        lighting: How it is lit; None shows the colour itself.
+        opacity: Of each surface, multiplied by that of its colour.
+        lighting: Light from the camera; None shows the colour itself.
     """
 
     field: str
@@ -157,12 +157,12 @@ class Isosurface:
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """Colour and opacity of values in a volume: linear between points, constant beyond them.
+    """Transfer function: colour and opacity of values, linear between points, constant beyond.
 
     Attributes:
         points: Shape (n, 5): value, red, green, blue, opacity, by rising value. Two points of the
             same value make a jump.
-        nan: Colour and opacity of what is not finite.
+        nan: Colour and opacity of values that are not finite.
     """
 
     points: NDArray[np.float64]
@@ -176,7 +176,7 @@ class Transfer:
                 f"{points.shape}"
             )
         if not np.isfinite(points).all() or (np.diff(points[:, 0]) < 0).any():
-            raise ValueError("the values of a transfer function are finite and do not fall")
+            raise ValueError("the values of a transfer function are finite and do not decrease")
         if not ((points[:, 1:] >= 0) & (points[:, 1:] <= 1)).all():
             raise ValueError("colours and opacities of a transfer function are between 0 and 1")
         object.__setattr__(self, "points", np.ascontiguousarray(points))
@@ -185,13 +185,13 @@ class Transfer:
 
 @dataclass(frozen=True, eq=False)
 class Volume:
-    """A field as a glowing, absorbing medium.
+    """Field as an emitting and absorbing medium.
 
     Attributes:
         field: Name of the field.
         transfer: Colour and opacity of values: a `Transfer`, or its points.
-        unit_distance: Length on which the medium has the opacity that the transfer function says;
-            the scene's step if None.
+        unit_distance: Length over which the medium has the opacity of the transfer function; the
+            scene's step if None.
         shading: Lighting by the field's gradient, if given.
     """
 
@@ -208,7 +208,7 @@ class Volume:
 
     @property
     def medium(self) -> Transfer:
-        """The transfer function, which may have been given by its points."""
+        """The transfer function, converted from points if necessary."""
         assert isinstance(self.transfer, Transfer)
         return self.transfer
 
@@ -217,31 +217,31 @@ Layer: TypeAlias = Slice | Isosurface | Volume
 
 
 def check_coordinates(coordinates: Sequence[ArrayLike], what: str) -> Coordinates:
-    """Return (z, y, x) as contiguous arrays of float64, rising, of two points or more."""
+    """Return (z, y, x) as contiguous arrays of float64; check that they increase."""
     if len(coordinates) != 3:
         raise ValueError(f"{what} has three arrays of coordinates, z, y, x, not {len(coordinates)}")
     arrays = [np.ascontiguousarray(c, dtype=np.float64) for c in coordinates]
     for name, array in zip("zyx", arrays, strict=True):
         if array.ndim != 1 or len(array) < 2:
             raise ValueError(
-                f"{what} needs two points or more along {name}; the shape is {array.shape}"
+                f"{what} needs at least two points along {name}; the shape is {array.shape}"
             )
         if not np.isfinite(array).all() or (np.diff(array) <= 0).any():
-            raise ValueError(f"the coordinates of {what} along {name} must rise")
+            raise ValueError(f"the coordinates of {what} along {name} must increase")
     return arrays[0], arrays[1], arrays[2]
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Layers over a whole domain, the same on all ranks.
+    """Layers over a whole domain; the same on all ranks.
 
     Attributes:
-        layers: What is shown.
+        layers: Layers to draw, in any order.
         domain: Coordinates (z, y, x) of all points of the whole mesh, three 1-D arrays.
-        step: Greatest distance of samples of volumes along a ray; `default_step` of the domain if
-            None. Where cells are narrower than they are on average, samples are as much closer.
-            Without volumes it means nothing: surfaces are found in every cell.
-        bounding_box: Colour of the domain's edges; None for no edges.
+        step: Maximum distance of samples of volumes along a ray; `default_step` of the domain if
+            None. Where cells are narrower than average, samples are closer in proportion. Without
+            volumes it has no effect: surfaces are found in every cell.
+        bounding_box: Colour of the domain's edges; None draws no edges.
         line_width: Of the edges, in pixels.
     """
 
@@ -266,7 +266,7 @@ class Scene:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Names of the fields that the layers show."""
+        """Names of the fields that the layers need."""
         names: dict[str, None] = {}
         for layer in self.layers:
             names[layer.field] = None

@@ -1,4 +1,4 @@
-"""Which box hides which."""
+"""Visibility order of boxes of cells."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ def visibility_order(
 ) -> list[int]:
     """Return the indices of boxes of cells, front to back.
 
-    No box hides one that comes before it, from anywhere in the picture. Boxes without cells are
-    left out.
+    No box hides an earlier one at any pixel. Boxes without cells are left out.
 
     Args:
         boxes: Global cells; no two overlap.
         coordinates: (z, y, x) of all points of the whole domain.
-        camera: Where the picture is taken from.
+        camera: Camera of the picture.
 
     Raises:
-        ValueError: Boxes overlap, or hide each other in a circle, as three interlocked bars do.
+        ValueError: Boxes overlap, or hide each other in a cycle, such as three interlocked bars.
     """
     domain = check_coordinates(coordinates, "the domain")
     extents = np.array([start_count(box) for box in boxes], dtype=np.int64).reshape(-1, 2, 3)
     extents[:, 1] += extents[:, 0]
-    wanted = [i for i in range(len(boxes)) if (extents[i, 1] > extents[i, 0]).all()]
+    nonempty = [i for i in range(len(boxes)) if (extents[i, 1] > extents[i, 0]).all()]
     order: list[int] = []
-    # Groups still to be ordered, the front one last.
-    groups = [wanted]
+    # Stack of groups to order; the front group is last.
+    groups = [nonempty]
     while groups:
         group = groups.pop()
         if len(group) <= 1:
@@ -49,7 +48,7 @@ def visibility_order(
 
 
 def _side(axis: int, index: int, domain: Sequence[np.ndarray], camera: Camera) -> bool:
-    """Whether what is below a plane of the mesh comes before what is above it."""
+    """Return whether boxes below a plane of the mesh come before those above it."""
     if camera.parallel_height is not None:
         return bool(camera.axes[2][2 - axis] >= 0)
     return bool(camera.position[2 - axis] <= domain[axis][index])
@@ -58,7 +57,7 @@ def _side(axis: int, index: int, domain: Sequence[np.ndarray], camera: Camera) -
 def _cut(
     extents: np.ndarray, domain: Sequence[np.ndarray], camera: Camera
 ) -> list[list[int]] | None:
-    """Part boxes, front to back, by parallel planes of the mesh that cut none of them."""
+    """Separate boxes by parallel planes of the mesh that intersect none; front to back, or None."""
     for axis in range(3):
         begin, end = extents[:, 0, axis], extents[:, 1, axis]
         order = np.argsort(begin, kind="stable")
@@ -69,7 +68,7 @@ def _cut(
         slabs = np.split(order, free)
         planes = [int(begin[order][i]) for i in free]
         below = [_side(axis, plane, domain, camera) for plane in planes]
-        # Slabs before the camera's own are seen from above, those after it from below.
+        # Slabs below the camera's are ordered downwards, those above it upwards.
         own = sum(not b for b in below)
         front = [slabs[own], *slabs[own + 1 :], *slabs[:own][::-1]]
         return [[int(i) for i in slab] for slab in front]
@@ -77,7 +76,7 @@ def _cut(
 
 
 def _sorted(extents: np.ndarray, domain: Sequence[np.ndarray], camera: Camera) -> list[int]:
-    """Sort boxes that no plane parts, pair by pair."""
+    """Sort boxes that no plane separates, by pairwise comparison."""
     count = len(extents)
     before = np.zeros((count, count), dtype=bool)  # [a, b]: a must come before b
     for a in range(count):
@@ -89,7 +88,7 @@ def _sorted(extents: np.ndarray, domain: Sequence[np.ndarray], camera: Camera) -
     while left:
         free = [b for b in left if not any(before[a, b] for a in left)]
         if not free:
-            raise ValueError("the boxes hide each other in a circle; cut one of them in two")
+            raise ValueError("the boxes hide each other in a cycle; divide one of them in two")
         order.append(free[0])
         left.remove(free[0])
     return order
@@ -98,7 +97,7 @@ def _sorted(extents: np.ndarray, domain: Sequence[np.ndarray], camera: Camera) -
 def _pair(
     a: np.ndarray, b: np.ndarray, domain: Sequence[np.ndarray], camera: Camera
 ) -> tuple[bool, bool]:
-    """Whether the first may hide the second, and the second the first."""
+    """Return whether the first may hide the second, and the second the first."""
     first = second = True
     apart = False
     for axis in range(3):
@@ -111,7 +110,7 @@ def _pair(
         else:
             continue
         apart = True
-        # With the eye below both planes, what is above cannot hide what is below.
+        # With the camera below both planes, the upper box cannot hide the lower one.
         sides = {_side(axis, index, domain, camera) for index in plane}
         if len(sides) == 2:
             first = second = False
@@ -125,7 +124,7 @@ def _pair(
 
 
 def rounds(order: Sequence[int], owners: Sequence[int]) -> list[list[tuple[int, list[int]]]]:
-    """Gather a visibility order into rounds of compositing, in each of which an owner has one turn.
+    """Group a visibility order into rounds of compositing in which each owner appears once.
 
     Args:
         order: Indices of boxes, front to back.
@@ -133,7 +132,7 @@ def rounds(order: Sequence[int], owners: Sequence[int]) -> list[list[tuple[int, 
 
     Returns:
         Rounds, front to back: each a list of (owner, its boxes), front to back. There is one round
-        if all boxes of each owner follow each other in the order.
+        if the boxes of each owner are consecutive in the order.
     """
     result: list[list[tuple[int, list[int]]]] = []
     last: int | None = None

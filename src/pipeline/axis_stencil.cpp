@@ -1,4 +1,4 @@
-#include "pipeline/stencil.hpp"
+#include "pipeline/axis_stencil.hpp"
 
 #include <omp.h>
 
@@ -7,7 +7,7 @@
 namespace uzushio::pipeline {
 
 template <class T>
-void combine(const FieldView<const T>& in, int axis, const Stencil& stencil,
+void combine(const FieldView<const T>& in, int axis, const AxisStencil& stencil,
              std::array<std::ptrdiff_t, 3> offset, const FieldView<T>& out, int threads) {
     const auto a = static_cast<std::size_t>(axis);
     require_inside(stencil, in.extents[a]);
@@ -22,7 +22,7 @@ void combine(const FieldView<const T>& in, int axis, const Stencil& stencil,
                                    : std::vector<RowStencil<T>>{};
 #pragma omp parallel num_threads(threads > 0 ? threads : omp_get_max_threads())
     {
-        Rows<T> rows(in);
+        ContiguousRows<T> rows(in);
         std::vector<T> result(static_cast<std::size_t>(nx));
 #pragma omp for collapse(2) schedule(static)
         for (std::ptrdiff_t k = 0; k < nz; ++k) {
@@ -49,9 +49,9 @@ void combine(const FieldView<const T>& in, int axis, const Stencil& stencil,
     }
 }
 
-template void combine(const FieldView<const float>&, int, const Stencil&,
+template void combine(const FieldView<const float>&, int, const AxisStencil&,
                       std::array<std::ptrdiff_t, 3>, const FieldView<float>&, int);
-template void combine(const FieldView<const double>&, int, const Stencil&,
+template void combine(const FieldView<const double>&, int, const AxisStencil&,
                       std::array<std::ptrdiff_t, 3>, const FieldView<double>&, int);
 
 } // namespace uzushio::pipeline

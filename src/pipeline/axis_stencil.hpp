@@ -7,13 +7,13 @@
 
 namespace uzushio::pipeline {
 
-/// A linear combination of neighbours along one axis, another one for each index of the result.
+/// Linear combination of neighbours along one axis, with weights for each index of the result.
 ///
 /// The result at index i is the sum over m < width of weights[m * size + i] times the value at
-/// first[i] + m. Weights come from the coordinates of the whole mesh, so that a result does not
-/// depend on which part of the mesh a rank has.
-struct Stencil {
-    std::span<const std::ptrdiff_t> first; ///< in the array that values are taken of
+/// first[i] + m. Weights come from the coordinates of the whole mesh, so results do not depend on
+/// the decomposition.
+struct AxisStencil {
+    std::span<const std::ptrdiff_t> first; ///< index in the input
     std::span<const double> weights;
     std::ptrdiff_t width = 0;
 
@@ -28,7 +28,7 @@ struct Stencil {
 ///
 /// Throws std::invalid_argument if the stencil leaves `in` or does not have the extent of `out`.
 template <class T>
-void combine(const FieldView<const T>& in, int axis, const Stencil& stencil,
+void combine(const FieldView<const T>& in, int axis, const AxisStencil& stencil,
              std::array<std::ptrdiff_t, 3> offset, const FieldView<T>& out, int threads);
 
 } // namespace uzushio::pipeline
