@@ -70,8 +70,8 @@ def test_what_is_missing_in_a_picture_is_said(made: Path) -> None:
 def test_mistakes_are_one_sentence_on_all_ranks(made: Path) -> None:
     said = (made / "errors.3.txt").read_text().splitlines()
     expected = (
-        "The picture needs the field q, and a block has only u.",
-        "is drawn by MeshRenderer",
+        "The picture needs the field q; a block has only u.",
+        "needs MeshRenderer",
         "The camera looks along its own upward axis",
         "overlap",
         "The font /nowhere/font.ttf cannot be used",

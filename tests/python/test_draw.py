@@ -101,12 +101,12 @@ def test_no_mpi_is_started() -> None:
 @pytest.mark.parametrize(
     ("fields", "more", "message"),
     [
-        ({"u": U}, {"view": SliceLayer(field="v")}, "needs the field v, and there is only u"),
+        ({"u": U}, {"view": SliceLayer(field="v")}, "needs the field v; there is only u"),
         ({}, {}, "nothing to draw"),
-        ({"u": U[0]}, {}, "has the dimensions 2 of them: a picture takes z, y and x"),
+        ({"u": U[0]}, {}, "has the dimensions 2 of them: a picture needs z, y and x"),
         (labelled().expand_dims(time=[1.0]), {}, r"dimensions time, z, y, x: .*isel\(time=-1\)"),
         ({"u": U + 1j}, {}, "complex128: draw real numbers"),
-        ({"u": U[:1]}, {}, "two points or more"),
+        ({"u": U[:1]}, {}, "at least two"),
         ({"u": U}, {"coordinates": (LINES[0], LINES[1])}, "three arrays, z, y and x, not 2"),
         ({"u": U}, {"coordinates": (LINES[0], LINES[1], LINES[1])}, "shape"),
         ({"u": U}, {"coordinates": (LINES[0][::-1], *LINES[1:])}, "must increase"),

@@ -26,7 +26,7 @@ from uzushio.render import axes as axes_of
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import on_background, plain
 from uzushio.render.cameras import Rectangle
-from uzushio.render.casting import Scale
+from uzushio.render.casting import ColorScale
 from uzushio.render.marks import Mark, Silhouette, box, line, paint, polygon
 from uzushio.render.outline import edges, strokes
 from uzushio.render.ticks import number, ticks
@@ -35,12 +35,12 @@ from uzushio.render.typeface import Typeface, typeset
 BOUNDS = ((0.0, 6.0), (-1.0, 1.0), (0.0, 2.0))
 
 
-@given(lo=st.floats(-1e6, 1e6), width=st.floats(1e-3, 1e6), most=st.integers(2, 12))
+@given(lo=st.floats(-1e6, 1e6), width=st.floats(1e-3, 1e6), max_count=st.integers(2, 12))
 def test_ticks_are_evenly_spaced_round_numbers_inside_the_limits(
-    lo: float, width: float, most: int
+    lo: float, width: float, max_count: int
 ) -> None:
-    found = ticks(lo, lo + width, most)
-    assert len(found.values) <= most and len(found.labels) == len(found.values)
+    found = ticks(lo, lo + width, max_count)
+    assert len(found.values) <= max_count and len(found.labels) == len(found.values)
     assert all(lo - 1e-5 * width <= value <= lo + width * (1 + 1e-5) for value in found.values)
     if len(found.values) > 1:
         steps = np.diff(found.values)
@@ -120,7 +120,7 @@ def test_a_missing_font_is_said_in_a_sentence(tmp_path: Path) -> None:
 
 def test_a_missing_bundled_font_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("uzushio.render.typeface.find_spec", lambda name: None)
-    with pytest.raises(RenderError, match="which matplotlib brings, is missing"):
+    with pytest.raises(RenderError, match="of matplotlib is missing"):
         Typeface()
 
 
@@ -194,9 +194,9 @@ def caption(size: tuple[int, int], camera: object, many: bool = False, **more: o
         **more,
     )
     found = Caption(view, BOUNDS, time=1.25, step=10, units={"q": "s^-2"})
-    found.scales[0] = Scale(colors, "u", (-1.5, 1.5), (-2.0, 2.0))
+    found.scales[0] = ColorScale(colors, "u", (-1.5, 1.5), (-2.0, 2.0))
     if many:
-        found.scales[2] = Scale(view.layers[2].color, "p", (0.0, 3e-5))
+        found.scales[2] = ColorScale(view.layers[2].color, "p", (0.0, 3e-5))
     found.camera = Annotator(*size).camera(found)
     return found
 
@@ -328,7 +328,7 @@ def test_an_image_hides_the_back_edges_and_is_hidden_by_those_in_front() -> None
     about = caption((640, 480), "isometric", axes=False, legend=False)
     annotator = Annotator(640, 480)
     full = np.full((480, 640, 4), 255, np.uint8)
-    empty, covered = (annotator.finished(image, about) for image in (None, full))
+    empty, covered = (annotator.annotated(image, about) for image in (None, full))
     behind, before = edges(about.camera, BOUNDS, 640, 480)
     for found, shown in ((behind, False), (before, True)):
         for edge in found:
@@ -367,7 +367,7 @@ def test_what_stays_is_the_same_painted_before_or_after(drawn: str, outline: boo
         before.paint(expected)
     annotator.draw(expected, about)
     for _ in range(2):  # the second is made of what the first left
-        assert (annotator.finished(image, about) == expected).all()
+        assert (annotator.annotated(image, about) == expected).all()
 
 
 def test_text_is_dark_on_light_and_light_on_dark() -> None:

@@ -13,8 +13,14 @@ from pydantic import ValidationError
 
 from uzushio.raycast import Block
 from uzushio.render import Colors, SliceLayer, VolumeLayer
-from uzushio.render.casting import Scale, transfer
-from uzushio.render.limits import DECADES, LEAST, NOTHING, LimitTracker, settle
+from uzushio.render.casting import ColorScale, transfer
+from uzushio.render.limits import (
+    EMPTY_RANGE,
+    MAX_DECADES,
+    MIN_POSITIVE,
+    LimitTracker,
+    drawable_limits,
+)
 from uzushio.render.ranges import field_range, merged, plane_range
 
 finite = st.floats(-1e12, 1e12)
@@ -52,7 +58,7 @@ def test_limits_are_finite_apart_and_around_the_values(
     lo: float, hi: float, symmetric: bool | None
 ) -> None:
     lo, hi = min(lo, hi), max(lo, hi)
-    found = settle(Colors(symmetric=symmetric), (lo, hi))
+    found = drawable_limits(Colors(symmetric=symmetric), (lo, hi))
     assert math.isfinite(found[0]) and math.isfinite(found[1]) and found[0] < found[1]
     slack = 1e-12 * max(abs(lo), abs(hi))
     assert found[0] <= lo + slack and found[1] >= hi - slack
@@ -63,32 +69,32 @@ def test_limits_are_finite_apart_and_around_the_values(
 
 @given(lo=st.floats(-10, 1e12), hi=st.floats(-10, 1e12))
 @example(lo=0.0, hi=5e-324)
-@example(lo=0.0, hi=LEAST)
-@example(lo=LEAST * 1e-6, hi=LEAST * 0.999)
+@example(lo=0.0, hi=MIN_POSITIVE)
+@example(lo=MIN_POSITIVE * 1e-6, hi=MIN_POSITIVE * 0.999)
 def test_logarithmic_limits_are_positive_whatever_the_values(lo: float, hi: float) -> None:
-    found = settle(Colors(scale="log"), (min(lo, hi), max(lo, hi)))
+    found = drawable_limits(Colors(scale="log"), (min(lo, hi), max(lo, hi)))
     assert 0 < found[0] < found[1] < math.inf
-    assert found[1] / found[0] <= 10**DECADES * 1.0001
+    assert found[1] / found[0] <= 10**MAX_DECADES * 1.0001
     assert np.isfinite(Colors(scale="log").table(found).rgba).all()
 
 
 @pytest.mark.parametrize("value", [0.0, 5.0, -3e-9, 1e30])
 @pytest.mark.parametrize("scale", ["linear", "log"])
 def test_a_constant_field_has_limits(value: float, scale: str) -> None:
-    lo, hi = settle(Colors(scale=scale), (value, value))
+    lo, hi = drawable_limits(Colors(scale=scale), (value, value))
     assert lo < hi and np.isfinite(Colors(scale=scale).table((lo, hi)).rgba).all()
 
 
 def test_limits_of_nothing_can_be_drawn() -> None:
-    assert settle(Colors(), NOTHING) == (-1.0, 1.0)
-    assert settle(Colors(limits=(3.0, None)), NOTHING)[0] == 3.0
+    assert drawable_limits(Colors(), EMPTY_RANGE) == (-1.0, 1.0)
+    assert drawable_limits(Colors(limits=(3.0, None)), EMPTY_RANGE)[0] == 3.0
 
 
 def test_diverging_maps_have_their_middle_at_zero_where_the_values_have_both_signs() -> None:
-    assert settle(Colors(map="coolwarm"), (-1.0, 4.0)) == (-4.0, 4.0)
-    assert settle(Colors(map="RdBu_r"), (2.0, 4.0)) == (2.0, 4.0)
-    assert settle(Colors(map="coolwarm", symmetric=False), (-1.0, 4.0)) == (-1.0, 4.0)
-    assert settle(Colors(map="viridis"), (-1.0, 4.0)) == (-1.0, 4.0)
+    assert drawable_limits(Colors(map="coolwarm"), (-1.0, 4.0)) == (-4.0, 4.0)
+    assert drawable_limits(Colors(map="RdBu_r"), (2.0, 4.0)) == (2.0, 4.0)
+    assert drawable_limits(Colors(map="coolwarm", symmetric=False), (-1.0, 4.0)) == (-1.0, 4.0)
+    assert drawable_limits(Colors(map="viridis"), (-1.0, 4.0)) == (-1.0, 4.0)
 
 
 def test_limits_widen_follow_or_are_smoothed() -> None:
@@ -178,7 +184,7 @@ def test_the_range_in_a_plane_is_that_of_the_interpolated_values() -> None:
     # On the plane through the field's own level there is one value only.
     lo, hi = plane_range(block, "u", (0.5, 0.5, 0.5), (2, 3, -1))
     assert (lo, hi) == pytest.approx((2.0, 2.0))
-    assert plane_range(block, "u", (0, 0, 3.0), (0, 0, 1)) == NOTHING
+    assert plane_range(block, "u", (0, 0, 3.0), (0, 0, 1)) == EMPTY_RANGE
 
 
 def test_values_that_are_not_finite_do_not_count() -> None:
@@ -188,12 +194,12 @@ def test_values_that_are_not_finite_do_not_count() -> None:
     assert field_range(block, "u") == (-2.0, 7.0)
     assert field_range(block, "u", positive=True) == (1.0, 7.0)
     block.fields["u"][:] = np.nan
-    assert field_range(block, "u") == NOTHING
+    assert field_range(block, "u") == EMPTY_RANGE
 
 
 def test_a_volume_is_opaque_where_its_points_say() -> None:
     layer = VolumeLayer(field="u", color=Colors(map="viridis"), opacity=((0.5, 0), (1, 0.8)))
-    points = transfer(layer, Scale(layer.color, "u", (10.0, 20.0))).points
+    points = transfer(layer, ColorScale(layer.color, "u", (10.0, 20.0))).points
     assert (np.diff(points[:, 0]) >= 0).all()
     np.testing.assert_allclose(
         np.interp([5, 12, 15, 17.5, 20, 30], points[:, 0], points[:, 4]), [0, 0, 0, 0.4, 0.8, 0.8]

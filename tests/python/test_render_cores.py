@@ -1,4 +1,4 @@
-"""Cores go to the ranks that have something to draw, and back."""
+"""Sharing of cores between ranks of a node."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 
 from uzushio.errors import RenderError
 from uzushio.raycast import default_threads
-from uzushio.render.cores import Cores
+from uzushio.render.cores import CoreSharing
 
 
 class Node:
-    """A node of ranks of which this one is the first, and the others say what they have to do."""
+    """A node of ranks: this one is the first, the others have given amounts of work."""
 
     def __init__(self, *others: float) -> None:
         self.rank, self.size, self.others = 0, 1 + len(others), others
@@ -22,11 +22,11 @@ class Node:
 
 
 @pytest.fixture
-def cores(monkeypatch: pytest.MonkeyPatch) -> Cores:
+def cores(monkeypatch: pytest.MonkeyPatch) -> CoreSharing:
     from mpi4py import MPI
 
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    found = Cores(MPI.COMM_SELF)
+    found = CoreSharing(MPI.COMM_SELF)
     found._all = {0, 1, 2, 3}
     return found
 
@@ -42,44 +42,49 @@ def cores(monkeypatch: pytest.MonkeyPatch) -> Cores:
     ],
 )
 def test_cores_are_divided_as_work_is(
-    cores: Cores, mine: float, others: tuple[float, ...], threads: int, lent: bool
+    cores: CoreSharing, mine: float, others: tuple[float, ...], threads: int, lent: bool
 ) -> None:
     cores._node = Node(*others)
-    assert cores.share(mine) == threads
-    assert cores.lent == lent
+    assert cores.thread_count(mine) == threads
+    assert cores.any_lent == lent
 
 
-def test_a_rank_has_its_own_threads_at_least(cores: Cores, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rank_has_its_own_threads_at_least(
+    cores: CoreSharing, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     cores._node = Node(5.0)
-    assert cores.share(0.0) == default_threads() == 2
+    assert cores.thread_count(0.0) == default_threads() == 2
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system binds no threads")
-def test_a_rank_stays_where_it_was_bound_whatever_happens(cores: Cores) -> None:
+def test_a_rank_stays_where_it_was_bound_whatever_happens(cores: CoreSharing) -> None:
     before = os.sched_getaffinity(0)
-    with pytest.raises(RuntimeError), cores.anywhere(4):
+    with pytest.raises(RuntimeError), cores.on_all_cores(4):
         raise RuntimeError
     assert os.sched_getaffinity(0) == before
 
 
 class Never:
-    """A barrier that others do not come to."""
+    """A barrier that never completes."""
 
     def Test(self) -> bool:  # noqa: N802 - MPI's name
         return False
 
 
-def test_who_waits_for_a_rank_that_never_comes_says_so(
-    cores: Cores, monkeypatch: pytest.MonkeyPatch
+def test_a_wait_for_a_missing_rank_times_out_with_a_message(
+    cores: CoreSharing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("uzushio.render.cores.LIMIT", 0.05)
+    monkeypatch.setattr("uzushio.render.cores.TIMEOUT", 0.05)
     cores._node = Node(1.0)
     monkeypatch.setattr(Node, "Ibarrier", lambda node: Never(), raising=False)
-    with pytest.raises(RenderError, match=r"not finished drawing within 0.05 s"), cores.asleep():
+    with (
+        pytest.raises(RenderError, match=r"not finished drawing within 0.05 s"),
+        cores.waiting_at_end(),
+    ):
         pass
 
 
-def test_alone_nobody_waits(cores: Cores) -> None:
-    with cores.asleep():
+def test_a_single_rank_does_not_wait(cores: CoreSharing) -> None:
+    with cores.waiting_at_end():
         pass

@@ -14,7 +14,7 @@ from uzushio.raycast import Camera
 from uzushio.render import vtk_window
 from uzushio.render.background import averaged
 from uzushio.render.colors import Colors
-from uzushio.render.vtk_window import MeshPart, VtkWindow, leaves, view_range, window_class
+from uzushio.render.vtk_window import MeshPart, VtkWindow, data_sets, view_range, window_class
 
 BOUNDS = ((-1.0, 1.0), (-1.0, 1.0), (-1.0, 1.0))
 
@@ -120,9 +120,9 @@ def test_trees_and_lists_of_data_are_taken_apart() -> None:
     import pyvista
 
     tree = pyvista.MultiBlock([sphere(), pyvista.MultiBlock([plane(0), None]), pyvista.PolyData()])
-    assert len(leaves(tree)) == 2
-    assert len(leaves([tree, plane(0), None])) == 3
-    assert leaves(None) == []
+    assert len(data_sets(tree)) == 2
+    assert len(data_sets([tree, plane(0), None])) == 3
+    assert data_sets(None) == []
 
 
 def test_samples_are_averaged_with_rounding() -> None:
@@ -149,7 +149,7 @@ def test_a_child_that_crashes_or_hangs_is_survived(monkeypatch: pytest.MonkeyPat
     with pytest.raises(RenderError, match="vtkEGLRenderWindow: signal 11"):
         window_class.__wrapped__()
     monkeypatch.setattr(vtk_window, "_TRIAL", "import time; time.sleep(60)")
-    monkeypatch.setattr(vtk_window, "PATIENCE", 0.5)
+    monkeypatch.setattr(vtk_window, "TRIAL_TIMEOUT", 0.5)
     with pytest.raises(RenderError, match=r"did not draw within 0\.5 s"):
         window_class.__wrapped__()
     monkeypatch.setattr(vtk_window, "_TRIAL", "import vtkmodules.no_such")

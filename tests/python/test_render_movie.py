@@ -187,7 +187,7 @@ def test_without_space_for_an_ordinary_file_the_movie_stays_as_it_grew(
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="The movie was not begun"):
+    with pytest.raises(OutputError, match="The movie cannot be created"):
         Movie(tmp_path / "file" / "a.mp4")
 
 

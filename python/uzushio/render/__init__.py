@@ -1,6 +1,6 @@
-"""Pictures of fields: of arrays in one process, or of what lies on many ranks.
+"""Pictures of fields: of arrays in one process, or of blocks on many ranks.
 
-Arrays of NumPy or xarray, without MPI; a notebook shows the picture::
+Arrays of NumPy or xarray, without MPI; a notebook displays the picture::
 
     draw({"u": u}, SliceLayer(field="u", normal="y"), coordinates=(z, y, x)).save("u.png")
 
@@ -16,7 +16,7 @@ On many ranks::
                 picture.save(f"q{step.index:06d}.png")
                 movie.write(picture)
 
-`CAMERAS` has the names of cameras, and the direction that each looks in.
+`CAMERAS` maps names of cameras to the direction from the domain to the camera, and up.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is written on a picture, and the room that is kept for it."""
+"""Annotation of pictures: text, legends and axes, and the margins for them."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from uzushio.raycast import Camera
 from uzushio.render import axes, legend, marks, triad
 from uzushio.render.background import on_background, plain
 from uzushio.render.cameras import Rectangle
-from uzushio.render.casting import Bounds, Scale
-from uzushio.render.legend import Bar, Entry, Patch
+from uzushio.render.casting import Bounds, ColorScale
+from uzushio.render.legend import ColorBar, ColorPatch, LegendEntry
 from uzushio.render.marks import Mark
 from uzushio.render.outline import Strokes, edges, strokes
 from uzushio.render.typeface import Typeface, typeset
 from uzushio.render.view import IsosurfaceLayer, View
 
-#: Heights of letters between the picture's edge and what is written.
+#: Distance of annotation from the picture's edge, in heights of letters.
 MARGIN = 1.2
 HEADLINE = 1.25  # height of the title's letters
-ABOVE = 1.4  # how far the title reaches down from the margin
+ABOVE = 1.4  # height of the title below the margin
 
 
 @dataclass
 class Caption:
-    """What there is to say about a picture.
+    """Data for the annotation of a picture.
 
     Attributes:
-        view: What is shown.
+        view: The view.
         bounds: Of the domain along x, y and z.
-        time: Of the step.
+        time: Time of the step.
         step: Its number.
         units: Of fields by name.
-        labels: What legends call fields, by name, where the view does not say.
-        scales: Of the coloured layers, by their number in the view.
-        camera: From where; set when the scales are known.
+        labels: Labels of fields in legends, by name, where the view has none.
+        scales: Colour scales of the layers, by index in the view.
+        camera: The camera; set when the scales are known.
         nan: Whether values that are not finite were drawn.
     """
 
@@ -50,49 +50,49 @@ class Caption:
     step: int = 0
     units: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
-    scales: dict[int, Scale] = field(default_factory=dict)
+    scales: dict[int, ColorScale] = field(default_factory=dict)
     camera: Camera = field(init=False)
     nan: bool = False
 
-    def entries(self) -> list[Entry]:
-        """The legends, each once, in the order of the layers."""
-        found: list[Entry] = []
+    def entries(self) -> list[LegendEntry]:
+        """Return the legends, each once, in the order of the layers."""
+        found: list[LegendEntry] = []
         for number, layer in enumerate(self.view.layers):
             if number in self.scales and self.scales[number].colors.legend:
                 found.append(self._bar(self.scales[number]))
             elif isinstance(layer, IsosurfaceLayer) and isinstance(layer.color, str):
                 unit = self.units.get(layer.field, "")
                 label = self.labels.get(layer.field, layer.field)
-                found.append(Patch(label, unit, layer.values, layer.color))
+                found.append(ColorPatch(label, unit, layer.values, layer.color))
         if self.nan:
             colors = [scale.colors.nan for scale in self.scales.values()]
-            found += [Patch("not finite", "", (), color) for color in dict.fromkeys(colors)]
+            found += [ColorPatch("not finite", "", (), color) for color in dict.fromkeys(colors)]
         return list(dict.fromkeys(found))
 
     def limits(self) -> dict[str, tuple[float, float]]:
-        """The limits of the colours by label."""
+        """Return the limits of the colours by label."""
         return {self._label(s): s.limits for s in self.scales.values()}
 
-    def _label(self, scale: Scale) -> str:
+    def _label(self, scale: ColorScale) -> str:
         return scale.colors.label or self.labels.get(scale.field, scale.field)
 
-    def _bar(self, scale: Scale) -> Bar:
+    def _bar(self, scale: ColorScale) -> ColorBar:
         lo, hi = scale.limits
         slack = 1e-3 * (hi - lo)
         pointed = scale.values[0] < lo - slack, scale.values[1] > hi + slack
         colors = scale.colors
         unit = self.units.get(scale.field, "") if colors.unit is None else colors.unit
-        return Bar(self._label(scale), unit, colors, scale.limits, pointed)
+        return ColorBar(self._label(scale), unit, colors, scale.limits, pointed)
 
 
 @dataclass(frozen=True)
-class _Ground:
-    """A background with what is written on it in each picture alike.
+class _PaintedBackground:
+    """Background with the marks that are the same in successive pictures.
 
     Attributes:
-        pixels: The background, marks painted on it.
-        marks: These marks.
-        places: Numbers of the pixels that they touch.
+        pixels: The background with the marks painted on it.
+        marks: The marks.
+        places: Indices of the pixels that they touch.
         crossed: Whether edges of the domain cross them.
     """
 
@@ -102,7 +102,9 @@ class _Ground:
     crossed: bool
 
     @staticmethod
-    def of(found: list[Mark], behind: NDArray[np.uint8], before: Strokes | None) -> _Ground:
+    def of(
+        found: list[Mark], behind: NDArray[np.uint8], before: Strokes | None
+    ) -> _PaintedBackground:
         """Paint marks on a background."""
         pixels = behind.copy()
         marks.paint(pixels, found)
@@ -114,38 +116,38 @@ class _Ground:
         )
         places = np.flatnonzero(touched[..., 0])
         crossed = before is not None and bool(np.isin(before.places, places).any())
-        return _Ground(pixels, found, places, crossed)
+        return _PaintedBackground(pixels, found, places, crossed)
 
 
 class Annotator:
-    """Writes on pictures of one size, and remembers what does not change from one to the next."""
+    """Annotation of pictures of one size, with a cache of marks that do not change."""
 
     def __init__(self, width: int, height: int) -> None:
         self._picture = Rectangle(0, width, 0, height)
         self._faces = lru_cache(maxsize=4)(Typeface)
-        self._still: tuple[Any, list[Mark]] = (None, [])
-        self._legends: tuple[Any, list[Mark]] = (None, [])
-        self._frame: tuple[Any, NDArray[np.uint8] | None, Strokes | None] = (None, None, None)
-        self._painted: tuple[Any, _Ground | None] = (None, None)
-        self._outlined: tuple[Any, marks.Silhouette | None] = (None, None)
+        self._camera_cache: tuple[Any, list[Mark]] = (None, [])
+        self._legend_cache: tuple[Any, list[Mark]] = (None, [])
+        self._edge_cache: tuple[Any, NDArray[np.uint8] | None, Strokes | None] = (None, None, None)
+        self._painted_cache: tuple[Any, _PaintedBackground | None] = (None, None)
+        self._silhouette_cache: tuple[Any, marks.Silhouette | None] = (None, None)
 
     def em(self, view: View) -> int:
-        """The height of letters in pixels."""
+        """Return the height of letters in pixels."""
         if view.text_size is not None:
             return round(view.text_size)
         return round(min(max(9.0, min(self._picture.height / 42, self._picture.width / 50)), 64.0))
 
     def camera(self, caption: Caption) -> Camera:
-        """Return the camera, placed so that what is written has room; the same on all ranks."""
+        """Return the camera that leaves room for the annotation; the same on all ranks."""
         view = caption.view
-        free = self.frame(view, caption.entries() if view.legend else [])
+        inside = self.domain_rectangle(view, caption.entries() if view.legend else [])
         width, height = round(self._picture.width), round(self._picture.height)
-        return view.camera.camera(caption.bounds, width, height, free)
+        return view.camera.camera(caption.bounds, width, height, inside)
 
-    def frame(self, view: View, entries: list[Entry]) -> Rectangle:
-        """Return where in the picture the domain may be, so that nothing is written on it.
+    def domain_rectangle(self, view: View, entries: list[LegendEntry]) -> Rectangle:
+        """Return the part of the picture for the domain, free of annotation.
 
-        It is the same on all ranks: no font is asked.
+        It is the same on all ranks, because it does not depend on the font.
         """
         em = self.em(view)
         left = right = top = bottom = MARGIN * em
@@ -159,27 +161,27 @@ class Annotator:
         elif view.orientation:
             left = max(left, (2 * triad.ROOM) * em)
         width, height = self._picture.width, self._picture.height
-        # A picture too small for all this shows the domain, whatever lies over it.
+        # In a very small picture the domain may lie under the annotation.
         if width - left - right < 0.3 * width:
             left = right = 0.02 * width
         if height - top - bottom < 0.3 * height:
             top = bottom = 0.02 * height
         return Rectangle(left, width - right, top, height - bottom)
 
-    def finished(self, image: NDArray[Any] | None, caption: Caption) -> NDArray[np.uint8]:
-        """Return the picture: background, what is drawn, the domain's edges, and what is written.
+    def annotated(self, image: NDArray[Any] | None, caption: Caption) -> NDArray[np.uint8]:
+        """Return the picture: background, image, the domain's edges and annotation.
 
         Args:
-            image: Bytes or floats, premultiplied; shape (height, width, 4). None: nothing is drawn.
-            caption: What there is to say.
+            image: Bytes or floats, premultiplied; shape (height, width, 4). None: empty.
+            caption: Data for the annotation.
         """
         key = caption.view, caption.camera, caption.bounds
-        if self._frame[0] != key:
-            self._frame = (key, *self._edges(caption))
-        _, behind, before = self._frame
+        if self._edge_cache[0] != key:
+            self._edge_cache = (key, *self._edges(caption))
+        _, behind, before = self._edge_cache
         assert behind is not None
-        ground = self._ground(caption, behind, before)
-        # What stands still is in the background already, unless something is drawn over it.
+        ground = self._painted_background(caption, behind, before)
+        # Constant marks are part of the background, unless the image covers them.
         free = image is None or not image[..., 3].reshape(-1)[ground.places].any()
         ready = free and not ground.crossed
         pixels = on_background(image, ground.pixels if ready else behind)
@@ -190,39 +192,39 @@ class Annotator:
         marks.paint(pixels, self._headline(caption, self._faces(caption.view.font)))
         return pixels
 
-    def _ground(
+    def _painted_background(
         self, caption: Caption, behind: NDArray[np.uint8], before: Strokes | None
-    ) -> _Ground:
-        """The background with what stands still from picture to picture."""
-        found = self._standing(caption)
-        key = self._still[0], self._legends[0]
-        ground = self._painted[1]
-        if ground is None or self._painted[0] != key:
-            ground = _Ground.of(found, behind, before)
-            self._painted = key, ground
+    ) -> _PaintedBackground:
+        """Return the background with the constant marks."""
+        found = self._constant_marks(caption)
+        key = self._camera_cache[0], self._legend_cache[0]
+        ground = self._painted_cache[1]
+        if ground is None or self._painted_cache[0] != key:
+            ground = _PaintedBackground.of(found, behind, before)
+            self._painted_cache = key, ground
         return ground
 
-    def _standing(self, caption: Caption) -> list[Mark]:
-        """What is written on each picture alike, as long as camera and colours stay."""
+    def _constant_marks(self, caption: Caption) -> list[Mark]:
+        """Return the marks that do not change as long as camera and colours do not."""
         view = caption.view
         face: Typeface = self._faces(view.font)
         entries = caption.entries() if view.legend else []
         column = legend.column_width(entries, self.em(view))
         still = view, caption.camera, caption.bounds, column
-        if self._still[0] != still:
-            self._still = still, self._still_marks(caption, entries, face)
+        if self._camera_cache[0] != still:
+            self._camera_cache = still, self._camera_marks(caption, entries, face)
         legends = view, tuple(entries)
-        if self._legends[0] != legends:
-            self._legends = legends, self._legend_marks(caption, entries, face)
-        return [*self._still[1], *self._legends[1]]
+        if self._legend_cache[0] != legends:
+            self._legend_cache = legends, self._legend_marks(caption, entries, face)
+        return [*self._camera_cache[1], *self._legend_cache[1]]
 
     def draw(self, pixels: NDArray[np.uint8], caption: Caption) -> None:
-        """Write on a picture of shape (height, width, 3)."""
-        marks.paint(pixels, self._standing(caption))
+        """Annotate a picture of shape (height, width, 3)."""
+        marks.paint(pixels, self._constant_marks(caption))
         marks.paint(pixels, self._headline(caption, self._faces(caption.view.font)))
 
     def _edges(self, caption: Caption) -> tuple[NDArray[np.uint8], Strokes | None]:
-        """The background with the edges at the back of the domain, and the edges in front."""
+        """Return the background with the domain's edges at the back, and the edges in front."""
         view, width, height = caption.view, round(self._picture.width), round(self._picture.height)
         behind = plain(view.background, width, height)
         if not view.outline:
@@ -233,8 +235,8 @@ class Annotator:
         strokes(back, thick, color, 0.45, width, height).paint(behind)
         return behind, strokes(front, thick, color, 0.7, width, height)
 
-    def _column(self, view: View, entries: list[Entry]) -> Rectangle:
-        """Where legends stand."""
+    def _column(self, view: View, entries: list[LegendEntry]) -> Rectangle:
+        """Return the rectangle of the legends."""
         em = self.em(view)
         right = self._picture.right - MARGIN * em
         top = (MARGIN + (ABOVE + 0.8 if view.title or view.time_stamp else 0.0)) * em
@@ -243,8 +245,10 @@ class Annotator:
             bottom -= 2 * triad.ROOM * em
         return Rectangle(right - legend.column_width(entries, em), right, top, bottom)
 
-    def _still_marks(self, caption: Caption, entries: list[Entry], face: Typeface) -> list[Mark]:
-        """What depends on the camera alone."""
+    def _camera_marks(
+        self, caption: Caption, entries: list[LegendEntry], face: Typeface
+    ) -> list[Mark]:
+        """Return axes and orientation, which depend on the camera only."""
         view, em = caption.view, self.em(caption.view)
         found: list[Mark] = []
         taken: list[Rectangle] = []
@@ -275,7 +279,9 @@ class Annotator:
             )
         return found
 
-    def _legend_marks(self, caption: Caption, entries: list[Entry], face: Typeface) -> list[Mark]:
+    def _legend_marks(
+        self, caption: Caption, entries: list[LegendEntry], face: Typeface
+    ) -> list[Mark]:
         view, em = caption.view, self.em(caption.view)
         if not entries:
             return []
@@ -283,7 +289,7 @@ class Annotator:
         drawn = legend.draw(entries, column, em, view.ink, face)
         if not self._silhouette(caption).meets(column):
             return drawn
-        # The domain reaches behind the legends: they get a ground of their own.
+        # The domain extends behind the legends: they get a background of their own.
         rim = 0.6 * em
         inked = [mark.rectangle for mark in drawn]
         ground = Rectangle(
@@ -296,21 +302,21 @@ class Annotator:
         return [marks.box(ground, paper, 0.8), *drawn]
 
     def _silhouette(self, caption: Caption) -> marks.Silhouette:
-        """Where the domain is in the picture."""
+        """Return the silhouette of the domain in the picture."""
         key = caption.camera, caption.bounds
-        if self._outlined[0] != key or self._outlined[1] is None:
+        if self._silhouette_cache[0] != key or self._silhouette_cache[1] is None:
             width, height = round(self._picture.width), round(self._picture.height)
             corners = list(itertools.product(*caption.bounds))
-            self._outlined = (
+            self._silhouette_cache = (
                 key,
                 marks.Silhouette(caption.camera.project(corners, width, height)[:, :2]),
             )
-        found = self._outlined[1]
+        found = self._silhouette_cache[1]
         assert found is not None
         return found
 
     def _headline(self, caption: Caption, face: Typeface) -> list[Mark]:
-        """Title at the left, time stamp at the right."""
+        """Return the title at the left and the time stamp at the right."""
         view, em = caption.view, self.em(caption.view)
         color, _ = marks.shade(view.ink)
         rim, _ = marks.shade(view.paper)
@@ -320,7 +326,7 @@ class Annotator:
         if view.time_stamp:
             words = typeset(view.time_stamp.format(time=caption.time, step=caption.step))
             mask = face.mask(words, em)
-            # Digits are all as wide: the stamp stands still while they run.
+            # All digits have the same width, so the time stamp does not move.
             end -= mask.advance
             found.append(marks.text_on_baseline(mask, end, baseline, color))
             end -= 2 * em

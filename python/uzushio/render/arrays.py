@@ -1,4 +1,4 @@
-"""A picture of arrays in the memory of one process; no MPI is needed."""
+"""Pictures of arrays in one process, without MPI."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from uzushio.raycast import Block, cast
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.colors import Colors
+from uzushio.render.errors import render_errors
 from uzushio.render.limits import LimitTracker
 from uzushio.render.picture import Picture
-from uzushio.render.renderer import ImageInFlight, bounds_of, check, written
-from uzushio.render.together import in_a_sentence
+from uzushio.render.renderer import PendingPicture, bounds_of, check_view, finished_picture
 from uzushio.render.view import Layer, SliceLayer, View
 
 if TYPE_CHECKING:
     import xarray as xr
 
-#: What a bare array is called in a view.
+#: Name of an array without a name.
 NAME = "field"
 
 ViewLike: TypeAlias = "View | Layer | Sequence[Layer] | Mapping[str, Any] | None"
@@ -43,60 +43,60 @@ def draw(
     labels: Mapping[str, str] | None = None,
     threads: int = 0,
 ) -> Picture:
-    """Draw arrays that this process has, without MPI; the last line of a cell shows the picture.
+    """Draw arrays of this process, without MPI; a notebook displays the result.
 
     Args:
-        fields: arrays (z, y, x) by name, a dataset of xarray, or one array, which the view calls
-            by its name in xarray, or "field". Real numbers, at the points of the coordinates.
-        view: what is shown: a `View`, a layer or several, or a mapping as in a pipeline's file.
+        fields: arrays (z, y, x) by name, a dataset of xarray, or one array, whose name is that in
+            xarray, or "field". Real numbers, at the points of the coordinates.
+        view: a `View`, one or several layers, or a mapping as in a pipeline's file.
             None: slices through the middle of the first field.
         coordinates: of the points along z, y and x, increasing; those of xarray's arrays if not
             given, or else 0, 1, 2, ….
-        size: columns and rows of pixels, instead of the view's.
+        size: columns and rows of pixels; the view's if None.
         time: of the step, for the title and the time stamp; xarray's coordinate `time` if there is
             one.
         step: number of the step.
-        units: of fields by name, instead of the attribute `units` of xarray's arrays.
-        labels: what legends call fields, by name.
-        threads: to draw with; `uzushio.raycast.default_threads` if 0.
+        units: units of fields by name; the attribute `units` of xarray's arrays if None.
+        labels: labels of fields in legends, by name.
+        threads: number of threads; `uzushio.raycast.default_threads` if 0.
 
     Raises:
-        CaseError: a mapping is no view; a line for each mistake.
+        CaseError: a mapping is not a view; one line for each mistake.
         RenderError: a field is missing, is not three-dimensional, or lies at other points.
     """
-    data = _Data.of(fields, coordinates, time, units)
+    data = _Arrays.of(fields, coordinates, time, units)
     shown = _view(view, data, size)
     blocks = [data.block(shown.fields())]
     caption = Caption(
         shown, bounds_of(data.domain), data.time or 0.0, step, data.units, labels or {}
     )
-    frame, annotator = ImageInFlight(caption, 0), Annotator(*shown.size)
-    with in_a_sentence():
-        with frame.seconds.stage("prepare"):
-            check(shown, blocks)
+    pending, annotator = PendingPicture(caption, 0), Annotator(*shown.size)
+    with render_errors():
+        with pending.seconds.stage("prepare"):
+            check_view(shown, blocks)
             ranges = casting.local_ranges(shown, blocks, caption.bounds)
             caption.scales = casting.scales(shown, ranges, LimitTracker())
             caption.camera = annotator.camera(caption)
             scene = casting.scene(shown, caption.scales, data.domain, caption.bounds)
-        with frame.seconds.stage("cast"):
+        with pending.seconds.stage("cast"):
             width, height = (shown.samples * side for side in shown.size)
             result = cast(scene, caption.camera, width, height, blocks, threads=threads)
-        frame.image, frame.nan_count = result.image, result.nan_count
-        frame.hits = dict(enumerate(result.hits))
-        frame.ranges = {n: found for n, found in enumerate(result.ranges) if found is not None}
-        return written(frame, annotator, shown.samples)
+        pending.image, pending.nan_count = result.image, result.nan_count
+        pending.hits = dict(enumerate(result.hits))
+        pending.ranges = {n: found for n, found in enumerate(result.ranges) if found is not None}
+        return finished_picture(pending, annotator, shown.samples)
 
 
 @dataclass
-class _Data:
-    """What `draw` was given.
+class _Arrays:
+    """Arguments of `draw` in one form.
 
     Attributes:
-        given: arrays by name, as they came.
-        lines: coordinates that were given, or None.
-        units: of fields.
-        time: of them, if it is known.
-        domain: coordinates along z, y, x of the first array that was looked at.
+        given: arrays by name, unchanged.
+        lines: given coordinates, or None.
+        units: units by field.
+        time: time of the arrays, or None.
+        domain: coordinates along z, y, x of the first converted array.
     """
 
     given: Mapping[str, Any]
@@ -111,8 +111,8 @@ class _Data:
         coordinates: Sequence[ArrayLike] | None,
         time: float | None,
         units: Mapping[str, str] | None,
-    ) -> _Data:
-        """Sort out what was given; no array is read yet but the first."""
+    ) -> _Arrays:
+        """Convert the arguments without reading an array."""
         given: Any = fields
         if hasattr(given, "data_vars"):  # a dataset
             given = {str(name): array for name, array in given.data_vars.items()}
@@ -125,7 +125,7 @@ class _Data:
             lines = tuple(np.asarray(line, dtype=np.float64) for line in coordinates)
             if len(lines) != 3:
                 raise RenderError(f"Coordinates are three arrays, z, y and x, not {len(lines)}.")
-        data = _Data(given, lines, {}, time)
+        data = _Arrays(given, lines, {}, time)
         for name, array in given.items():
             unit = getattr(array, "attrs", {}).get("units", "")
             data.units[name] = "" if unit == "1" else str(unit)
@@ -136,26 +136,26 @@ class _Data:
         return data
 
     def block(self, names: Sequence[str]) -> Block:
-        """One block of all cells, with these fields; raises `RenderError`."""
+        """Return one block of all cells with these fields; raises `RenderError`."""
         arrays: dict[str, NDArray[Any]] = {}
         for name in names:
             if name not in self.given:
                 there = ", ".join(self.given)
-                raise RenderError(f"The picture needs the field {name}, and there is only {there}.")
+                raise RenderError(f"The picture needs the field {name}; there is only {there}.")
             arrays[name], lines = self._array(name)
             if not self.domain:
                 self.domain = lines
             elif any(not np.array_equal(a, b) for a, b in zip(lines, self.domain, strict=True)):
                 raise RenderError(
                     f"The fields {next(iter(arrays))} and {name} lie at different points; "
-                    f"interpolate one to the points of the other first, or draw them one by one."
+                    f"interpolate one to the points of the other first, or draw them separately."
                 )
-        with in_a_sentence():
+        with render_errors():
             cells = tuple(len(line) - 1 for line in self.domain)
             return Block(self.domain, (0, 0, 0), ((0, 0, 0), cells), arrays)
 
     def _array(self, name: str) -> tuple[NDArray[Any], tuple[NDArray[np.float64], ...]]:
-        """Values as the ray caster takes them, and the coordinates of their points."""
+        """Return values in a form for the ray caster, and the coordinates of their points."""
         given = self.given[name]
         dims = tuple(getattr(given, "dims", ()))
         if dims and set(dims) == {"z", "y", "x"}:
@@ -165,17 +165,19 @@ class _Data:
         if values.ndim != 3:
             axes = ", ".join(map(str, dims)) or f"{values.ndim} of them"
             raise RenderError(
-                f"The field {name} has the dimensions {axes}: a picture takes z, y and x; choose "
-                "a moment, as by .isel(time=-1)."
+                f"The field {name} has the dimensions {axes}: a picture needs z, y and x; choose "
+                "one time, for example by .isel(time=-1)."
             )
         if values.dtype.kind not in "fiub":
-            raise RenderError(f"The field {name} is of {values.dtype}: draw real numbers.")
+            raise RenderError(
+                f"The field {name} is of type {values.dtype}; a picture needs real numbers."
+            )
         if values.dtype not in (np.float32, np.float64) or not values.dtype.isnative:
             values = values.astype(np.float64)
         if min(values.shape) < 2:
             raise RenderError(
-                f"The field {name} has the shape {values.shape}: a picture takes two points or "
-                "more along z, y and x."
+                f"The field {name} has the shape {values.shape}: a picture needs at least two "
+                "points along z, y and x."
             )
         if self.lines is not None:
             return values, self.lines
@@ -187,14 +189,14 @@ class _Data:
         return values, tuple(found)
 
 
-def _view(view: ViewLike, data: _Data, size: tuple[int, int] | None) -> View:
-    """The view in one of its forms."""
+def _view(view: ViewLike, data: _Arrays, size: tuple[int, int] | None) -> View:
+    """Convert a view from any of its forms."""
     if isinstance(view, View):
         found = view
     elif isinstance(view, Mapping):
         found = Document.of(view, "the view").validate(View)
     else:
-        layers = _middle(data) if view is None else view
+        layers = _middle_slices(data) if view is None else view
         found = View(layers=tuple(layers) if isinstance(layers, Sequence) else (layers,))
     changes: dict[str, Any] = {} if size is None else {"size": size}
     if data.time is None and "time_stamp" not in found.model_fields_set:
@@ -204,8 +206,8 @@ def _view(view: ViewLike, data: _Data, size: tuple[int, int] | None) -> View:
     return Document.of(found.model_dump() | changes, "the view").validate(View)
 
 
-def _middle(data: _Data) -> tuple[SliceLayer, ...]:
-    """Slices through the middle of the first field, in the colours of all its values."""
+def _middle_slices(data: _Arrays) -> tuple[SliceLayer, ...]:
+    """Return slices through the middle of the first field, coloured by all its values."""
     name = next(iter(data.given))
     values, _ = data._array(name)
     finite = values[np.isfinite(values)]

@@ -1,4 +1,4 @@
-"""Ticks and names along the edges of the domain that the eye takes for its outline."""
+"""Ticks and labels of axes along edges of the domain's silhouette."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from uzushio.raycast import Camera
 from uzushio.render import marks
 from uzushio.render.cameras import Rectangle
 from uzushio.render.marks import Mark
-from uzushio.render.outline import sees
+from uzushio.render.outline import sees_outside
 from uzushio.render.ticks import ticks
-from uzushio.render.typeface import Mask, Typeface, typeset
+from uzushio.render.typeface import TextMask, Typeface, typeset
 
 #: Lengths in heights of the letters.
 TICK = 0.45
 GAP = 0.3
-#: Room that is kept for them around the domain: left, right, above, below.
+#: Margins around the domain: left, right, above, below.
 MARGINS = (5.2, 3.0, 0.9, 3.9)
-SHORTEST = 3.0  # of an edge with ticks
+MIN_EDGE = 3.0  # minimum length of an edge with ticks
 
 _CORNERS = list(itertools.product((0, 1), repeat=3))
 
@@ -30,7 +30,7 @@ Vector2 = NDArray[np.float64]
 
 
 class _Edge(NamedTuple):
-    """An edge of the domain along one axis, and the direction in the picture that leads outside."""
+    """Edge of the domain along one axis, and its outward direction in the picture."""
 
     begin: tuple[int, int, int]
     outward: Vector2
@@ -51,20 +51,20 @@ def draw(
 ) -> list[Mark]:
     """Draw ticks, labels and names of x, y and z, none of which overlap.
 
-    Along an axis that points at the eye there is none; and none at all around an eye that is in the
-    domain, or so near that corners are behind it.
+    There are none along an axis that points at the camera, and none at all if a corner of the
+    domain is behind the camera.
 
     Args:
         camera: The picture's.
         bounds: Of the domain along x, y and z.
-        names: Of the axes.
-        unit: Behind each name, in brackets; may be empty.
-        picture: All pixels.
-        em: Height of the letters.
-        ink: Their colour.
-        paper: Colour of what lies behind them.
+        names: Names of the axes.
+        unit: Unit after each name, in brackets; may be empty.
+        picture: The whole picture.
+        em: Height of letters.
+        ink: Colour of text.
+        paper: Colour behind text.
         face: The font.
-        taken: Where something else is written.
+        taken: Rectangles of other annotation.
     """
     columns, rows = round(picture.width), round(picture.height)
     corners = camera.project(_points(bounds), columns, rows)
@@ -77,7 +77,7 @@ def draw(
     rim, _ = marks.shade(paper)
     for axis in _by_length(camera, corners, bounds):
         edge = _outline(axis, camera, corners, bounds)
-        if edge is None or edge.length < SHORTEST * em:
+        if edge is None or edge.length < MIN_EDGE * em:
             continue
         new = _axis(axis, edge, camera, bounds, names[axis], unit, picture, em, color, face, places)
         for mark, is_text in new:
@@ -96,7 +96,7 @@ def _points(bounds: Sequence[tuple[float, float]]) -> NDArray[np.float64]:
 def _by_length(
     camera: Camera, corners: NDArray[np.float64], bounds: Sequence[tuple[float, float]]
 ) -> list[int]:
-    """The axes, those first that take most of the picture: they keep their labels."""
+    """Return the axes by decreasing length in the picture: the first ones keep their labels."""
 
     def length(axis: int) -> float:
         edge = _outline(axis, camera, corners, bounds)
@@ -111,15 +111,17 @@ def _outline(
     corners: NDArray[np.float64],
     bounds: Sequence[tuple[float, float]],
 ) -> _Edge | None:
-    """Of the edges along an axis that part a face that is seen from one that is not, the best.
+    """Return the best edge along an axis between a visible and a hidden face, or None.
 
-    That is one at the bottom, or at the left.
+    Edges at the bottom are preferred, then those at the left.
     """
     middle = corners[:, :2].mean(axis=0)
     others = [a for a in range(3) if a != axis]
     best: tuple[float, _Edge] | None = None
     for sides in itertools.product((0, 1), repeat=2):
-        seen = [sees(camera, a, side, bounds) for a, side in zip(others, sides, strict=True)]
+        seen = [
+            sees_outside(camera, a, side, bounds) for a, side in zip(others, sides, strict=True)
+        ]
         if seen[0] == seen[1]:
             continue
         corner = [0, 0, 0]
@@ -154,13 +156,13 @@ def _axis(
     face: Typeface,
     taken: Sequence[Rectangle],
 ) -> list[tuple[Mark, bool]]:
-    """Ticks, labels and name of one axis; each with whether it is text."""
+    """Return ticks, labels and name of one axis, each with whether it is text."""
     out = edge.outward
     along = np.array([abs(out[1]), abs(out[0])])
     small = round(0.9 * em)
     columns, rows = round(picture.width), round(picture.height)
-    for most in range(9, 1, -1):
-        found = ticks(*bounds[axis], most=most)
+    for max_count in range(9, 1, -1):
+        found = ticks(*bounds[axis], max_count=max_count)
         masks = [face.mask(label, small) for label in found.labels]
         sizes = [_size(mask) for mask in masks]
         points = np.array([[bounds[a][edge.begin[a]] for a in range(3)]] * len(masks), float)
@@ -201,13 +203,13 @@ def _axis(
     return result
 
 
-def _size(mask: Mask) -> Vector2:
+def _size(mask: TextMask) -> Vector2:
     height, width = mask.coverage.shape
     return np.array([width, height], float)
 
 
 def _inside(mark: Mark, picture: Rectangle, margin: int = 3) -> Mark:
-    """The mark moved, if it must be, to where all of it is in the picture."""
+    """Return the mark, moved into the picture if necessary."""
     height, width = mark.coverage.shape
     left = min(max(mark.left, margin), round(picture.right) - width - margin)
     top = min(max(mark.top, margin), round(picture.bottom) - height - margin)

@@ -1,4 +1,4 @@
-"""What lies behind everything, added when the picture is composited."""
+"""Background of pictures, blended after compositing."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from uzushio import _core
 from uzushio.render.colors import rgba
 
-#: Rows that are mixed at a time: what is between stays in the cache.
+#: Rows that are averaged at a time, so that intermediate sums stay in the cache.
 ROWS = 24
 
 
 def on_background(image: NDArray[Any] | None, behind: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return a picture of shape (height, width, 3), rounded once.
+    """Blend an image over a background; return shape (height, width, 3), rounded once.
 
     Args:
-        image: bytes or floats, premultiplied; shape (height, width, 4). None: nothing is drawn.
+        image: bytes or floats, premultiplied; shape (height, width, 4). None: empty.
         behind: the background, shape (height, width, 3).
     """
     if image is None:
@@ -33,7 +33,7 @@ def on_background(image: NDArray[Any] | None, behind: NDArray[np.uint8]) -> NDAr
 
 
 def averaged(image: NDArray[Any], samples: int) -> NDArray[Any]:
-    """Return an image of which each pixel is the mean of samples × samples; shapes (..., 4)."""
+    """Return the means of samples × samples pixels; shapes (..., 4)."""
     if samples == 1:
         return np.ascontiguousarray(image)
     shape = image.shape[0] // samples, image.shape[1] // samples, 4
@@ -55,7 +55,7 @@ def averaged(image: NDArray[Any], samples: int) -> NDArray[Any]:
 
 
 def plain(background: str | tuple[str, str], width: int, height: int) -> NDArray[np.uint8]:
-    """Return a background of one colour, or of those at the top and the bottom and between."""
+    """Return a background of one colour, or a gradient from top to bottom."""
     top, bottom = (background, background) if isinstance(background, str) else background
     upper, lower = (np.array(rgba(color)[:3]) for color in (top, bottom))
     share = ((np.arange(height) + 0.5) / height)[:, None, None]

@@ -1,4 +1,4 @@
-"""Cameras by name, and the one that shows the whole domain inside a rectangle of the picture.
+"""Named cameras, and cameras that fit the domain into a rectangle of the picture.
 
 z points up. `front` looks along y with x to the right; `isometric` has x and y to the right.
 """
@@ -20,7 +20,7 @@ from uzushio.raycast import Camera
 Vector = tuple[float, float, float]
 Name = Literal["front", "back", "left", "right", "top", "bottom", "isometric"]
 
-#: From where each camera looks, and what is up in its picture.
+#: Direction from the domain to each camera, and the upward direction of its picture.
 NAMED: dict[str, tuple[Vector, Vector]] = {
     "front": ((0, -1, 0), (0, 0, 1)),
     "back": ((0, 1, 0), (0, 0, 1)),
@@ -33,7 +33,7 @@ NAMED: dict[str, tuple[Vector, Vector]] = {
 
 
 class Rectangle(NamedTuple):
-    """Pixels of a picture from `left` to `right` and `top` to `bottom`, ends exclusive."""
+    """Rectangle of pixels, ends exclusive."""
 
     left: float
     right: float
@@ -51,11 +51,11 @@ class Rectangle(NamedTuple):
         return self.bottom - self.top
 
     def holds(self, point: Sequence[float] | NDArray[np.float64]) -> bool:
-        """Whether a point (column, row) is inside."""
+        """Return whether a point (column, row) is inside."""
         return bool(self.left <= point[0] <= self.right and self.top <= point[1] <= self.bottom)
 
     def overlaps(self, other: Rectangle, margin: float = 0.0) -> bool:
-        """Whether any pixel is in both, or nearer than `margin`."""
+        """Return whether the rectangles overlap or are closer than `margin`."""
         return (
             self.left < other.right + margin
             and other.left < self.right + margin
@@ -65,26 +65,26 @@ class Rectangle(NamedTuple):
 
 
 class Viewpoint(Section):
-    """A camera by name, turned and zoomed as liked; or where it is, in full."""
+    """A camera by name, direction or position, with rotations and zoom."""
 
     name: Name | None = Field(
-        default=None, description="where it looks from; isometric if nothing is said"
+        default=None, description="where it looks from; isometric if nothing is given"
     )
     position: Vector | None = Field(
         default=None, description="of the camera, in lengths of the mesh"
     )
     focal_point: Vector | None = Field(
-        default=None, description="what it looks at; the centre of the domain if not given"
+        default=None, description="point it looks at; the centre of the domain if not given"
     )
     direction: Vector | None = Field(
         default=None, description="from where it looks, of any length; instead of a name"
     )
-    up: Vector | None = Field(default=None, description="what is up in the picture")
+    up: Vector | None = Field(default=None, description="upward direction of the picture")
     azimuth: float = Field(
-        default=0.0, description="degrees to go around the upward axis, to the right"
+        default=0.0, description="degrees of rotation around the upward axis, to the right"
     )
-    elevation: float = Field(default=0.0, description="degrees to go up")
-    roll: float = Field(default=0.0, description="degrees to turn the camera against the clock")
+    elevation: float = Field(default=0.0, description="degrees of rotation upwards")
+    roll: float = Field(default=0.0, description="degrees of anticlockwise rotation of the camera")
     zoom: Annotated[float, Field(gt=0.0)] = Field(
         default=1.0, description="1 shows the whole domain"
     )
@@ -113,12 +113,12 @@ class Viewpoint(Section):
         if self.parallel_height is not None and not self.is_parallel:
             raise ValueError("parallel_height needs `parallel: true`")
         if self.position is None or self.focal_point is not None:
-            self.camera([(0.0, 1.0)] * 3, 16, 16)  # the rest of what cannot be
+            self.camera([(0.0, 1.0)] * 3, 16, 16)  # raises for other errors
         return self
 
     @property
     def is_parallel(self) -> bool:
-        """Whether there is no perspective."""
+        """Whether the projection is parallel."""
         if self.parallel is not None:
             return self.parallel
         straight = self.name not in (None, "isometric")
@@ -129,18 +129,18 @@ class Viewpoint(Section):
         bounds: Sequence[tuple[float, float]],
         width: int,
         height: int,
-        frame: Rectangle | None = None,
+        inside: Rectangle | None = None,
     ) -> Camera:
         """Return the camera for a domain.
 
-        Without a position it is as near as the whole domain allows, inside of `frame`, and then
-        `zoom` times nearer.
+        Without a position it is the nearest camera that shows the whole domain within `inside`, and
+        then `zoom` times nearer.
 
         Args:
             bounds: of the domain along x, y and z.
             width: columns of the picture.
             height: rows of the picture.
-            frame: what of the picture the domain may fill; all of it if not given.
+            inside: part of the picture for the domain; all of it if not given.
 
         Raises:
             ValueError: The camera looks along its own upward axis.
@@ -162,11 +162,11 @@ class Viewpoint(Section):
             place, target = focal - axes[2] * distance, focal
             tall = 2 * distance * math.tan(math.radians(self.view_angle) / 2)
         else:
-            frame = frame or Rectangle(0, width, 0, height)
+            inside = inside or Rectangle(0, width, 0, height)
             fit = _fit_parallel if self.is_parallel else _fit_perspective
-            place, target, tall = fit(corners, axes, self.view_angle, width, height, frame)
+            place, target, tall = fit(corners, axes, self.view_angle, width, height, inside)
             place, target = place + (focal - centre), target + (focal - centre)
-        # What is zoomed at stays where it is in the picture.
+        # The focal point keeps its position in the picture.
         nearer = (place if not self.is_parallel else target) - focal
         shift = nearer / self.zoom - nearer
         ahead = np.linalg.norm(target - place)
@@ -179,7 +179,7 @@ class Viewpoint(Section):
         )
 
     def _turned(self, back: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Right, up and into the picture, after azimuth, elevation and roll."""
+        """Return the axes right, up and forward, after azimuth, elevation and roll."""
         if self.up is not None:
             pole = _unit(self.up)
         elif self.name is not None:
@@ -202,25 +202,25 @@ def _fit_perspective(
     angle: float,
     width: int,
     height: int,
-    frame: Rectangle,
+    inside: Rectangle,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Place, target and no height of the nearest camera that sees all corners inside `frame`.
+    """Return position, target and 0 for the nearest camera with all corners within `inside`.
 
-    A corner (u, v, w) to the right, up and into the picture is left of the frame's right side if
-    u - u0 <= r (w - w0), r its tangent: linear in the camera's (u0, v0, w0), so the greatest w0
-    that satisfies both sides is known at once, and u0 lies midway between the two.
+    A corner (u, v, w) to the right, up and forward is left of the rectangle's right side if
+    u - u0 <= r (w - w0), r its tangent: linear in the camera's (u0, v0, w0), so the maximum w0
+    for both sides has a closed form, and u0 lies midway between the two.
     """
     scale = 2 * math.tan(math.radians(angle) / 2) / height
-    sides = [(frame.left - width / 2, frame.right - width / 2)]
-    sides.append((height / 2 - frame.bottom, height / 2 - frame.top))
+    sides = [(inside.left - width / 2, inside.right - width / 2)]
+    sides.append((height / 2 - inside.bottom, height / 2 - inside.top))
     seen = corners @ axes.T
     limits = []
     for (low, high), u in zip(sides, (seen[:, 0], seen[:, 1]), strict=True):
         low, high = low * scale, high * scale
         limits.append((low, high, (u - low * seen[:, 2]).min(), (u - high * seen[:, 2]).max()))
-    depth = min((least - most) / (high - low) for low, high, least, most in limits)
+    depth = min((upper - lower) / (high - low) for low, high, upper, lower in limits)
     depth = min(depth, seen[:, 2].min() - 1e-9 * np.ptp(corners, axis=0).max())
-    place = [(least + low * depth + most + high * depth) / 2 for low, high, least, most in limits]
+    place = [(upper + low * depth + lower + high * depth) / 2 for low, high, upper, lower in limits]
     position = np.array([*place, depth]) @ axes
     ahead = seen[:, 2].mean() - depth
     return position, position + axes[2] * ahead, 0.0
@@ -232,23 +232,25 @@ def _fit_parallel(
     angle: float,
     width: int,
     height: int,
-    frame: Rectangle,
+    inside: Rectangle,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Place, target and height in lengths of the camera that sees all corners inside `frame`."""
+    """Return position, target and height of the camera with all corners within `inside`."""
     del angle
     seen = corners @ axes.T
     low, high = seen.min(axis=0), seen.max(axis=0)
-    length = max((high[0] - low[0]) / frame.width, (high[1] - low[1]) / frame.height)  # of a pixel
+    length = max(
+        (high[0] - low[0]) / inside.width, (high[1] - low[1]) / inside.height
+    )  # of a pixel
     u, v, w = (low + high) / 2
-    u -= length * ((frame.left + frame.right) / 2 - width / 2)
-    v -= length * (height / 2 - (frame.top + frame.bottom) / 2)
+    u -= length * ((inside.left + inside.right) / 2 - width / 2)
+    v -= length * (height / 2 - (inside.top + inside.bottom) / 2)
     back = float(np.linalg.norm(high - low))
     target = np.array([u, v, w]) @ axes
     return target - axes[2] * back, target, length * height
 
 
 def _rotation(axis: NDArray[np.float64], degrees: float) -> NDArray[np.float64]:
-    """The matrix that turns by so much about a unit vector (O. Rodrigues)."""
+    """Return the rotation matrix about a unit vector (Rodrigues' formula)."""
     x, y, z = axis
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     sine, cosine = math.sin(math.radians(degrees)), math.cos(math.radians(degrees))

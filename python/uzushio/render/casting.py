@@ -1,4 +1,4 @@
-"""A view's layers as the ray caster takes them: planes, colour tables and opacities in numbers."""
+"""Conversion of a view's layers for the ray caster: planes, colour tables and opacities."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from uzushio.raycast import (
 )
 from uzushio.raycast import Layer as CastLayer
 from uzushio.render.colors import Colors, rgba
-from uzushio.render.limits import NOTHING, LimitTracker, Range
+from uzushio.render.limits import EMPTY_RANGE, LimitTracker, Range
 from uzushio.render.ranges import field_range, merged, plane_range
 from uzushio.render.view import IsosurfaceLayer, Layer, MeshLayer, SliceLayer, View, VolumeLayer
 
-#: Rows of the colours in a volume's transfer function.
+#: Rows of colours in a volume's transfer function.
 ROWS = 128
 
 Triple = tuple[int, int, int]
@@ -32,24 +32,24 @@ Bounds = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class Scale:
-    """Colours with the limits that they have in one picture.
+class ColorScale:
+    """Colours with their limits in one picture.
 
     Attributes:
         colors: The colours.
-        field: Whose values they show.
+        field: The field of the values.
         limits: Values of the ends.
-        values: Range of the values in the picture, (inf, -inf) where nobody looked.
+        values: Range of the values in the picture, (inf, -inf) if not computed.
     """
 
     colors: Colors
     field: str
     limits: tuple[float, float]
-    values: Range = NOTHING
+    values: Range = EMPTY_RANGE
 
 
 def colouring(layer: Layer) -> tuple[Colors, str] | None:
-    """The colours of a layer, and the field whose values they show; None for one colour."""
+    """Return the colours of a layer and the field of their values; None for a single colour."""
     if isinstance(layer.color, str):
         return None
     own = "" if isinstance(layer, MeshLayer) else layer.field
@@ -57,9 +57,9 @@ def colouring(layer: Layer) -> tuple[Colors, str] | None:
 
 
 def local_ranges(view: View, blocks: Sequence[Any], bounds: Bounds) -> dict[int, Range]:
-    """Return the ranges of this rank's values for layers whose colours need them, by number.
+    """Return the ranges of this rank's values by layer, for layers whose colours need them.
 
-    Those are colours that follow the values; and all on slices, where looking costs little.
+    These are colours that follow the values, and all slices, where a range costs little.
     """
     found: dict[int, Range] = {}
     for number, layer in enumerate(view.layers):
@@ -76,23 +76,23 @@ def local_ranges(view: View, blocks: Sequence[Any], bounds: Bounds) -> dict[int,
     return found
 
 
-def scales(view: View, ranges: Mapping[int, Range], tracker: LimitTracker) -> dict[int, Scale]:
-    """Settle the limits of all layers that have colours, by their number in the view."""
-    settled: dict[int, Scale] = {}
+def scales(view: View, ranges: Mapping[int, Range], tracker: LimitTracker) -> dict[int, ColorScale]:
+    """Return the colour scales of all layers that have colours, by index in the view."""
+    found_scales: dict[int, ColorScale] = {}
     for number, layer in enumerate(view.layers):
         found = colouring(layer)
         if found is not None:
-            values = ranges.get(number, NOTHING)
+            values = ranges.get(number, EMPTY_RANGE)
             limits = tracker.follow((view, number), found[0], values)
-            settled[number] = Scale(*found, limits, values)
-    return settled
+            found_scales[number] = ColorScale(*found, limits, values)
+    return found_scales
 
 
-def scene(view: View, scales: Mapping[int, Scale], domain: Any, bounds: Bounds) -> Scene:
-    """Return what the ray caster draws: the layers, without the domain's edges.
+def scene(view: View, scales: Mapping[int, ColorScale], domain: Any, bounds: Bounds) -> Scene:
+    """Return the scene for the ray caster, without the domain's edges.
 
     Args:
-        view: what is shown; layers of meshes are left out.
+        view: the view; layers of meshes are left out.
         scales: of the coloured layers.
         domain: coordinates of the whole domain along z, y and x.
         bounds: of the domain along x, y and z.
@@ -106,25 +106,25 @@ def scene(view: View, scales: Mapping[int, Scale], domain: Any, bounds: Bounds) 
 
 
 def ghosts(view: View, domain: Any, cells: Any) -> tuple[Triple, Triple]:
-    """Return the points that a block needs beyond those of its own cells to draw a view.
+    """Return the number of ghost points that a block needs around its own cells for a view.
 
-    With them the picture does not depend on how the domain is divided.
+    With them the picture does not depend on the decomposition.
 
     Args:
-        view: what is shown.
+        view: the view.
         domain: coordinates of the whole domain along z, y and x.
         cells: the block's own, (start, count) along z, y and x.
 
     Returns:
-        Points below and above, each along z, y and x, cut off where the domain ends.
+        Points below and above, each along z, y and x, limited by the ends of the domain.
     """
     bounds = ((0.0, 1.0), (0.0, 1.0), (0.0, 1.0))
     found = {number: colouring(layer) for number, layer in enumerate(view.layers)}
-    any_scales = {n: Scale(*colored, (1.0, 2.0)) for n, colored in found.items() if colored}
+    any_scales = {n: ColorScale(*colored, (1.0, 2.0)) for n, colored in found.items() if colored}
     return ghost_layers(domain, cells, scene(view, any_scales, domain, bounds).layers)
 
 
-def _layer(layer: Layer, scale: Scale | None, bounds: Bounds) -> CastLayer:
+def _layer(layer: Layer, scale: ColorScale | None, bounds: Bounds) -> CastLayer:
     if isinstance(layer, SliceLayer):
         origin, normal = layer.plane(bounds)
         assert scale is not None
@@ -151,12 +151,12 @@ def _layer(layer: Layer, scale: Scale | None, bounds: Bounds) -> CastLayer:
     return Volume(layer.field, transfer(layer, scale), distance, light)
 
 
-def _table(scale: Scale) -> ColorTable:
+def _table(scale: ColorScale) -> ColorTable:
     table = scale.colors.table(scale.limits)
     return ColorTable(table.rgba, table.lo, table.hi, table.below, table.above, table.nan)
 
 
-def transfer(layer: VolumeLayer, scale: Scale) -> Transfer:
+def transfer(layer: VolumeLayer, scale: ColorScale) -> Transfer:
     """Return colour and opacity of a volume's values."""
     lo, hi = scale.limits
     log = scale.colors.scale == "log"
@@ -165,7 +165,7 @@ def transfer(layer: VolumeLayer, scale: Scale) -> Transfer:
         places = lo * (hi / lo) ** places if log else lo + (hi - lo) * places
     table = scale.colors.table(scale.limits)
     rows = np.geomspace(lo, hi, ROWS) if log else np.linspace(lo, hi, ROWS)
-    # Values beyond the limits have a colour of their own: a jump is two rows of the same value.
+    # Values beyond the limits have their own colour: a jump is two rows with the same value.
     values = np.concatenate([[lo], rows, [hi]])
     colors = np.concatenate([[table.below[:3]], scale.colors.ramp(ROWS)[:, :3], [table.above[:3]]])
     more = np.setdiff1d(places, values)

@@ -1,4 +1,4 @@
-"""Colours by name: single ones, and maps from values to colours with a scale and limits."""
+"""Colours by name, and maps from values to colours with a scale and limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from uzushio.config.section import Section
 #: Red, green, blue, opacity, each 0 to 1.
 RGBA = tuple[float, float, float, float]
 
-#: Maps that diverge from a middle, whose limits are made symmetric when they follow the values.
+#: Diverging maps: limits that follow the values are symmetric about zero.
 DIVERGING = {
     "PiYG",
     "PRGn",
@@ -35,12 +35,12 @@ DIVERGING = {
     "vanimo",
 }
 
-#: Entries of a table. On a logarithmic scale a table that is even in the value needs many.
+#: Entries of a table. A table that is uniform in the value needs many on a logarithmic scale.
 ENTRIES = {"linear": 256, "log": 16384}
 
 
 def rgba(color: str) -> RGBA:
-    """Return a colour: any name or #RRGGBB that matplotlib knows.
+    """Return a colour by a name of matplotlib's or #RRGGBB.
 
     Raises:
         ValueError: There is no such colour; the message offers similar ones.
@@ -61,23 +61,23 @@ def _known(color: str) -> str:
     return color
 
 
-#: The name of a colour, as matplotlib knows it, or #RRGGBB.
+#: Name of a colour in matplotlib, or #RRGGBB.
 Color = Annotated[str, AfterValidator(_known)]
 
 
 def luminance(color: str) -> float:
-    """Return how light a colour is to the eye, 0 to 1 (Rec. 709, gamma left alone)."""
+    """Return the luminance of a colour, 0 to 1 (Rec. 709, without gamma)."""
     red, green, blue, _ = rgba(color)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 @lru_cache(maxsize=64)
 def samples(name: str | tuple[str, ...], count: int) -> NDArray[np.float32]:
-    """Return a map's colours at `count` places from its beginning to its end; shape (count, 4).
+    """Return a map's colours at `count` equidistant points; shape (count, 4).
 
     Args:
-        name: of matplotlib's, with `_r` for the other way round; or colours to blend between.
-        count: number of places, at least 2.
+        name: of matplotlib's, with `_r` for reversed; or colours to blend between.
+        count: number of points, at least 2.
 
     Raises:
         ValueError: There is no such map; the message offers similar ones.
@@ -88,7 +88,7 @@ def samples(name: str | tuple[str, ...], count: int) -> NDArray[np.float32]:
     known: Colormap
     if isinstance(name, tuple):
         if len(name) < 2:
-            raise ValueError("a colour map of one's own takes at least two colours")
+            raise ValueError("a list of colours for a map needs at least two colours")
         known = LinearSegmentedColormap.from_list("own", [rgba(color) for color in name], 1024)
     else:
         try:
@@ -104,8 +104,8 @@ def samples(name: str | tuple[str, ...], count: int) -> NDArray[np.float32]:
     return table
 
 
-class Table(NamedTuple):
-    """Colours for values, even from the first row, for `lo`, to the last, for `hi`."""
+class LookupTable(NamedTuple):
+    """Colours of equidistant values from `lo`, the first row, to `hi`, the last."""
 
     rgba: NDArray[np.float32]
     """Not premultiplied; shape (n, 4)."""
@@ -124,9 +124,9 @@ def _limits(limits: tuple[float | None, float | None]) -> tuple[float | None, fl
 
 
 class Colors(Section):
-    """How values become colours.
+    """Colour map with scale and limits.
 
-    A limit that is not given follows the values, as `follow` says. Limits that follow are
+    A limit that is not given follows the values according to `follow`. Limits that follow are
     symmetric about zero if the map diverges and the values have both signs.
     """
 
@@ -175,23 +175,23 @@ class Colors(Section):
 
     @property
     def fixed(self) -> bool:
-        """Whether both limits are given, so that nobody needs to look at the values for them."""
+        """Whether both limits are given, so that the values are not needed."""
         return None not in self.limits
 
     @property
     def diverging(self) -> bool:
-        """Whether the map has a middle."""
+        """Whether the map is a diverging one."""
         return isinstance(self.map, str) and self.map.removesuffix("_r") in DIVERGING
 
     def ramp(self, count: int) -> NDArray[np.float32]:
-        """Return the colours from limit to limit, even on the scale; shape (count, 4)."""
+        """Return the colours from limit to limit, uniform on the scale; shape (count, 4)."""
         if self.levels is None:
             return samples(self.map, count)
         bands = samples(self.map, self.levels)
         return bands[np.arange(count) * self.levels // count]
 
-    def table(self, limits: tuple[float, float]) -> Table:
-        """Return the table for limits that are finite, increasing, and positive if logarithmic."""
+    def table(self, limits: tuple[float, float]) -> LookupTable:
+        """Return the table; limits must be finite, increasing, and positive if logarithmic."""
         lo, hi = limits
         count = ENTRIES[self.scale]
         if self.scale == "log":
@@ -201,7 +201,7 @@ class Colors(Section):
         else:
             colors = self.ramp(count if self.levels is None else 16 * count)
         first, last = (_tuple(colors[end]) for end in (0, -1))
-        return Table(
+        return LookupTable(
             colors,
             lo,
             hi,

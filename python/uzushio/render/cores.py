@@ -1,7 +1,7 @@
-"""Cores of a node, lent by ranks that have nothing to draw to those that have.
+"""Sharing of a node's cores: ranks with little to draw lend theirs to the others.
 
-What is to be seen lies where it lies: in a channel cut along z, the vortices of one wall are one
-rank's. While that draws, the others of its node sleep, and it draws with their cores too.
+Visible data may be on few ranks: in a channel decomposed along z, the vortices of one wall are on
+one rank. While it draws, the other ranks of the node sleep, and it uses their cores too.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from uzushio.raycast import default_threads
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Seconds between two looks of a rank that sleeps.
-NAP = 5e-5
-#: Seconds that a rank sleeps at most; those in which the whole job is suspended do not count, so
-#: one look counts so many at most.
-LIMIT, _SLICE = 600.0, 1.0
+#: Seconds between two polls of a waiting rank.
+POLL_INTERVAL = 5e-5
+#: Maximum wait of a rank in seconds, and the maximum that one poll counts: time during which the
+#: whole job is suspended does not count.
+TIMEOUT, _MAX_POLL = 600.0, 1.0
 
 
-class Cores:
-    """Those of this rank's node; made collectively."""
+class CoreSharing:
+    """Cores of this rank's node, shared by its ranks; the constructor is collective."""
 
     def __init__(self, comm: MPI.Comm) -> None:
         from mpi4py import MPI
@@ -35,21 +35,21 @@ class Cores:
         self._own = _allowed()
         self._all = set[int]().union(*self._node.allgather(self._own))
         self._threads = [default_threads()] * self._node.size
-        self._started = 1  # threads that exist, and may run anywhere on the node
+        self._started = 1  # threads that exist and may run on any core of the node
 
     @property
     def count(self) -> int:
-        """Cores that the ranks of this node have together."""
+        """Number of cores of all ranks of this node."""
         return max(1, len(self._all))
 
-    def share(self, work: float) -> int:
-        """Divide the node's cores among its ranks (collective on the node).
+    def thread_count(self, work: float) -> int:
+        """Divide the node's cores among its ranks by work (collective on the node).
 
         Args:
-            work: what this rank is about to do, in any unit that is the same on all ranks.
+            work: expected work of this rank, in a unit that is the same on all ranks.
 
         Returns:
-            Threads for this rank: its own at least.
+            Number of threads for this rank, at least its own.
         """
         works = self._node.allgather(work)
         own, total = default_threads(), sum(works)
@@ -60,18 +60,18 @@ class Cores:
         return self._threads[self._node.rank]
 
     @property
-    def lent(self) -> bool:
+    def any_lent(self) -> bool:
         """Whether any rank of this node has more threads than its own."""
         return max(self._threads) > default_threads()
 
     @contextmanager
-    def anywhere(self, threads: int) -> Iterator[None]:
-        """A block in which so many threads are started, which may run on any core of the node."""
+    def on_all_cores(self, threads: int) -> Iterator[None]:
+        """Start threads in the block with an affinity to all cores of the node."""
         if threads <= self._started or self._own == self._all:
             yield
             return
         self._started = threads
-        with suppress(OSError):  # as when it may not: then they share this rank's cores
+        with suppress(OSError):  # not permitted: they share this rank's cores
             os.sched_setaffinity(0, self._all)
         try:
             yield
@@ -80,11 +80,11 @@ class Cores:
                 os.sched_setaffinity(0, self._own)
 
     @contextmanager
-    def asleep(self) -> Iterator[None]:
-        """A block after which ranks wait for the others of their node without using their core.
+    def waiting_at_end(self) -> Iterator[None]:
+        """Run the block, then sleep until all ranks of the node have finished it.
 
         Raises:
-            RenderError: the others have not come within `LIMIT` seconds.
+            RenderError: timed out after `TIMEOUT` seconds.
         """
         try:
             yield
@@ -96,18 +96,18 @@ class Cores:
         request = self._node.Ibarrier()
         waited, last = 0.0, time.monotonic()
         while not request.Test():
-            time.sleep(NAP)
+            time.sleep(POLL_INTERVAL)
             now = time.monotonic()
-            waited, last = waited + min(now - last, _SLICE), now
-            if waited > LIMIT:
+            waited, last = waited + min(now - last, _MAX_POLL), now
+            if waited > TIMEOUT:
                 raise RenderError(
-                    f"a rank of this node has not finished drawing within {LIMIT:g} s of another, "
-                    f"rank {self._node.rank} of the node; see what it waits for, and run again."
+                    f"a rank of this node has not finished drawing within {TIMEOUT:g} s of "
+                    f"another, rank {self._node.rank} of the node; find the cause, and run again."
                 )
 
 
 def _allowed() -> set[int]:
-    """Cores that this thread may run on; none where the system does not say."""
+    """Return the cores that this thread may run on; empty if the system does not provide them."""
     if not hasattr(os, "sched_getaffinity"):
         return set()
     return os.sched_getaffinity(0)

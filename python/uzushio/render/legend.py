@@ -1,4 +1,4 @@
-"""Legends: a bar of colours with ticks for each scale, a patch for each single colour."""
+"""Legends: a colour bar with ticks for each scale, a patch for each single colour."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from uzushio.render.marks import Mark
 from uzushio.render.ticks import number, ticks
 from uzushio.render.typeface import Typeface, typeset
 
-#: Lengths in heights of the letters, but for `LEAST`.
+#: Lengths in heights of letters, except for `MIN_LETTERS`.
 LINE = 1.35  # from one line of text to the next
 BAR_WIDTH = 1.15
 GAP = 0.45
-NARROW, WIDE = 8.5, 15.0  # of the column
-SHORT, TALL = 4.5, 20.0  # of a bar
-APART = 1.7  # between legends
-LEAST = 7  # height of letters in pixels
+MIN_WIDTH, MAX_WIDTH = 8.5, 15.0  # of the column
+MIN_HEIGHT, MAX_HEIGHT = 4.5, 20.0  # of a bar
+ENTRY_GAP = 1.7  # between legends
+MIN_LETTERS = 7  # height of letters in pixels
 ABOVE, BELOW = 0.5, 0.35  # of a bar
 
 
-class Bar(NamedTuple):
-    """A scale of colours as it is in a picture."""
+class ColorBar(NamedTuple):
+    """Colour bar of one scale."""
 
     label: str
     unit: str
@@ -37,8 +37,8 @@ class Bar(NamedTuple):
     """Whether there are values below and above the limits."""
 
 
-class Patch(NamedTuple):
-    """What has one colour: a surface, or values that are not finite."""
+class ColorPatch(NamedTuple):
+    """Patch of a single colour: a surface, or values that are not finite."""
 
     label: str
     unit: str
@@ -46,7 +46,7 @@ class Patch(NamedTuple):
     color: str
 
 
-Entry = Bar | Patch
+LegendEntry = ColorBar | ColorPatch
 
 
 def heading(label: str, unit: str) -> str:
@@ -54,10 +54,10 @@ def heading(label: str, unit: str) -> str:
     return typeset(f"{label} [{unit}]" if unit else label)
 
 
-def column_width(entries: Sequence[Entry], em: float) -> float:
-    """Return the columns of pixels that legends take.
+def column_width(entries: Sequence[LegendEntry], em: float) -> float:
+    """Return the width of the legends in pixels.
 
-    From the numbers of letters alone: all ranks must find the same, and only one has the font.
+    It depends on numbers of letters only, because all ranks need it and only one has the font.
     """
     if not entries:
         return 0.0
@@ -65,53 +65,53 @@ def column_width(entries: Sequence[Entry], em: float) -> float:
         max((len(word) for word in heading(entry.label, entry.unit).split()), default=0)
         for entry in entries
     )
-    return em * min(max(NARROW, 0.66 * longest + 1.0), WIDE)
+    return em * min(max(MIN_WIDTH, 0.66 * longest + 1.0), MAX_WIDTH)
 
 
 def draw(
-    entries: Sequence[Entry], column: Rectangle, em: int, ink: str, face: Typeface
+    entries: Sequence[LegendEntry], column: Rectangle, em: int, ink: str, face: Typeface
 ) -> list[Mark]:
     """Draw legends below each other in the middle of a column.
 
-    Where there are too many for its height their letters are smaller, down to `LEAST`.
+    If they exceed its height, letters are smaller, down to `MIN_LETTERS`.
     """
     while True:
         headings = [_heading(entry, em, column.width, face) for entry in entries]
-        bars = sum(isinstance(entry, Bar) for entry in entries)
+        bars = sum(isinstance(entry, ColorBar) for entry in entries)
         rest = sum(len(lines) for lines in headings) * LINE * em
-        rest += ((len(entries) - 1) * APART + bars * (ABOVE + BELOW)) * em
-        tall = min(max((column.height - rest) / max(1, bars), SHORT * em), TALL * em)
-        used = rest + tall * bars
-        if used <= column.height or em <= LEAST:
+        rest += ((len(entries) - 1) * ENTRY_GAP + bars * (ABOVE + BELOW)) * em
+        height = min(max((column.height - rest) / max(1, bars), MIN_HEIGHT * em), MAX_HEIGHT * em)
+        used = rest + height * bars
+        if used <= column.height or em <= MIN_LETTERS:
             break
         em -= 1
     y = column.top + max(0.0, (column.height - used) / 2)
     drawn: list[Mark] = []
     for entry, lines in zip(entries, headings, strict=True):
         color, _ = marks.shade(ink)
-        x = column.left + (0 if isinstance(entry, Bar) else em * (BAR_WIDTH + GAP))
-        if isinstance(entry, Patch):
+        x = column.left + (0 if isinstance(entry, ColorBar) else em * (BAR_WIDTH + GAP))
+        if isinstance(entry, ColorPatch):
             drawn += _square(column.left, y + 0.2 * em, em, entry.color, ink)
         for line in lines:
             drawn.append(marks.text_on_baseline(face.mask(line, em), x, y + em, color))
             y += LINE * em
-        if isinstance(entry, Bar):
+        if isinstance(entry, ColorBar):
             y += ABOVE * em
-            drawn += _bar(entry, column.left, y, tall, em, ink, face)
-            y += tall + BELOW * em
-        y += APART * em
+            drawn += _bar(entry, column.left, y, height, em, ink, face)
+            y += height + BELOW * em
+        y += ENTRY_GAP * em
     return drawn
 
 
-def _heading(entry: Entry, em: int, width: float, face: Typeface) -> list[str]:
-    """The lines above a bar, or beside a patch."""
-    if isinstance(entry, Bar):
+def _heading(entry: LegendEntry, em: int, width: float, face: Typeface) -> list[str]:
+    """Return the lines of text above a bar or beside a patch."""
+    if isinstance(entry, ColorBar):
         return face.wrapped(heading(entry.label, entry.unit), em, width, 3)
     return face.wrapped(_surface(entry), em, width - em * (BAR_WIDTH + GAP), 3)
 
 
-def _surface(patch: Patch) -> str:
-    """What stands beside a patch."""
+def _surface(patch: ColorPatch) -> str:
+    """Return the text beside a patch."""
     if not patch.values:
         return patch.label
     values = ", ".join(number(value) for value in patch.values)
@@ -119,15 +119,15 @@ def _surface(patch: Patch) -> str:
 
 
 def _bar(
-    bar: Bar, x: float, y: float, tall: float, em: int, ink: str, face: Typeface
+    bar: ColorBar, x: float, y: float, height: float, em: int, ink: str, face: Typeface
 ) -> list[Mark]:
     color, _ = marks.shade(ink)
-    scale = ticks(*bar.limits, most=max(2, int(tall / (1.9 * em))), scale=bar.colors.scale)
+    scale = ticks(*bar.limits, max_count=max(2, int(height / (1.9 * em))), scale=bar.colors.scale)
     above_bar = 0.95 * em if scale.factor else 0.0
     point = 0.8 * em
     left, right = round(x), round(x + BAR_WIDTH * em)
     top = round(y + above_bar + point * bar.pointed[1])
-    bottom = round(y + tall - point * bar.pointed[0])
+    bottom = round(y + height - point * bar.pointed[0])
     ramp = bar.colors.ramp(bottom - top)[::-1]
     column = np.round(255 * ramp[:, None, :3]).astype(np.uint8)
     shape = (bottom - top, right - left)
@@ -146,7 +146,7 @@ def _bar(
         row = min(max(row, top + 0.5), bottom - 0.5)
         drawn.append(marks.line((right + 1, row), (right + 1 + 0.35 * em, row), 1.0, color, edge))
         mask = face.mask(label, em)
-        # Digits are as high as capitals: all labels stand on lines at the same distance.
+        # Digits have the height of capitals, so baselines are equidistant.
         drawn.append(
             marks.text_on_baseline(mask, right + (0.35 + GAP) * em, row + 0.365 * em, color)
         )
@@ -157,7 +157,7 @@ def _bar(
     return drawn
 
 
-def _place(value: float, bar: Bar) -> float:
+def _place(value: float, bar: ColorBar) -> float:
     lo, hi = bar.limits
     if bar.colors.scale == "log":
         return float(np.log(value / lo) / np.log(hi / lo))
@@ -173,7 +173,7 @@ def _tip(
     edge: NDArray[np.uint8],
     opacity: float,
 ) -> list[Mark]:
-    """The pointed end of a bar."""
+    """Draw the pointed end of a bar."""
     fill = np.round(255 * np.array(end[:3])).astype(np.uint8)
     middle = (left + right) / 2
     corners = [(left, base), (right, base), (middle, tip)]
@@ -185,7 +185,7 @@ def _tip(
 
 
 def _square(x: float, y: float, em: int, fill: str, ink: str) -> list[Mark]:
-    """A patch of one colour with a rim."""
+    """Draw a patch of one colour with a rim."""
     side = round(0.85 * em)
     left, top = round(x + (BAR_WIDTH * em - side) / 2), round(y)
     place = Rectangle(left, left + side, top, top + side)

@@ -8,23 +8,23 @@ from collections.abc import Hashable
 
 from uzushio.render.colors import Colors
 
-#: Least and greatest value of a field.
+#: Minimum and maximum of a field.
 Range = tuple[float, float]
-#: The range where there is no value.
-NOTHING: Range = (math.inf, -math.inf)
+#: Range without a value.
+EMPTY_RANGE: Range = (math.inf, -math.inf)
 
-#: Share of a new step in limits that are smoothed.
-NEW = 0.2
-#: A logarithmic scale that follows the values shows no more decades than these.
-DECADES = 6
-#: Values below this are none on a logarithmic scale: so many decades less is no normal double.
-LEAST = sys.float_info.min * 10.0**DECADES
+#: Weight of a new step in smoothed limits.
+SMOOTHING = 0.2
+#: Maximum number of decades of a logarithmic scale that follows the values.
+MAX_DECADES = 6
+#: Minimum value on a logarithmic scale: `MAX_DECADES` below it doubles become subnormal.
+MIN_POSITIVE = sys.float_info.min * 10.0**MAX_DECADES
 
 
 class LimitTracker:
-    """Limits of each of a view's colourings, picture after picture.
+    """Limits of a view's colour scales from picture to picture.
 
-    It gives the same on every rank, if ranges are the same.
+    Results are the same on every rank if ranges are.
     """
 
     def __init__(self) -> None:
@@ -34,9 +34,9 @@ class LimitTracker:
         """Return the limits for this step.
 
         Args:
-            key: what tells this colouring from others.
-            colors: how it follows.
-            values: finite least and greatest value of this step; (inf, -inf) if there is none.
+            key: identifies the colour scale.
+            colors: its colours, with the rule for its limits.
+            values: finite minimum and maximum of this step; (inf, -inf) if there is none.
         """
         if colors.fixed:
             lo, hi = colors.limits
@@ -44,7 +44,7 @@ class LimitTracker:
             return lo, hi
         if values[0] <= values[1]:
             self._seen[key] = self._next(self._seen.get(key), colors, values)
-        return settle(colors, self._seen.get(key, NOTHING))
+        return drawable_limits(colors, self._seen.get(key, EMPTY_RANGE))
 
     @staticmethod
     def _next(before: Range | None, colors: Colors, now: Range) -> Range:
@@ -53,20 +53,20 @@ class LimitTracker:
         if colors.follow == "widen":
             return min(before[0], now[0]), max(before[1], now[1])
         return (
-            before[0] + NEW * (now[0] - before[0]),
-            before[1] + NEW * (now[1] - before[1]),
+            before[0] + SMOOTHING * (now[0] - before[0]),
+            before[1] + SMOOTHING * (now[1] - before[1]),
         )
 
     def state(self) -> dict[Hashable, Range]:
-        """Return what is remembered, so that a run that goes on later keeps its colours."""
+        """Return the state, so that a restarted run keeps its colours."""
         return dict(self._seen)
 
     def restore(self, state: dict[Hashable, Range]) -> None:
-        """Go on from what `state` returned."""
+        """Restore a result of `state`."""
         self._seen = dict(state)
 
 
-def settle(colors: Colors, values: Range) -> tuple[float, float]:
+def drawable_limits(colors: Colors, values: Range) -> tuple[float, float]:
     """Return limits that can be drawn: finite, increasing, positive on a logarithmic scale."""
     lo, hi = values if values[0] <= values[1] else (0.0, 0.0)
     symmetric = colors.symmetric
@@ -79,11 +79,11 @@ def settle(colors: Colors, values: Range) -> tuple[float, float]:
     lo = lo if given_lo is None else given_lo
     hi = hi if given_hi is None else given_hi
     if colors.scale == "log":
-        return _positive(lo, hi, given_lo, given_hi)
-    # A constant field has limits as far apart as its value is large; the least doubles that differ
-    # would give steps in the legend that cannot be told apart.
-    least = 1e-6 * max(abs(lo), abs(hi)) or 1.0
-    if hi - lo >= least:
+        return _logarithmic_limits(lo, hi, given_lo, given_hi)
+    # Limits of a constant field are apart in proportion to its value; with adjacent doubles the
+    # labels of the legend would be equal.
+    min_width = 1e-6 * max(abs(lo), abs(hi)) or 1.0
+    if hi - lo >= min_width:
         return lo, hi
     width = 0.1 * max(abs(lo), abs(hi)) or 1.0
     if given_lo is not None:
@@ -93,14 +93,14 @@ def settle(colors: Colors, values: Range) -> tuple[float, float]:
     return (lo + hi) / 2 - width, (lo + hi) / 2 + width
 
 
-def _positive(
+def _logarithmic_limits(
     lo: float, hi: float, given_lo: float | None, given_hi: float | None
 ) -> tuple[float, float]:
-    """Limits of a logarithmic scale."""
-    if hi < LEAST:
+    """Return limits of a logarithmic scale."""
+    if hi < MIN_POSITIVE:
         hi = given_lo * 10 if given_lo is not None else 1.0
     if given_lo is None:
-        lo = max(lo, hi * 10.0**-DECADES)
+        lo = max(lo, hi * 10.0**-MAX_DECADES)
     if hi / lo >= 1.01:
         return lo, hi
     if given_hi is not None:

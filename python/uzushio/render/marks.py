@@ -1,4 +1,4 @@
-"""Marks on a picture: text, lines, polygons and bars, with smooth edges."""
+"""Marks on a picture: text, lines, polygons and bars, anti-aliased."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from uzushio.render.cameras import Rectangle
 from uzushio.render.colors import rgba
-from uzushio.render.typeface import Mask
+from uzushio.render.typeface import TextMask
 
 #: Column and row; pixel i reaches from i to i + 1.
 Point = Sequence[float] | NDArray[np.float64]
 
 
 class Mark(NamedTuple):
-    """A colour, or a small image, that covers pixels more or less."""
+    """Colour or small image with a coverage for each pixel."""
 
     left: int
     top: int
@@ -28,13 +28,13 @@ class Mark(NamedTuple):
 
     @property
     def rectangle(self) -> Rectangle:
-        """The pixels that it may cover."""
+        """Rectangle of the pixels that it may cover."""
         height, width = self.coverage.shape
         return Rectangle(self.left, self.left + width, self.top, self.top + height)
 
 
 def paint(pixels: NDArray[np.uint8], marks: Iterable[Mark]) -> None:
-    """Draw marks into a picture of shape (height, width, 3), one above the other."""
+    """Draw marks into a picture of shape (height, width, 3), in order."""
     rows, columns = pixels.shape[:2]
     for left, top, coverage, color in marks:
         height, width = coverage.shape
@@ -51,25 +51,25 @@ def paint(pixels: NDArray[np.uint8], marks: Iterable[Mark]) -> None:
 
 
 def shade(color: str, opacity: float = 1.0) -> tuple[NDArray[np.uint8], float]:
-    """Return a colour's bytes, and how much it covers."""
+    """Return a colour's bytes and its opacity."""
     red, green, blue, own = rgba(color)
     return np.round(255 * np.array([red, green, blue])).astype(np.uint8), own * opacity
 
 
-def text(mask: Mask, middle: Point, color: NDArray[np.uint8]) -> Mark:
-    """Place a text with the middle of its ink at a point."""
+def text(mask: TextMask, middle: Point, color: NDArray[np.uint8]) -> Mark:
+    """Place text centred at a point."""
     height, width = mask.coverage.shape
     left, top = round(middle[0] - width / 2), round(middle[1] - height / 2)
     return Mark(left, top, mask.coverage, color)
 
 
-def text_on_baseline(mask: Mask, x: float, y: float, color: NDArray[np.uint8]) -> Mark:
-    """Place a text that begins at (x, y), y being its baseline."""
+def text_on_baseline(mask: TextMask, x: float, y: float, color: NDArray[np.uint8]) -> Mark:
+    """Place text that begins at (x, y), where y is the baseline."""
     return Mark(round(x) + mask.left, round(y) + mask.top, mask.coverage, color)
 
 
 def halo(mark: Mark, color: NDArray[np.uint8], radius: int, opacity: float = 0.8) -> Mark:
-    """Return a soft rim for a mark, so that it can be read over anything."""
+    """Return a soft rim for a mark, which keeps it legible over an image."""
     from PIL import Image, ImageFilter
 
     wide = Image.fromarray(np.pad(mark.coverage, 3 * radius))
@@ -79,10 +79,10 @@ def halo(mark: Mark, color: NDArray[np.uint8], radius: int, opacity: float = 0.8
 
 
 class Silhouette:
-    """What of a picture the domain may cover: the convex hull of its corners.
+    """Part of a picture that the domain may cover: the convex hull of its corners.
 
     Args:
-        corners: Columns and rows; shape (n, 2). Any that is not finite: all of the picture.
+        corners: Columns and rows; shape (n, 2). If any is not finite: the whole picture.
     """
 
     def __init__(self, corners: NDArray[np.float64]) -> None:
@@ -91,13 +91,13 @@ class Silhouette:
         self._hull = np.array([*_chain(points), *_chain(points[::-1])])
 
     def meets(self, place: Rectangle) -> bool:
-        """Whether any of a rectangle may be covered."""
+        """Return whether the domain may cover part of a rectangle."""
         if self._everywhere:
             return True
         left, right, top, bottom = place
         box = np.array([(left, top), (right, top), (right, bottom), (left, bottom)])
         edges = np.roll(self._hull, -1, axis=0) - self._hull
-        for x, y in (*edges, (1.0, 0.0), (0.0, 1.0)):  # is there an axis that parts the two?
+        for x, y in (*edges, (1.0, 0.0), (0.0, 1.0)):  # separating axes
             ours, theirs = box @ (-y, x), self._hull @ (-y, x)
             if ours.max() < theirs.min() or theirs.max() < ours.min():
                 return False
@@ -105,7 +105,7 @@ class Silhouette:
 
 
 def _chain(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Half of a convex hull (A. M. Andrew), without its last point."""
+    """Return half of a convex hull (A. M. Andrew), without its last point."""
     chain: list[tuple[float, float]] = []
     for x, y in points:
         while len(chain) > 1:
@@ -137,7 +137,7 @@ def line(
 
 
 def polygon(corners: Sequence[Point], color: NDArray[np.uint8], opacity: float = 1.0) -> Mark:
-    """Fill a convex polygon whose corners (column, row) go around it."""
+    """Fill a convex polygon with corners (column, row) in order around it."""
     points = np.asarray(corners, float)
     left, top, x, y = _grid(points[:, 0], points[:, 1], 1)
     inside = np.ones(x.shape)
@@ -164,7 +164,7 @@ def box(rectangle: Rectangle, color: NDArray[np.uint8], opacity: float = 1.0) ->
 def frame(
     rectangle: Rectangle, color: NDArray[np.uint8], width: int = 1, opacity: float = 1.0
 ) -> list[Mark]:
-    """Draw a rectangle's outline, just outside of it."""
+    """Draw a frame just outside a rectangle."""
     left, right, top, bottom = rectangle
     sides = (
         Rectangle(left - width, right + width, top - width, top),
@@ -180,7 +180,7 @@ def _grid(
     ys: Sequence[float] | NDArray[np.float64],
     margin: float,
 ) -> tuple[int, int, NDArray[np.float64], NDArray[np.float64]]:
-    """The pixels around some points: first column and row, and the centres of all."""
+    """Return first column and row of the pixels around some points, and all their centres."""
     left, right = int(np.floor(min(xs) - margin)), int(np.ceil(max(xs) + margin))
     top, bottom = int(np.floor(min(ys) - margin)), int(np.ceil(max(ys) + margin))
     x, y = np.meshgrid(np.arange(left, right) + 0.5, np.arange(top, bottom) + 0.5)

@@ -1,4 +1,4 @@
-"""Pictures of meshes of any kind on many ranks: drawn by VTK, composited by depth."""
+"""Pictures of meshes of any kind on many ranks, drawn by VTK and composited by depth."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from uzushio.parallel.timings import Timings
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import averaged
-from uzushio.render.casting import Bounds, Scale
+from uzushio.render.casting import Bounds, ColorScale
 from uzushio.render.colors import rgba
+from uzushio.render.errors import collective_errors
 from uzushio.render.limits import LimitTracker, Range
 from uzushio.render.picture import Picture
 from uzushio.render.ranges import merged, value_range
-from uzushio.render.together import together
 from uzushio.render.view import MeshLayer, View
 from uzushio.render.vtk_filters import meshes_of, surfaces
 from uzushio.render.vtk_window import MeshPart, VtkWindow, values_of, window_class
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class MeshRenderer:
-    """Makes pictures of one size of VTK meshes of which each rank has parts.
+    """Renderer of pictures of one size, of VTK meshes distributed over ranks.
 
-    All methods are collective. Surfaces are opaque: of two ranks' the nearer one is seen. The
-    picture is that of the whole, but for pixels along the rims of parts; parts with ghost cells
+    All methods are collective. Surfaces are opaque: the nearest one is visible. The picture is that
+    of the whole mesh except for pixels along the rims of parts; parts with ghost cells
     (`vtkGhostType`) have no walls between them.
 
     Use it in a ``with`` statement, or `close` it.
@@ -41,10 +41,10 @@ class MeshRenderer:
         comm: The ranks.
         width: Columns of a picture.
         height: Rows.
-        algorithm: Of compositing; see `uzushio.compositing`.
-        root: The rank that gets the pictures.
-        samples: Along each side of a pixel, averaged after compositing: smooth edges for samples²
-            times the work and memory.
+        algorithm: Compositing algorithm; see `uzushio.compositing`.
+        root: The rank that receives the pictures.
+        samples: Samples along each side of a pixel, averaged after compositing: smooth edges for
+            samples² times the work and memory.
 
     Raises:
         RenderError: VTK is missing or cannot draw without a screen, on all ranks.
@@ -80,16 +80,16 @@ class MeshRenderer:
         self._annotator = Annotator(width, height)
 
     def __enter__(self) -> Self:
-        """Return the renderer, which is closed when the block ends without an error."""
+        """Return the renderer; it is closed at the end of a block without error."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Close, unless an error is on its way, of which the other ranks may know nothing."""
+        """Close, except after an error, which the other ranks may not have."""
         if kind is None:
             self.close()
 
     def close(self) -> None:
-        """Give back memory."""
+        """Release memory."""
         if self._window is not None:
             self._window.close()
             self._window = None
@@ -106,43 +106,43 @@ class MeshRenderer:
         units: Mapping[str, str] | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> Picture | None:
-        """Make a picture; at the root it is returned, elsewhere None.
+        """Make a picture; return it at the root, None elsewhere.
 
         Args:
-            view: What is shown: meshes, and slices and isosurfaces, which are of all meshes. Its
-                size is the renderer's.
+            view: The view, with layers of meshes, and with slices and isosurfaces of all meshes.
+                Its size is the renderer's.
             parts: This rank's data by name of the mesh: a VTK or pyvista data set, several, a tree
                 of them, or None.
             bounds: Of the domain along x, y and z; those of all parts if None.
-            time: Of the step.
+            time: Time of the step.
             step: Its number.
-            units: Of fields by name, for legends that have none of their own.
-            labels: What legends call fields, by name, where the view does not say.
+            units: Units of fields by name, where the view has none.
+            labels: Labels of fields in legends, by name, where the view has none.
 
         Raises:
-            RenderError: On all ranks, with one sentence: a field is missing, say.
+            RenderError: On all ranks, for example if a field is missing.
         """
         seconds = Timings()
         with seconds.stage("prepare"):
-            with together(self._comm):
+            with collective_errors(self._comm):
                 data = [meshes_of(layer, parts) for layer in view.layers]
                 mine = _extent([mesh for meshes in data for mesh in meshes])
-            extent = _box(self._least(mine))
-            with together(self._comm):
+            extent = _box(self._reduce_ranges(mine))
+            with collective_errors(self._comm):
                 caption = Caption(view, bounds or extent, time, step, units or {}, labels or {})
                 found = [
                     surfaces(layer, meshes, caption.bounds)
                     for layer, meshes in zip(view.layers, data, strict=True)
                 ]
                 pairs = zip(view.layers, found, strict=True)
-                ranges = [_range(layer, leaves_of) for layer, leaves_of in pairs]
+                ranges = [_range(layer, data_of_layer) for layer, data_of_layer in pairs]
             has_data = any(found)
             ranks = [rank for rank, there in enumerate(self._comm.allgather(has_data)) if there]
-            ranges = self._least(ranges)
-            with together(self._comm):
+            ranges = self._reduce_ranges(ranges)
+            with collective_errors(self._comm):
                 caption.scales = casting.scales(view, dict(enumerate(ranges)), self._tracker)
                 caption.camera = self._annotator.camera(caption)
-        with seconds.stage("draw"), together(self._comm):
+        with seconds.stage("draw"), collective_errors(self._comm):
             if has_data:
                 self._draw(caption, found, extent)
         with seconds.stage("composite"):
@@ -152,17 +152,17 @@ class MeshRenderer:
                 self._compositor.submit()
                 image = self._compositor.finish()
         done = None
-        with together(self._comm):
+        with collective_errors(self._comm):
             if self._comm.rank == self.root:
                 with seconds.stage("annotate"):
-                    done = self._written(caption, image, seconds)
+                    done = self._finished_picture(caption, image, seconds)
         return done
 
-    def _least(self, mine: Sequence[Range]) -> list[Range]:
-        """Ranges over all ranks."""
-        least = np.array([[lo, -hi] for lo, hi in mine])
-        self._comm.Allreduce(least.copy(), least, minimum())
-        return [(float(lo), float(-hi)) for lo, hi in least]
+    def _reduce_ranges(self, mine: Sequence[Range]) -> list[Range]:
+        """Return ranges over all ranks (collective)."""
+        minima = np.array([[lo, -hi] for lo, hi in mine])
+        self._comm.Allreduce(minima.copy(), minima, minimum())
+        return [(float(lo), float(-hi)) for lo, hi in minima]
 
     def _draw(self, caption: Caption, found: list[list[Any]], extent: Bounds) -> None:
         view = caption.view
@@ -171,9 +171,9 @@ class MeshRenderer:
                 self._samples * self.width, self._samples * self.height, self._kind
             )
         parts = [
-            _part(layer, leaf, caption.scales.get(number), view.ink, self._samples)
-            for number, (layer, leaves_of) in enumerate(zip(view.layers, found, strict=True))
-            for leaf in leaves_of
+            _part(layer, data_set, caption.scales.get(number), view.ink, self._samples)
+            for number, (layer, data_of_layer) in enumerate(zip(view.layers, found, strict=True))
+            for data_set in data_of_layer
         ]
         both = zip(caption.bounds, extent, strict=True)
         a, b, c = ((min(p[0], q[0]), max(p[1], q[1])) for p, q in both)
@@ -184,17 +184,17 @@ class MeshRenderer:
             self._compositor.canvas(),
         )
 
-    def _written(self, caption: Caption, image: Any, seconds: Timings) -> Picture:
+    def _finished_picture(self, caption: Caption, image: Any, seconds: Timings) -> Picture:
         colors = None if image is None else averaged(image["rgba"], self._samples)
-        pixels = self._annotator.finished(colors, caption)
+        pixels = self._annotator.annotated(colors, caption)
         return Picture(pixels, caption.step, caption.time, caption.limits(), seconds=seconds)
 
 
 def _window_of_the_node(comm: MPI.Comm) -> str:
-    """The class of windows that draws here, tried by one rank of each node.
+    """Return the class of windows that works here, tested by one rank of each node.
 
     Raises:
-        RenderError: On all ranks, there is none on some node.
+        RenderError: On all ranks, if a node has none.
     """
     from mpi4py import MPI
 
@@ -209,14 +209,14 @@ def _window_of_the_node(comm: MPI.Comm) -> str:
         name = str(node.bcast(name))
     finally:
         node.Free()
-    with together(comm):
+    with collective_errors(comm):
         if failure is not None:
             raise failure
     return name
 
 
 def _box(ends: list[Range]) -> Bounds:
-    """Bounds that a camera can look at, of what may be flat, or nothing."""
+    """Return bounds with an extent along each axis, of data that may be flat or empty."""
     if not np.isfinite(ends).all():
         ends = [(0.0, 1.0)] * 3
     thin = 5e-4 * (max(hi - lo for lo, hi in ends) or 1.0)
@@ -225,24 +225,24 @@ def _box(ends: list[Range]) -> Bounds:
 
 
 def _range(layer: Any, data: list[Any]) -> Range:
-    """The range of the values that colour a layer."""
+    """Return the range of the values that colour a layer."""
     if isinstance(layer.color, str):
         return merged([])
     found = casting.colouring(layer)
     assert found is not None
     colors, name = found
     positive = colors.scale == "log"
-    return merged([value_range(values_of(leaf, name)[0], positive) for leaf in data])
+    return merged([value_range(values_of(data_set, name)[0], positive) for data_set in data])
 
 
 def _extent(data: list[Any]) -> Bounds:
-    """The bounds of data sets along x, y and z; (inf, -inf) if there are none."""
-    ends = np.array([leaf.GetBounds() for leaf in data]).reshape(-1, 3, 2)
+    """Return the bounds of data sets along x, y and z; (inf, -inf) if there are none."""
+    ends = np.array([data_set.GetBounds() for data_set in data]).reshape(-1, 3, 2)
     x, y, z = (merged([(float(lo), float(hi)) for lo, hi in ends[:, axis]]) for axis in range(3))
     return x, y, z
 
 
-def _part(layer: Any, data: Any, scale: Scale | None, ink: str, samples: int) -> MeshPart:
+def _part(layer: Any, data: Any, scale: ColorScale | None, ink: str, samples: int) -> MeshPart:
     more: dict[str, Any] = {}
     if isinstance(layer, MeshLayer):
         more = {
@@ -256,6 +256,6 @@ def _part(layer: Any, data: Any, scale: Scale | None, ink: str, samples: int) ->
         color=rgba(layer.color) if isinstance(layer.color, str) else None,
         field="" if scale is None else scale.field,
         table=None if scale is None else scale.colors.table(scale.limits),
-        lighting=getattr(layer, "lighting", False),  # a slice shows its colours as they are
+        lighting=getattr(layer, "lighting", False),  # a slice is not lit
         **more,
     )

@@ -1,8 +1,8 @@
-"""Movies that play while they grow, and whatever ends the run.
+"""Movies that can be played while they are written, and after a killed run.
 
-While it is written, a movie is a fragmented MP4: each picture follows with its own index, so a run
-that is killed loses the last picture at most. `close` makes an ordinary MP4 of it, which every
-player and slide program takes, without encoding anew. A GIF grows by whole pictures anyway.
+While it is written, a movie is a fragmented MP4: each picture has its own index, so a killed run
+loses at most the last picture. `close` remuxes it, without encoding again, to an ordinary MP4 for
+players and slide programs. A GIF consists of whole pictures in any case.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 #: Formats of movies, by the suffix of the file.
 FORMATS = (".mp4", ".gif")
-#: Pictures a second of a GIF, whose times are whole hundredths; faster ones browsers slow down.
+#: Maximum pictures a second of a GIF: times are in hundredths, and browsers slow down faster ones.
 MAX_GIF_FPS = 50.0
 _FRAGMENTED = "frag_every_frame+empty_moov+default_base_moof"
 
 
 class Encoder(NamedTuple):
-    """One that may be in the FFmpeg that PyAV brings."""
+    """Encoder of FFmpeg, which PyAV may include."""
 
     name: str
     options: dict[str, str]
-    remark: str  # if it is not what everything plays
+    remark: str  # limits of playback; empty if there are none
 
 
-#: In the order in which they are tried. No look-ahead: a picture given is a picture written.
+#: In order of preference, without look-ahead: each picture is written at once.
 ENCODERS = (
     Encoder("libx264", {"preset": "superfast", "tune": "zerolatency", "crf": "18"}, ""),
     Encoder("libopenh264", {"b": "12M", "allow_skip_frames": "0"}, ""),
@@ -64,28 +64,28 @@ GIF = Encoder("gif", {}, "")
 
 
 class Movie:
-    """A movie of pictures of one size.
+    """Movie of pictures of one size.
 
     Use it on one rank, in a ``with`` statement, or `close` it. An odd width or height is padded by
-    one column or row, which H.264 asks for. A GIF has 256 colours, chosen for each picture.
+    one column or row, as H.264 requires. A GIF has 256 colours, chosen for each picture.
 
     Args:
-        path: Of the MP4 or GIF file; its folder is made, and a file that is there replaced.
-        fps: Pictures a second, from 0.1 to 240; of a GIF to 50.
-        encoder: Of an MP4: one of `ENCODERS` by name; the first that is there if None.
-        threads: Threads that encode, besides a solver that wants the processor too.
-        keep: Whether a movie that is there, of a run before a restart, say, is kept as NAME.1.mp4
-            or with the next number that is free.
+        path: Path of the MP4 or GIF file; its folder is created, an existing file replaced.
+        fps: Pictures a second, from 0.1 to 240; of a GIF up to 50.
+        encoder: Encoder of an MP4, one of `ENCODERS` by name; the first available one if None.
+        threads: Number of threads for encoding, which compete with a solver.
+        keep: Whether to keep an existing movie, such as that of a run before a restart, as
+            NAME.1.mp4 or with the next free number.
 
     Attributes:
         encoder: Name of the encoder in use.
-        remark: What to tell the user about it; empty if everything plays its movies.
+        remark: Limits of playback for the user; empty if there are none.
         pictures: Number of pictures written.
 
     Raises:
-        OutputError: There is no such encoder, the file cannot be made, or its suffix is another
-            one than .mp4 and .gif.
-        ValueError: No movie has so many pictures a second.
+        OutputError: The encoder is not available, the file cannot be created, or its suffix is
+            neither .mp4 nor .gif.
+        ValueError: `fps` is out of range.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Movie:
         suffix = self.path.suffix.lower()
         if suffix not in FORMATS:
             raise OutputError(
-                f"{self.path} is no name of a movie: it must end in .mp4 or .gif "
+                f"{self.path} is not a name of a movie: it must end in .mp4 or .gif "
                 "(Picture.save writes .png and .jpg)."
             )
         self._gif = suffix == ".gif"
@@ -121,7 +121,7 @@ class Movie:
         self._stream: VideoStream | None = None
         self._container: OutputContainer | None = None
         self._reformatter: VideoReformatter | None = None
-        self._good = 0  # bytes of the file that are whole pictures
+        self._complete_bytes = 0  # bytes of the file that are whole pictures
         self._failed = False
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +129,7 @@ class Movie:
                 self.path.rename(_free_name(self.path))
             self._file = self.path.open("wb")
         except OSError as error:
-            raise OutputError(f"The movie was not begun: {system_sentence(error)}") from error
+            raise OutputError(f"The movie cannot be created: {system_sentence(error)}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -143,13 +143,13 @@ class Movie:
         self.close()
 
     def write(self, picture: Picture | NDArray[np.uint8]) -> None:
-        """Append a picture; the file then plays up to the picture before it, at least.
+        """Append a picture; the file can then be played at least up to the picture before it.
 
-        After a failure the movie keeps what it had, and further pictures are left out in silence.
+        After a failure the movie keeps its complete pictures, and later calls do nothing.
 
         Raises:
-            OutputError: It cannot be written: the disk is full, say.
-            ValueError: It has another size than the first.
+            OutputError: The picture cannot be written, for example because the disk is full.
+            ValueError: The picture has another size than the first.
         """
         pixels = picture.pixels if isinstance(picture, Picture) else picture
         height, width = pixels.shape[:2]
@@ -166,14 +166,14 @@ class Movie:
                 self._begin(height, width)
             self._append(pixels)
         except OSError as error:
-            self._give_up()
+            self._truncate()
             raise OutputError(
                 f"{self.path.name} ends after {self.pictures} pictures, further ones are left out: "
                 f"{_sentence(error, self.path)}"
             ) from error
 
     def close(self) -> None:
-        """End the file. Calling it again does nothing; no failure here takes pictures away.
+        """End the file. Further calls do nothing; a failure loses no complete picture.
 
         Raises:
             OutputError: The last picture cannot be written.
@@ -191,12 +191,12 @@ class Movie:
             self._container.close()
             self._file.close()
         except OSError as error:
-            self._give_up()
+            self._truncate()
             raise OutputError(
                 f"{self.path.name} may lack its last picture: {_sentence(error, self.path)}"
             ) from error
         if not self._gif:
-            _make_ordinary(self.path, self._rate)
+            _remux(self.path, self._rate)
 
     def _begin(self, height: int, width: int) -> None:
         import av
@@ -214,10 +214,10 @@ class Movie:
             return
         stream.width, stream.height = width + width % 2, height + height % 2
         stream.pix_fmt = "yuv420p"
-        self._set_up(stream)
+        self._configure_video(stream)
 
-    def _set_up(self, stream: VideoStream) -> None:
-        """Set what only video has: key frames, and how its numbers are colours."""
+    def _configure_video(self, stream: VideoStream) -> None:
+        """Set key frames and colour space."""
         from av.video.reformatter import (
             ColorPrimaries,
             ColorRange,
@@ -228,7 +228,7 @@ class Movie:
 
         self._reformatter = VideoReformatter()
         codec = stream.codec_context
-        codec.gop_size = max(1, round(2 * self.fps))  # a player jumps to every other second
+        codec.gop_size = max(1, round(2 * self.fps))  # a player can jump to every other second
         codec.max_b_frames = 0
         codec.thread_count = self._threads
         codec.colorspace = Colorspace.ITU709
@@ -243,11 +243,11 @@ class Movie:
         frame.time_base = 1 / self._rate
         self._container.mux(self._stream.encode(frame))
         self._file.flush()
-        self._good = self._file.tell()
+        self._complete_bytes = self._file.tell()
         self.pictures += 1
 
     def _converted(self, pixels: NDArray[np.uint8]) -> VideoFrame:
-        """A picture in the colours of video."""
+        """Convert a picture to the colour space of video."""
         from av.video.frame import VideoFrame
         from av.video.reformatter import ColorRange, Colorspace
 
@@ -265,14 +265,14 @@ class Movie:
             threads=self._threads,
         )
 
-    def _give_up(self) -> None:
-        """Leave the file with the pictures that are whole in it: the last one was not yet."""
+    def _truncate(self) -> None:
+        """Truncate the file to its complete pictures; the last one is incomplete."""
         self._failed = True
         self.pictures = max(0, self.pictures - 1)
-        with contextlib.suppress(OSError, ValueError):  # closed is fine too
+        with contextlib.suppress(OSError, ValueError):  # it may be closed
             self._file.flush()
         with contextlib.suppress(OSError):
-            os.truncate(self.path, self._good)
+            os.truncate(self.path, self._complete_bytes)
         with contextlib.suppress(OSError):
             self._file.close()
         if not self.pictures:
@@ -280,7 +280,7 @@ class Movie:
 
 
 def _indexed(pixels: NDArray[np.uint8]) -> VideoFrame:
-    """A picture of 256 colours of its own, the nearest ones without dots beside each other."""
+    """Convert a picture to its own palette of 256 colours, without dithering."""
     from av.video.frame import VideoFrame
     from PIL import Image
 
@@ -291,21 +291,21 @@ def _indexed(pixels: NDArray[np.uint8]) -> VideoFrame:
     palette[:, 0] = 255  # opaque: the order is alpha, red, green, blue
     colors = np.array(found.getpalette(), np.uint8).reshape(-1, 3)
     palette[: len(colors), 1:] = colors
-    both: Any = (np.asarray(found), palette)  # PyAV's stubs know no pictures with palettes
+    both: Any = (np.asarray(found), palette)  # PyAV's stubs lack palettes
     return VideoFrame.from_ndarray(both, format="pal8")
 
 
 def _free_name(path: Path) -> Path:
-    """The path with a number before its suffix that no file has."""
+    """Return the path with the first free number before its suffix."""
     others = (path.with_name(f"{path.stem}.{n}{path.suffix}") for n in itertools.count(1))
     return next(other for other in others if not other.exists())
 
 
 def choose_encoder(encoders: Sequence[Encoder], name: str | None = None) -> Encoder:
-    """Return the first encoder that is there, or the one of a name.
+    """Return the first available encoder, or the one of a name.
 
     Raises:
-        OutputError: It is not there, or none is.
+        OutputError: The encoder is not available, or none is.
     """
     try:
         from av.codec import Codec
@@ -325,19 +325,17 @@ def choose_encoder(encoders: Sequence[Encoder], name: str | None = None) -> Enco
         for encoder in there:
             if encoder.name == name:
                 return encoder
-        raise OutputError(
-            f"PyAV here has no encoder {name}; it has {names or 'none that movies can use'}."
-        )
+        raise OutputError(f"This PyAV has no encoder {name}; it has {names or 'none for movies'}.")
     if not there:
         raise OutputError(
-            "PyAV here has no encoder for movies; install the wheel from PyPI (`pip install av`), "
+            "This PyAV has no encoder for movies; install the wheel from PyPI (`pip install av`), "
             "or write pictures only."
         )
     return there[0]
 
 
-def _make_ordinary(path: Path, rate: Fraction) -> None:
-    """Replace a fragmented MP4 by one with its index at the beginning, if that can be."""
+def _remux(path: Path, rate: Fraction) -> None:
+    """Replace a fragmented MP4 by one with its index at the beginning; keep it on failure."""
     import av
 
     part = path.with_name(f".{path.name}.{os.getpid()}")
@@ -350,13 +348,13 @@ def _make_ordinary(path: Path, rate: Fraction) -> None:
             copy = target.add_stream_from_template(video)
             for packet in source.demux(video):
                 if packet.dts is not None:
-                    # A fragment tells no duration, and players leave out a last picture of none.
+                    # Fragments have no duration, and players skip a last picture without one.
                     assert packet.time_base is not None
                     packet.duration = packet.duration or round(1 / (rate * packet.time_base))
                     packet.stream = copy
                     target.mux(packet)
         part.replace(path)
-    except (OSError, av.FFmpegError):  # no space for two, say: it plays as it is
+    except (OSError, av.FFmpegError):  # no space for a copy: the fragmented file can be played
         part.unlink(missing_ok=True)
 
 

@@ -1,8 +1,8 @@
-"""The domain's edges: those at its back behind all that is drawn, the others in front of it.
+"""The domain's edges: those at its back are behind all layers, the others in front of them.
 
-What is drawn lies inside of the domain, a box. So an edge between two faces that the eye sees from
-outside hides it, one between two that it sees from inside is hidden by it, and no depth is needed
-for that. The others are the rim of the box, where nothing else is.
+All layers lie inside the domain, a box. An edge between two faces visible from outside is in front
+of them, an edge between two faces visible from inside is behind them, so no depth is needed. The
+other edges are the rim of the box, where there is nothing else.
 """
 
 from __future__ import annotations
@@ -16,29 +16,31 @@ from numpy.typing import NDArray
 
 from uzushio.raycast import Camera
 
-Segment = NDArray[np.float64]  # begin and end, each column and row
+LineSegment = NDArray[np.float64]  # begin and end, each column and row
 
 
 class Strokes(NamedTuple):
-    """Thin lines: how much they cover of the few pixels that they touch."""
+    """Coverage of pixels by thin lines, stored for the touched pixels."""
 
     places: NDArray[np.int64]
-    """Numbers of pixels, row by row; shape (n,)."""
+    """Indices of pixels, row by row; shape (n,)."""
     coverage: NDArray[np.uint8]
     """Shape (n,)."""
     color: NDArray[np.uint8]
     """Shape (3,)."""
 
     def paint(self, pixels: NDArray[np.uint8]) -> None:
-        """Draw them into a contiguous picture of shape (height, width, 3)."""
+        """Draw the lines into a contiguous picture of shape (height, width, 3)."""
         flat = pixels.reshape(-1, 3)
         amount = self.coverage[:, None].astype(np.uint16)
         total = flat[self.places] * (255 - amount) + self.color * amount + np.uint16(128)
         flat[self.places] = (total + (total >> 8)) >> 8
 
 
-def sees(camera: Camera, axis: int, side: int, bounds: Sequence[tuple[float, float]]) -> bool:
-    """Return whether the eye sees a face of the domain from outside."""
+def sees_outside(
+    camera: Camera, axis: int, side: int, bounds: Sequence[tuple[float, float]]
+) -> bool:
+    """Return whether the camera sees a face of the domain from outside."""
     outer = 1.0 if side else -1.0
     if camera.parallel_height is not None:
         return bool(-camera.axes[2][axis] * outer > 1e-6)
@@ -48,10 +50,10 @@ def sees(camera: Camera, axis: int, side: int, bounds: Sequence[tuple[float, flo
 
 def edges(
     camera: Camera, bounds: Sequence[tuple[float, float]], width: int, height: int
-) -> tuple[list[Segment], list[Segment]]:
-    """Return the edges behind all that is drawn, and those in front, as far as they are seen."""
-    behind: list[Segment] = []
-    before: list[Segment] = []
+) -> tuple[list[LineSegment], list[LineSegment]]:
+    """Return the visible parts of the edges behind all layers, and of those in front."""
+    behind: list[LineSegment] = []
+    before: list[LineSegment] = []
     for axis in range(3):
         others = [a for a in range(3) if a != axis]
         for sides in itertools.product((0, 1), repeat=2):
@@ -62,20 +64,22 @@ def edges(
             segment = _in_picture(camera, ends, width, height)
             if segment is None:
                 continue
-            seen = [sees(camera, a, side, bounds) for a, side in zip(others, sides, strict=True)]
+            seen = [
+                sees_outside(camera, a, side, bounds) for a, side in zip(others, sides, strict=True)
+            ]
             (before if any(seen) else behind).append(segment)
     return behind, before
 
 
 def strokes(
-    segments: Iterable[Segment],
+    segments: Iterable[LineSegment],
     line_width: float,
     color: NDArray[np.uint8],
     opacity: float,
     width: int,
     height: int,
 ) -> Strokes:
-    """Draw segments with smooth edges; where lines meet, the one that covers more counts."""
+    """Draw anti-aliased segments; where lines meet, the larger coverage counts."""
     canvas = np.zeros(width * height, np.uint8)
     for segment in segments:
         rows, columns, coverage = _stroke(segment, line_width)
@@ -87,9 +91,9 @@ def strokes(
 
 
 def _stroke(
-    segment: Segment, line_width: float
+    segment: LineSegment, line_width: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Rows, columns and coverage of the pixels around a segment, a few for each step along it."""
+    """Return rows, columns and coverage of the pixels around a segment."""
     (x0, y0), (x1, y1) = segment
     steep = abs(y1 - y0) > abs(x1 - x0)
     if steep:
@@ -115,8 +119,8 @@ def _stroke(
 
 def _in_picture(
     camera: Camera, ends: NDArray[np.float64], width: int, height: int
-) -> Segment | None:
-    """What a picture shows of a line between two points, if anything."""
+) -> LineSegment | None:
+    """Return the part of a line between two points inside the picture, or None."""
     if camera.parallel_height is None:
         depth = (ends - camera.position) @ camera.axes[2]
         near = 1e-4 * float(np.abs(depth).max())

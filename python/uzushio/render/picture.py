@@ -1,4 +1,4 @@
-"""A finished picture: its pixels, what was found while it was made, and its file."""
+"""Finished picture: pixels, statistics, and files."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from uzushio.parallel.collective import system_sentence
 FORMATS = (".png", ".jpg", ".jpeg")
 #: zlib's level: 6 takes twice the time and saves a few per cent.
 COMPRESSION = 3
-#: JPEG's, from 1 to 95, with colours at full resolution: thin lines and letters stay sharp.
+#: Quality of JPEG, 1 to 95; without chroma subsampling thin lines and letters are sharp.
 QUALITY = 92
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture, at the root only.
+    """Picture, at the root only.
 
     Attributes:
-        pixels: Red, green and blue; shape (height, width, 3). Its own memory.
-        step: Number of the step that it shows.
+        pixels: Red, green and blue; shape (height, width, 3). Owned by the picture.
+        step: Number of its step.
         time: Time of that step.
         limits: Of the colours of each legend, by label.
-        nan_count: Values that were not finite and drawn in their colour.
-        notes: What a user may want to know, a sentence each: an iso-value that nothing has.
+        nan_count: Number of values that are not finite.
+        notes: Notes for the user, one sentence each, for example on an empty isosurface.
         seconds: Wall-clock time at the root for each part of the work.
     """
 
@@ -46,19 +46,18 @@ class Picture:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def save(self, path: str | Path) -> Path:
-        """Write it as PNG or JPEG, as the suffix says; the file appears whole, or not at all.
+        """Write a PNG or JPEG, by the suffix; the file appears complete or not at all.
 
         Returns:
             The path.
 
         Raises:
-            OutputError: It cannot be written, or the suffix is another one than .png, .jpg and
-                .jpeg; the message says why.
+            OutputError: The file cannot be written, or the suffix is not .png, .jpg or .jpeg.
         """
         suffix, about = Path(path).suffix.lower(), self._about()
         if suffix not in FORMATS:
             raise OutputError(
-                f"{path} is no name of a picture: it must end in .png, .jpg or .jpeg "
+                f"{path} is not a name of a picture: it must end in .png, .jpg or .jpeg "
                 "(uzushio.render.Movie writes .mp4 and .gif)."
             )
         if suffix == ".png":
@@ -71,7 +70,7 @@ class Picture:
         return {"time": repr(self.time), "step": str(self.step)}
 
     def _repr_png_(self) -> bytes:
-        """The PNG file, which notebooks show."""
+        """Return the PNG file, which notebooks display."""
         from PIL import Image
 
         file = BytesIO()
@@ -82,21 +81,21 @@ class Picture:
 def save_png(
     pixels: NDArray[np.uint8], path: str | Path, about: Mapping[str, str] | None = None
 ) -> Path:
-    """Write an array of shape (height, width, 3 or 4) as PNG, whole or not at all.
+    """Write an array of shape (height, width, 3 or 4) as PNG, completely or not at all.
 
     Args:
-        pixels: of type uint8.
-        path: of the file; its folder is made.
-        about: text that goes into the file.
+        pixels: array of uint8.
+        path: path of the file; its folder is created.
+        about: text chunks of the file, by keyword.
 
     Raises:
-        OutputError: It cannot be written; the message says why.
+        OutputError: The file cannot be written.
     """
     return _save(pixels, Path(path), "PNG", _as_png(about or {}))
 
 
 def _as_png(about: Mapping[str, str]) -> dict[str, Any]:
-    """What Pillow is told of a PNG file with such text in it."""
+    """Return Pillow's options for a PNG file with text chunks."""
     from PIL.PngImagePlugin import PngInfo
 
     text = PngInfo()
@@ -106,10 +105,10 @@ def _as_png(about: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _save(pixels: NDArray[np.uint8], path: Path, form: str, more: Mapping[str, Any]) -> Path:
-    """Write an array as a file of a format of Pillow's, whole or not at all."""
+    """Write an array in a format of Pillow's, completely or not at all."""
     from PIL import Image
 
-    # Hidden until it is whole: whoever watches the folder sees finished pictures only.
+    # Hidden until it is complete, so the folder shows finished pictures only.
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Texts with {time}, {step} and the like in them, as files give them."""
+"""Texts of files with placeholders such as {time} and {step}."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import re
 from collections.abc import Mapping
 from string import Formatter
 
-#: A format; with a width of three digits or more a text could fill the memory.
+#: A format; a width of three digits or more could fill the memory.
 _FORMAT = re.compile(r"[<>^=+ ,_#-]*\d{0,2}[,_]?(\.\d{1,2})?[a-zA-Z%]?")
 
 
 def check_placeholders(text: str, values: Mapping[str, str | int | float], example: str) -> str:
-    """Return what a text becomes with these values.
+    """Return a text with its placeholders replaced.
 
     Args:
-        text: that a file gives.
-        values: one of each placeholder that it may hold.
-        example: of a placeholder with a format, for the message.
+        text: text from a file.
+        values: values of the allowed placeholders.
+        example: placeholder with a format, for the message.
 
     Raises:
-        ValueError: it holds something else.
+        ValueError: the text has another placeholder or format.
     """
     try:
         for _, name, form, conversion in Formatter().parse(text):

@@ -1,4 +1,4 @@
-"""Least and greatest values of fields in blocks: what colours that follow the values need."""
+"""Ranges of fields in blocks, for colours that follow the values."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uzushio.render.cameras import Vector
-from uzushio.render.limits import NOTHING, Range
+from uzushio.render.limits import EMPTY_RANGE, Range
 
 
 def field_range(block: Any, name: str, positive: bool = False) -> Range:
-    """Return the range of the points of a block's cells, (inf, -inf) if there is none.
+    """Return the range of a field at the points of a block's cells, (inf, -inf) if empty.
 
-    Points shared by blocks count in both, ghosts in none, so that the range over all blocks is that
-    of the whole field. Values that are not finite do not count.
+    Points shared by blocks count in both, ghost points in none, so the range over all blocks is
+    that of the whole field. Values that are not finite do not count.
 
     Args:
         block: a `uzushio.raycast.Block`.
-        name: of the field.
+        name: name of the field.
         positive: whether only values above zero count.
     """
     start, cells = np.asarray(block.start), np.asarray(block.cells[0])
@@ -32,16 +32,16 @@ def field_range(block: Any, name: str, positive: bool = False) -> Range:
 
 
 def value_range(values: NDArray[Any], positive: bool = False) -> Range:
-    """Return the range of the finite values of an array, above zero only if so asked."""
+    """Return the range of the finite values of an array; with `positive`, of those above zero."""
     if values.size == 0:
-        return NOTHING
+        return EMPTY_RANGE
     if not positive:
         lo, hi = float(values.min()), float(values.max())
         if math.isfinite(lo) and math.isfinite(hi):
             return lo, hi
-    # Plane by plane: no copy of a field is made.
+    # Plane by plane, without a copy of the field.
     planes = values if values.ndim > 1 else values[None]
-    found = NOTHING
+    found = EMPTY_RANGE
     for plane in planes:
         good = np.isfinite(plane)
         if positive:
@@ -55,15 +55,15 @@ def value_range(values: NDArray[Any], positive: bool = False) -> Range:
 def plane_range(
     block: Any, name: str, origin: Vector, normal: Vector, positive: bool = False
 ) -> Range:
-    """Return the range of a field in a plane, where lines of the mesh cut it.
+    """Return the range of a field in a plane, at its intersections with lines of the mesh.
 
-    The lines are those along the axis that is nearest to the normal, so that each is cut once: as
-    many values as the block has on a side. Between the lines the field is no further out.
+    The lines are along the axis nearest to the normal, so each has one intersection. Between the
+    lines the values do not exceed the range.
     """
     start, cells = np.asarray(block.start), np.asarray(block.cells[0])
     count = np.asarray(block.cells[1])
     if (count <= 0).any():
-        return NOTHING
+        return EMPTY_RANGE
     low = cells - start
     inside = tuple(slice(int(lo), int(lo + n + 1)) for lo, n in zip(low, count, strict=True))
     points = [np.asarray(block.coordinates[axis])[inside[axis]] for axis in range(3)]
@@ -81,7 +81,7 @@ def plane_range(
     along = points[main]
     hit = (cut >= along[0]) & (cut <= along[-1])
     if not hit.any():
-        return NOTHING
+        return EMPTY_RANGE
     cell = np.clip(np.searchsorted(along, cut[hit], side="right") - 1, 0, len(along) - 2)
     share = (cut[hit] - along[cell]) / (along[cell + 1] - along[cell])
     i, j = np.nonzero(hit)
@@ -92,7 +92,7 @@ def plane_range(
 
 
 def merged(ranges: Sequence[Range]) -> Range:
-    """Return the range of all."""
+    """Return the union of ranges."""
     return min((r[0] for r in ranges), default=math.inf), max(
         (r[1] for r in ranges), default=-math.inf
     )

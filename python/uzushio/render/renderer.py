@@ -1,4 +1,4 @@
-"""Pictures of blocks on many ranks: cast, composited in visibility order, and written on."""
+"""Pictures of blocks on many ranks: cast, composited in visibility order, and annotated."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import averaged
 from uzushio.render.casting import Bounds
-from uzushio.render.cores import Cores
-from uzushio.render.limits import NOTHING, LimitTracker, Range
+from uzushio.render.cores import CoreSharing
+from uzushio.render.errors import collective_errors
+from uzushio.render.limits import EMPTY_RANGE, LimitTracker, Range
 from uzushio.render.picture import Picture
-from uzushio.render.ticks import number as in_words
-from uzushio.render.together import together
+from uzushio.render.ticks import number as formatted
 from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View, VolumeLayer
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ Coordinates = Sequence[ArrayLike]
 
 
 @dataclasses.dataclass
-class ImageInFlight:
-    """A picture under way."""
+class PendingPicture:
+    """Picture between `submit` and `finish`."""
 
     caption: Caption
     rounds_left: int
@@ -48,10 +48,10 @@ class ImageInFlight:
 
 
 class Renderer:
-    """Makes pictures of one size of what many ranks have.
+    """Renderer of pictures of one size, of blocks distributed over ranks.
 
-    All methods are collective. A picture does not depend on how the domain is divided among ranks,
-    if the blocks have the ghost points that `uzushio.render.ghosts` names.
+    All methods are collective. A picture does not depend on the decomposition of the domain, if the
+    blocks have the ghost points that `uzushio.render.ghosts` returns.
 
     Use it in a ``with`` statement, or `close` it.
 
@@ -59,15 +59,15 @@ class Renderer:
         comm: The ranks.
         width: Columns of a picture.
         height: Rows.
-        pixels: What ranks send each other: bytes, or floats with four times the memory.
-        algorithm: Of compositing; see `uzushio.compositing`.
-        root: The rank that gets the pictures.
-        threads: Of the ray caster; if 0 this rank's share of the node's processors, and those of
-            ranks that have less to draw.
-        frames: Images that may be under way: with two or more, `submit` draws the next picture
-            while the one before is composited.
-        samples: Along each side of a pixel, averaged after compositing: smooth edges for samples²
-            times the work and memory.
+        pixels: Format of composited pixels: bytes, or floats with four times the memory.
+        algorithm: Compositing algorithm; see `uzushio.compositing`.
+        root: The rank that receives the pictures.
+        threads: Threads of the ray caster; if 0, this rank's share of the node's cores and those of
+            ranks with less to draw.
+        frames: Maximum number of images in flight: with two or more, `submit` draws the next
+            picture while the previous one is composited.
+        samples: Samples along each side of a pixel, averaged after compositing: smooth edges for
+            samples² times the work and memory.
     """
 
     def __init__(
@@ -103,34 +103,36 @@ class Renderer:
         self._samples = samples
         self._frames = frames
         self._threads = threads
-        self._cores = Cores(comm)
-        self._work = 1.0  # of this rank for the picture before, seconds of one thread
+        self._cores = CoreSharing(comm)
+        self._work = 1.0  # of this rank for the previous picture, seconds of one thread
         self._tracker = LimitTracker()
         self._annotator = Annotator(width, height)
-        self._flight: deque[ImageInFlight] = deque()  # one entry for each image in the compositor
-        self._pictures: deque[ImageInFlight] = deque()
-        self._boxes: list[Any] | None = None  # of this rank, as the others know them
+        self._in_flight: deque[PendingPicture] = (
+            deque()
+        )  # one entry for each image in the compositor
+        self._pictures: deque[PendingPicture] = deque()
+        self._boxes: list[Any] | None = None  # of this rank, as last sent to the others
         self._known: list[list[Any]] = []  # of all ranks
 
     def __enter__(self) -> Self:
-        """Return the renderer, which is closed when the block ends without an error."""
+        """Return the renderer; it is closed at the end of a block without error."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Close, unless an error is on its way, of which the other ranks may know nothing."""
+        """Close, except after an error, which the other ranks may not have."""
         if kind is None:
             self.close()
 
     def close(self) -> None:
-        """Give up pictures under way, and give back memory."""
-        while self._flight:
+        """Discard unfinished pictures and release memory."""
+        while self._in_flight:
             self._collect()
         self._pictures.clear()
         self._compositor.close()
 
     @property
     def limits(self) -> LimitTracker:
-        """What colours that follow the values remember from picture to picture."""
+        """State of colours that follow the values."""
         return self._tracker
 
     def picture(
@@ -144,20 +146,20 @@ class Renderer:
         units: Mapping[str, str] | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> Picture | None:
-        """Make a picture; at the root it is returned, elsewhere None.
+        """Make a picture; return it at the root, None elsewhere.
 
         Args:
-            view: What is shown, the same on all ranks. Its size is the renderer's.
-            blocks: This rank's part of the domain, with ghosts and the fields that `view.fields()`
-                names; empty if it has none.
+            view: The view, the same on all ranks. Its size is the renderer's.
+            blocks: This rank's blocks, with ghost points and the fields of `view.fields()`; may be
+                empty.
             domain: Coordinates of the points of the whole domain along z, y and x.
-            time: Of the step.
+            time: Time of the step.
             step: Its number.
-            units: Of fields by name, for legends that have none of their own.
-            labels: What legends call fields, by name, where the view does not say.
+            units: Units of fields by name, where the view has none.
+            labels: Labels of fields in legends, by name, where the view has none.
 
         Raises:
-            RenderError: On all ranks, with one sentence: a field is missing, say.
+            RenderError: On all ranks, for example if a field is missing.
         """
         self.submit(view, blocks, domain, time=time, step=step, units=units, labels=labels)
         return self.finish()
@@ -173,46 +175,48 @@ class Renderer:
         units: Mapping[str, str] | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> None:
-        """Begin a picture: draw, and hand over to the compositor. The arguments are `picture`'s.
+        """Draw a picture and submit it to the compositor; arguments as of `picture`.
 
-        The blocks are not looked at any more when it returns.
+        The blocks are not used after the call.
         """
         caption = Caption(view, bounds_of(domain), time, step, units or {}, labels or {})
-        frame = ImageInFlight(caption, 0)
-        with frame.seconds.stage("prepare"):
-            with together(self._comm):
-                check(view, blocks)
+        pending = PendingPicture(caption, 0)
+        with pending.seconds.stage("prepare"):
+            with collective_errors(self._comm):
+                check_view(view, blocks)
                 mine = casting.local_ranges(view, blocks, caption.bounds)
-            ranges = self._agree(blocks, mine)
-            with together(self._comm):
+            ranges = self._reduce_ranges(blocks, mine)
+            with collective_errors(self._comm):
                 caption.scales = casting.scales(view, ranges, self._tracker)
                 caption.camera = self._annotator.camera(caption)
                 scene = casting.scene(view, caption.scales, domain, caption.bounds)
-                plan = self._plan(caption.camera, domain)
-        frame.rounds_left = len(plan)
-        for parts in plan:
-            self._draw(scene, blocks, parts, frame)
-        self._pictures.append(frame)
+                compositing_rounds = self._compositing_rounds(caption.camera, domain)
+        pending.rounds_left = len(compositing_rounds)
+        for parts in compositing_rounds:
+            self._draw_round(scene, blocks, parts, pending)
+        self._pictures.append(pending)
 
     def finish(self) -> Picture | None:
-        """Wait for the oldest picture under way; at the root it is returned, elsewhere None."""
+        """Wait for the oldest unfinished picture; return it at the root, None elsewhere."""
         if not self._pictures:
-            raise RuntimeError("no picture is under way: call submit first")
-        frame = self._pictures.popleft()
-        while frame.rounds_left:
+            raise RuntimeError("there is no unfinished picture: call submit first")
+        pending = self._pictures.popleft()
+        while pending.rounds_left:
             self._collect()
         done = None
-        with together(self._comm):
+        with collective_errors(self._comm):
             if self._comm.rank == self.root:
-                done = written(frame, self._annotator, self._samples)
+                done = finished_picture(pending, self._annotator, self._samples)
         return done
 
-    def _plan(self, camera: Camera, domain: Coordinates) -> list[list[tuple[int, list[int]]]]:
-        """Rounds of (rank, its blocks by its own numbers), front to back."""
+    def _compositing_rounds(
+        self, camera: Camera, domain: Coordinates
+    ) -> list[list[tuple[int, list[int]]]]:
+        """Return rounds of (rank, indices of its blocks), front to back."""
         hulls = [_hull(boxes) for boxes in self._known]
         if all(hull is not None for hull in hulls):
-            # A rank's blocks make one box: then one round does, which the order of all blocks
-            # by themselves would not always give.
+            # Each rank's blocks form a box: one round is enough, which the order of all single
+            # blocks would not always give.
             own = [visibility_order(boxes, domain, camera) for boxes in self._known]
             whole = [hull for hull in hulls if hull is not None]
             ranks = visibility_order(whole, domain, camera)
@@ -225,43 +229,43 @@ class Renderer:
             for parts in rounds(order, [rank for rank, _ in owned])
         ]
 
-    def _agree(self, blocks: Sequence[Block], mine: dict[int, Range]) -> dict[int, Range]:
-        """All ranks' ranges, and, where any has changed, all ranks' boxes."""
+    def _reduce_ranges(self, blocks: Sequence[Block], mine: dict[int, Range]) -> dict[int, Range]:
+        """Reduce ranges over all ranks, and gather boxes if any has changed (collective)."""
         boxes = [block.cells for block in blocks]
-        least = np.array(
+        minima = np.array(
             [float(boxes == self._boxes), *(x for r in mine.values() for x in (r[0], -r[1]))]
         )
-        self._comm.Allreduce(least.copy(), least, minimum())
-        if not least[0]:
+        self._comm.Allreduce(minima.copy(), minima, minimum())
+        if not minima[0]:
             self._boxes = boxes
             self._known = self._comm.allgather(boxes)
-        pairs = least[1:].reshape(-1, 2)
+        pairs = minima[1:].reshape(-1, 2)
         return {n: (float(lo), float(-hi)) for n, (lo, hi) in zip(mine, pairs, strict=True)}
 
-    def _draw(
+    def _draw_round(
         self,
         scene: Scene,
         blocks: Sequence[Block],
         parts: list[tuple[int, list[int]]],
-        frame: ImageInFlight,
+        pending: PendingPicture,
     ) -> None:
-        """Draw one round and hand it over."""
-        if len(self._flight) == self._frames:
+        """Draw one round and submit it to the compositor."""
+        if len(self._in_flight) == self._frames:
             self._collect()
         layers = len(scene.layers)
         counts = np.zeros(1 + layers, np.int64)
-        least = np.full((layers, 2), np.inf)
+        minima = np.full((layers, 2), np.inf)
         touched = None
         numbers = next((part for rank, part in parts if rank == self._comm.rank), None)
         with (
-            frame.seconds.stage("cast"),
-            together(self._comm),
-            self._lent(numbers) as threads,
+            pending.seconds.stage("cast"),
+            collective_errors(self._comm),
+            self._with_lent_cores(numbers) as threads,
         ):
             if numbers is not None:
                 result = cast(
                     scene,
-                    frame.caption.camera,
+                    pending.caption.camera,
                     self._samples * self.width,
                     self._samples * self.height,
                     [blocks[n] for n in numbers],
@@ -273,80 +277,85 @@ class Renderer:
                 touched = result.bounds or (0, 0, 0, 0)
                 for n, found in enumerate(result.ranges):
                     if found is not None:
-                        least[n] = found[0], -found[1]
-        with frame.seconds.stage("composite"):
+                        minima[n] = found[0], -found[1]
+        with pending.seconds.stage("composite"):
             self._compositor.set_order([rank for rank, _ in parts])
             self._compositor.submit(bounds=touched)
-            self._flight.append(frame)
+            self._in_flight.append(pending)
             self._comm.Allreduce(counts.copy(), counts)
-            self._comm.Allreduce(least.copy(), least, minimum())
-        frame.nan_count += int(counts[0])
+            self._comm.Allreduce(minima.copy(), minima, minimum())
+        pending.nan_count += int(counts[0])
         drawn = [
             n
-            for n, layer in enumerate(frame.caption.view.layers)
+            for n, layer in enumerate(pending.caption.view.layers)
             if not isinstance(layer, MeshLayer)
         ]
-        for n, hits, (lo, hi) in zip(drawn, counts[1:], least, strict=True):
-            frame.hits[n] = frame.hits.get(n, 0) + int(hits)
-            before = frame.ranges.get(n, NOTHING)
-            frame.ranges[n] = min(before[0], float(lo)), max(before[1], float(-hi))
+        for n, hits, (lo, hi) in zip(drawn, counts[1:], minima, strict=True):
+            pending.hits[n] = pending.hits.get(n, 0) + int(hits)
+            before = pending.ranges.get(n, EMPTY_RANGE)
+            pending.ranges[n] = min(before[0], float(lo)), max(before[1], float(-hi))
 
     @contextmanager
-    def _lent(self, numbers: Sequence[int] | None) -> Iterator[int]:
-        """A block that draws blocks of these numbers with so many threads.
+    def _with_lent_cores(self, numbers: Sequence[int] | None) -> Iterator[int]:
+        """Yield the number of threads for drawing blocks of these indices.
 
-        It is taken that a rank has as much to do as it had for the picture before.
+        The work of each rank is assumed to be that of the previous picture.
         """
         if self._threads:
             yield self._threads
             return
         cores = self._cores
-        threads = cores.share(self._work if numbers else 0.0)
-        with cores.asleep() if cores.lent else nullcontext(), cores.anywhere(threads):
+        threads = cores.thread_count(self._work if numbers else 0.0)
+        with (
+            cores.waiting_at_end() if cores.any_lent else nullcontext(),
+            cores.on_all_cores(threads),
+        ):
             began = clock.perf_counter()
             yield threads
             self._work = threads * (clock.perf_counter() - began)
 
     def _collect(self) -> None:
-        """Take the oldest image out of the compositor and lay it behind what there is already."""
-        frame = self._flight.popleft()
-        with frame.seconds.stage("composite"):
+        """Finish the oldest image in the compositor and blend it behind earlier rounds."""
+        pending = self._in_flight.popleft()
+        with pending.seconds.stage("composite"):
             image = self._compositor.finish()
-            frame.rounds_left -= 1
+            pending.rounds_left -= 1
             if image is not None:
                 assert isinstance(image, np.ndarray)
-                frame.image = image.copy() if frame.image is None else over(frame.image, image)
+                pending.image = (
+                    image.copy() if pending.image is None else over(pending.image, image)
+                )
 
 
-def written(frame: ImageInFlight, annotator: Annotator, samples: int) -> Picture:
-    """Return the picture of what was drawn, at the root.
+def finished_picture(pending: PendingPicture, annotator: Annotator, samples: int) -> Picture:
+    """Return the finished picture, at the root.
 
     Args:
-        frame: with its image, or None where nothing was drawn.
-        annotator: of pictures of this size.
-        samples: along each side of a pixel of the image.
+        pending: picture with its image, None if nothing was drawn.
+        annotator: annotator of pictures of this size.
+        samples: samples along each side of a pixel of the image.
     """
-    caption = frame.caption
-    caption.nan = frame.nan_count > 0
-    for n, scale in caption.scales.items():  # what the ray caster saw of a volume in passing
-        if isinstance(caption.view.layers[n], VolumeLayer) and n in frame.ranges:
-            caption.scales[n] = dataclasses.replace(scale, values=frame.ranges[n])
-    with frame.seconds.stage("annotate"):
-        image = None if frame.image is None else averaged(frame.image, samples)
-        pixels = annotator.finished(image, caption)
+    caption = pending.caption
+    caption.nan = pending.nan_count > 0
+    for n, scale in caption.scales.items():  # ranges of volumes come from the ray caster
+        if isinstance(caption.view.layers[n], VolumeLayer) and n in pending.ranges:
+            caption.scales[n] = dataclasses.replace(scale, values=pending.ranges[n])
+    with pending.seconds.stage("annotate"):
+        image = None if pending.image is None else averaged(pending.image, samples)
+        pixels = annotator.annotated(image, caption)
     return Picture(
         pixels,
         caption.step,
         caption.time,
         caption.limits(),
-        frame.nan_count,
-        tuple(_notes(frame)),
-        frame.seconds,
+        pending.nan_count,
+        tuple(_notes(pending)),
+        pending.seconds,
     )
 
 
 def _hull(boxes: Sequence[Any]) -> Any:
-    """The box that boxes of cells make together; None if they leave some of it out."""
+    """Return the box that boxes of cells fill, or None if they do not fill one."""
     counts = [count for _, count in boxes if min(count) > 0]
     starts = [start for start, count in boxes if min(count) > 0]
     if not counts:
@@ -364,28 +373,26 @@ def bounds_of(domain: Coordinates) -> Bounds:
     return x, y, z
 
 
-def check(view: View, blocks: Sequence[Block]) -> None:
-    """Refuse a view that cannot be drawn of these blocks.
+def check_view(view: View, blocks: Sequence[Block]) -> None:
+    """Check that a view can be drawn of these blocks.
 
     Raises:
         RenderError: A block lacks a field, or a layer is of another kind of mesh.
     """
     if any(isinstance(layer, MeshLayer) for layer in view.layers):
         raise RenderError(
-            "A view with layers of kind mesh is drawn by MeshRenderer: its layers cannot be mixed "
-            "with slices, isosurfaces and volumes of blocks."
+            "A view with layers of kind mesh needs MeshRenderer: it cannot be combined with "
+            "slices, isosurfaces and volumes of blocks."
         )
     for block in blocks:
         for name in view.fields():
             if name not in block.fields:
                 there = ", ".join(block.fields) or "none"
-                raise RenderError(
-                    f"The picture needs the field {name}, and a block has only {there}."
-                )
+                raise RenderError(f"The picture needs the field {name}; a block has only {there}.")
 
 
 def over(front: NDArray[Any], behind: NDArray[Any]) -> NDArray[Any]:
-    """Return a premultiplied image before another one; shapes (height, width, 4)."""
+    """Blend a premultiplied image over another one; shapes (height, width, 4)."""
     if front.dtype != np.uint8:
         return np.asarray(front + behind * (1 - front[..., 3:]))
     result: NDArray[Any] = behind.astype(np.uint16)
@@ -396,23 +403,23 @@ def over(front: NDArray[Any], behind: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(np.minimum(result, 255), np.uint8)
 
 
-def _notes(frame: ImageInFlight) -> Iterator[str]:
-    """Sentences on what somebody may miss in the picture."""
-    for n, layer in enumerate(frame.caption.view.layers):
-        if isinstance(layer, SliceLayer) and frame.caption.scales[n].values == NOTHING:
-            if not frame.nan_count:
+def _notes(pending: PendingPicture) -> Iterator[str]:
+    """Yield notes on layers that are not visible."""
+    for n, layer in enumerate(pending.caption.view.layers):
+        if isinstance(layer, SliceLayer) and pending.caption.scales[n].values == EMPTY_RANGE:
+            if not pending.nan_count:
                 yield f"The slice of {layer.field} lies outside of the mesh, or has no values."
             continue
-        if not isinstance(layer, IsosurfaceLayer) or frame.hits.get(n, 0):
+        if not isinstance(layer, IsosurfaceLayer) or pending.hits.get(n, 0):
             continue
-        lo, hi = frame.ranges.get(n, NOTHING)
-        values = ", ".join(in_words(value) for value in layer.values)
+        lo, hi = pending.ranges.get(n, EMPTY_RANGE)
+        values = ", ".join(formatted(value) for value in layer.values)
         if not lo <= hi:
             yield f"There is no surface of {layer.field} = {values}: it has no values."
         elif all(not lo <= value <= hi for value in layer.values):
             yield (
                 f"There is no surface of {layer.field} = {values}: it lies between "
-                f"{in_words(lo)} and {in_words(hi)}."
+                f"{formatted(lo)} and {formatted(hi)}."
             )
         else:
             yield f"No surface of {layer.field} = {values} is inside of the picture."

@@ -1,4 +1,4 @@
-"""Round numbers along an axis, and how they are written."""
+"""Ticks of axes: round numbers and their labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MINUS = "\N{MINUS SIGN}"
 
 
 class Ticks(NamedTuple):
-    """Values with ticks, what is written beside each, and a factor that all have in common."""
+    """Values of ticks, their labels, and their common factor."""
 
     values: list[float]
     labels: list[str]
@@ -21,43 +21,43 @@ class Ticks(NamedTuple):
     """Such as ×10⁻⁴; empty for 1."""
 
 
-def ticks(lo: float, hi: float, most: int, scale: str = "linear") -> Ticks:
-    """Return ticks from `lo` to `hi`, at most `most` of them, but no fewer than two if that can be.
+def ticks(lo: float, hi: float, max_count: int, scale: str = "linear") -> Ticks:
+    """Return ticks from `lo` to `hi`, at most `max_count`, and two or more if possible.
 
     Args:
         lo: finite, above zero on a logarithmic scale.
         hi: above `lo`.
-        most: at least 2.
+        max_count: at least 2.
         scale: ``linear`` or ``log``.
     """
     if scale == "log":
-        values = _log_values(lo, hi, most)
+        values = _log_values(lo, hi, max_count)
         if len(values) >= 2:
             return Ticks(values, [_power(value, lo, hi) for value in values], "")
-    values, step = _linear_values(lo, hi, most)
-    return _written(values, step)
+    values, step = _linear_values(lo, hi, max_count)
+    return _labelled(values, step)
 
 
-def _linear_values(lo: float, hi: float, most: int) -> tuple[list[float], float]:
-    """The multiples of the smallest round step that gives no more than `most`."""
-    magnitude = 10.0 ** math.floor(math.log10((hi - lo) / most))
+def _linear_values(lo: float, hi: float, max_count: int) -> tuple[list[float], float]:
+    """Return the multiples of the smallest round step that gives at most `max_count`, and it."""
+    magnitude = 10.0 ** math.floor(math.log10((hi - lo) / max_count))
     slack = 1e-6 * (hi - lo)
     step = magnitude
     for factor in (*STEPS, *(10 * s for s in STEPS)):
         step = factor * magnitude
         first, last = math.ceil((lo - slack) / step), math.floor((hi + slack) / step)
-        if last - first + 1 <= most:
+        if last - first + 1 <= max_count:
             break
     return [n * step for n in range(first, last + 1)], step
 
 
-def _log_values(lo: float, hi: float, most: int) -> list[float]:
-    """Powers of ten, every one or every few; with 2 and 5 between if there is room."""
+def _log_values(lo: float, hi: float, max_count: int) -> list[float]:
+    """Return powers of ten, every n-th if needed, with 2 and 5 between if they fit."""
     slack = 1e-9
     first, last = math.ceil(math.log10(lo) - slack), math.floor(math.log10(hi) + slack)
     powers = range(first, last + 1)
-    if len(powers) > most:
-        every = -(-len(powers) // most)
+    if len(powers) > max_count:
+        every = -(-len(powers) // max_count)
         return [10.0**n for n in powers if n % every == 0]
     finer = [
         m * 10.0**n
@@ -65,11 +65,11 @@ def _log_values(lo: float, hi: float, most: int) -> list[float]:
         for m in (1, 2, 5)
         if lo * (1 - slack) <= m * 10.0**n <= hi * (1 + slack)
     ]
-    return finer if len(powers) < 3 and len(finer) <= most else [10.0**n for n in powers]
+    return finer if len(powers) < 3 and len(finer) <= max_count else [10.0**n for n in powers]
 
 
 def _power(value: float, lo: float, hi: float) -> str:
-    """A value of a logarithmic axis."""
+    """Return the label of a value on a logarithmic axis."""
     if lo >= 0.99e-3 and hi <= 1.01e4:
         return f"{value:g}"
     exponent = math.floor(math.log10(value) + 1e-9)
@@ -78,8 +78,8 @@ def _power(value: float, lo: float, hi: float) -> str:
     return power if mantissa == 1 else f"{mantissa}·{power}"
 
 
-def _written(values: list[float], step: float) -> Ticks:
-    """Values with as many digits as their step needs, and the factor in front of all."""
+def _labelled(values: list[float], step: float) -> Ticks:
+    """Return ticks with as many digits as their step needs, and the common factor."""
     if not values:
         return Ticks([], [], "")
     largest = max(abs(value) for value in values)
@@ -96,7 +96,7 @@ def _written(values: list[float], step: float) -> Ticks:
 
 
 def number(value: float) -> str:
-    """Write one number with up to four figures."""
+    """Format one number with up to four digits."""
     text = f"{value:.4g}"
     if "e" in text:
         mantissa, exponent = text.split("e")

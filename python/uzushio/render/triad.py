@@ -1,4 +1,4 @@
-"""A small cross of the axes that tells how the domain is turned."""
+"""Small arrows of the axes that show the orientation of the domain."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from uzushio.render import marks
 from uzushio.render.marks import Mark
 from uzushio.render.typeface import Typeface, typeset
 
-#: Of x, y and z: told apart also by readers who do not see red or green.
+#: Colours of x, y and z, distinct also with colour blindness.
 COLORS = ("#d55e00", "#009e73", "#2f7fd0")
 LENGTH = 2.6  #: of an arrow, in heights of the letters
-ROOM = 4.2  #: from the middle to the furthest letter
+ROOM = 4.2  #: from the middle to the farthest letter
 
 
 def draw(
     camera: Camera, centre: tuple[float, float], names: Sequence[str], em: int, face: Typeface
 ) -> list[Mark]:
-    """Draw arrows along x, y and z around a place in the picture, the furthest first."""
+    """Draw arrows along x, y and z around a point of the picture, from back to front."""
     right, up, forward = camera.axes
     drawn: list[Mark] = []
     origin = np.array(centre)

@@ -1,4 +1,4 @@
-"""Text as coverage masks: one font, drawn by FreeType once for each text and size."""
+"""Coverage masks of text: one font, drawn by FreeType once for each text and size."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
 
 _RAISED = str.maketrans("0123456789-+n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ")
-#: u_τ and p_{wall}, but not q_criterion: names of fields are left alone.
+#: u_τ and p_{wall}, but not q_criterion: names of fields are unchanged.
 _LOWERED = re.compile(r"_(?:\{([^{}]+)\}|([^\W_]|\d+)(?![^\W⁰¹²³⁴⁵⁶⁷⁸⁹]))")
 _POWER = re.compile(r"(?:\^|\*\*)(?:\{([-+0-9n]+)\}|\(([-+0-9n]+)\)|([-+]?[0-9n]+))")
 
 
-#: Size of what is lowered, of that of the other letters.
+#: Size of subscripts, relative to other letters.
 LOWER = 0.7
 
 
-class Mask(NamedTuple):
-    """Coverage of a text's pixels, and where they lie relative to its beginning on the baseline."""
+class TextMask(NamedTuple):
+    """Coverage of a text's pixels, and their offset from its beginning on the baseline."""
 
     coverage: NDArray[np.uint8]
     """Shape (height, width)."""
     left: int
     top: int
     advance: float
-    """Columns from the beginning of the text to that of another behind it."""
+    """Columns from the beginning of the text to that of following text."""
 
 
 def typeset(text: str) -> str:
-    """Return text with raised exponents: s^-2 and s**-2 become s⁻².
+    """Return text with superscript exponents: s^-2 and s**-2 become s⁻².
 
-    Lowered letters, as in u_τ and p_{wall}, are left to `Typeface.mask`.
+    `Typeface.mask` handles subscripts, such as u_τ and p_{wall}.
     """
     return _POWER.sub(lambda found: next(filter(None, found.groups())).translate(_RAISED), text)
 
 
 def mathtext(text: str) -> str:
-    """Return the same for matplotlib, with lowered letters in its own notation."""
+    """Return the same for matplotlib, with subscripts in its notation."""
     plain = typeset(text.replace("$", r"\$"))
     return _LOWERED.sub(lambda found: rf"$_\mathregular{{{found[1] or found[2]}}}$", plain)
 
 
 def raised(number: int) -> str:
-    """Return a whole number as an exponent."""
+    """Return an integer as superscript."""
     return str(number).translate(_RAISED)
 
 
 class Typeface:
-    """A font in an upright and a slanted cut.
+    """Font in an upright and a slanted style.
 
     Args:
-        path: of a TrueType file for both; DejaVu Sans, which matplotlib brings, if None.
+        path: path of a TrueType file for both; matplotlib's DejaVu Sans if None.
 
     Raises:
-        RenderError: There is no such font.
+        RenderError: The font is missing.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -75,8 +75,8 @@ class Typeface:
         self._font(12, False)
         self._font(12, True)
 
-    def name(self, name: str, rest: str, size: int) -> Mask:
-        """Return a name followed by other text; one of a single letter is slanted."""
+    def name(self, name: str, rest: str, size: int) -> TextMask:
+        """Return a name followed by other text; a single letter is slanted."""
         first = self.mask(name, size, len(name) == 1)
         if not rest:
             return first
@@ -84,16 +84,16 @@ class Typeface:
         return _joined([(first, 0.0, 0), (self.mask(rest, size, False), gap, 0)])
 
     def width(self, text: str, size: int, slanted: bool = False) -> float:
-        """Return how many columns a text takes."""
+        """Return the width of a text in pixels."""
         return sum(
             float(self._font(round(LOWER * size) if low else size, slanted).getlength(run))
             for run, low in _runs(text)
         )
 
     def wrapped(self, text: str, size: int, width: float, lines: int) -> list[str]:
-        """Return a text in lines that are no wider than `width`, as far as words allow.
+        """Return a text in lines of at most `width`, broken between words.
 
-        What does not fit is cut off with an ellipsis.
+        Text that does not fit is cut off with an ellipsis.
         """
         words = text.split()
         found: list[str] = []
@@ -123,9 +123,9 @@ class Typeface:
                 f"The font {path} cannot be used ({error}); name a TrueType file with `font`."
             ) from error
 
-    def _mask(self, text: str, size: int, slanted: bool = False) -> Mask:
-        """A text's coverage; what is lowered is smaller, too."""
-        parts: list[tuple[Mask, float, int]] = []
+    def _mask(self, text: str, size: int, slanted: bool = False) -> TextMask:
+        """Return a text's coverage, with smaller subscripts."""
+        parts: list[tuple[TextMask, float, int]] = []
         x = 0.0
         for run, low in _runs(text):
             part = self._plain(run, round(LOWER * size) if low else size, slanted)
@@ -133,18 +133,18 @@ class Typeface:
             x += part.advance
         return parts[0][0] if len(parts) == 1 else _joined(parts)
 
-    def _plain(self, text: str, size: int, slanted: bool) -> Mask:
+    def _plain(self, text: str, size: int, slanted: bool) -> TextMask:
         font = self._font(size, slanted)
         image: Any
         image, (left, top) = font.getmask2(text, mode="L", anchor="ls")
         width, height = image.size
         coverage = np.array(image, dtype=np.uint8).reshape(height, width)
         coverage.flags.writeable = False
-        return Mask(coverage, int(left), int(top), float(font.getlength(text)))
+        return TextMask(coverage, int(left), int(top), float(font.getlength(text)))
 
 
 def _runs(text: str) -> list[tuple[str, bool]]:
-    """A text in pieces, each with whether it is lowered."""
+    """Return a text in runs, each with whether it is a subscript."""
     found = []
     place = 0
     for match in _LOWERED.finditer(text):
@@ -154,8 +154,8 @@ def _runs(text: str) -> list[tuple[str, bool]]:
     return [piece for piece in found if piece[0]] or [("", False)]
 
 
-def _joined(parts: list[tuple[Mask, float, int]]) -> Mask:
-    """Masks beside each other, each so many columns to the right and rows down."""
+def _joined(parts: list[tuple[TextMask, float, int]]) -> TextMask:
+    """Join masks, each with its offset in columns to the right and rows down."""
     places = [(round(x) + mask.left, y + mask.top) for mask, x, y in parts]
     shapes = [mask.coverage.shape for mask, _, _ in parts]
     left, top = (min(place[axis] for place in places) for axis in (0, 1))
@@ -167,11 +167,11 @@ def _joined(parts: list[tuple[Mask, float, int]]) -> Mask:
         np.maximum(part, mask.coverage, out=part)
     whole.flags.writeable = False
     last, shift, _ = parts[-1]
-    return Mask(whole, left, top, shift + last.advance)
+    return TextMask(whole, left, top, shift + last.advance)
 
 
 def _bundled(name: str) -> Path:
-    """The file of a font of matplotlib's, which is not imported for it."""
+    """Return the file of a font of matplotlib's, without importing matplotlib."""
     package = find_spec("matplotlib")
     folders = list(package.submodule_search_locations or []) if package else []
     for folder in folders:
@@ -179,6 +179,6 @@ def _bundled(name: str) -> Path:
         if path.is_file():
             return path
     raise RenderError(
-        f"The font {name}.ttf, which matplotlib brings, is missing; reinstall matplotlib, or name "
-        "a TrueType file with `font`."
+        f"The font {name}.ttf of matplotlib is missing; reinstall matplotlib, or name a TrueType "
+        "file with `font`."
     )

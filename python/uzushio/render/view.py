@@ -1,4 +1,4 @@
-"""What a picture shows: camera, layers, background, and what is written on it."""
+"""Views: camera, layers, background and annotation of a picture."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ _AXES: dict[str, Vector] = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.
 
 
 class SliceLayer(Section):
-    """A plane through a field."""
+    """Plane through a field."""
 
     kind: Literal["slice"] = "slice"
     field: str = Field(description="name of the field")
     normal: Literal["x", "y", "z"] | Vector = Field(default="z", description="of the plane")
     at: float | None = Field(
-        default=None, description="where the plane cuts the axis `normal`; the middle if not given"
+        default=None,
+        description="position of the plane on the axis `normal`; the middle if not given",
     )
     origin: Vector | None = Field(default=None, description="a point of the plane, instead of `at`")
     color: Colors = Field(default_factory=Colors, description="how values become colours")
@@ -44,7 +45,7 @@ class SliceLayer(Section):
         return self
 
     def plane(self, bounds: Any) -> tuple[Vector, Vector]:
-        """Return a point and the normal for a domain of such bounds along x, y and z."""
+        """Return a point and the normal of the plane for bounds of the domain along x, y and z."""
         middle = [(lo + hi) / 2 for lo, hi in bounds]
         if not isinstance(self.normal, str):
             return self.origin or (middle[0], middle[1], middle[2]), self.normal
@@ -71,14 +72,14 @@ class IsosurfaceLayer(Section):
 
 
 class VolumeLayer(Section):
-    """A field as a cloud: values have colour and opacity."""
+    """Volume of a field: values have colour and opacity."""
 
     kind: Literal["volume"] = "volume"
     field: str = Field(description="name of the field")
     color: Colors = Field(default_factory=Colors, description="how values become colours")
     opacity: Annotated[tuple[tuple[float, Share], ...], Field(min_length=2)] = Field(
         default=((0.0, 0.0), (1.0, 0.4)),
-        description="(place, opacity): straight lines between; places as `places` says",
+        description="(place, opacity), linear between; places are in the units of `places`",
     )
     places: Literal["limits", "values"] = Field(
         default="limits",
@@ -100,17 +101,17 @@ class VolumeLayer(Section):
 
 
 class MeshLayer(Section):
-    """The surface of a VTK mesh of any kind, by VTK's own drawing."""
+    """Surface of a VTK mesh of any kind, drawn by VTK."""
 
     kind: Literal["mesh"] = "mesh"
-    mesh: str = Field(description="name by which the picture is handed its parts")
+    mesh: str = Field(description="name of the mesh in the parts of the picture")
     color: Colors | Color = Field(
         default="#c9ced6", description="one colour; or colours by the value of a field"
     )
     edges: bool = Field(default=False, description="whether the lines of the mesh are drawn")
     lighting: bool = True
     smooth: bool = Field(
-        default=True, description="light without visible facets, where there are normals"
+        default=True, description="lighting without visible facets, where there are normals"
     )
     line_width: Annotated[float, Field(gt=0.0)] = Field(
         default=1.0, description="of lines, in pixels"
@@ -148,9 +149,9 @@ def _viewpoint(camera: Any) -> Any:
 
 
 class View(Section):
-    """A picture in words. `title` may hold {time} and {step}, with a format as in {time:.2f}."""
+    """Settings of a picture. `title` may hold {time} and {step}, with a format as in {time:.2f}."""
 
-    layers: tuple[Layer, ...] = Field(description="what is drawn, in any order")
+    layers: tuple[Layer, ...] = Field(description="layers of the picture, in any order")
     size: tuple[Side, Side] = Field(default=(1280, 720), description="columns and rows of pixels")
     samples: Annotated[int, Field(ge=1, le=4)] = Field(
         default=1, description="along each side of a pixel: 2 smooths edges for four times the work"
@@ -161,22 +162,22 @@ class View(Section):
     background: Color | tuple[Color, Color] = Field(
         default="white", description="a colour, or those of the picture's top and bottom"
     )
-    title: str = Field(default="", description="written above; may hold {time} and {step}")
+    title: str = Field(default="", description="text above the picture; may hold {time} and {step}")
     time_stamp: str = Field(
-        default="t = {time:.4g}", description="written in a corner; empty for none"
+        default="t = {time:.4g}", description="text in a corner; empty for none"
     )
     legend: bool = Field(default=True, description="whether coloured layers have legends")
     axes: bool = Field(default=True, description="ticks and labels along the domain's edges")
     axis_names: tuple[str, str, str] = ("x", "y", "z")
     length_unit: str = Field(default="", description="of the axes")
     outline: bool = Field(default=True, description="the domain's edges")
-    orientation: bool = Field(default=False, description="a small cross of the axes in a corner")
+    orientation: bool = Field(default=False, description="small arrows of the axes in a corner")
     text_size: Annotated[float, Field(ge=6.0)] | None = Field(
         default=None,
-        description="height of letters in pixels; it follows the picture's if not given",
+        description="height of letters in pixels; by the size of the picture if not given",
     )
     text_color: Color | None = Field(
-        default=None, description="it follows the background if not given"
+        default=None, description="dark or light, by the background, if not given"
     )
     font: Path | None = Field(default=None, description="file of a font; DejaVu Sans if not given")
 
@@ -188,7 +189,7 @@ class View(Section):
 
     @property
     def ink(self) -> str:
-        """The colour of text and lines."""
+        """Colour of text and lines."""
         if self.text_color is not None:
             return self.text_color
         shades = [self.background] if isinstance(self.background, str) else self.background
@@ -197,7 +198,7 @@ class View(Section):
 
     @property
     def paper(self) -> str:
-        """The colour behind text, or one like it."""
+        """Colour behind text; that of the top for a gradient."""
         return self.background if isinstance(self.background, str) else self.background[0]
 
     def fields(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Slices and isosurfaces of VTK meshes, as surfaces that VTK draws."""
+"""Slices and isosurfaces of VTK meshes, as surfaces for VTK."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from typing import Any
 from uzushio.errors import RenderError
 from uzushio.render.casting import Bounds, colouring
 from uzushio.render.view import IsosurfaceLayer, Layer, MeshLayer, SliceLayer
-from uzushio.render.vtk_window import leaves, values_of
+from uzushio.render.vtk_window import data_sets, values_of
 
 
 def meshes_of(layer: Layer, parts: Mapping[str, Any]) -> list[Any]:
-    """Return this rank's data sets that a layer is made of: its own mesh, or all.
+    """Return this rank's data sets for a layer: those of its mesh, or all.
 
     Raises:
-        RenderError: There is no such mesh, or VTK's drawing has no such layer.
+        RenderError: The mesh is missing, or VTK cannot draw layers of this kind.
     """
     if not isinstance(layer, MeshLayer):
         if not isinstance(layer, SliceLayer | IsosurfaceLayer):
             raise RenderError(
-                f"A layer of kind {layer.kind} needs a uniform or rectilinear mesh; of other "
-                "meshes there are slices, isosurfaces and surfaces."
+                f"A layer of kind {layer.kind} needs a uniform or rectilinear mesh; other meshes "
+                "have slices, isosurfaces and surfaces."
             )
         if layer.opacity < 1.0:
             raise RenderError(
                 "Layers of meshes that are neither uniform nor rectilinear are opaque: leave out "
                 "`opacity`."
             )
-        return leaves(list(parts.values()))
+        return data_sets(list(parts.values()))
     if layer.mesh not in parts:
         raise RenderError(
             f"There is no mesh {layer.mesh}; there is {', '.join(parts) or 'none at all'}."
         )
-    return leaves(parts[layer.mesh])
+    return data_sets(parts[layer.mesh])
 
 
 def surfaces(layer: Layer, data: list[Any], bounds: Bounds) -> list[Any]:
-    """Return the surfaces that a layer shows of data sets; for a mesh, the data sets themselves.
+    """Return the surfaces of a layer in data sets; for a mesh, the data sets themselves.
 
     Raises:
         RenderError: A field is missing, has components, or belongs to cells instead of points.

@@ -1,7 +1,7 @@
-"""VTK's drawing into memory, without a screen.
+"""Off-screen rendering by VTK into memory.
 
-Where the libraries for it are missing VTK does not fail but ends the process, so a child process
-tries first.
+Without its graphics libraries VTK ends the process instead of raising an error, so a child process
+tests it first.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from uzushio.compositing import DEPTH_PIXEL
 from uzushio.errors import RenderError
 from uzushio.raycast import Camera, default_threads
 from uzushio.render.casting import Bounds
-from uzushio.render.colors import RGBA, Table
+from uzushio.render.colors import RGBA, LookupTable
 
-#: Seconds in which the child process has to draw.
-PATIENCE = 60.0
-#: Classes of windows without a screen, the best first.
+#: Timeout of the child process in seconds.
+TRIAL_TIMEOUT = 60.0
+#: Classes of off-screen windows, in order of preference.
 WINDOWS = ("vtkEGLRenderWindow", "vtkOSOpenGLRenderWindow")
 
 _TRIAL = """
@@ -45,10 +45,10 @@ print("it draws")
 
 @cache
 def window_class() -> str:
-    """Return the name of the class of windows that draws here, tried once in a child process.
+    """Return the name of a class of windows that works here, tested once in a child process.
 
     Raises:
-        RenderError: VTK is missing, or none draws; the message says what to install.
+        RenderError: VTK is missing, or no class works.
     """
     reasons = []
     for name in WINDOWS:
@@ -59,10 +59,10 @@ def window_class() -> str:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=PATIENCE,
+                timeout=TRIAL_TIMEOUT,
             )
         except subprocess.TimeoutExpired:
-            reasons.append(f"{name} did not draw within {PATIENCE:g} s")
+            reasons.append(f"{name} did not draw within {TRIAL_TIMEOUT:g} s")
             continue
         if trial.returncode == 0 and "it draws" in trial.stdout:
             return name
@@ -75,12 +75,12 @@ def window_class() -> str:
         reasons.append(f"{name}: {ended}")
     raise RenderError(
         "VTK cannot draw without a screen here: it needs EGL or OSMesa "
-        f"(Debian: apt-get install libegl1 libgl1-mesa-dri). It said: {'; '.join(reasons)}."
+        f"(Debian: apt-get install libegl1 libgl1-mesa-dri). Its errors: {'; '.join(reasons)}."
     )
 
 
 def _quiet_environment() -> dict[str, str]:
-    """The environment without what would make the child a rank of this job."""
+    """Return the environment without variables that make the child a rank of this job."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -90,24 +90,24 @@ def _quiet_environment() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class MeshPart:
-    """What a rank has of one layer, and how it looks.
+    """A rank's part of one layer, and its appearance.
 
     Attributes:
         data: A `vtkDataSet` of any kind.
         color: One colour, or None for the colours of `table`.
-        field: Name of the array that has the colours' values, one for each point or cell.
-        table: Its colours.
-        edges: Colour of the mesh's lines, if they are drawn.
+        field: Name of the array of values for colours, one for each point or cell.
+        table: Colours of the values.
+        edges: Colour of the mesh's lines, or None.
         lighting: Whether the surface is lit from the camera.
         smooth: Whether facets are smoothed where the data has normals.
-        line_width: In pixels.
-        point_size: In pixels.
+        line_width: Width of lines in pixels.
+        point_size: Size of points in pixels.
     """
 
     data: Any
     color: RGBA | None = None
     field: str = ""
-    table: Table | None = None
+    table: LookupTable | None = None
     edges: RGBA | None = None
     lighting: bool = True
     smooth: bool = True
@@ -116,20 +116,19 @@ class MeshPart:
 
 
 class VtkWindow:
-    """A window in memory that is kept from picture to picture.
+    """Off-screen window that is kept from picture to picture.
 
     Args:
         width: Columns.
         height: Rows.
-
-        kind: What `window_class` returns, if it is known.
+        kind: Result of `window_class`, if known.
 
     Raises:
         RenderError: VTK cannot draw here.
     """
 
     def __init__(self, width: int, height: int, kind: str | None = None) -> None:
-        os.environ.setdefault("LP_NUM_THREADS", str(default_threads()))  # of Mesa, if it draws
+        os.environ.setdefault("LP_NUM_THREADS", str(default_threads()))  # threads of Mesa
         kind = kind or window_class()
         from vtkmodules import vtkRenderingOpenGL2
         from vtkmodules.vtkRenderingCore import vtkRenderer
@@ -154,23 +153,23 @@ class VtkWindow:
     ) -> NDArray[Any]:
         """Draw, and return pixels of type `uzushio.compositing.DEPTH_PIXEL`.
 
-        Depth is the distance along the view, infinite where nothing is.
+        Depth is the distance along the view, infinite where there is nothing.
 
         Args:
-            parts: What this rank has.
-            camera: The picture's.
-            bounds: Of the data of all ranks along x, y and z.
+            parts: This rank's parts.
+            camera: Camera of the picture.
+            bounds: Bounds of the data of all ranks along x, y and z.
             out: Memory for the result, shape (height, width).
 
         Raises:
-            RenderError: A part has no such field.
+            RenderError: A part lacks its field.
         """
         from vtkmodules.vtkCommonCore import vtkFloatArray, vtkUnsignedCharArray
 
         if out is None:
             out = np.empty((self.height, self.width), DEPTH_PIXEL)
         near, far = view_range(camera, bounds)
-        self._look(camera, near, far)
+        self._set_camera(camera, near, far)
         self._renderer.RemoveAllViewProps()
         for part in parts:
             self._renderer.AddActor(_actor(part))
@@ -180,7 +179,7 @@ class VtkWindow:
         corner = (0, 0, self.width - 1, self.height - 1)
         self._window.GetRGBACharPixelData(*corner, 0, colors)
         self._window.GetZbufferData(*corner, z)
-        self._renderer.RemoveAllViewProps()  # the data belongs to others
+        self._renderer.RemoveAllViewProps()  # release references to the data
         shape = self.height, self.width
         out["rgba"] = _array(colors).reshape(*shape, 4)[::-1]
         out["depth"] = _distance(_array(z).reshape(shape)[::-1], camera, near, far)
@@ -188,10 +187,10 @@ class VtkWindow:
         return out
 
     def close(self) -> None:
-        """Give back what the graphics library holds."""
+        """Release the resources of the graphics library."""
         self._window.Finalize()
 
-    def _look(self, camera: Camera, near: float, far: float) -> None:
+    def _set_camera(self, camera: Camera, near: float, far: float) -> None:
         eye = self._renderer.GetActiveCamera()
         eye.SetPosition(camera.position)
         eye.SetFocalPoint(camera.focal_point)
@@ -206,9 +205,9 @@ class VtkWindow:
 
 
 def view_range(camera: Camera, bounds: Bounds) -> tuple[float, float]:
-    """Return the least and greatest distance along the view of what lies in the bounds, with room.
+    """Return minimum and maximum distance of the bounds along the view, with a margin.
 
-    The same on all ranks, so that what they draw is as deep.
+    They are the same on all ranks, so that their depths are comparable.
     """
     corners = [[x, y, z] for x in bounds[0] for y in bounds[1] for z in bounds[2]]
     distance = (np.array(corners) - camera.position) @ camera.axes[2]
@@ -221,7 +220,7 @@ def view_range(camera: Camera, bounds: Bounds) -> tuple[float, float]:
 def _distance(
     z: NDArray[np.float32], camera: Camera, near: float, far: float
 ) -> NDArray[np.float32]:
-    """Distances along the view for values of the depth buffer, 0 to 1."""
+    """Return distances along the view for values of the depth buffer, 0 to 1."""
     z = z.astype(np.float64)
     if camera.parallel_height is not None:
         depth = near + z * (far - near)
@@ -230,12 +229,12 @@ def _distance(
     return np.where(z < 1.0, depth, np.inf).astype(np.float32)
 
 
-def leaves(data: Any) -> list[Any]:
+def data_sets(data: Any) -> list[Any]:
     """Return the data sets in a data set, a tree of them, a sequence of them, or None."""
     if data is None:
         return []
     if isinstance(data, list | tuple):
-        return [leaf for item in data for leaf in leaves(item)]
+        return [leaf for item in data for leaf in data_sets(item)]
     if data.IsA("vtkCompositeDataSet"):
         tree = data.NewIterator()
         found = []
@@ -248,10 +247,10 @@ def leaves(data: Any) -> list[Any]:
 
 
 def values_of(data: Any, name: str) -> tuple[NDArray[Any], bool]:
-    """Return the values of a field, and whether they belong to points (else to cells).
+    """Return the values of a field, and whether they belong to points (otherwise to cells).
 
     Raises:
-        RenderError: There is none of the name, or it has more than one component.
+        RenderError: The field is missing, or has more than one component.
     """
     for attributes, at_points in ((data.GetPointData(), True), (data.GetCellData(), False)):
         array = attributes.GetArray(name)
@@ -259,8 +258,8 @@ def values_of(data: Any, name: str) -> tuple[NDArray[Any], bool]:
             continue
         if array.GetNumberOfComponents() != 1:
             raise RenderError(
-                f"The field {name} has {array.GetNumberOfComponents()} components, and colours "
-                "need one: compute its magnitude, or a component, first."
+                f"The field {name} has {array.GetNumberOfComponents()} components; colours need "
+                "one: compute its magnitude, or a component, first."
             )
         return _array(array), at_points
     there = [
@@ -272,7 +271,7 @@ def values_of(data: Any, name: str) -> tuple[NDArray[Any], bool]:
 
 
 def _array(vtk_array: Any) -> NDArray[Any]:
-    """The memory of a VTK array."""
+    """Return a view of the memory of a VTK array."""
     from vtkmodules.util import numpy_support
 
     view: NDArray[Any] = numpy_support.vtk_to_numpy(vtk_array)  # type: ignore[no-untyped-call]
@@ -299,7 +298,7 @@ def _actor(part: MeshPart) -> Any:
         look.SetColor(*(part.color or (0.8, 0.8, 0.8, 1.0))[:3])
     else:
         _, at_points = values_of(data, part.field)
-        mapper.SetScalarMode(3 if at_points else 4)  # a field of points, or of cells, by its name
+        mapper.SetScalarMode(3 if at_points else 4)  # field of points, or of cells, by name
         mapper.SelectColorArray(part.field)
         mapper.SetScalarVisibility(True)
         mapper.SetInterpolateScalarsBeforeMapping(at_points)
@@ -321,11 +320,11 @@ def _actor(part: MeshPart) -> Any:
     return actor
 
 
-def _lookup(table: Table) -> Any:
+def _lookup(table: LookupTable) -> Any:
     from vtkmodules.util import numpy_support
     from vtkmodules.vtkCommonCore import vtkLookupTable
 
-    # VTK gives each colour an equal part of the range; a texture holds no more colours than these.
+    # VTK divides the range equally; 4096 is the maximum number of colours of a texture.
     count = min(len(table.rgba), 4096)
     rows = table.rgba[np.linspace(0, len(table.rgba) - 1, count).round().astype(int)].copy()
     rows[:, 3] = 1.0

@@ -1,4 +1,4 @@
-"""What renderers need of a communicator."""
+"""Errors of renderers, on one rank or all."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def together(comm: MPI.Comm) -> Iterator[None]:
-    """A block without communication that fails on all ranks, in one sentence, if it does on one."""
-    with collective(comm), in_a_sentence():
+def collective_errors(comm: MPI.Comm) -> Iterator[None]:
+    """Run a block without communication; if it fails on one rank, raise the error on all."""
+    with collective(comm), render_errors():
         yield
 
 
 @contextmanager
-def in_a_sentence() -> Iterator[None]:
-    """A block whose `ValueError` becomes a `RenderError`, of one sentence."""
+def render_errors() -> Iterator[None]:
+    """Convert a `ValueError` of the block to a `RenderError` of one sentence."""
     try:
         yield
     except ValueError as error:
