@@ -1,4 +1,4 @@
-"""Make pictures on some of the ranks and save them, and show what errors say.
+"""Make pictures on some of the ranks and save them, and print the messages of errors.
 
     pictures_job.py FOLDER PART:RANKS...
 
@@ -64,7 +64,7 @@ def mine(time: float = 0.0) -> list[Block]:
     n, cells = comm.size, POINTS[2] - 1
     slabs = [(cells * r // n, cells * (r + 1) // n) for r in range(n)]
     rest = (0, POINTS[0] - 1, 0, POINTS[1] - 1)
-    if part == "apart":  # first and last to rank 0, what is between to the others
+    if part == "apart":  # first and last to rank 0, the rest to the others
         slabs = [(cells * r // (n + 1), cells * (r + 1) // (n + 1)) for r in range(n + 1)]
         own = [slabs[0], slabs[-1]] if comm.rank == 0 else [slabs[comm.rank]]
     elif part == "empty":  # nothing at rank 0
@@ -120,7 +120,7 @@ def pictures() -> None:
 
 
 def no_screen() -> None:
-    """Without graphics libraries all ranks say so."""
+    """Check that all ranks raise an error without graphics libraries."""
     os.environ["__EGL_VENDOR_LIBRARY_FILENAMES"] = "/nowhere.json"
     window_class.cache_clear()
     try:
@@ -133,7 +133,7 @@ def no_screen() -> None:
 
 
 def several() -> None:
-    """Pictures that are under way at a time are those that are made one by one."""
+    """Check that pictures in flight together equal those made one by one."""
     view = VIEWS["back"]
     with Renderer(comm, *SIZE) as renderer:
         for n in range(4):
@@ -147,7 +147,7 @@ def several() -> None:
 
 
 def notes() -> None:
-    """What somebody may miss in a picture is said."""
+    """Print notes on layers that are not visible."""
     blocks = mine()
     view = View(layers=[IsosurfaceLayer(field="q", values=[1e6, 2e6])])
     with Renderer(comm, *SIZE) as renderer:
@@ -180,7 +180,7 @@ def notes() -> None:
 
 
 def errors() -> None:
-    """Whoever makes the mistake, all ranks say the same sentence, and go on."""
+    """Check that all ranks raise the same error, whichever rank has it, and continue."""
     blocks = mine()
     with Renderer(comm, *SIZE) as renderer:
         bad = [Block(b.coordinates, b.start, b.cells, {"u": b.fields["u"]}) for b in blocks]
@@ -203,7 +203,7 @@ def errors() -> None:
 
 
 def meshes() -> None:
-    """Parts of a curvilinear mesh, each drawn by VTK on its rank."""
+    """Draw parts of a curvilinear mesh by VTK, one on each rank."""
     import pyvista
 
     r, t, z = np.linspace(1, 2.2, 12), np.linspace(0, 1.5 * np.pi, 61), np.linspace(0, 1.5, 9)

@@ -29,7 +29,7 @@ compositors = {
 }
 for layers in ("slices", "surfaces", "volume", "all"):
     scene = Scene(LAYERS[layers], points, bounding_box=(1, 1, 1))
-    # One block a rank, and several: neighbours, which need not follow each other in the order.
+    # One block a rank, and several neighbours, which need not be consecutive in the order.
     for count, cuts in [
         (comm.size, CUTS[comm.size][0]),
         (comm.size, CUTS[comm.size][-1]),

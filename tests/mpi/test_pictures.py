@@ -1,4 +1,4 @@
-"""Pictures of what many ranks have."""
+"""Pictures of blocks and meshes on many ranks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ VIEWS = ("all", "back", "oblique", "inside")
 
 
 #: Parts of the job, and by how many of its ranks each is done.
-WISHES = ("slabs:1", "slabs:2", "slabs:3", "slabs:4", "apart:3", "empty:2")
-WISHES += ("several:2", "notes:3", "errors:3", "meshes:1", "meshes:3", "no_screen:2")
+JOB_PARTS = ("slabs:1", "slabs:2", "slabs:3", "slabs:4", "apart:3", "empty:2")
+JOB_PARTS += ("several:2", "notes:3", "errors:3", "meshes:1", "meshes:3", "no_screen:2")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of what the job leaves."""
+    """Pictures saved by the job."""
     return tmp_path_factory.mktemp("pictures")
 
 
@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(mpi_run: Run, folder: Path) -> Path:
     """All pictures: one job makes them before the first test."""
     if not list(folder.iterdir()):
-        done = mpi_run(4, [JOB, folder, *WISHES], timeout=280)
+        done = mpi_run(4, [JOB, folder, *JOB_PARTS], timeout=280)
         assert done.returncode == 0, done.stderr
     return folder
 
@@ -39,7 +39,7 @@ def loaded(folder: Path, part: str, ranks: int, name: str) -> np.ndarray:
 @pytest.mark.parametrize(
     ("part", "ranks"), [("slabs", 2), ("slabs", 3), ("slabs", 4), ("apart", 3), ("empty", 2)]
 )
-def test_pictures_do_not_depend_on_which_rank_has_what(made: Path, part: str, ranks: int) -> None:
+def test_pictures_do_not_depend_on_the_decomposition(made: Path, part: str, ranks: int) -> None:
     for pixels, bound in (("rgba_float", 1), ("rgba8", 2)):
         for view in VIEWS:
             name = f"{pixels}.{view}"
@@ -51,7 +51,7 @@ def test_pictures_do_not_depend_on_which_rank_has_what(made: Path, part: str, ra
     assert (smooth != sharp).any() and np.abs(smooth - sharp).mean() < 3
 
 
-def test_pictures_under_way_are_those_made_one_by_one(made: Path) -> None:
+def test_pictures_in_flight_equal_those_made_one_by_one(made: Path) -> None:
     late, once = (
         [loaded(made, "several", 2, f"{kind}{n}") for n in range(4)] for kind in ("late", "once")
     )
@@ -60,14 +60,14 @@ def test_pictures_under_way_are_those_made_one_by_one(made: Path) -> None:
         assert n == 0 or (once[n] != once[n - 1]).any()
 
 
-def test_what_is_missing_in_a_picture_is_said(made: Path) -> None:
+def test_layers_that_are_not_visible_have_notes(made: Path) -> None:
     said = (made / "notes.3.txt").read_text()
     assert "There is no surface of q = 10⁶, 2·10⁶: it lies between" in said
     assert "the legend is plain\nthe legend is pointed" in said
     assert "NaN is seen and counted" in said
 
 
-def test_mistakes_are_one_sentence_on_all_ranks(made: Path) -> None:
+def test_errors_are_one_sentence_on_all_ranks(made: Path) -> None:
     said = (made / "errors.3.txt").read_text().splitlines()
     expected = (
         "The picture needs the field q; a block has only u.",
@@ -82,13 +82,13 @@ def test_mistakes_are_one_sentence_on_all_ranks(made: Path) -> None:
     assert np.abs(after - before).max() <= 2
 
 
-def test_without_graphics_libraries_all_ranks_say_what_to_install(made: Path) -> None:
+def test_without_graphics_libraries_all_ranks_raise_an_error_with_advice(made: Path) -> None:
     said = (made / "no_screen.2.txt").read_text()
     assert "libegl1 libgl1-mesa-dri" in said and said.count("\n") == 1
 
 
 def test_parts_of_a_mesh_make_the_picture_of_the_whole(made: Path) -> None:
-    """But for a pixel in a thousand, along the rims of parts, by what one sample in four may do."""
+    """Except for a pixel in a thousand, along the rims of parts, by one sample of four."""
     for ranks in (1, 3):
         said = (made / f"meshes.{ranks}.txt").read_text()
         assert "There is no mesh annulus; there is pipe." in said

@@ -1,4 +1,4 @@
-"""The ray caster's rules in NumPy, in double precision, without any of its speed.
+"""The ray caster's rules in NumPy and double precision, without its optimisations.
 
 One array operation handles one segment of all rays. What it draws is what `docs/theory/raycast.md`
 says; the fast one is held against it.
@@ -23,7 +23,7 @@ OPAQUE_ENOUGH = 0.5
 
 @dataclass
 class Rays:
-    """Of all pixels, row by row; everything along (x, y, z)."""
+    """Rays of all pixels, row by row; vectors are (x, y, z)."""
 
     origin: np.ndarray
     direction: np.ndarray
@@ -62,7 +62,7 @@ class Values:
         self.domain = scene.domain[::-1]
 
     def cell(self, points: np.ndarray) -> np.ndarray:
-        """Global cells, (x, y, z), of points."""
+        """Return global cells, (x, y, z), of points."""
         cells = [
             np.clip(np.searchsorted(x, p, side="right") - 1, 0, len(x) - 2)
             for x, p in zip(self.domain, points.T, strict=True)
@@ -88,7 +88,7 @@ class Values:
         return self._interpolate(name, cells, weights)
 
     def corners(self, name: str, cells: np.ndarray) -> list[np.ndarray]:
-        """Values at the corners of global cells."""
+        """Return values at the corners of global cells."""
         array = self.block.fields[name].astype(float)
         i, j, k = (cells - np.array(self.block.start[::-1])).T
         return [array[k + dk, j + dj, i + di] for dk in (0, 1) for dj in (0, 1) for di in (0, 1)]
@@ -107,7 +107,7 @@ class Values:
         return total
 
     def gradient(self, name: str, points: np.ndarray) -> np.ndarray:
-        """Of central differences at the mesh's points, interpolated."""
+        """Return central differences at the mesh's points, interpolated."""
         cells = self._stored(self.cell(points))
         weights = [
             (p - x[c]) / (x[c + 1] - x[c])
@@ -288,7 +288,7 @@ def lit(color: np.ndarray, light: Lighting | None, normal: Any, rays: np.ndarray
 
 
 class Canvas:
-    """Colours, premultiplied, front to back."""
+    """Premultiplied colours, front to back."""
 
     def __init__(self, pixels: int) -> None:
         self.color = np.zeros((pixels, 4))
@@ -306,7 +306,7 @@ class Canvas:
 def reference_cast(
     scene: Scene, camera: Camera, width: int, height: int, blocks: Sequence[Block]
 ) -> tuple[np.ndarray, np.ndarray, list[int]]:
-    """Image (height, width, 4), depth, and rays that hit each layer."""
+    """Return image (height, width, 4), depth, and numbers of rays that hit each layer."""
     rays = rays_of(scene, camera, width, height)
     canvas = Canvas(width * height)
     hits = [np.zeros(width * height, dtype=bool) for _ in scene.layers]
@@ -369,7 +369,7 @@ class _Cast:
             self.segment(index[mine], begin[mine], end[mine], own=False)
 
     def segment(self, index: np.ndarray, begin: np.ndarray, end: np.ndarray, own: bool) -> None:
-        """Everything between `begin` and `end` of some rays; each event is at its own place."""
+        """Draw everything between `begin` and `end` of some rays, in order of distance."""
         if len(index) == 0:
             return
         events: list[tuple[int, Any, np.ndarray, float]] = []
@@ -409,7 +409,7 @@ class _Cast:
     def media(
         self, volumes: list[Any], index: np.ndarray, begin: np.ndarray, end: np.ndarray
     ) -> None:
-        """Volumes between two places of each ray: mixed where there are several."""
+        """Integrate volumes between two positions of each ray."""
         if not volumes:
             return
         total, mixed = np.zeros(len(index)), np.zeros((len(index), 3))

@@ -1,4 +1,4 @@
-"""Pictures of arrays in one process: without MPI, and the same as those of many ranks."""
+"""Pictures of arrays in one process, without MPI, equal to those of many ranks."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_no_mpi_is_started() -> None:
         ({}, {}, "nothing to draw"),
         ({"u": U[0]}, {}, "has the dimensions 2 of them: a picture needs z, y and x"),
         (labelled().expand_dims(time=[1.0]), {}, r"dimensions time, z, y, x: .*isel\(time=-1\)"),
-        ({"u": U + 1j}, {}, "complex128: draw real numbers"),
+        ({"u": U + 1j}, {}, "complex128; a picture needs real numbers"),
         ({"u": U[:1]}, {}, "at least two"),
         ({"u": U}, {"coordinates": (LINES[0], LINES[1])}, "three arrays, z, y and x, not 2"),
         ({"u": U}, {"coordinates": (LINES[0], LINES[1], LINES[1])}, "shape"),
@@ -117,7 +117,7 @@ def test_no_mpi_is_started() -> None:
         ),
     ],
 )
-def test_what_cannot_be_drawn_is_one_sentence(fields: Any, more: Any, message: str) -> None:
+def test_wrong_fields_raise_one_sentence(fields: Any, more: Any, message: str) -> None:
     with pytest.raises(RenderError, match=message):
         draw(fields, size=SIZE, **more)
 

@@ -1,4 +1,4 @@
-"""What the ray caster is asked for, and what is wrong with that."""
+"""Arguments and results of the ray caster, and messages for wrong arguments."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_nothing_outside_the_bounds_is_drawn_and_all_memory_is_written() -> None
         assert np.isinf(depth[outside]).all() and not np.isnan(depth).any()
 
 
-def test_a_picture_is_the_same_whatever_the_threads_and_the_same_each_time() -> None:
+def test_a_picture_does_not_depend_on_threads_and_is_reproducible() -> None:
     points = domain(True)
     scene = Scene(LAYERS["all"], points, bounding_box=(1, 1, 0))
     block = whole(points, fields(points))
@@ -88,7 +88,7 @@ def test_a_picture_is_the_same_whatever_the_threads_and_the_same_each_time() -> 
         assert (first.image == again.image).all() and first.hits == again.hits
 
 
-def test_values_of_cells_are_drawn_from_centre_to_centre() -> None:
+def test_cell_centred_values_are_drawn_from_centre_to_centre() -> None:
     z, _, x = (cell_centres(c) for c in domain(True))
     assert x[0] == pytest.approx(-1 + 1 / 24) and len(x) == 24
     assert z[3] == pytest.approx(domain(True)[0][3:5].mean())
@@ -129,7 +129,7 @@ def test_values_of_cells_are_drawn_from_centre_to_centre() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(change: Any, sentence: str) -> None:
+def test_wrong_arguments_raise_one_sentence(change: Any, sentence: str) -> None:
     points = domain(False)
     with pytest.raises(ValueError, match=sentence):
         change(points, fields(points))

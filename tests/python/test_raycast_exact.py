@@ -1,4 +1,4 @@
-"""The ray caster against pictures of which the values are known."""
+"""The ray caster against pictures with known values."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from raycast_reference import rays_of
 from uzushio.raycast import Camera, ColorTable, Isosurface, Lighting, Scene, Slice, Volume
 
 
-def test_the_silhouette_of_a_sphere_has_its_area_ever_more_closely() -> None:
-    """Error of second order in the spacing: the field is interpolated linearly."""
+def test_the_area_of_a_spheres_silhouette_converges() -> None:
+    """The order is two, because the field is interpolated linearly."""
     side, height, radius = 400, 2.0, 0.7
     camera = Camera((5, 0.3, 0.2), (0, 0, 0), parallel_height=height)
     errors = []
@@ -54,7 +54,7 @@ def test_depth_is_that_of_the_sphere_and_normals_are_its_radii(parallel: bool) -
 
 @pytest.mark.parametrize("step", [0.01, 0.07, 0.3, 5.0])
 @pytest.mark.parametrize("camera", ["perspective", "parallel", "inside"])
-def test_a_constant_medium_absorbs_by_its_length_whatever_the_step(
+def test_absorption_of_a_constant_medium_does_not_depend_on_the_step(
     step: float, camera: str
 ) -> None:
     points = domain(True)
@@ -65,12 +65,14 @@ def test_a_constant_medium_absorbs_by_its_length_whatever_the_step(
     image = draw(scene, CAMERAS[camera], whole(points, values)).image
     length = rays_of(scene, CAMERAS[camera], WIDTH, HEIGHT).length
     exact = 1 - (1 - opacity) ** (length / unit)
-    np.testing.assert_allclose(image[..., 3].ravel(), exact, atol=1e-4)  # of thousands of floats
+    np.testing.assert_allclose(
+        image[..., 3].ravel(), exact, atol=1e-4
+    )  # sums of thousands of floats
     np.testing.assert_allclose(image[..., 1], 0.4 * image[..., 3], atol=1e-5)
 
 
-def test_a_medium_between_two_opacities_is_integrated_and_not_sampled() -> None:
-    """The value rises linearly along the ray, and so a single step gives the exact integral."""
+def test_a_medium_between_two_opacities_is_integrated_exactly() -> None:
+    """The value is linear along the ray, so a single step gives the exact integral."""
     axes = cube(9)
     Z, _, _ = np.meshgrid(*axes, indexing="ij")
     camera = Camera((0, 0, -5), (0, 0, 0), up=(0, 1, 0), parallel_height=1.0)
@@ -130,7 +132,7 @@ def test_layers_are_drawn_in_their_order_along_the_ray() -> None:
             assert image[20, 20, 1 - first] == pytest.approx(0.25, abs=1e-6)
 
 
-def test_the_bounding_box_is_before_and_behind_what_it_holds() -> None:
+def test_the_bounding_box_is_in_front_of_and_behind_its_content() -> None:
     axes = cube(9)
     values = {"f": np.zeros((9, 9, 9), "f4")}
     wall = Slice("f", (0, 0, 0), (1, 0, 0), ColorTable(np.array([[0, 0, 1]]), 0, 0))
@@ -153,7 +155,7 @@ def test_the_bounding_box_is_before_and_behind_what_it_holds() -> None:
             assert both[row, column, 0] > 0.9
 
 
-def test_colours_beyond_a_table_are_those_stated() -> None:
+def test_colours_beyond_a_table_are_those_given() -> None:
     axes = cube(5)
     _, _, X = np.meshgrid(*axes, indexing="ij")
     ends: dict[str, Any] = {"below": (0, 1, 0), "above": (1, 1, 0)}

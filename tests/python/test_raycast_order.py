@@ -1,4 +1,4 @@
-"""The order of blocks, ghost layers that they need, and where points are in a picture."""
+"""Visibility order of blocks, their ghost layers, and projection of points."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_blocks_come_in_the_order_in_which_any_ray_meets_them() -> None:
             assert (np.diff(met, axis=0) >= 0).all()
 
 
-def test_boxes_that_no_plane_parts_are_ordered_and_a_circle_is_refused() -> None:
+def test_boxes_that_no_plane_separates_are_ordered_and_a_cycle_is_an_error() -> None:
     axes = tuple(np.arange(4.0) for _ in range(3))
     camera = Camera((20, 1.4, 1.5), (1.5, 1.5, 1.5))
     middle = Camera((1.5, 1.4, 20), (1.5, 1.5, 0), up=(0, 1, 0))
@@ -57,13 +57,13 @@ def test_boxes_that_no_plane_parts_are_ordered_and_a_circle_is_refused() -> None
         visibility_order([((0, 0, 0), (3, 2, 2)), ((0, 1, 1), (3, 1, 1))], axes, camera)
 
 
-def test_owners_with_scattered_blocks_take_several_rounds() -> None:
+def test_owners_with_scattered_blocks_need_several_rounds() -> None:
     assert rounds([2, 0, 1], [0, 1, 1]) == [[(1, [2]), (0, [0])], [(1, [1])]]
     assert rounds([0, 1, 2], [5, 5, 3]) == [[(5, [0, 1]), (3, [2])]]
     assert rounds([], []) == []
 
 
-def test_ghosts_are_those_that_half_a_segment_may_touch_and_one_point_for_gradients() -> None:
+def test_ghosts_are_points_within_half_a_segment_and_one_more_for_gradients() -> None:
     points = domain(True)
     z, cells = points[0], ((10, 0, 0), (4, 20, 24))
     surface, plain = LAYERS["surfaces"], LAYERS["volume"]
@@ -73,7 +73,7 @@ def test_ghosts_are_those_that_half_a_segment_may_touch_and_one_point_for_gradie
     for layers, more in ((plain, 0), (surface, 1)):
         for box in (cells, thin):
             assert ghost_layers(points, box, layers) == ((1 + more, 0, 0), (1 + more, 0, 0))
-    # Without a volume a step means nothing; with one, as many cells as it is times the default.
+    # Without a volume a step has no effect; with one, cells count by its ratio to the default.
     step = 6 * default_step(points)
     assert ghost_layers(points, cells, surface, step) == ghost_layers(points, cells, surface)
     below, above = ghost_layers(points, cells, plain, step)
@@ -100,7 +100,7 @@ def test_the_most_ghosts_of_any_block_count_cells_far_narrower_than_their_axis(
     assert min(found) == 1
 
 
-def test_a_camera_says_where_points_are() -> None:
+def test_a_camera_projects_points() -> None:
     for camera in CAMERAS.values():
         points = domain(False)
         rays = rays_of(Scene([], points), camera, WIDTH, HEIGHT)

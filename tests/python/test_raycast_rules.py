@@ -1,4 +1,4 @@
-"""The ray caster against its rules in NumPy, and fields wherever they lie."""
+"""The ray caster against its rules in NumPy, and fields in any layout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uzushio.raycast import Isosurface, Scene
 @pytest.mark.parametrize("stretched", [False, True])
 @pytest.mark.parametrize("layers", LAYERS)
 @pytest.mark.parametrize("camera", ["perspective", "along an axis", "inside"])
-def test_a_picture_is_what_the_rules_say(stretched: bool, layers: str, camera: str) -> None:
+def test_a_picture_is_that_of_the_reference(stretched: bool, layers: str, camera: str) -> None:
     points = domain(stretched)
     scene = Scene(LAYERS[layers], points)
     block = whole(points, fields(points))
@@ -27,7 +27,7 @@ def test_a_picture_is_what_the_rules_say(stretched: bool, layers: str, camera: s
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("layout", ["C", "F", "backwards", "every other", "one of three"])
-def test_values_are_read_where_they_lie(dtype: str, layout: str) -> None:
+def test_values_are_read_in_any_layout(dtype: str, layout: str) -> None:
     points = domain(False)
     values = fields(points, dtype)
     scene = Scene(LAYERS["all"], points)
@@ -50,10 +50,10 @@ def test_values_are_read_where_they_lie(dtype: str, layout: str) -> None:
 
     laid = {name: lay(array) for name, array in values.items()}
     image = draw(scene, CAMERAS["perspective"], whole(points, laid)).image
-    np.testing.assert_allclose(image, expected, atol=1e-3)  # sums are of another order
+    np.testing.assert_allclose(image, expected, atol=1e-3)  # sums in another order
 
 
-def test_small_differences_of_large_doubles_are_seen() -> None:
+def test_small_differences_of_large_doubles_are_resolved() -> None:
     points = domain(False)
     small = fields(points)["r"].astype("f8")
     layers = [Isosurface("r", [1e6 + 0.5], color=(1, 0, 0))]

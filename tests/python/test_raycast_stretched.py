@@ -21,20 +21,20 @@ VIEWS = {
 
 
 def channel(stretching: float = 2.6) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Points (z, y, x) as a channel has them, denser at its walls."""
+    """Return points (z, y, x) as of a channel, denser at its walls."""
     z = np.tanh(stretching * np.linspace(-1, 1, 73)) / np.tanh(stretching)
     return z, np.linspace(0, np.pi / 2, 17), np.linspace(0, np.pi, 25)
 
 
 def streaks(points: Any) -> np.ndarray:
-    """A field whose surfaces of value 0 hold sheets a few of the thinnest cells off a wall."""
+    """Return a field whose zero surfaces are sheets, a few of the thinnest cells off a wall."""
     Z, Y, X = np.meshgrid(*points, indexing="ij")
     off = (1 - np.abs(Z) - 0.015) / 0.008
     return np.maximum(0.6 - off**2 + 0.8 * np.sin(6 * X) * np.cos(8 * Y), -2)
 
 
 def first(scene: Scene, camera: Camera, block: Block, iso: float) -> np.ndarray:
-    """Depth of the first crossing of each pixel's ray with the trilinear field's surface."""
+    """Return the depth at which each pixel's ray first crosses the trilinear surface."""
     rays = rays_of(scene, camera, SIDE, SIDE)
     t = crossings(Values(block, scene), rays, "f", iso)[:, 0]
     return ((rays.enter + t) * rays.cosine).reshape(SIDE, SIDE)
@@ -94,7 +94,7 @@ def test_a_surface_does_not_depend_on_the_step_of_a_volume_around_it() -> None:
         np.testing.assert_allclose(both.depth, alone.depth, atol=1e-5)
 
 
-def test_a_surface_near_a_wall_is_the_same_however_the_mesh_is_cut() -> None:
+def test_a_surface_near_a_wall_does_not_depend_on_the_decomposition() -> None:
     points = channel()
     values = {"f": streaks(points).astype("f4")}
     scene = Scene([Isosurface("f", [0.0], color=(1, 0.5, 0))], points)
@@ -110,7 +110,7 @@ def test_a_surface_near_a_wall_is_the_same_however_the_mesh_is_cut() -> None:
 
 
 def layer_of_a_wall(points: Any) -> np.ndarray:
-    """A field that falls off at the lower wall within its first cells."""
+    """Return a field that falls off at the lower wall within its first cells."""
     Z, Y, X = np.meshgrid(*points, indexing="ij")
     return np.exp(-(1 + Z) / 0.03) * (1 + 0.3 * np.sin(2 * X) * np.cos(2 * Y))
 
@@ -131,7 +131,7 @@ def absorption(scene: Scene, rays: Rays, block: Block, opacity: float, unit: flo
 
 
 def test_a_volume_at_a_wall_converges_to_the_line_integral() -> None:
-    """Below 0.5 of 255 with the default step, until the transfer function's table says how far."""
+    """Below 0.5 of 255 with the default step; the transfer function's table limits convergence."""
     points, side = channel(), 16
     camera = Camera((-1.5, -2.2, 0.8), (1.5, 0.8, -1), view_angle=30)
     block = whole(points, {"f": layer_of_a_wall(points).astype("f4")})

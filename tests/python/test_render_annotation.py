@@ -1,4 +1,4 @@
-"""What is written on pictures: round numbers, typography, and nothing on top of each other."""
+"""Annotation of pictures: round numbers, typography, and no overlaps."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_there_are_at_least_two_ticks_where_there_is_room_for_four() -> None:
 
 
 @given(lo=st.floats(-1e9, 1e9), width=st.floats(1e-9, 1e9))
-def test_labels_say_what_the_ticks_are(lo: float, width: float) -> None:
+def test_labels_are_the_values_of_the_ticks(lo: float, width: float) -> None:
     if width < 1e-6 * abs(lo):
         return
     found = ticks(lo, lo + width, 8)
@@ -80,7 +80,7 @@ def test_logarithmic_ticks_are_powers_of_ten() -> None:
     assert len(ticks(1e-12, 1e12, 5, "log").values) <= 5
 
 
-def test_exponents_are_raised() -> None:
+def test_exponents_are_superscripts() -> None:
     assert typeset("s^-2") == "s⁻²"
     assert typeset("m**3 s^{-1}") == "m³ s⁻¹"
     assert typeset("u^(10)") == "u¹⁰"
@@ -88,7 +88,7 @@ def test_exponents_are_raised() -> None:
     assert number(-1.5e-7) == "−1.5·10⁻⁷" and number(20.0) == "20" and number(1e9) == "10⁹"
 
 
-def test_indices_are_lowered_and_names_of_fields_are_left_alone() -> None:
+def test_indices_are_subscripts_and_names_of_fields_are_unchanged() -> None:
     face = Typeface()
     plain, index = face.mask("u", 20), face.mask("u_τ", 20)
     assert index.top + index.coverage.shape[0] > plain.top + plain.coverage.shape[0] + 2
@@ -110,7 +110,7 @@ def test_words_are_wrapped_and_cut_to_the_width() -> None:
     assert face.wrapped("u [m/s]", 16, 130, 3) == ["u [m/s]"]
 
 
-def test_a_missing_font_is_said_in_a_sentence(tmp_path: Path) -> None:
+def test_a_missing_font_raises_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(RenderError, match="name a TrueType file with `font`"):
         Typeface(tmp_path / "none.ttf")
     (tmp_path / "broken.ttf").write_bytes(b"no font")
@@ -118,7 +118,7 @@ def test_a_missing_font_is_said_in_a_sentence(tmp_path: Path) -> None:
         Typeface(tmp_path / "broken.ttf")
 
 
-def test_a_missing_bundled_font_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_bundled_font_raises_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("uzushio.render.typeface.find_spec", lambda name: None)
     with pytest.raises(RenderError, match="of matplotlib is missing"):
         Typeface()
@@ -166,7 +166,7 @@ def test_the_background_fills_what_is_clear(kind: type, background: str | tuple[
     assert np.abs(found - exact).max() <= (1.6 if kind is np.uint8 else 0.51)
 
 
-def test_a_silhouette_is_what_the_domain_covers() -> None:
+def test_a_silhouette_is_the_area_of_the_domain() -> None:
     square = Silhouette(np.array([(10, 10), (50, 10), (50, 50), (10, 50), (30, 30)], float))
     assert square.meets(Rectangle(40, 60, 40, 60)) and square.meets(Rectangle(20, 25, 20, 25))
     assert not square.meets(Rectangle(51, 60, 0, 60))
@@ -203,7 +203,7 @@ def caption(size: tuple[int, int], camera: object, many: bool = False, **more: o
 
 @pytest.mark.parametrize("camera", sorted(CAMERAS))
 @pytest.mark.parametrize("size", [(1280, 720), (640, 480), (1920, 1080), (500, 900)])
-def test_nothing_that_is_written_overlaps(camera: str, size: tuple[int, int]) -> None:
+def test_annotation_does_not_overlap(camera: str, size: tuple[int, int]) -> None:
     about = caption(size, camera, many=True)
     annotator = Annotator(*size)
     annotator.draw(np.full((size[1], size[0], 3), 255, np.uint8), about)
@@ -223,7 +223,7 @@ def test_nothing_that_is_written_overlaps(camera: str, size: tuple[int, int]) ->
 
 
 def axes_texts(about: Caption, annotator: Annotator) -> list[Rectangle]:
-    """Where the axes' labels stand: marks that are no ticks."""
+    """Return the rectangles of the axes' labels: marks that are not ticks."""
     em = annotator.em(about.view)
     marks = annotator._still_marks(about, about.entries(), Typeface())
     arrows = 2 * 3 + 3  # of the triad
@@ -234,7 +234,7 @@ def axes_texts(about: Caption, annotator: Annotator) -> list[Rectangle]:
     ]
 
 
-def test_legends_call_fields_as_the_view_says_or_the_caller_or_the_field() -> None:
+def test_labels_come_from_the_view_or_the_caller_or_the_field() -> None:
     about = caption((640, 480), "front", many=True)
     about.labels = {"u": "velocity", "q": "Q", "p": "pressure"}
     assert [entry.label for entry in about.entries()] == [
@@ -283,7 +283,7 @@ def test_a_bar_shows_its_colours_from_bottom_to_top_and_points_where_values_go_b
     assert (pointed == (0, 255, 0)).all(axis=1).any()
 
 
-def test_axes_along_the_view_have_no_ticks_and_an_eye_inside_sees_none() -> None:
+def test_axes_along_the_view_have_no_ticks_and_a_camera_inside_sees_none() -> None:
     top = caption((800, 600), "top").camera
     picture = Rectangle(0, 800, 0, 600)
     names = ("x", "y", "z")
@@ -296,7 +296,7 @@ def test_axes_along_the_view_have_no_ticks_and_an_eye_inside_sees_none() -> None
 
 @pytest.mark.parametrize("camera", sorted(CAMERAS))
 def test_edges_at_the_back_are_hidden_and_those_in_front_hide(camera: str) -> None:
-    """Held against the distance of each edge's middle from that of the domain."""
+    """Compared with the distance of each edge's middle from that of the domain."""
     eye = caption((640, 480), {"name": camera, "parallel": True, "azimuth": 25, "elevation": 10})
     behind, before = edges(eye.camera, BOUNDS, 640, 480)
     assert len(behind) == 3 and len(before) == 9
@@ -308,7 +308,7 @@ def test_edges_at_the_back_are_hidden_and_those_in_front_hide(camera: str) -> No
     assert sum(np.abs(edge - near).sum(axis=1).min() < 1e-6 for edge in before) == 3
 
 
-def test_an_eye_in_the_domain_sees_all_edges_behind() -> None:
+def test_a_camera_in_the_domain_has_all_edges_behind() -> None:
     inside = caption((640, 480), {"position": (1, 0, 1), "focal_point": (5, 0.3, 1.2)})
     behind, before = edges(inside.camera, BOUNDS, 640, 480)
     assert not before and 4 <= len(behind) <= 12
@@ -338,7 +338,7 @@ def test_an_image_hides_the_back_edges_and_is_hidden_by_those_in_front() -> None
             assert (covered[around] < 235).any() == shown
 
 
-def test_what_stays_is_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_constant_marks_are_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
     about = caption((640, 480), "front")
     annotator = Annotator(640, 480)
     pixels = [np.full((480, 640, 3), 255, np.uint8) for _ in range(2)]
@@ -351,7 +351,7 @@ def test_what_stays_is_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("outline", [True, False])
 @pytest.mark.parametrize("drawn", ["nothing", "in the middle", "everywhere"])
-def test_what_stays_is_the_same_painted_before_or_after(drawn: str, outline: bool) -> None:
+def test_constant_marks_are_the_same_painted_before_or_after(drawn: str, outline: bool) -> None:
     about = caption((640, 480), "isometric", outline=outline)
     image = np.zeros((480, 640, 4), np.uint8)
     part = {
@@ -366,7 +366,7 @@ def test_what_stays_is_the_same_painted_before_or_after(drawn: str, outline: boo
     if before is not None:
         before.paint(expected)
     annotator.draw(expected, about)
-    for _ in range(2):  # the second is made of what the first left
+    for _ in range(2):  # the second uses the first one's cache
         assert (annotator.annotated(image, about) == expected).all()
 
 
@@ -380,7 +380,7 @@ def test_text_is_dark_on_light_and_light_on_dark() -> None:
         assert (title.min() < -150) if dark else (title.max() > 150)
 
 
-def test_a_picture_is_written_whole_with_its_time(tmp_path: Path) -> None:
+def test_a_picture_is_written_completely_with_its_time(tmp_path: Path) -> None:
     from PIL import Image
 
     pixels = np.random.default_rng(0).integers(0, 256, (20, 30, 3), np.uint8)
@@ -398,6 +398,6 @@ def test_a_picture_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("text", ["{velocity}", "{time:.2q}", "{", "{0}"])
-def test_a_title_that_cannot_be_filled_in_is_refused(text: str) -> None:
+def test_a_title_with_a_wrong_placeholder_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match=r"may hold \{time\} and \{step\} only"):
         View(layers=(), title=text)

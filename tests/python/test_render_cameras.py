@@ -1,4 +1,4 @@
-"""Cameras by name, and how they show the domain."""
+"""Named cameras and their pictures of the domain."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_isometric_camera_has_x_and_y_to_the_right_and_z_up() -> None:
     angle=st.floats(5, 100),
     frame=st.tuples(st.floats(0, 200), st.floats(350, 640), st.floats(0, 150), st.floats(250, 400)),
 )
-def test_the_whole_domain_fills_its_frame(
+def test_the_whole_domain_fills_its_rectangle(
     name: str,
     parallel: bool,
     azimuth: float,
@@ -78,7 +78,7 @@ def test_the_whole_domain_fills_its_frame(
 
 
 @pytest.mark.parametrize("parallel", [True, False])
-def test_zoom_keeps_the_middle_of_the_domain_where_it_is(parallel: bool) -> None:
+def test_zoom_keeps_the_middle_of_the_domain_in_place(parallel: bool) -> None:
     frame = Rectangle(20, 400, 80, 380)
     centre = np.mean(BOUNDS, axis=1)[None]
     near, far = (
@@ -100,7 +100,7 @@ def test_azimuth_goes_to_the_right_and_elevation_up() -> None:
     assert above[2] > position[2] + 0.1
 
 
-def test_a_camera_in_full_is_taken_as_it_is() -> None:
+def test_a_camera_with_position_and_target_is_unchanged() -> None:
     camera = Viewpoint(position=(1, 2, 9), focal_point=(1, 2, 0), up=(0, 1, 0), view_angle=40)
     found = camera.camera(BOUNDS, *SIZE, Rectangle(0, 10, 0, 10))
     np.testing.assert_allclose(found.position, (1, 2, 9))
@@ -123,16 +123,16 @@ def test_a_view_takes_the_name_of_a_camera() -> None:
         ({"view_angle": 200}, "less than 170"),
     ],
 )
-def test_impossible_cameras_are_refused(settings: dict[str, object], sentence: str) -> None:
+def test_impossible_cameras_are_errors(settings: dict[str, object], sentence: str) -> None:
     with pytest.raises(ValidationError, match=sentence):
         Viewpoint(**settings)
 
 
-def test_an_unknown_camera_is_refused_with_the_names_there_are() -> None:
+def test_an_unknown_camera_is_an_error_with_the_known_names() -> None:
     with pytest.raises(ValidationError, match="'above'; it may be front, back"):
         View(layers=(), camera="above")
 
 
-def test_a_camera_along_its_upward_axis_is_refused() -> None:
+def test_a_camera_along_its_upward_axis_is_an_error() -> None:
     with pytest.raises(ValueError, match="its own upward axis"):
         Viewpoint(direction=(0, 0, 1), up=(0, 0, 1)).camera(BOUNDS, *SIZE)

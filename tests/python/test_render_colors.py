@@ -40,7 +40,7 @@ def test_a_map_may_be_a_list_of_colours() -> None:
     assert table.above == (1, 0, 0, 1) and table.nan == (0, 1, 0, 1)
 
 
-def test_on_a_logarithmic_scale_decades_are_as_long() -> None:
+def test_on_a_logarithmic_scale_decades_have_equal_length() -> None:
     colors = Colors(map=("black", "white"), scale="log")
     table = colors.table((1e-2, 1e2))
     values = np.linspace(table.lo, table.hi, len(table.rgba))
@@ -85,7 +85,7 @@ def test_a_constant_field_has_limits(value: float, scale: str) -> None:
     assert lo < hi and np.isfinite(Colors(scale=scale).table((lo, hi)).rgba).all()
 
 
-def test_limits_of_nothing_can_be_drawn() -> None:
+def test_limits_without_values_can_be_drawn() -> None:
     assert drawable_limits(Colors(), EMPTY_RANGE) == (-1.0, 1.0)
     assert drawable_limits(Colors(limits=(3.0, None)), EMPTY_RANGE)[0] == 3.0
 
@@ -115,7 +115,7 @@ def test_one_limit_may_be_fixed() -> None:
     assert tracker.follow("a", Colors(limits=(0.0, None)), (-5.0, 3.0)) == (0.0, 3.0)
 
 
-def test_limits_go_on_after_a_restart() -> None:
+def test_limits_continue_after_a_restart() -> None:
     before, after = LimitTracker(), LimitTracker()
     before.follow("a", Colors(), (0.0, 9.0))
     after.restore(before.state())
@@ -135,7 +135,7 @@ def test_limits_go_on_after_a_restart() -> None:
         ({"colour": "u"}, "Extra inputs"),
     ],
 )
-def test_impossible_colours_are_refused(settings: dict[str, object], sentence: str) -> None:
+def test_impossible_colours_are_errors(settings: dict[str, object], sentence: str) -> None:
     with pytest.raises(ValidationError, match=sentence):
         Colors(**settings)
 
@@ -197,7 +197,7 @@ def test_values_that_are_not_finite_do_not_count() -> None:
     assert field_range(block, "u") == EMPTY_RANGE
 
 
-def test_a_volume_is_opaque_where_its_points_say() -> None:
+def test_a_volume_has_the_opacity_of_its_points() -> None:
     layer = VolumeLayer(field="u", color=Colors(map="viridis"), opacity=((0.5, 0), (1, 0.8)))
     points = transfer(layer, ColorScale(layer.color, "u", (10.0, 20.0))).points
     assert (np.diff(points[:, 0]) >= 0).all()
@@ -209,7 +209,7 @@ def test_a_volume_is_opaque_where_its_points_say() -> None:
     np.testing.assert_allclose(points[-1, 1:4], last, atol=1e-6)
 
 
-def test_a_slice_is_cut_where_it_says() -> None:
+def test_a_slice_is_at_its_position() -> None:
     bounds = ((0.0, 4.0), (0.0, 2.0), (-1.0, 1.0))
     assert SliceLayer(field="u", normal="y").plane(bounds) == ((2.0, 1.0, 0.0), (0.0, 1.0, 0.0))
     assert SliceLayer(field="u", at=0.5).plane(bounds)[0] == (2.0, 1.0, 0.5)

@@ -41,7 +41,7 @@ def cores(monkeypatch: pytest.MonkeyPatch) -> CoreSharing:
         (0.03, (0.01, 0.0, 0.0), 3, True),
     ],
 )
-def test_cores_are_divided_as_work_is(
+def test_cores_are_divided_by_work(
     cores: CoreSharing, mine: float, others: tuple[float, ...], threads: int, lent: bool
 ) -> None:
     cores._node = Node(*others)
@@ -58,7 +58,7 @@ def test_a_rank_has_its_own_threads_at_least(
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system binds no threads")
-def test_a_rank_stays_where_it_was_bound_whatever_happens(cores: CoreSharing) -> None:
+def test_a_rank_keeps_its_affinity_after_an_error(cores: CoreSharing) -> None:
     before = os.sched_getaffinity(0)
     with pytest.raises(RuntimeError), cores.on_all_cores(4):
         raise RuntimeError

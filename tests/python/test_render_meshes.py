@@ -1,4 +1,4 @@
-"""Pictures of meshes of any kind by VTK, without a screen."""
+"""Off-screen pictures of meshes of any kind by VTK."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_points_have_the_colours_of_their_values(window: VtkWindow) -> None:
     assert np.abs(row[sure, :3] - expected[sure]).max() <= 4
 
 
-def test_the_nearer_of_two_surfaces_is_seen_whatever_the_order(window: VtkWindow) -> None:
+def test_the_nearer_of_two_surfaces_is_visible_in_any_order(window: VtkWindow) -> None:
     camera = Camera((0, 0, 5), (0, 0, 0), up=(0, 1, 0), parallel_height=2.0)
     red, blue = (
         MeshPart(plane(z), color=color, lighting=False)
@@ -116,7 +116,7 @@ def test_view_ranges_hold_the_bounds_and_are_positive() -> None:
     assert 0 < near < 0.01 and 1.5 < far < 1.6
 
 
-def test_trees_and_lists_of_data_are_taken_apart() -> None:
+def test_trees_and_lists_of_data_are_flattened() -> None:
     import pyvista
 
     tree = pyvista.MultiBlock([sphere(), pyvista.MultiBlock([plane(0), None]), pyvista.PolyData()])
@@ -143,7 +143,7 @@ def test_without_graphics_libraries_the_message_says_what_to_install(
         window_class.__wrapped__()
 
 
-def test_a_child_that_crashes_or_hangs_is_survived(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_crashes_or_hangs_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     crash = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
     monkeypatch.setattr(vtk_window, "_TRIAL", crash)
     with pytest.raises(RenderError, match="vtkEGLRenderWindow: signal 11"):
@@ -157,7 +157,7 @@ def test_a_child_that_crashes_or_hangs_is_survived(monkeypatch: pytest.MonkeyPat
         window_class.__wrapped__()
 
 
-def test_the_child_is_no_rank_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_child_is_not_a_rank_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = {}
 
     def run(command: object, env: dict[str, str], **_: object) -> subprocess.CompletedProcess[str]:

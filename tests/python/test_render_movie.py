@@ -1,4 +1,4 @@
-"""Movies: what every player takes, whatever ends the run."""
+"""Movies that can be played, also after failures and killed runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from uzushio.render.movie import ENCODERS, Encoder, choose_encoder
 
 
 def frame(n: int, height: int = 120, width: int = 160) -> np.ndarray:
-    """A picture with a bright bar whose place tells its number."""
+    """Return a picture with a bright bar at a position given by its number."""
     pixels = np.full((height, width, 3), (20, 40, 60), np.uint8)
     pixels[:, 4 * n : 4 * n + 8] = (240, 200, 40)
     return pixels
@@ -40,7 +40,7 @@ def boxes(path: Path) -> list[str]:
     return names
 
 
-def test_a_movie_shows_its_pictures_in_their_order(tmp_path: Path) -> None:
+def test_a_movie_has_its_pictures_in_order(tmp_path: Path) -> None:
     path = tmp_path / "new" / "a.mp4"
     with Movie(path, fps=10) as movie:
         for n in range(25):
@@ -60,7 +60,7 @@ def test_a_movie_shows_its_pictures_in_their_order(tmp_path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == ["a.mp4"]
 
 
-def test_odd_sizes_are_padded_by_what_is_at_the_edge(tmp_path: Path) -> None:
+def test_odd_sizes_are_padded_with_the_edge(tmp_path: Path) -> None:
     path = tmp_path / "odd.mp4"
     with Movie(path) as movie:
         movie.write(frame(3, 121, 161))
@@ -69,7 +69,7 @@ def test_odd_sizes_are_padded_by_what_is_at_the_edge(tmp_path: Path) -> None:
     assert np.abs(found[-1, 60:].astype(int) - (20, 40, 60)).max() < 12
 
 
-def test_pictures_of_another_size_are_refused(tmp_path: Path) -> None:
+def test_pictures_of_another_size_are_errors(tmp_path: Path) -> None:
     with Movie(tmp_path / "a.mp4") as movie:
         movie.write(frame(0))
         with pytest.raises(ValueError, match="160 × 120 pixels; one of 64 × 48 cannot follow"):
@@ -84,7 +84,7 @@ def test_a_movie_without_pictures_leaves_no_file(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_movie_of_a_run_before_is_kept_if_asked_for(tmp_path: Path) -> None:
+def test_a_movie_of_an_earlier_run_is_kept_on_request(tmp_path: Path) -> None:
     for run in range(4):
         with Movie(tmp_path / "a.mp4", keep=run < 3) as movie:
             for n in range(run + 1):
@@ -127,7 +127,7 @@ def test_a_killed_run_leaves_a_movie_without_its_last_picture_at_most(tmp_path: 
 
 
 @pytest.mark.parametrize("room", [0, 3000, 40_000])
-def test_a_full_disk_ends_the_movie_in_a_sentence_and_not_the_run(
+def test_a_full_disk_ends_the_movie_with_a_message_and_not_the_run(
     tmp_path: Path, room: int
 ) -> None:
     path = tmp_path / "full.mp4"
@@ -141,7 +141,7 @@ def test_a_full_disk_ends_the_movie_in_a_sentence_and_not_the_run(
         with pytest.raises(OutputError, match=sentence):
             for pixels in noise:
                 movie.write(pixels)
-        movie.write(noise[0])  # the run goes on
+        movie.write(noise[0])  # the run continues
         movie.close()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -153,7 +153,7 @@ def test_a_full_disk_ends_the_movie_in_a_sentence_and_not_the_run(
     assert room < 10_000 or movie.pictures > 0
 
 
-def test_a_disk_full_at_the_end_keeps_the_movie_as_it_was(tmp_path: Path) -> None:
+def test_a_disk_full_at_the_end_keeps_the_movie(tmp_path: Path) -> None:
     path = tmp_path / "full.mp4"
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     movie = Movie(path)
@@ -169,7 +169,7 @@ def test_a_disk_full_at_the_end_keeps_the_movie_as_it_was(tmp_path: Path) -> Non
     assert [file.name for file in tmp_path.iterdir()] == ["full.mp4"]
 
 
-def test_without_space_for_an_ordinary_file_the_movie_stays_as_it_grew(
+def test_without_space_for_a_copy_the_movie_stays_fragmented(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "a.mp4"
@@ -185,20 +185,20 @@ def test_without_space_for_an_ordinary_file_the_movie_stays_as_it_grew(
     assert [file.name for file in tmp_path.iterdir()] == ["a.mp4"]
 
 
-def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="The movie cannot be created"):
         Movie(tmp_path / "file" / "a.mp4")
 
 
-def test_the_first_encoder_there_is_is_taken() -> None:
+def test_the_first_available_encoder_is_used() -> None:
     assert choose_encoder(ENCODERS).name == "libx264"
     missing = Encoder("libnothing", {}, "")
     assert choose_encoder((missing, ENCODERS[2])).name == "libvpx-vp9"
 
 
 @pytest.mark.parametrize("name", ["libvpx-vp9", "mpeg4"])
-def test_other_encoders_play_too_and_say_what_they_are(tmp_path: Path, name: str) -> None:
+def test_other_encoders_have_a_remark(tmp_path: Path, name: str) -> None:
     path = tmp_path / "a.mp4"
     with Movie(path, encoder=name) as movie:
         for n in range(6):
@@ -209,7 +209,7 @@ def test_other_encoders_play_too_and_say_what_they_are(tmp_path: Path, name: str
     assert np.abs(found[5].astype(int) - frame(5)).mean() < 10
 
 
-def test_a_missing_encoder_is_said_with_those_there_are(tmp_path: Path) -> None:
+def test_a_missing_encoder_is_an_error_with_the_available_ones(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="no encoder libnothing; it has libx264"):
         Movie(tmp_path / "a.mp4", encoder="libnothing")
     assert not list(tmp_path.iterdir())
@@ -217,13 +217,13 @@ def test_a_missing_encoder_is_said_with_those_there_are(tmp_path: Path) -> None:
         choose_encoder((Encoder("libnothing", {}, ""),))
 
 
-def test_a_missing_pyav_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_pyav_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "av.codec", None)
     with pytest.raises(OutputError, match="pip install av"):
         choose_encoder(ENCODERS)
 
 
 @pytest.mark.parametrize("fps", [0, -1, 1000, float("nan")])
-def test_impossible_rates_are_refused(tmp_path: Path, fps: float) -> None:
+def test_impossible_rates_are_errors(tmp_path: Path, fps: float) -> None:
     with pytest.raises(ValueError, match="pictures a second"):
         Movie(tmp_path / "a.mp4", fps=fps)

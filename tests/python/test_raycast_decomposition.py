@@ -1,4 +1,4 @@
-"""Pictures do not depend on how the domain is cut."""
+"""Pictures do not depend on the decomposition of the domain."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def over(images: list[np.ndarray]) -> np.ndarray:
 @pytest.mark.parametrize("stretched", [False, True])
 @pytest.mark.parametrize("layers", LAYERS)
 @pytest.mark.parametrize("count", CUTS)
-def test_a_picture_does_not_depend_on_how_the_domain_is_cut(
+def test_a_picture_does_not_depend_on_the_decomposition(
     stretched: bool, layers: str, count: int
 ) -> None:
     points = domain(stretched)
@@ -67,7 +67,7 @@ def test_a_picture_does_not_depend_on_how_the_domain_is_cut(
     st.floats(0.03, 0.8),
     st.booleans(),
 )
-def test_noise_on_a_random_mesh_cut_at_random_looks_the_same(
+def test_noise_on_a_random_mesh_and_decomposition_gives_the_same_picture(
     seed: int,
     z: list[int],
     y: list[int],

@@ -1,4 +1,4 @@
-"""What is not finite is drawn in the colour stated for it, and counted."""
+"""Values that are not finite are drawn in the colour for NaN, and counted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ camera = CAMERAS["perspective"]
 
 
 @pytest.mark.parametrize("bad", BAD)
-def test_a_volume_shows_it_and_its_points_are_counted_once(bad: float) -> None:
+def test_a_volume_shows_them_and_counts_points_once(bad: float) -> None:
     points = domain(False)
     values = fields(points)
     values["r"][10:14, 5:9, 6:11] = bad
@@ -32,7 +32,7 @@ def test_a_volume_shows_it_and_its_points_are_counted_once(bad: float) -> None:
 
 
 @pytest.mark.parametrize("bad", BAD)
-def test_a_slice_shows_it_in_all_cells_that_it_touches_and_counts_pixels(bad: float) -> None:
+def test_a_slice_shows_them_in_all_cells_around_and_counts_pixels(bad: float) -> None:
     points = domain(False)
     values = fields(points)
     scene = Scene([Slice("g", (0, 0, 0.03), (0, 0, 1), TABLE)], points)
@@ -46,7 +46,7 @@ def test_a_slice_shows_it_in_all_cells_that_it_touches_and_counts_pixels(bad: fl
 
 
 @pytest.mark.parametrize("bad", BAD)
-def test_a_surface_leaves_its_cells_out_and_counts_points(bad: float) -> None:
+def test_a_surface_leaves_their_cells_out_and_counts_points(bad: float) -> None:
     points = domain(False)
     values = fields(points)
     layers = [Isosurface("r", [0.5], color=(1, 0, 0))]
@@ -59,7 +59,7 @@ def test_a_surface_leaves_its_cells_out_and_counts_points(bad: float) -> None:
 
 
 @pytest.mark.parametrize("bad", BAD)
-def test_a_surface_coloured_by_another_field_shows_it_and_counts_pixels(bad: float) -> None:
+def test_a_surface_coloured_by_another_field_shows_them_and_counts_pixels(bad: float) -> None:
     points = domain(False)
     values = fields(points)
     values["g"][18:24, 5:15, 6:20] = bad
@@ -71,12 +71,12 @@ def test_a_surface_coloured_by_another_field_shows_it_and_counts_pixels(bad: flo
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("layers", LAYERS)
-def test_all_values_that_are_not_finite_give_one_picture(dtype: str, layers: str) -> None:
+def test_all_kinds_of_nonfinite_values_give_the_same_picture(dtype: str, layers: str) -> None:
     points = domain(True)
     scene = Scene(LAYERS[layers], points)
     rng = np.random.default_rng(7)
     holes = {name: rng.random(v.shape) < 0.01 for name, v in fields(points).items()}
-    large = [1e300, -1e300] if dtype == "f8" else []  # no float holds these
+    large = [1e300, -1e300] if dtype == "f8" else []  # beyond the range of floats
     pictures = []
     for kinds in (BAD[:1], BAD[1:], [*BAD, *large]):
         values = fields(points, dtype)
