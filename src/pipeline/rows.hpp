@@ -53,7 +53,7 @@ template <class T> class RowStencil {
     }
 
     void apply_shifted(const T* in, T* out) const {
-        if (width_ == 3) { // the usual case: one pass
+        if (width_ == 3) { // in most cases: one pass
             const T *a = weights(0), *b = weights(1), *c = weights(2);
             for (std::ptrdiff_t i = begin_; i < end_; ++i)
                 out[i] = a[i] * in[i] + b[i] * in[i + 1] + c[i] * in[i + 2];

@@ -72,8 +72,8 @@ CastPlan::CastPlan(const Scene& s, const Camera& c, int w, int h,
     double cells = 0; // maximum length of a segment in cells
     for (const Axis& axis : scene.axes)
         cells = std::max(cells, scene.step * axis.cells() / (axis.high() - axis.low()));
-    const double wanted = volumes.empty() ? surface_group_cells : group_cells;
-    group_size = static_cast<std::int32_t>(std::clamp(wanted / cells, 1.0, 64.0));
+    const double target = volumes.empty() ? surface_group_cells : group_cells;
+    group_size = static_cast<std::int32_t>(std::clamp(target / cells, 1.0, 64.0));
 
     const double margin = 1 + (scene.bounding_box ? scene.line_width : 0); // pixels
     for (const auto& source : sources) {

@@ -17,8 +17,7 @@ struct TransferPoint {
 
 /// Mean optical properties of a medium between two samples.
 struct OpticalProperties {
-    Floats
-        extinction; ///< per unit distance, to base 2: what is left is 2 to the power of −extinction
+    Floats extinction; ///< per unit distance, to base 2: transmittance is 2^(−extinction)
     Floats red, green, blue;
 };
 

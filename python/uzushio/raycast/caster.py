@@ -51,8 +51,10 @@ class Result:
 
 def default_threads() -> int:
     """Return the threads of a rank: cores of this node over its ranks, or `OMP_NUM_THREADS`."""
-    if (asked := os.environ.get("OMP_NUM_THREADS", "").split(",")[0]).isdigit() and int(asked):
-        return int(asked)
+    if (requested := os.environ.get("OMP_NUM_THREADS", "").split(",")[0]).isdigit() and int(
+        requested
+    ):
+        return int(requested)
     cores = len(os.sched_getaffinity(0))
     if cores < (os.cpu_count() or cores):
         return cores  # the launcher has bound this rank to them
@@ -78,7 +80,7 @@ def cast(
 
     Args:
         scene: The same on all ranks.
-        camera: Where the picture is taken from.
+        camera: Camera of the picture.
         width: Columns.
         height: Rows.
         blocks: This rank's, front to back; see `visibility_order`.
@@ -112,13 +114,13 @@ def cast(
 
 
 def _memory(
-    given: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any], what: str
+    given: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any], name: str
 ) -> NDArray[Any]:
     if given is None:
         return np.empty(shape, dtype)
     if given.shape != shape or given.dtype != dtype or not given.flags.c_contiguous:
         raise ValueError(
-            f"the memory for the {what} must be contiguous, of shape {shape} and type {dtype}, not "
+            f"the memory for the {name} must be contiguous, of shape {shape} and type {dtype}, not "
             f"{given.shape} and {given.dtype}"
         )
     return given

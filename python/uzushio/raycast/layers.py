@@ -13,19 +13,19 @@ Color: TypeAlias = Sequence[float]
 Coordinates: TypeAlias = tuple[Any, Any, Any]
 
 
-def rgba(color: Color, what: str) -> tuple[float, float, float, float]:
+def rgba(color: Color, name: str) -> tuple[float, float, float, float]:
     """Check a colour of three or four numbers from 0 to 1; opacity is 1 unless given."""
     values = [float(v) for v in color]
     if len(values) == 3:
         values.append(1.0)
     if len(values) != 4 or not all(0 <= v <= 1 for v in values):
-        raise ValueError(f"{what} is red, green, blue and maybe opacity, from 0 to 1, not {color}")
+        raise ValueError(f"{name} is red, green, blue and maybe opacity, from 0 to 1, not {color}")
     return values[0], values[1], values[2], values[3]
 
 
-def _positive(value: float, what: str) -> None:
+def _positive(value: float, name: str) -> None:
     if not (value > 0 and np.isfinite(value)):
-        raise ValueError(f"{what} is a positive number, not {value}")
+        raise ValueError(f"{name} is a positive number, not {value}")
 
 
 def _opacity(value: float) -> None:
@@ -216,18 +216,18 @@ class Volume:
 Layer: TypeAlias = Slice | Isosurface | Volume
 
 
-def check_coordinates(coordinates: Sequence[ArrayLike], what: str) -> Coordinates:
+def check_coordinates(coordinates: Sequence[ArrayLike], name: str) -> Coordinates:
     """Return (z, y, x) as contiguous arrays of float64; check that they increase."""
     if len(coordinates) != 3:
-        raise ValueError(f"{what} has three arrays of coordinates, z, y, x, not {len(coordinates)}")
+        raise ValueError(f"{name} has three arrays of coordinates, z, y, x, not {len(coordinates)}")
     arrays = [np.ascontiguousarray(c, dtype=np.float64) for c in coordinates]
-    for name, array in zip("zyx", arrays, strict=True):
+    for axis, array in zip("zyx", arrays, strict=True):
         if array.ndim != 1 or len(array) < 2:
             raise ValueError(
-                f"{what} needs at least two points along {name}; the shape is {array.shape}"
+                f"{name} needs at least two points along {axis}; the shape is {array.shape}"
             )
         if not np.isfinite(array).all() or (np.diff(array) <= 0).any():
-            raise ValueError(f"the coordinates of {what} along {name} must increase")
+            raise ValueError(f"the coordinates of {name} along {axis} must increase")
     return arrays[0], arrays[1], arrays[2]
 
 

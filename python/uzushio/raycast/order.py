@@ -136,16 +136,16 @@ def rounds(order: Sequence[int], owners: Sequence[int]) -> list[list[tuple[int, 
     """
     result: list[list[tuple[int, list[int]]]] = []
     last: int | None = None
-    taken: set[int] = set()
+    in_round: set[int] = set()
     for box in order:
         owner = owners[box]
         if owner == last:
             result[-1][-1][1].append(box)
             continue
-        if not result or owner in taken:
+        if not result or owner in in_round:
             result.append([])
-            taken = set()
+            in_round = set()
         result[-1].append((owner, [box]))
-        taken.add(owner)
+        in_round.add(owner)
         last = owner
     return result

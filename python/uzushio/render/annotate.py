@@ -251,18 +251,18 @@ class Annotator:
         """Return axes and orientation, which depend on the camera only."""
         view, em = caption.view, self.em(caption.view)
         found: list[Mark] = []
-        taken: list[Rectangle] = []
+        occupied: list[Rectangle] = []
         if entries:
-            taken.append(self._column(view, entries))
+            occupied.append(self._column(view, entries))
         if view.title or view.time_stamp:
             high = (MARGIN + ABOVE) * em
-            taken.append(Rectangle(0, self._picture.right, 0, high))
+            occupied.append(Rectangle(0, self._picture.right, 0, high))
         if view.orientation:
             room = triad.ROOM * em
             x = self._picture.right - room if entries else room
             y = self._picture.bottom - room
             found += triad.draw(caption.camera, (x, y), view.axis_names, em, face)
-            taken.append(Rectangle(x - room, x + room, y - room, y + room))
+            occupied.append(Rectangle(x - room, x + room, y - room, y + room))
         if view.axes:
             unit = f"[{view.length_unit}]" if view.length_unit else ""
             found += axes.draw(
@@ -275,7 +275,7 @@ class Annotator:
                 view.ink,
                 view.paper,
                 face,
-                taken,
+                occupied,
             )
         return found
 

@@ -129,9 +129,9 @@ class _Arrays:
         for name, array in given.items():
             unit = getattr(array, "attrs", {}).get("units", "")
             data.units[name] = "" if unit == "1" else str(unit)
-            moment = getattr(array, "coords", {}).get("time")
-            if data.time is None and moment is not None and moment.ndim == 0:
-                data.time = float(moment) if moment.dtype.kind in "fi" else None
+            times = getattr(array, "coords", {}).get("time")
+            if data.time is None and times is not None and times.ndim == 0:
+                data.time = float(times) if times.dtype.kind in "fi" else None
         data.units |= dict(units or {})
         return data
 

@@ -47,7 +47,7 @@ def draw(
     ink: str,
     paper: str,
     face: Typeface,
-    taken: Sequence[Rectangle] = (),
+    occupied: Sequence[Rectangle] = (),
 ) -> list[Mark]:
     """Draw ticks, labels and names of x, y and z, none of which overlap.
 
@@ -64,14 +64,14 @@ def draw(
         ink: Colour of text.
         paper: Colour behind text.
         face: The font.
-        taken: Rectangles of other annotation.
+        occupied: Rectangles of other annotation.
     """
     columns, rows = round(picture.width), round(picture.height)
     corners = camera.project(_points(bounds), columns, rows)
     if not np.isfinite(corners).all():
         return []
     covered = marks.Silhouette(corners[:, :2])
-    places = list(taken)
+    places = list(occupied)
     drawn: list[Mark] = []
     color, _ = marks.shade(ink)
     rim, _ = marks.shade(paper)
@@ -154,7 +154,7 @@ def _axis(
     em: int,
     color: NDArray[np.uint8],
     face: Typeface,
-    taken: Sequence[Rectangle],
+    occupied: Sequence[Rectangle],
 ) -> list[tuple[Mark, bool]]:
     """Return ticks, labels and name of one axis, each with whether it is text."""
     out = edge.outward
@@ -183,7 +183,7 @@ def _axis(
         result.append((marks.line(place, place + out * TICK * em, 1.2, color, 0.85), False))
         centre = place + out * (reach + float(size @ np.abs(out)) / 2)
         mark = _inside(marks.text(mask, centre, color), picture)
-        if not any(mark.rectangle.overlaps(other, 0.4 * em) for other in taken):
+        if not any(mark.rectangle.overlaps(other, 0.4 * em) for other in occupied):
             result.append((mark, True))
             deepest = max(deepest, float(size @ np.abs(out)))
     if name and any(seen):
@@ -198,7 +198,7 @@ def _axis(
         centre = middle + out * (reach + deepest + 0.55 * em + depth / 2)
         mark = _inside(marks.text(mask, centre, color), picture)
         own = [m.rectangle for m, is_text in result if is_text]
-        if not any(mark.rectangle.overlaps(other) for other in (*taken, *own)):
+        if not any(mark.rectangle.overlaps(other) for other in (*occupied, *own)):
             result.append((mark, True))
     return result
 

@@ -292,10 +292,10 @@ def _actor(part: MeshPart) -> Any:
     mapper.SetInputData(data)
     actor = vtkActor()
     actor.SetMapper(mapper)
-    look = actor.GetProperty()
+    appearance = actor.GetProperty()
     if part.color is not None or part.table is None:
         mapper.ScalarVisibilityOff()
-        look.SetColor(*(part.color or (0.8, 0.8, 0.8, 1.0))[:3])
+        appearance.SetColor(*(part.color or (0.8, 0.8, 0.8, 1.0))[:3])
     else:
         _, at_points = values_of(data, part.field)
         mapper.SetScalarMode(3 if at_points else 4)  # field of points, or of cells, by name
@@ -304,19 +304,19 @@ def _actor(part: MeshPart) -> Any:
         mapper.SetInterpolateScalarsBeforeMapping(at_points)
         mapper.SetUseLookupTableScalarRange(True)
         mapper.SetLookupTable(_lookup(part.table))
-    look.SetAmbient(0.2 if part.lighting else 1.0)
-    look.SetDiffuse(0.8 if part.lighting else 0.0)
-    look.SetSpecular(0.2 if part.lighting else 0.0)
-    look.SetSpecularPower(30.0)
+    appearance.SetAmbient(0.2 if part.lighting else 1.0)
+    appearance.SetDiffuse(0.8 if part.lighting else 0.0)
+    appearance.SetSpecular(0.2 if part.lighting else 0.0)
+    appearance.SetSpecularPower(30.0)
     if part.smooth and data.GetPointData().GetNormals() is not None:
-        look.SetInterpolationToPhong()
+        appearance.SetInterpolationToPhong()
     else:
-        look.SetInterpolationToFlat()
-    look.SetLineWidth(part.line_width)
-    look.SetPointSize(part.point_size)
+        appearance.SetInterpolationToFlat()
+    appearance.SetLineWidth(part.line_width)
+    appearance.SetPointSize(part.point_size)
     if part.edges is not None:
-        look.EdgeVisibilityOn()
-        look.SetEdgeColor(part.edges[:3])
+        appearance.EdgeVisibilityOn()
+        appearance.SetEdgeColor(part.edges[:3])
     return actor
 
 
