@@ -225,7 +225,7 @@ def test_annotation_does_not_overlap(camera: str, size: tuple[int, int]) -> None
 def axes_texts(about: Caption, annotator: Annotator) -> list[Rectangle]:
     """Return the rectangles of the axes' labels: marks that are not ticks."""
     em = annotator.em(about.view)
-    marks = annotator._still_marks(about, about.entries(), Typeface())
+    marks = annotator._camera_marks(about, about.entries(), Typeface())
     arrows = 2 * 3 + 3  # of the triad
     return [
         mark.rectangle
@@ -343,7 +343,7 @@ def test_constant_marks_are_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
     annotator = Annotator(640, 480)
     pixels = [np.full((480, 640, 3), 255, np.uint8) for _ in range(2)]
     annotator.draw(pixels[0], about)
-    monkeypatch.setattr(annotator, "_still_marks", None)
+    monkeypatch.setattr(annotator, "_camera_marks", None)
     monkeypatch.setattr(annotator, "_legend_marks", None)
     annotator.draw(pixels[1], about)
     assert (pixels[0] == pixels[1]).all()
