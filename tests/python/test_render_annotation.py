@@ -260,7 +260,9 @@ def test_legends_stand_below_each_other() -> None:
 
 def test_many_legends_are_written_smaller() -> None:
     column = Rectangle(300, 420, 30, 290)
-    bars = [legend.Bar(f"field {n}", "Pa", Colors(), (0.0, 1.0), (True, True)) for n in range(4)]
+    bars = [
+        legend.ColorBar(f"field {n}", "Pa", Colors(), (0.0, 1.0), (True, True)) for n in range(4)
+    ]
     marks = legend.draw(bars, column, 12, "black", Typeface())
     assert max(m.rectangle.bottom for m in marks) <= column.bottom + 2
     assert len([m for m in marks if m.color.ndim == 3]) == 4
@@ -272,7 +274,7 @@ def test_a_bar_shows_its_colours_from_bottom_to_top_and_points_where_values_go_b
 
     def drawn(pointed: tuple[bool, bool]) -> np.ndarray:
         pixels = np.full((310, 210, 3), 255, np.uint8)
-        bar = legend.Bar("u", "", colors, (0.0, 1.0), pointed)
+        bar = legend.ColorBar("u", "", colors, (0.0, 1.0), pointed)
         paint(pixels, legend.draw([bar], column, 14, "black", Typeface()))
         return pixels[:, 14]
 
