@@ -86,7 +86,7 @@ class Fail(Action[FailSettings]):
         return []
 
     def run(self, context: Context) -> None:
-        with context.together():
+        with context.collective():
             if context.comm.rank == self.settings.rank % context.comm.size:
                 raise ValueError(f"no good at {context.index}")
 
@@ -163,14 +163,14 @@ class Flow:
     def inside(
         self, text: str, folder: Path, steps: int = 1, said: list[str] | None = None
     ) -> Pipeline:
-        """Run a pipeline inside of the steps."""
+        """Run a pipeline inside the steps."""
         file = folder / "pipeline.yaml"
         if self.comm.rank == 0:
             folder.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
         self.comm.Barrier()
         said = [] if said is None else said
-        pipeline = Pipeline(load(file), self.comm, folder / "out", said.append, inside=True)
+        pipeline = Pipeline(load(file), self.comm, folder / "out", said.append, in_situ=True)
         try:
             with staging.open("made", self.comm, {"engine": "inproc"}) as writer:
                 writer.on_step(pipeline.step)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from uzushio.case.model import read_document
 from uzushio.errors import UzushioError
-from uzushio.tuning.bench import PointFailedError
+from uzushio.tuning.runner import PointFailedError
 from uzushio.tuning.subject import Machine, Parameter, Point, Rule, Subject, Value, Workload
 
 if TYPE_CHECKING:

@@ -46,5 +46,5 @@ def test_ranks_that_are_slow_and_failures_within_the_limit_are_the_actions_alone
     # At the next step it raises before the others are there.
     assert "the end: 1 failures, 3 steps" in done.stdout
     first, *trace = done.stdout.splitlines()
-    assert first.startswith("The action stress failed at step 1, and the others go on: ")
+    assert first.startswith("The action stress failed at step 1, and the others continue: ")
     assert "ValueError: rank 2 found nothing" in first and any("in trip" in line for line in trace)

@@ -38,7 +38,7 @@ def test_fields_and_pictures_are_those_of_one_rank(
     assert np.abs(many["picture"] - one["picture"]).max() <= 2
     # One rank looks at all of u and w (two fields, two steps) where they are, and reads nothing;
     # several look at what is away from their seams.
-    # Where axes are periodic, each has layers at the seams besides.
+    # Along periodic axes each has further layers at the ends.
     assert one["read"] == 0
     assert one["looked"] == 4 * SIZE or kind == "periodic"
     assert 0 < many["looked"] < one["looked"] and many["read"] > 0

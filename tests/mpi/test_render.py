@@ -202,7 +202,7 @@ def test_what_cannot_work_is_said_before_anything_is_done(uzushio: Run, folder: 
     assert "step 1" not in done.stdout
 
     done = uzushio("render", "pipeline.yaml", "--from", "none.contact", "--wait", 0.1)
-    assert done.returncode == 1 and "there is no none.contact" in done.stderr
+    assert done.returncode == 1 and "none.contact does not exist" in done.stderr
     (folder / "mine").mkdir()
     (folder / "mine/notes.txt").write_text("keep")
     done = uzushio("render", "pipeline.yaml", "--from", "none.contact", "--out", "mine")
@@ -235,7 +235,7 @@ def test_an_action_that_is_to_stop_the_run_ends_it_as_a_signal_does(
     inproc = "publish={engine: inproc, pipeline: pipeline.yaml}"
     done = uzushio("run", "channel.yaml", "--ranks", 2, "--set", inproc, timeout=120)
     assert done.returncode == 1
-    assert "mine failed at step 4, and the pipeline is to stop then" in done.stderr
+    assert "mine failed at step 4, and its on_error is stop" in done.stderr
     assert "Stopped after step 4; go on with: uzushio run" in done.stderr
     assert "in run\n    assert step.index != 4" in done.stderr, "the function's traceback"
     told = summary(folder / "run/pipeline")

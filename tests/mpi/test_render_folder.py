@@ -11,7 +11,7 @@ from mpi4py import MPI
 from pipeline_case import Flow, stretched
 
 from uzushio import staging
-from uzushio.pipeline.lines import cut_after
+from uzushio.pipeline.lines import truncate_after
 
 PIPELINE = "actions:\n- {count: {fields: [u]}}\n- {slice: {field: u, view: {size: [64, 48]}}}\n"
 
@@ -39,7 +39,7 @@ def test_earlier_results_go_when_there_is_something_to_take_their_place(
     assert again.returncode == 1 and "say --overwrite to remove them" in again.stderr
 
     missing = uzushio(*render, "none.contact", "--wait", 0.1, "--overwrite")
-    assert missing.returncode == 1 and "there is no none.contact" in missing.stderr
+    assert missing.returncode == 1 and "none.contact does not exist" in missing.stderr
     (folder / "p.yaml").write_text(PIPELINE.replace("field: u", "field: w"))
     wrong = uzushio(*render, "steps.zarr", "--overwrite")
     assert wrong.returncode == 1 and "the field 'w'" in wrong.stderr
@@ -99,15 +99,15 @@ def test_lines_of_later_steps_and_what_was_cut_off_are_taken_out(tmp_path: Path)
     lines = [f'{{"step": {step}, "u": 1}}\n' for step in range(6)]
     file = tmp_path / "count.jsonl"
     file.write_text("".join(lines) + '{"step": 6, "u"')
-    cut_after(file, 3)
+    truncate_after(file, 3)
     assert file.read_text() == "".join(lines[:4])
     table = tmp_path / "t.csv"
     table.write_text("step,time,u\n0,0,1\n0,0,2\n3,0.5,1\n4,0.5,1\n4,0")
-    cut_after(table, 3)
+    truncate_after(table, 3)
     assert table.read_text() == "step,time,u\n0,0,1\n0,0,2\n3,0.5,1\n"
-    cut_after(table, -1)
+    truncate_after(table, -1)
     assert table.read_text() == "step,time,u\n"
-    cut_after(tmp_path / "none.csv", 3)
+    truncate_after(tmp_path / "none.csv", 3)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["count.jsonl", "t.csv"]
 
 

@@ -100,7 +100,7 @@ def test_a_stopped_reader_can_be_an_error(sides: Sides, tmp_path: Path) -> None:
     reader.hear("ready")
     reader.signal(signal.SIGSTOP)
     assert writer.ended(30.0) == 3, writer.account()
-    assert "made no room for a step within 0.5 s" in writer.hear("error")[1]
+    assert "released no step within 0.5 s" in writer.hear("error")[1]
 
 
 def test_the_first_step_waits_for_readers_no_longer_than_was_said(
@@ -109,7 +109,7 @@ def test_the_first_step_waits_for_readers_no_longer_than_was_said(
     streams = {"flow": sst(tmp_path, wait_for_readers=1, wait_limit=0.5)}
     writer = sides.process("write", "writer", streams=streams, stop="none")
     assert writer.ended(30.0) == 3, writer.account()
-    assert "waits for 1 reader, and fewer came" in writer.hear("error")[1]
+    assert "waits for 1 reader, and fewer attached" in writer.hear("error")[1]
 
 
 def test_a_killed_writer_is_an_error_for_its_reader_and_replaced_by_the_next(

@@ -70,7 +70,14 @@ def test_a_case_is_tuned_and_what_is_found_is_kept(
     assert subject.cost(result["chosen"]["values"]) < 1.15 * best
     assert len(result["trials"]) == len(result["random_trials"]) == 16
     assert result["possible"] == len(space.all) > result["kept_by_model"]
-    for text in ("16 trials, best", "random search", "finals", "chosen", "Kept in", "--no-tuned"):
+    for text in (
+        "16 trials, best",
+        "random search",
+        "finals",
+        "chosen",
+        "Stored in",
+        "--no-tuned",
+    ):
         assert text in done.stdout
     (kept,) = (tmp_path / "cache/uzushio").glob("tuned-waves-2-*.json")
     assert json.loads(kept.read_text())["values"] == result["chosen"]["values"]

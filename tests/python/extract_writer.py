@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from test_extracts import ALONE, append, frame
+from test_extracts import ALONE, append, schema
 
 from uzushio.extracts.vtkhdf_layout import kind_of
 from uzushio.extracts.vtkhdf_series import VtkhdfSeries
 
 SHAPE = (6, 7, 40)
-one = frame(SHAPE)
+one = schema(SHAPE)
 store = VtkhdfSeries(Path(sys.argv[1]), one, kind_of(one, compatible=False))
 step = int(sys.argv[2])
 while ALONE.size:

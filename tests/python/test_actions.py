@@ -164,7 +164,7 @@ def test_the_users_file_sees_the_solvers_own_memory_and_its_failure_is_its_own(
         assert dataset.n_points == 0  # emptied: the memory is the solver's again
     (told,) = said  # a sentence, and the traceback of the user's function
     assert told.splitlines()[0] == (
-        "The action python failed at step 1, and the others go on: "
+        "The action python failed at step 1, and the others continue: "
         f"{tmp_path / 'mine.py'}, line 11: ValueError: not 2."
     )
     assert f'{tmp_path / "mine.py"}", line 11, in run' in told

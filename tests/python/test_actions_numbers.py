@@ -14,9 +14,9 @@ from made_stream import Made
 
 from uzushio.errors import OutputError, PipelineError
 from uzushio.pipeline.quadrature import weights
+from uzushio.pipeline.selection import SelectionSettings
 from uzushio.pipeline.stream import Grid
 from uzushio.pipeline.table import Table
-from uzushio.pipeline.where import Where
 from uzushio.staging.box import Box
 
 STRETCHED = 1.0 - np.cos(np.pi * np.linspace(0.0, 1.0, 33))  # 0 to 2, dense at both ends
@@ -66,9 +66,13 @@ def test_elements_count_with_their_widths_and_vertices_with_half_of_those_around
     whole = Box((0, 0, 0), (3, 3, 3))
     elements = Grid("m (elements)", "m", True, whole, centres, None, "", faces)  # type: ignore[arg-type]
     vertices = Grid("m", "m", False, whole, centres)  # type: ignore[arg-type]
-    np.testing.assert_allclose(weights(Where().on(elements))[1], [0.1, 0.3, 0.6], rtol=1e-15)
-    np.testing.assert_allclose(weights(Where().on(vertices))[1], [0.1, 0.325, 0.225], rtol=1e-15)
-    part = Where(within={"y": (0.2, 1.0)}).on(elements)
+    np.testing.assert_allclose(
+        weights(SelectionSettings().on(elements))[1], [0.1, 0.3, 0.6], rtol=1e-15
+    )
+    np.testing.assert_allclose(
+        weights(SelectionSettings().on(vertices))[1], [0.1, 0.325, 0.225], rtol=1e-15
+    )
+    part = SelectionSettings(within={"y": (0.2, 1.0)}).on(elements)
     np.testing.assert_allclose(weights(part)[1], [0.3, 0.6], rtol=1e-15)
 
 
@@ -153,7 +157,7 @@ def test_a_plot_is_done_again_from_the_step_that_is_done_again(tmp_path: Path) -
     found = rows(tmp_path / "it.csv")
     np.testing.assert_array_equal(found["step"], [0, 10, 30])
     np.testing.assert_array_equal(found["max(f)"], [2.0, 7.0, 8.0])
-    with pytest.raises(OutputError, match="holds other columns than step, time, min"):
+    with pytest.raises(OutputError, match="has other columns than step, time, min"):
         made.run(made.action("plot", tmp_path, series={"fields": ["f"], "reduce": "min"}), STEPS)
 
 

@@ -18,8 +18,8 @@ import xarray
 from mpi4py import MPI
 
 from uzushio.errors import OutputError
-from uzushio.extracts.frame import Frame, Variable
-from uzushio.extracts.spread import Spread, common
+from uzushio.extracts.distribution import Distribution, common
+from uzushio.extracts.schema import StoreSchema, Variable
 from uzushio.extracts.vtkhdf_layout import kind_of
 from uzushio.extracts.vtkhdf_series import VtkhdfSeries
 from uzushio.extracts.zarr_series import ZarrSeries
@@ -33,12 +33,12 @@ def lines(shape: Sequence[int], power: float) -> Any:
     return tuple(0.5 + np.linspace(0.0, 1.0, n) ** power for n in shape)
 
 
-def frame(shape: tuple[int, int, int] = (4, 5, 6), power: float = 2.0, **more: Any) -> Frame:
+def schema(shape: tuple[int, int, int] = (4, 5, 6), power: float = 2.0, **more: Any) -> StoreSchema:
     variables = {
         "u": Variable("u", np.dtype(np.float64), 1, {"units": "m/s"}),
         "v": Variable("v", np.dtype(np.float32), 3),
     }
-    return Frame(shape, variables, more.pop("lines", lines(shape, power)), **more)
+    return StoreSchema(shape, variables, more.pop("lines", lines(shape, power)), **more)
 
 
 def values(shape: Sequence[int], step: int) -> dict[str, np.ndarray]:
@@ -49,9 +49,9 @@ def values(shape: Sequence[int], step: int) -> dict[str, np.ndarray]:
 
 
 def append(store: Any, step: int, shape: tuple[int, int, int], *more: Any) -> None:
-    spread = Spread(ALONE, [Box((0, 0, 0), shape)])
+    distribution = Distribution(ALONE, [Box((0, 0, 0), shape)])
     found = {name: [array] for name, array in values(shape, step).items()}
-    store.append(10 * step, 0.5 * step, spread, found, *more)
+    store.append(10 * step, 0.5 * step, distribution, found, *more)
 
 
 def read_vtk(path: Path, step: int) -> tuple[list[float], Any]:
@@ -99,10 +99,10 @@ def test_vtk_reads_all_steps_of_each_kind_of_mesh_while_the_file_grows_and_when_
         along = lines(shape, 1.0 if mesh == "uniform" else 2.0)
         points = grid_points(along)
         corners: tuple[Any, ...] = ()
-        one = frame(shape, lines=along)
+        one = schema(shape, lines=along)
         if mesh == "curvilinear":
             points = points + 0.1 * np.sin(3.0 * points[..., ::-1])
-            one, corners = frame(shape, lines=None), ([points],)
+            one, corners = schema(shape, lines=None), ([points],)
         path = tmp_path / f"{'x'.join(map(str, shape))}.vtkhdf"
         store = VtkhdfSeries(path, one, kind_of(one, compatible))
         for step in range(10):  # beyond the room of the first file of parts
@@ -119,7 +119,7 @@ def test_a_compatible_file_fills_the_domain_with_cells_of_positive_volume(tmp_pa
     from vtkmodules.util.numpy_support import vtk_to_numpy
     from vtkmodules.vtkFiltersVerdict import vtkCellSizeFilter
 
-    one = frame()
+    one = schema()
     store = VtkhdfSeries(tmp_path / "a.vtkhdf", one, kind_of(one, compatible=True))
     append(store, 0, one.count)
     sizes = vtkCellSizeFilter()
@@ -134,7 +134,7 @@ def test_a_compatible_file_fills_the_domain_with_cells_of_positive_volume(tmp_pa
 def test_a_vtkhdf_file_is_gone_on_with_from_the_step_that_is_done_again(
     tmp_path: Path, finished: bool
 ) -> None:
-    one, path = frame(), tmp_path / "a.vtkhdf"
+    one, path = schema(), tmp_path / "a.vtkhdf"
     for steps in (range(5), range(3, 12)):
         store = VtkhdfSeries(path, one, kind_of(one, compatible=False))
         for step in steps:
@@ -169,7 +169,7 @@ def test_a_vtkhdf_file_whose_writer_was_killed_at_any_moment_has_the_steps_befor
 
 
 def test_xarray_opens_a_zarr_extract_at_each_moment_without_a_warning(tmp_path: Path) -> None:
-    one = frame((4, 1, 6), dropped=(1,), attributes={"title": "a plane"})
+    one = schema((4, 1, 6), dropped=(1,), attributes={"title": "a plane"})
     store = ZarrSeries(tmp_path / "a.zarr", one)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -190,7 +190,7 @@ def test_xarray_opens_a_zarr_extract_at_each_moment_without_a_warning(tmp_path: 
 def test_a_zarr_extract_that_was_cut_off_in_a_step_opens_with_the_steps_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = frame()
+    one = schema()
     store = ZarrSeries(tmp_path / "a.zarr", one)
     append(store, 0, one.count)
     append(store, 1, one.count)
@@ -216,11 +216,11 @@ def test_names_with_percent_signs_are_names(tmp_path: Path) -> None:
     from vtkmodules.util.numpy_support import vtk_to_numpy
 
     double = np.dtype(np.float64)
-    one = Frame((2, 2, 2), {"c%2Fd": Variable("c%2Fd", double)}, lines((2, 2, 2), 1.0))
+    one = StoreSchema((2, 2, 2), {"c%2Fd": Variable("c%2Fd", double)}, lines((2, 2, 2), 1.0))
     store = VtkhdfSeries(tmp_path / "100%b.vtkhdf", one, kind_of(one, compatible=False))
-    whole, spread = np.arange(8.0).reshape(2, 2, 2), Spread(ALONE, [one.whole])
+    whole, distribution = np.arange(8.0).reshape(2, 2, 2), Distribution(ALONE, [one.whole])
     for step in range(2):
-        store.append(step, step, spread, {"c%2Fd": [whole + step]})
+        store.append(step, step, distribution, {"c%2Fd": [whole + step]})
     for _ in range(2):
         array = read_vtk(store.path, 1)[1].GetPointData().GetArray("c%2Fd")
         np.testing.assert_array_equal(vtk_to_numpy(array), whole.ravel() + 1.0)
@@ -229,23 +229,23 @@ def test_names_with_percent_signs_are_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["zarr", "file.zarr", "vtkhdf"])
 def test_what_another_wrote_is_not_touched(tmp_path: Path, kind: str) -> None:
-    one, path = frame(), tmp_path / f"a.{kind}"
+    one, path = schema(), tmp_path / f"a.{kind}"
     if kind == "zarr":
         path.mkdir()
-        (path / "mine.txt").write_text("dear")
+        (path / "own_boxes.txt").write_text("dear")
     else:
         path.write_text("dear")
     store: Any = ZarrSeries(path, one)
     if kind == "vtkhdf":
         store = VtkhdfSeries(path, one, "RectilinearGrid")
-    with pytest.raises(OutputError, match="no pipeline wrote it; move it away"):
+    with pytest.raises(OutputError, match="was not written by a pipeline; move it away"):
         append(store, 0, one.count)
-    assert (path / "mine.txt" if kind == "zarr" else path).read_text() == "dear"
+    assert (path / "own_boxes.txt" if kind == "zarr" else path).read_text() == "dear"
 
 
 @pytest.mark.parametrize("kind", ["zarr", "vtkhdf"])
 def test_steps_of_other_points_are_not_mixed(tmp_path: Path, kind: str) -> None:
-    def store(one: Frame) -> Any:
+    def store(one: StoreSchema) -> Any:
         path = tmp_path / f"a.{kind}"
         return (
             ZarrSeries(path, one)
@@ -253,10 +253,10 @@ def test_steps_of_other_points_are_not_mixed(tmp_path: Path, kind: str) -> None:
             else VtkhdfSeries(path, one, kind_of(one, False))
         )
 
-    append(store(frame()), 0, (4, 5, 6))
-    with pytest.raises(OutputError, match="holds 1 steps of other fields or points"):
-        append(store(frame(power=3.0)), 1, (4, 5, 6))
-    append(store(frame(power=3.0)), 0, (4, 5, 6))  # all done again: nothing is mixed
+    append(store(schema()), 0, (4, 5, 6))
+    with pytest.raises(OutputError, match="has 1 steps of other fields or points"):
+        append(store(schema(power=3.0)), 1, (4, 5, 6))
+    append(store(schema(power=3.0)), 0, (4, 5, 6))  # all done again: nothing is mixed
 
 
 @pytest.mark.parametrize("kind", ["zarr", "vtkhdf"])
@@ -265,7 +265,7 @@ def test_no_space_is_said_and_the_steps_before_stay_and_later_ones_may_succeed(
 ) -> None:
     """A limit of file sizes stands for a full disk: the same calls fail, with another number."""
     shape = (40, 50, 60)
-    one = frame(shape)
+    one = schema(shape)
     path = tmp_path / f"a.{kind}"
     store: Any = ZarrSeries(path, one)
     if kind == "vtkhdf":
@@ -293,7 +293,7 @@ def test_no_space_is_said_and_the_steps_before_stay_and_later_ones_may_succeed(
 def test_a_merge_without_space_leaves_the_pieces_readable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = frame()
+    one = schema()
     store = VtkhdfSeries(tmp_path / "a.vtkhdf", one, kind_of(one, compatible=False))
     append(store, 0, one.count)
     append(store, 1, one.count)

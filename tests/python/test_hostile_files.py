@@ -104,14 +104,14 @@ WRONG = [
     ("9**9**9**9*u", "9 [*][*] 387420489 is beyond the largest number"),
     ("1e400*u", "is no finite number"),
     ("9" * 400 + "*u", "is beyond the largest number"),
-    ("9" * 5000 + "*u", "is no expression|an expression at most 4000"),
+    ("9" * 5000 + "*u", "is no expression|and the maximum is 4000"),
     ("u + 1/0", "1 / 0 divides by 0"),
     ("(-1)**0.5*u", "is no finite number"),
-    ("(" * 300 + "u" + ")" * 300, "is no expression|operations inside each other"),
-    ("-" * 3000 + "u", "more than 100 operations inside each other"),
-    ("+".join(["u"] * 200), "more than 100 operations inside each other"),
-    ("+".join(["u"] * 3000), "characters, an expression at most 4000"),
-    ("abs(" * 99 + "u" + ")" * 99, "operations inside each other"),
+    ("(" * 300 + "u" + ")" * 300, "is no expression|nested operations"),
+    ("-" * 3000 + "u", "more than 100 nested operations"),
+    ("+".join(["u"] * 200), "more than 100 nested operations"),
+    ("+".join(["u"] * 3000), "characters, and the maximum is 4000"),
+    ("abs(" * 99 + "u" + ")" * 99, "nested operations"),
 ]
 
 

@@ -12,7 +12,7 @@ from uzushio.assimilation.phasefield.tunables import PhaseFieldSubject, declare
 from uzushio.errors import TuningError
 from uzushio.phasefield.parameters import Parameters
 from uzushio.tuning.declared import declare as declare_case
-from uzushio.tuning.kept import Kept, keep
+from uzushio.tuning.result_cache import TuningResult, keep
 from uzushio.tuning.space import Space, check
 from uzushio.tuning.subject import Machine
 from uzushio.tuning.use import tuned_overrides
@@ -130,7 +130,7 @@ def test_a_run_takes_what_was_tuned_for_its_ranks_and_size_and_says_so(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     tuned = declare(CASE, [], 2)
     values = tuned.default() | {"blocking.fblt": 12, "blocking.cache_rows": 4}
-    keep(tuned, Kept(values, 1.0, 1.3, "TPE", "2026-11-21 12:00", "case.yaml", "0.1.0"))
+    keep(tuned, TuningResult(values, 1.0, 1.3, "TPE", "2026-11-21 12:00", "case.yaml", "0.1.0"))
 
     def used(ranks: int, *said: str) -> tuple[list[str], str]:
         lines: list[str] = []
@@ -144,9 +144,9 @@ def test_a_run_takes_what_was_tuned_for_its_ranks_and_size_and_says_so(
     assert (case.blocking.fblt, case.blocking.cache_rows) == (12, 4)  # type: ignore[attr-defined]
     for ranks, said in ((1, ()), (4, ()), (2, ("grid.nx=1601",)), (2, ("time.steps=127",))):
         found, text = used(ranks, *said)
-        assert found == [] and "Nothing is tuned for" in text
+        assert found == [] and "There are no tuned values for" in text
     assert used(2, "tuned=false") == ([], "")
     found, text = used(2, "blocking.fblt=4")
-    assert found == [] and "go with fblt 12, and the case says fblt 4" in text
+    assert found == [] and "need fblt 12, and the case sets fblt 4" in text
     found, text = used(2, "blocking.fblt=12")
     assert "blocking.fblt=12" not in found and "blocking.cache_rows=4" in found

@@ -16,8 +16,8 @@ from uzushio import staging
 from uzushio.errors import CaseError, StagingError
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
-from uzushio.pipeline.tiles import best_cut, share
-from uzushio.pipeline.trigger import Clock, When
+from uzushio.pipeline.tiles import best_cut, rank_share
+from uzushio.pipeline.trigger import Trigger, TriggerSettings
 from uzushio.staging.box import Box
 from uzushio.staging.step import Step
 
@@ -92,7 +92,7 @@ def test_a_file_that_is_not_there_is_said_to_be_no_pipeline(tmp_path: Path) -> N
         ("actions:\n- {count: {fields: [uu]}}", "p.yaml:2: count: the field 'uu' is not known"),
         ("actions:\n- {picture: wall}", "the view 'wall' is not known"),
         ("actions:\n- {count: {fields: [u]}, when: max(q) > 1}", "'q' is not known"),
-        ("actions:\n- {count: {fields: [u]}, when: u > 1}", "make one number of it, as max(u)"),
+        ("actions:\n- {count: {fields: [u]}, when: u > 1}", "reduce it to one number, as max(u)"),
         ("actions:\n- {slice: {field: w}}\n- {volume: {field: p}}", "3: volume_p: the field 'p'"),
         (
             "views:\n  a: {layers: [{kind: slice, field: p}]}\nactions:\n- {count: {fields: [u]}}",
@@ -121,11 +121,11 @@ def test_names_that_the_stream_has_not_are_errors_before_the_first_steps_work(
 
 
 def fired(steps: list[tuple[int, float]], **when: Any) -> list[int]:
-    clock, found = Clock(When(**when)), []
+    trigger, found = Trigger(TriggerSettings(**when)), []
     for index, time in steps:
-        if clock.due(index, time):
+        if trigger.due(index, time):
             found.append(index)
-        clock.saw(index, time)
+        trigger.record_step(index, time)
     return found
 
 
@@ -230,7 +230,7 @@ def test_several_blocks_of_a_rank_make_one_field(tmp_path: Path, kind: str) -> N
 
     def gradient(cuts: list[int]) -> np.ndarray:
         Grab.found.clear()
-        pipeline = Pipeline(load(tmp_path / "p.yaml"), MPI.COMM_SELF, tmp_path, print, inside=True)
+        pipeline = Pipeline(load(tmp_path / "p.yaml"), MPI.COMM_SELF, tmp_path, print, in_situ=True)
         with staging.open("made", MPI.COMM_SELF, {"engine": "inproc"}) as writer:
             writer.on_step(pipeline.step)
             writer.rectilinear_mesh("m", list(LINES))
@@ -355,7 +355,7 @@ def test_a_reader_with_more_ranks_than_points_gives_some_none() -> None:
     for ranks in (1, 2, 3, 7):
         owned = np.zeros((7, 1, 3), int)
         for rank in range(ranks):
-            owned[share(grid, rank, ranks).slices()] += 1
+            owned[rank_share(grid, rank, ranks).slices()] += 1
         assert owned[2:].min() == owned.max() == 1 and owned[:2].max() == 0
     assert best_cut((72, 64, 64), 2) == (2, 1, 1)
     assert best_cut((64, 64, 64), 4) == (2, 2, 1)

@@ -156,7 +156,7 @@ def annulus(folder: Path, text: str) -> None:
     z, a, r = np.meshgrid(height, angle, radius, indexing="ij")
     corners = np.stack([r * np.cos(a), r * np.sin(a), z + 0.1 * r * a], axis=-1)
     (folder / "p.yaml").write_text(text)
-    pipeline = Pipeline(load(folder / "p.yaml"), MPI.COMM_SELF, folder / "out", print, inside=True)
+    pipeline = Pipeline(load(folder / "p.yaml"), MPI.COMM_SELF, folder / "out", print, in_situ=True)
     with staging.open("annulus", MPI.COMM_SELF, {"engine": "inproc"}) as writer:
         writer.on_step(pipeline.step)
         writer.curvilinear_mesh("pipe", (4, 12, 6), "corners")
@@ -196,14 +196,14 @@ actions:
     ("sources", "sentence"),
     [
         ("  q: {kind: q_criterion, of: [u, v, ww]}", "'ww' is not known; did you mean"),
-        ("  a: b + u\n  b: a - u", "made of itself: a -> b -> a"),
+        ("  a: b + u\n  b: a - u", "depends on itself: a -> b -> a"),
         ("  u: 2 * v", "the stream has a field 'u' already"),
         ("  s: sqrt(uu)", "'uu' is not known; did you mean 'u'?"),
         ("  s: sqroot(u)", "the function 'sqroot' is not known; did you mean 'sqrt'?"),
         ("  s: u.__class__", "'u.__class__' is not known"),
         ("  s: __import__('os')", "the function '__import__' is not known"),
         ("  s: u[0]", "is not arithmetic"),
-        ("  s: max(u) * u", "max makes one number of a whole field"),
+        ("  s: max(u) * u", "max reduces a field to one number"),
         ("  s: {kind: vorticity, of: u}", "is of a velocity: three fields"),
         ("  o: {kind: vorticity, of: [u, v, w]}\n  s: 2 * o", "has 3 components; choose one"),
         ("  s: 1 + time", "names no field"),

@@ -81,7 +81,7 @@ def test_what_a_slice_outside_of_the_mesh_and_falling_coordinates_mean_is_said(
     assert [text for text in said if "slice of u lies outside of the mesh" in text] == said[:1]
     assert len(said) == 1
     falls = Flow({"m": (LINES[0][::-1].copy(), *LINES[1:])}, flow().fields)
-    with pytest.raises(StagingError, match="along z do not rise"):
+    with pytest.raises(StagingError, match="along z do not increase"):
         falls.inside(f"actions:\n- {{slice: {{field: u, {around}}}}}", tmp_path / "falls")
 
 

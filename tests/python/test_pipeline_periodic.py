@@ -16,12 +16,12 @@ from uzushio import staging
 from uzushio.errors import PipelineError, StagingError
 from uzushio.pipeline.interpolation import Interpolation
 from uzushio.pipeline.model import load
+from uzushio.pipeline.periodic_wrap import PeriodicWrap
 from uzushio.pipeline.pipeline import Pipeline
 from uzushio.pipeline.quadrature import weights
-from uzushio.pipeline.seams import Seams
+from uzushio.pipeline.selection import SelectionSettings, nearest
 from uzushio.pipeline.stencils import interpolation
 from uzushio.pipeline.stream import Grid
-from uzushio.pipeline.where import Where, nearest
 from uzushio.staging.box import Box
 
 PERIODIC = {"periodic": "x y"}
@@ -141,7 +141,7 @@ def test_the_picture_is_that_of_a_mesh_that_has_the_first_points_again_at_its_en
     assert np.abs(found - without).max() > 50  # which ends a cell before
     # Sums take each point once: the means of the sine and of its square are 0 and 1/2.
     height = weights(
-        Where().on(Grid("m", "m", False, Box((0, 0, 0), (9, 1, 1)), (z, z[:1], z[:1])))
+        SelectionSettings().on(Grid("m", "m", False, Box((0, 0, 0), (9, 1, 1)), (z, z[:1], z[:1])))
     )[0]
     square = height @ (1 - z * z) ** 2 / height.sum()
     np.testing.assert_allclose(mean[2:4], [0.0, np.sqrt(0.5 * square)], atol=1e-12)
@@ -194,7 +194,7 @@ def test_points_of_a_mesh_with_values_at_elements_repeat_at_its_ends(tmp_path: P
     text += "- {plot: {spectrum: {fields: [p], along: x}}, name: s}\n"
     (tmp_path / "p.yaml").write_text(text)
     pipeline = Pipeline(
-        load(tmp_path / "p.yaml"), MPI.COMM_SELF, tmp_path / "out", print, inside=True
+        load(tmp_path / "p.yaml"), MPI.COMM_SELF, tmp_path / "out", print, in_situ=True
     )
     with staging.open("made", MPI.COMM_SELF, {"engine": "inproc"}) as writer:
         writer.on_step(pipeline.step)
@@ -228,9 +228,9 @@ def test_positions_turn_around() -> None:
         "m", "m", False, Box((0, 0, 0), (1, 1, 11)), (one, one, closed), None, "x", None, True
     )
     for each in (grid, again):
-        assert each.turn(2) == 10 and each.period(2) == pytest.approx(1.0)
+        assert each.period_points(2) == 10 and each.period_length(2) == pytest.approx(1.0)
         assert [nearest(each, "x", at) for at in (0.04, 0.96, 1.31, -0.1)] == [0, 0, 3, 9]
-        assert weights(Where().on(each))[2].sum() == pytest.approx(1.0)
+        assert weights(SelectionSettings().on(each))[2].sum() == pytest.approx(1.0)
         found = Interpolation(each, np.array([[2.95, 0, 0]]), ["a"])
         assert set(found.points[0, :, 2]) == {9, 0}
         np.testing.assert_allclose(
@@ -240,7 +240,7 @@ def test_positions_turn_around() -> None:
 
 def test_an_attribute_that_names_no_axes_is_said(tmp_path: Path) -> None:
     with pytest.raises(
-        (PipelineError, StagingError), match="periodic is 'yes', and has to name axes"
+        (PipelineError, StagingError), match="periodic is 'yes', and must name axes"
     ):
         flow(lines(), attributes={"periodic": "yes"}).inside(PICTURE, tmp_path)
 
@@ -258,25 +258,25 @@ def test_a_box_that_knows_no_ends_is_made_of_pieces_that_lie_in_the_grid(
     starts, counts, indices = [], [], []
     for axis in range(3):
         low, high = grid.points.start[axis], grid.points.stop[axis]
-        turn = grid.turn(axis)
-        reach = 2 * turn
+        period = grid.period_points(axis)
+        reach = 2 * period
         start = data.draw(st.integers(low - reach, high - 1 + reach))
         stop = data.draw(st.integers(start + 1, high + reach))
         index = np.arange(start, stop) - low
         inside = (index >= 0) & (index < count[axis])
         starts.append(start)
         counts.append(stop - start)
-        indices.append(np.where(inside, index, index % (turn or 1)))
+        indices.append(np.where(inside, index, index % (period or 1)))
     whole = np.random.default_rng(0).random(count)
     for axis in range(3):
-        if grid.turn(axis) and repeats:
+        if grid.period_points(axis) and repeats:
             ends = np.moveaxis(whole, axis, 0)
             ends[-1] = ends[0]
     out = np.full(counts, np.nan)
-    seams = Seams.of(grid, Box(tuple(starts), tuple(counts)))
-    for piece, places in seams.pieces:
+    wrap = PeriodicWrap.of(grid, Box(tuple(starts), tuple(counts)))
+    for piece, places in wrap.pieces:
         out[places] = whole[piece.slices(grid.points.start)]
-    seams.fill(out)
+    wrap.fill(out)
     np.testing.assert_array_equal(out, whole[np.ix_(*indices)])
 
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from uzushio.errors import CaseError
-from uzushio.staging.plan import Plan, load_plan
-from uzushio.staging.plan_rates import Assessment, HopRate, WayRate, assess
+from uzushio.staging.plan import StagingPlan, load_plan
+from uzushio.staging.plan_rates import Assessment, HopRate, RouteRate, assess
 
 JSS2 = Path(__file__).parents[2] / "examples" / "plans" / "jss2.yaml"
 GB = 1e9
@@ -78,7 +78,7 @@ def test_by_rdma_the_total_is_the_limit_and_more_readers_would_not_help() -> Non
     assert assess(jss2(readers=1600)).ways[1].rate == rdma.rate
 
 
-def jss2(readers: int = 16, interval: float = 10.0) -> Plan:
+def jss2(readers: int = 16, interval: float = 10.0) -> StagingPlan:
     plan = load_plan(JSS2)
     return plan.model_copy(
         update={
@@ -88,7 +88,7 @@ def jss2(readers: int = 16, interval: float = 10.0) -> Plan:
     )
 
 
-def faster(plan: Plan) -> WayRate:
+def faster(plan: StagingPlan) -> RouteRate:
     return assess(plan).ways[0]
 
 
@@ -119,8 +119,10 @@ def hop(start: str, end: str, total: float = 100.0, **more: Any) -> dict[str, An
     return {"between": (start, end), "per_connection": {"ip": 1.0}, "total": total} | more
 
 
-def plan(hops: list[dict[str, Any]], relays: tuple[tuple[str, int], ...] = (), **more: Any) -> Plan:
-    return Plan.model_validate(
+def plan(
+    hops: list[dict[str, Any]], relays: tuple[tuple[str, int], ...] = (), **more: Any
+) -> StagingPlan:
+    return StagingPlan.model_validate(
         {
             "step": {"size": 10.0, "interval": 1.0},
             "transport": "ip",
@@ -181,7 +183,7 @@ counts = st.integers(min_value=1, max_value=4096)
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> Plan:
+def plans(draw: st.DrawFn) -> StagingPlan:
     """Draw zero to three relays, with or without a switch on each hop between two groups."""
     relays = tuple((f"relay {i}", draw(counts)) for i in range(draw(st.integers(0, 3))))
     groups = ["writers", *(name for name, _ in relays), "readers"]
@@ -197,11 +199,11 @@ def plans(draw: st.DrawFn) -> Plan:
     return plan(hops, relays, writers={"ranks": draw(counts)}, readers=readers, step=step)
 
 
-def with_ranks(plan: Plan, ranks: dict[str, int]) -> Plan:
+def with_ranks(plan: StagingPlan, ranks: dict[str, int]) -> StagingPlan:
     values = plan.model_dump()
     for group in (*values["relays"], values["readers"]):
         group["ranks"] = ranks.get(group["name"], group["ranks"])
-    return Plan.model_validate(values)
+    return StagingPlan.model_validate(values)
 
 
 def will_do(found: Assessment, way: int) -> bool:
@@ -210,7 +212,7 @@ def will_do(found: Assessment, way: int) -> bool:
 
 @settings(deadline=None)  # cores may be shared
 @given(plans())
-def test_the_smallest_numbers_keep_up_and_one_fewer_of_any_does_not(plan: Plan) -> None:
+def test_the_smallest_numbers_keep_up_and_one_fewer_of_any_does_not(plan: StagingPlan) -> None:
     for index, way in enumerate(assess(plan).ways):
         if way.smallest is None:
             assert way.obstacles
@@ -225,7 +227,7 @@ def test_the_smallest_numbers_keep_up_and_one_fewer_of_any_does_not(plan: Plan) 
 
 @settings(deadline=None)  # cores may be shared
 @given(plans(), st.data())
-def test_more_connections_never_slow_the_way(plan: Plan, data: st.DataObject) -> None:
+def test_more_connections_never_slow_the_way(plan: StagingPlan, data: st.DataObject) -> None:
     more = {name: data.draw(st.integers(ranks, 2 * ranks)) for name, ranks in plan.groups.items()}
     before, after = assess(plan), assess(with_ranks(plan, more))
     for way, larger in zip(before.ways, after.ways, strict=True):
@@ -235,7 +237,7 @@ def test_more_connections_never_slow_the_way(plan: Plan, data: st.DataObject) ->
 
 @settings(deadline=None)  # cores may be shared
 @given(plans())
-def test_the_way_is_as_fast_as_its_slowest_hop(plan: Plan) -> None:
+def test_the_way_is_as_fast_as_its_slowest_hop(plan: StagingPlan) -> None:
     found = assess(plan)
     for way in found.ways:
         name = "ip" if way.transport == "in use" else way.transport
@@ -313,7 +315,7 @@ def test_hops_that_do_not_join_are_refused(tmp_path: Path) -> None:
         "starts at 'GIO', must start at 'Sim', the name of the writers"
     )
     assert mistakes(tmp_path, ("[GIO, IB-SW]", "[GIO, Sim]"))[0].endswith(
-        "comes back to 'Sim', must lead on"
+        "returns to 'Sim', must lead to a new place"
     )
     assert mistakes(tmp_path, ("[IB-SW, PP]", "[IB-SW, P]"))[0].endswith(
         "ends at 'P', must end at 'PP', the name of the readers"
@@ -325,7 +327,7 @@ def test_a_relay_that_is_passed_by_or_named_twice_is_refused(tmp_path: Path) -> 
         "hops: pass Sim, PP, must pass all groups in order: Sim, Gate, PP"
     )
     assert mistakes(tmp_path, ("name: GIO ", "name: Sim "))[0].endswith(
-        "relays.0.name: 'Sim' is also writers.name; each needs a name of its own"
+        "relays.0.name: 'Sim' is also writers.name; names must be unique"
     )
 
 
@@ -339,7 +341,7 @@ def test_no_hops_and_no_rates_are_refused(tmp_path: Path) -> None:
 def test_a_plan_made_in_python_is_held_against_the_same() -> None:
     with pytest.raises(CaseError, match="must start at 'writers'"):
         assess(plan([hop("x", "readers")]))
-    with pytest.raises(CaseError, match=r"also relays\.0\.name; each needs a name of its own"):
+    with pytest.raises(CaseError, match=r"also relays\.0\.name; names must be unique"):
         assess(plan([hop("writers", "a"), hop("a", "readers")], (("a", 1), ("a", 2))))
 
 

@@ -66,7 +66,7 @@ def png(path: Path, shade: int = 0) -> Path:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A solver's run with a pipeline inside, and a relay."""
+    """A solver's run with a pipeline inside the solver and a relay."""
     folder = tmp_path / "run"
     png(folder / "figures/mean_profile.png")
     summary: dict[str, Any] = {

@@ -125,7 +125,7 @@ def test_python_refuses_the_same_suffixes(tmp_path: Path) -> None:
 
 def test_values_that_are_no_real_numbers_are_refused_by_name() -> None:
     made = Made(LINES, {"c": lambda t, z, y, x: z + 1j * x}, dtype=np.complex128)
-    with pytest.raises(PipelineError, match="the field 'c' holds values of type complex128"):
+    with pytest.raises(PipelineError, match="the field 'c' has values of type complex128"):
         made.stream.scalar("c")
 
 

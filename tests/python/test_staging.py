@@ -453,7 +453,7 @@ def test_yaml_that_cannot_be_read_is_told_with_its_file(text: str, tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("wanted", "more", "sentence"),
-    [(np.s_[..., 0], {}, "numbers and slices"), (None, {"out": [1]}, "not a list")],
+    [(np.s_[..., 0], {}, "integers and slices"), (None, {"out": [1]}, "not a list")],
 )
 def test_what_cannot_be_read_into_or_selected_is_told(
     wanted: Any, more: dict[str, Any], sentence: str, tmp_path: Path

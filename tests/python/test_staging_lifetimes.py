@@ -71,7 +71,7 @@ def test_a_step_that_was_given_back_says_so(two_steps: Any) -> None:
     publish(2)
     assert reader.next(60.0).index == 2
     assert first.fields["u"].components == 1
-    with pytest.raises(staging.StagingError, match="Step 1 was given back"):
+    with pytest.raises(staging.StagingError, match="Step 1 is released"):
         first.read("u")
     reader.release()
     assert reader.next(0.0) is None and not reader.ended

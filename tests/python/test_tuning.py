@@ -19,14 +19,21 @@ from uzushio.errors import OutputError, TuningError
 from uzushio.tuning import journal
 from uzushio.tuning.declared import Declared
 from uzushio.tuning.journal import Trials, open_storage
-from uzushio.tuning.kept import Kept, keep, name_of, recall
-from uzushio.tuning.race import Entry, race
-from uzushio.tuning.search import Budget, Finalist, Outcome, Search, Settings, choose
+from uzushio.tuning.race import RaceEntry, race
+from uzushio.tuning.result_cache import TuningResult, file_name, keep, recall
+from uzushio.tuning.search import (
+    Finalist,
+    Search,
+    SearchBudget,
+    SearchResult,
+    SearchSettings,
+    choose,
+)
 from uzushio.tuning.space import Space
 from uzushio.tuning.subject import Machine, Parameter, Point, Rule, Subject, Workload
 from uzushio.tuning.use import choose as choose_kept
 
-journal.quieten()
+journal.silence_optuna()
 
 
 class Line(Subject):
@@ -61,13 +68,13 @@ def test_pruning_keeps_the_best_of_any_costs_if_the_model_is_as_good_as_it_says(
     errors = data.draw(some.lists(error, min_size=count, max_size=count))
     space = Space(Line(costs, errors, trust * (1 + 1e-9)), MACHINE)
     best = min(range(count), key=costs.__getitem__)
-    assert (best,) in {one.key for one in space.kept}
+    assert (best,) in {one.key for one in space.remaining}
 
 
 def test_pruning_drops_what_is_too_slow_for_any_error_that_the_room_admits() -> None:
     costs = [1.0, 3.9, 4.1, 50.0]
     space = Space(Line(costs, [1.0] * 4, 2.0), MACHINE)
-    assert [one.key for one in space.kept] == [(0,), (1,)]
+    assert [one.key for one in space.remaining] == [(0,), (1,)]
     # With a model that is worse than it says the best is lost: the bound is sharp.
     assert (0,) not in {one.key for one in Space(Line(costs, [5.0, 0.3, 1, 1], 2.0), MACHINE).kept}
 
@@ -119,7 +126,7 @@ def test_the_least_time_counts_where_the_mean_is_wrong() -> None:
         burst = 3.0 if point["blocking.threads"] == 2 and noise.random() < 0.6 else 1.0
         return cost * burst * noise.uniform(1.0, 1.05)
 
-    entries = [Entry(fast), Entry(slow)]
+    entries = [RaceEntry(fast), RaceEntry(slow)]
     race(Simulated(subject, seconds), entries, 8, random.Random(0), lambda _: None)
     means = [statistics.mean(one.seconds) for one in entries]
     medians = [statistics.median(one.seconds) for one in entries]
@@ -143,7 +150,7 @@ def test_a_machine_that_slows_down_slows_all_points_of_a_race() -> None:
         one_by_one.ready(index, point)
         alone.append(min(one_by_one.run(index, 1.0) for _ in range(6)))
     assert alone.index(min(alone)) != costs.index(min(costs))
-    entries = [Entry(point) for point in points]
+    entries = [RaceEntry(point) for point in points]
     race(Simulated(subject, seconds), entries, 6, random.Random(0), lambda _: None)
     assert [entry.best for entry in entries] == costs
 
@@ -153,7 +160,7 @@ def test_hopeless_points_leave_after_two_rounds_and_failed_ones_at_once() -> Non
     slow = {**subject.default(), "blocking.groups": 2, "blocking.rows": 4}
     fast = {**subject.default(), "blocking.threads": 2}
     bad = {**subject.default(), "blocking.steps": 8}
-    entries = [Entry(fast), Entry(slow), Entry(bad), Entry(slow, stays=True)]
+    entries = [RaceEntry(fast), RaceEntry(slow), RaceEntry(bad), RaceEntry(slow, always_timed=True)]
     bench = Simulated(subject)
     race(bench, entries, 5, random.Random(0), lambda _: None)
     assert [len(one.seconds) for one in entries] == [5, 2, 0, 5]
@@ -171,9 +178,9 @@ def search(
     seed: int = 0,
     baseline: bool = True,
     **more: object,
-) -> Outcome:
+) -> SearchResult:
     space = Space(subject, MACHINE)
-    settings = Settings(Budget(trials=trials), 4, baseline, seed)
+    settings = SearchSettings(SearchBudget(trials=trials), 4, baseline, seed)
     return Search(space, bench, open_storage(folder), settings, **more).run()  # type: ignore[arg-type]
 
 
@@ -310,7 +317,7 @@ def test_a_damaged_journal_is_said_with_the_way_out(tmp_path: Path, damage: str)
     else:
         lines = [line.replace('"batch 0":[', '"batch 0":[1,') for line in lines]
     journal.write_text("".join(lines))
-    with pytest.raises(OutputError, match=r"journal.log is damaged .* say --overwrite") as told:
+    with pytest.raises(OutputError, match=r"journal.log is damaged .* with --overwrite") as told:
         open_storage(tmp_path)
     assert "\n" not in str(told.value)
 
@@ -343,7 +350,7 @@ def test_no_more_points_are_ready_at_a_time_than_memory_holds(tmp_path: Path) ->
 
     subject = Large()
     bench = Watched(subject)
-    settings = Settings(Budget(trials=8), memory=350.0)
+    settings = SearchSettings(SearchBudget(trials=8), memory=350.0)
     Search(Space(subject, MACHINE), bench, open_storage(tmp_path), settings).run()
     assert bench.most == 3
 
@@ -357,9 +364,9 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "cache/uzushio"
 
 
-def found(**values: object) -> Kept:
+def found(**values: object) -> TuningResult:
     tuned = Waves().default() | {"blocking.scheme": "slanted", "blocking.steps": 8} | values
-    return Kept(tuned, 1.0, 1.5, "TPE", "2026-11-21 12:00", "case.yaml", "0.1.0")
+    return TuningResult(tuned, 1.0, 1.5, "TPE", "2026-11-21 12:00", "case.yaml", "0.1.0")
 
 
 def test_values_are_kept_for_this_machine_number_of_ranks_and_size_only(
@@ -367,11 +374,11 @@ def test_values_are_kept_for_this_machine_number_of_ranks_and_size_only(
 ) -> None:
     subject = Waves(2)
     assert recall(subject) is None
-    assert keep(subject, found()) == cache / name_of(subject)
+    assert keep(subject, found()) == cache / file_name(subject)
     assert recall(subject) == found()
     assert recall(Waves(1)) is None
     assert recall(Waves(2, size=65)) is None
-    assert [file.name for file in cache.iterdir()] == [name_of(subject)]
+    assert [file.name for file in cache.iterdir()] == [file_name(subject)]
     monkeypatch.setattr(user_cache, "processor_key", lambda: "another")
     assert recall(subject) is None
 
@@ -379,7 +386,7 @@ def test_values_are_kept_for_this_machine_number_of_ranks_and_size_only(
 def test_a_damaged_file_or_one_of_another_version_is_as_none(cache: Path) -> None:
     subject = Waves(2)
     keep(subject, found())
-    file = cache / name_of(subject)
+    file = cache / file_name(subject)
     text = file.read_text()
     for wrong in (
         text[: len(text) // 2],
@@ -410,9 +417,9 @@ def test_what_the_case_says_is_not_mixed_with_what_was_tuned_beside_something_el
     assert "blocking.steps" not in chosen and chosen["blocking.scheme"] == "slanted"
     assert "1.50 x" in text and "--no-tuned" in text
     chosen, text = choose_kept(Declared(subject, {"blocking.steps": 4}, True), found())
-    assert chosen == {} and "they go with steps 8, and the case says steps 4" in text
+    assert chosen == {} and "they need steps 8, and the case sets steps 4" in text
     chosen, text = choose_kept(Declared(subject, {}, True), None)
-    assert chosen == {} and "Nothing is tuned for 2 ranks" in text
+    assert chosen == {} and "There are no tuned values for 2 ranks" in text
     assert choose_kept(Declared(subject, subject.default(), True), None) == ({}, "")
 
 

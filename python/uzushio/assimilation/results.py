@@ -18,7 +18,7 @@ from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.panels import Panels
 from uzushio.assimilation.problem import Problem
 from uzushio.assimilation.summary import ending, summarise
-from uzushio.extracts.frame import Variable
+from uzushio.extracts.schema import Variable
 from uzushio.extracts.zarr_series import ZarrSeries
 from uzushio.files import atomic_write
 from uzushio.job import run_folder

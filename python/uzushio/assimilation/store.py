@@ -20,8 +20,8 @@ from uzushio.assimilation.model import Model
 from uzushio.assimilation.real_numbers import read_flags, read_real
 from uzushio.config.quantities import LARGEST, SMALLEST
 from uzushio.errors import CaseError
-from uzushio.extracts.frame import Frame, Variable
-from uzushio.extracts.spread import Spread
+from uzushio.extracts.distribution import Distribution
+from uzushio.extracts.schema import StoreSchema, Variable
 from uzushio.extracts.zarr_series import ZarrSeries
 from uzushio.observations import Observations
 from uzushio.parallel.collective import collective, maximum
@@ -73,10 +73,10 @@ def is_whole(path: Path, observations: Observations, comm: MPI.Comm) -> bool:
 
 def frame_of(
     model: Model, variables: dict[str, Variable], attributes: dict[str, Any], once: bool = False
-) -> Frame:
+) -> StoreSchema:
     """The points of a model's grid, for a store of it."""
     rows, columns = model.coordinates()
-    return Frame(
+    return StoreSchema(
         count=(1, len(rows), len(columns)),
         variables=variables,
         lines=(np.zeros(1), rows, columns),
@@ -86,11 +86,11 @@ def frame_of(
     )
 
 
-def spread_of(model: Model) -> Spread:
+def spread_of(model: Model) -> Distribution:
     """Which part of the grid each rank has (collective)."""
     rows, columns = model.own
     start = (0, rows.start, columns.start)
-    return Spread(
+    return Distribution(
         model.comm, [Box(start, (1, rows.stop - rows.start, columns.stop - columns.start))]
     )
 

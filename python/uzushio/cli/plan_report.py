@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from uzushio.config.quantities import show_rate, show_size, show_time
-from uzushio.staging.plan import Plan
-from uzushio.staging.plan_rates import Assessment, WayRate
+from uzushio.staging.plan import StagingPlan
+from uzushio.staging.plan_rates import Assessment, RouteRate
 from uzushio.terminal import print_table
 
 
@@ -21,7 +21,7 @@ def to_json(assessment: Assessment) -> str:
     return json.dumps(asdict(assessment), indent=2, ensure_ascii=False)
 
 
-def print_report(plan: Plan, assessment: Assessment, console: Console) -> None:
+def print_report(plan: StagingPlan, assessment: Assessment, console: Console) -> None:
     """Print the hops, the whole way, the smallest numbers of ranks, and the memory."""
 
     def say(text: str) -> None:
@@ -72,7 +72,7 @@ def _hop_table(assessment: Assessment) -> Table:
     return table
 
 
-def _way_lines(plan: Plan, way: WayRate) -> list[str]:
+def _way_lines(plan: StagingPlan, way: RouteRate) -> list[str]:
     """The whole way in sentences."""
     slowest = way.bottleneck
     limit = "its total rate"
@@ -91,7 +91,7 @@ def _way_lines(plan: Plan, way: WayRate) -> list[str]:
     return [*lines, f"  smallest number of ranks that keeps up: {counts}"]
 
 
-def _fit(plan: Plan, assessment: Assessment) -> str:
+def _fit(plan: StagingPlan, assessment: Assessment) -> str:
     """Say whether a reader's share fits the memory that the plan gives it."""
     steps = plan.readers.steps_held
     held = f" for its share of {steps} step{'s' if steps > 1 else ''}"

@@ -14,7 +14,7 @@ from uzushio.errors import LaunchError, MemoryShortageError, OutputError, Stagin
 from uzushio.parallel import launch, memory
 from uzushio.parallel.collective import guarded, memory_sentence, system_sentence
 from uzushio.parallel.signals import Stop
-from uzushio.staging.relay import Progress, Relay, RelayOptions, RelayStatus
+from uzushio.staging.relay import Relay, RelayOptions, RelayProgress, RelayStatus
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -100,13 +100,13 @@ def _serve_until_stopped(
         def say(line: str) -> None:
             print(f"{who}: {line}", file=sys.stderr, flush=True)
 
-        progress = None if every is None else Progress(say, every)
+        progress = None if every is None else RelayProgress(say, every)
 
         def go_on() -> bool:
             if comm is not None and os.getppid() != parent:
                 os._exit(1)  # the launcher was killed: nobody would end or hear this rank
             if progress is not None:
-                progress.look(server.status())
+                progress.update(server.status())
             return not stop.received
 
         server.run(go_on)

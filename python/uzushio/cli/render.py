@@ -209,7 +209,7 @@ class _Job:
             if step is not None:
                 self._count(step.sequence)
                 if not self._claimed:  # now that there is something to put there
-                    pipeline.look(step)
+                    pipeline.update_stream(step)
                     self._claim()
                 pipeline.step(step, reader.release)
                 reader.release()

@@ -25,12 +25,12 @@ from uzushio.parallel.collective import guarded, system_sentence
 from uzushio.parallel.memory import node_memory
 from uzushio.terminal import print_table, tell, warn
 from uzushio.tuning import report
-from uzushio.tuning.bench import JobBench
 from uzushio.tuning.declared import Declared, declare
 from uzushio.tuning.journal import FILE as JOURNAL
-from uzushio.tuning.journal import open_storage, quieten
-from uzushio.tuning.kept import Kept, keep, recall
-from uzushio.tuning.search import Budget, Outcome, Search, Settings
+from uzushio.tuning.journal import open_storage, silence_optuna
+from uzushio.tuning.result_cache import TuningResult, keep, recall
+from uzushio.tuning.runner import JobPointRunner
+from uzushio.tuning.search import Search, SearchBudget, SearchResult, SearchSettings
 from uzushio.tuning.space import Space, check
 from uzushio.tuning.subject import Machine
 from uzushio.tuning.use import count
@@ -90,7 +90,7 @@ def tune(options: TuneOptions) -> int:
     declared = declare(options.case, options.overrides, options.ranks)
     check(declared.subject, declared.given)
     folder = options.out or Path("tuned") / f"{options.case.stem}-{options.ranks}"
-    quieten()
+    silence_optuna()
     try:
         with _claimed(folder, _identity(declared, options), options.overwrite):
             return _tune_in(folder, declared, budget, options)
@@ -98,14 +98,14 @@ def tune(options: TuneOptions) -> int:
         raise OutputError(system_sentence(error)) from error
 
 
-def parse_budget(text: str) -> Budget:
+def parse_budget(text: str) -> SearchBudget:
     """A number of trials, or a time with its unit; raises `CaseError`."""
     try:
         if text.strip().isdigit() and int(text) > 0:
-            return Budget(trials=int(text))
+            return SearchBudget(trials=int(text))
         seconds = parse_time(text)
         if isinstance(seconds, float) and seconds > 0 and not text.strip()[-1].isdigit():
-            return Budget(seconds=seconds)
+            return SearchBudget(seconds=seconds)
     except ValueError:
         pass
     raise CaseError(f"--budget {text}: give a number of trials, as 40, or a time, as '5 min'.")
@@ -127,16 +127,16 @@ def work_on_ranks(case: Path, overrides: list[str]) -> int:
     return guarded(comm, work)
 
 
-def _tune_in(folder: Path, declared: Declared, budget: Budget, options: TuneOptions) -> int:
+def _tune_in(folder: Path, declared: Declared, budget: SearchBudget, options: TuneOptions) -> int:
     subject = declared.subject
     say = (lambda _: None) if options.quiet else tell
     ranks = count(subject.ranks, "rank")
     words = ["tuning-worker", str(options.case)]
     words += [word for one in options.overrides for word in ("--set", one)]
-    with JobBench(subject.ranks, words, warn) as bench:
-        space = Space(subject, _machine(folder, bench), declared.given)
+    with JobPointRunner(subject.ranks, words, warn) as runner:
+        space = Space(subject, _machine(folder, runner), declared.given)
         earlier = recall(subject)
-        settings = Settings(
+        settings = SearchSettings(
             budget,
             options.repetitions,
             options.baseline,
@@ -146,22 +146,23 @@ def _tune_in(folder: Path, declared: Declared, budget: Budget, options: TuneOpti
         )
         say(
             f"Tuning {subject.room} on {ranks} of {user_cache.processor_name()}: "
-            f"{len(space.all)} possible points, {len(space.kept)} kept by the model; in {folder}."
+            f"{len(space.all)} possible points, {len(space.remaining)} kept by the model; in "
+            f"{folder}."
         )
-        with report.Teller(space, options.quiet) as teller:
+        with report.ProgressReporter(space, options.quiet) as reporter:
             outcome = Search(
                 space,
-                bench,
+                runner,
                 open_storage(folder),
                 settings,
                 space.key(earlier.values) if earlier else None,
-                teller.told,
+                reporter.on_batch,
             ).run()
     _finish(folder, space, outcome, options)
     return 0
 
 
-def _finish(folder: Path, space: Space, outcome: Outcome, options: TuneOptions) -> None:
+def _finish(folder: Path, space: Space, outcome: SearchResult, options: TuneOptions) -> None:
     """Say what was found, write it down, and keep it for later runs."""
     subject = space.subject
     content = {
@@ -176,7 +177,7 @@ def _finish(folder: Path, space: Space, outcome: Outcome, options: TuneOptions) 
     if options.keep:
         kept = keep(
             subject,
-            Kept(
+            TuningResult(
                 space.point(outcome.chosen.key),
                 outcome.chosen.best,
                 outcome.default.best,
@@ -198,19 +199,19 @@ def _finish(folder: Path, space: Space, outcome: Outcome, options: TuneOptions) 
     if kept is not None:
         ranks = count(subject.ranks, "rank")
         tell(
-            f"Kept in {kept}: runs on {ranks} of this machine at this size use it, "
+            f"Stored in {kept}: runs on {ranks} of this machine at this size use it, "
             "unless they say --no-tuned."
         )
     elif options.keep:
         warn("the cache folder cannot be written, so later runs will not use it.")
 
 
-def _machine(folder: Path, bench: JobBench) -> Machine:
+def _machine(folder: Path, runner: JobPointRunner) -> Machine:
     """What the ranks can do: as it was measured when the tuning began, if that is so."""
     mark = folder / MARK
     content = json.loads(mark.read_text())
     if "machine" not in content:
-        content["machine"] = asdict(bench.machine())
+        content["machine"] = asdict(runner.machine())
         atomic_write(mark, json.dumps(content, indent=1) + "\n")
     try:
         return Machine.from_json(content["machine"])

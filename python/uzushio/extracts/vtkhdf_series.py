@@ -1,9 +1,9 @@
-"""Fields over time as VTKHDF, which ParaView and VTK's vtkHDFReader open, also while it grows.
+"""Time series of fields as VTKHDF, readable by ParaView and vtkHDFReader also while it grows.
 
-While steps come, FILE is small and is replaced whole with each step; by HDF5's virtual datasets
-it points into the files in FILE.parts, whose structure never changes after they were made: values
-are written into room that is there already. So after a crash at any moment FILE shows the steps
-before it. `merge` makes one plain file of all in the end.
+During the run, FILE is small and replaced atomically with each step; its virtual datasets refer to
+the files in FILE.parts, whose metadata do not change after their creation: values are written to
+allocated extents. So after a crash FILE contains all steps before it. `merge` makes one plain file
+at the end.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import h5py
 import numpy as np
 
 from uzushio.errors import OutputError
-from uzushio.extracts import hdf5_room
-from uzushio.extracts.frame import Frame, Variable
-from uzushio.extracts.spread import Spread
+from uzushio.extracts import hdf5_extent
+from uzushio.extracts.distribution import Distribution
+from uzushio.extracts.schema import StoreSchema, Variable
 from uzushio.extracts.vtkhdf_layout import (
     Kind,
     cells_of,
@@ -30,170 +30,183 @@ from uzushio.extracts.vtkhdf_layout import (
 )
 from uzushio.parallel.collective import collective
 
-#: Steps in the first file of parts; each next one has room for twice as many.
-_FIRST = 8
-#: Bytes of a file of parts beyond which the next one is not made larger.
-_LARGE = 1 << 30
+#: Capacity of the first file of parts in steps; each following one has twice the capacity.
+_FIRST_CAPACITY = 8
+#: Maximum size of a file of parts in bytes, unless one step is larger.
+_MAX_PART_BYTES = 1 << 30
 _GEOMETRY = "geometry.h5"
-_OURS = "uzushio"  #: group beside VTK's, with what readers do not need
+_METADATA = "uzushio"  #: group beside VTK's, with data for restarts
 
 
 @dataclass(frozen=True)
-class _Section:
-    """A file of parts, with room for the steps `first` to `first + room`."""
+class _PartFile:
+    """File of parts with the steps `first` to `first + capacity`."""
 
     name: str
     first: int
-    room: int
-    merged: bool = False  #: a series of before, taken up again: an only step has no axis of time
+    capacity: int
+    merged: bool = False  #: merged file of an earlier run: a single step has no time axis
 
 
 class VtkhdfSeries:
-    """A VTKHDF file that grows by a step at a time; rank 0 writes it, a few planes at a time."""
+    """VTKHDF file that grows by steps; rank 0 writes it in slabs."""
 
-    def __init__(self, path: Path, frame: Frame, kind: Kind) -> None:
-        """Know what to write; nothing is touched yet.
+    def __init__(self, path: Path, schema: StoreSchema, kind: Kind) -> None:
+        """Set path and schema; no file is opened.
 
         Args:
-            path: of the file; ParaView wants it to end in .vtkhdf or .hdf.
-            frame: points and quantities.
-            kind: of VTK's data, see `vtkhdf_layout.kind_of`.
+            path: path of the file; ParaView requires the suffix .vtkhdf or .hdf.
+            schema: points and variables.
+            kind: kind of VTK data, see `vtkhdf_layout.kind_of`.
         """
-        self.path, self.frame, self.kind = path, frame, kind
+        self.path, self.schema, self.kind = path, schema, kind
         self.parts = path.with_name(f"{path.name}.parts")
         self._steps: list[int] = []
         self._times: list[float] = []
-        self._sections: list[_Section] = []
+        self._part_files: list[_PartFile] = []
         self._open = False
-        self.bytes = 0  #: of values that rank 0 wrote
+        self.bytes = 0  #: bytes of values written by rank 0
 
     def append(
         self,
         index: int,
         time: float,
-        spread: Spread,
+        distribution: Distribution,
         values: Mapping[str, Sequence[np.ndarray]],
         corners: Sequence[np.ndarray] = (),
     ) -> None:
-        """Add a step (collective). Steps of the same number or later ones are replaced.
+        """Append a step (collective); existing steps with this or a later number are removed.
 
         Args:
             index: the solver's number of the step.
-            time: of it.
-            spread: which boxes of the frame's points the ranks hold.
-            values: of each variable, on the boxes of this rank.
-            corners: coordinates x, y, z of the points, (z, y, x, 3), float64, if the frame has no
-                lines. Those of the first step count.
+            time: time of the step.
+            distribution: boxes of the points on the ranks.
+            values: arrays of each variable on the boxes of this rank.
+            corners: coordinates x, y, z of the points, (z, y, x, 3), float64, if the schema has no
+                lines. Only those of the first step are written.
 
         Raises:
-            OutputError: on all ranks: the path holds something else, or cannot be written.
+            OutputError: on all ranks: the path is another file, or cannot be written.
         """
-        comm = spread.comm
+        comm = distribution.comm
         with collective(comm):
             if comm.rank == 0:
-                self._make_room(index)
+                self._ensure_capacity(index)
         if comm.bcast(not (self.parts / _GEOMETRY).exists() if comm.rank == 0 else None):
-            self._write_corners(spread, corners)
-        for variable in self.frame.variables.values():
-            self._write(spread, variable, values[variable.name])
+            self._write_corners(distribution, corners)
+        for variable in self.schema.variables.values():
+            self._write(distribution, variable, values[variable.name])
         with collective(comm):
             if comm.rank == 0:
                 self._commit(index, time)
 
-    def _write(self, spread: Spread, variable: Variable, values: Sequence[np.ndarray]) -> None:
-        """Put a variable's values into their room, past HDF5 (collective)."""
-        room: hdf5_room.Room | None = None
-        with collective(spread.comm):
-            if spread.comm.rank == 0:
-                section = self._sections[-1]
-                each = _bytes(self.frame, variable)
-                room = hdf5_room.Room.of(self.parts / section.name, _place(variable.name))
-                room = room.part((len(self._steps) - section.first) * each, each)
-        slabs = spread.slabs(values, self.frame.whole, variable.dtype, variable.shape)
-        self._pour(spread, slabs, room)
+    def _write(
+        self, distribution: Distribution, variable: Variable, values: Sequence[np.ndarray]
+    ) -> None:
+        """Write a variable's values to their extent (collective)."""
+        extent: hdf5_extent.Hdf5Extent | None = None
+        with collective(distribution.comm):
+            if distribution.comm.rank == 0:
+                part = self._part_files[-1]
+                each = _bytes(self.schema, variable)
+                extent = hdf5_extent.Hdf5Extent.of(self.parts / part.name, _place(variable.name))
+                extent = extent.part((len(self._steps) - part.first) * each, each)
+        slabs = distribution.slabs(values, self.schema.whole, variable.dtype, variable.shape)
+        self._write_slabs(distribution, slabs, extent)
 
-    def _pour(self, spread: Spread, slabs: object, room: hdf5_room.Room | None) -> None:
+    def _write_slabs(
+        self, distribution: Distribution, slabs: object, extent: hdf5_extent.Hdf5Extent | None
+    ) -> None:
         for _, slab in slabs:  # type: ignore[attr-defined]
-            with collective(spread.comm):
-                if slab is not None and room is not None:
-                    room.write(slab)
+            with collective(distribution.comm):
+                if slab is not None and extent is not None:
+                    extent.write(slab)
                     self.bytes += slab.nbytes
 
-    def _write_corners(self, spread: Spread, corners: Sequence[np.ndarray]) -> None:
-        """Write what of the geometry is as large as a field (collective)."""
+    def _write_corners(self, distribution: Distribution, corners: Sequence[np.ndarray]) -> None:
+        """Write the large arrays of the geometry (collective)."""
         points = Variable("Points", np.dtype(np.float64), 3)
-        path, room = self.parts / _GEOMETRY, None
+        path, extent = self.parts / _GEOMETRY, None
         whole: np.ndarray | None = None
-        if self.frame.lines is None and self.kind == "UnstructuredGrid":
+        if self.schema.lines is None and self.kind == "UnstructuredGrid":
             slabs = list(
-                spread.slabs(corners, self.frame.whole, points.dtype, points.shape, 1 << 62)
+                distribution.slabs(corners, self.schema.whole, points.dtype, points.shape, 1 << 62)
             )
             whole = slabs[0][1]
-        with collective(spread.comm):
-            if spread.comm.rank == 0 and self.kind == "StructuredGrid":
-                hdf5_room.make(path, {_geometry("Points"): ((*self.frame.count, 3), points.dtype)})
-                room = hdf5_room.Room.of(path, _geometry("Points"))
-            elif spread.comm.rank == 0:
-                arrays = large_arrays(self.frame, self.kind, whole)
+        with collective(distribution.comm):
+            if distribution.comm.rank == 0 and self.kind == "StructuredGrid":
+                hdf5_extent.create(
+                    path, {_geometry("Points"): ((*self.schema.count, 3), points.dtype)}
+                )
+                extent = hdf5_extent.Hdf5Extent.of(path, _geometry("Points"))
+            elif distribution.comm.rank == 0:
+                arrays = large_arrays(self.schema, self.kind, whole)
                 wanted = {_geometry(name): (one.shape, one.dtype) for name, one in arrays.items()}
-                hdf5_room.make(path, wanted)
+                hdf5_extent.create(path, wanted)
                 for name, array in arrays.items():
-                    hdf5_room.Room.of(path, _geometry(name)).write(array)
+                    hdf5_extent.Hdf5Extent.of(path, _geometry(name)).write(array)
         if self.kind == "StructuredGrid":
-            slabs_ = spread.slabs(corners, self.frame.whole, points.dtype, points.shape)
-            self._pour(spread, slabs_, room)
+            slabs_ = distribution.slabs(corners, self.schema.whole, points.dtype, points.shape)
+            self._write_slabs(distribution, slabs_, extent)
 
     # ---- rank 0 -------------------------------------------------------------------------------
 
-    def _make_room(self, index: int) -> None:
-        """Forget the steps that are done again, and have a file with room for one more."""
+    def _ensure_capacity(self, index: int) -> None:
+        """Remove steps from `index` on, and create a file of parts if another step does not fit."""
         if not self._open:
-            self._take_up(index)
+            self._resume(index)
             self._open = True
         keep = sum(step < index for step in self._steps)
         if keep < len(self._steps):
-            self._forget(keep)
+            self._truncate(keep)
         self.parts.mkdir(parents=True, exist_ok=True)
-        if not self._sections or keep >= self._sections[-1].first + self._sections[-1].room:
-            variables = self.frame.variables.values()
-            step = max(1, sum(_bytes(self.frame, one) for one in variables))
-            room = max(1, min(_FIRST << len(self._sections), _LARGE // step))
-            name = f"{len(self._sections):04d}-{keep:08d}.h5"
+        if (
+            not self._part_files
+            or keep >= self._part_files[-1].first + self._part_files[-1].capacity
+        ):
+            variables = self.schema.variables.values()
+            step = max(1, sum(_bytes(self.schema, one) for one in variables))
+            capacity = max(
+                1, min(_FIRST_CAPACITY << len(self._part_files), _MAX_PART_BYTES // step)
+            )
+            name = f"{len(self._part_files):04d}-{keep:08d}.h5"
             wanted = {
-                _place(one.name): (shape(self.frame, one, self.kind, room), one.dtype)
+                _place(one.name): (shape(self.schema, one, self.kind, capacity), one.dtype)
                 for one in variables
             }
-            hdf5_room.make(self.parts / name, wanted)
-            self._sections.append(_Section(name, keep, room))
+            hdf5_extent.create(self.parts / name, wanted)
+            self._part_files.append(_PartFile(name, keep, capacity))
 
-    def _forget(self, keep: int) -> None:
-        """Keep the first steps only: they are done again after a restart."""
+    def _truncate(self, keep: int) -> None:
+        """Remove all steps except the first `keep`; a restart repeats them."""
         del self._steps[keep:], self._times[keep:]
         if keep:
             self._replace(self._virtual)
         else:
             self.path.unlink(missing_ok=True)
-        while self._sections and self._sections[-1].first >= keep:
-            (self.parts / self._sections.pop().name).unlink(missing_ok=True)
+        while self._part_files and self._part_files[-1].first >= keep:
+            (self.parts / self._part_files.pop().name).unlink(missing_ok=True)
 
-    def _take_up(self, index: int) -> None:
-        """Look at what is there already, and go on with it if it has steps before this one."""
+    def _resume(self, index: int) -> None:
+        """Continue an existing series if it has steps before `index`."""
         if not self.path.exists():
             shutil.rmtree(self.parts, ignore_errors=True)
             return
         try:
             with h5py.File(self.path, "r") as file:
-                same, steps = self._same(file), file[_OURS]["steps"][...].tolist()
+                same, steps = self._same(file), file[_METADATA]["steps"][...].tolist()
                 times = file["VTKHDF/Steps/Values"][...].tolist()
-                ours = file[_OURS]
-                rows = zip(ours["sections"].asstr(), ours["first"], ours["room"], strict=True)
+                metadata = file[_METADATA]
+                rows = zip(
+                    metadata["sections"].asstr(), metadata["first"], metadata["room"], strict=True
+                )
                 sections = [
-                    _Section(name, int(first), int(room), "merged" in name)
-                    for name, first, room in rows
+                    _PartFile(name, int(first), int(capacity), "merged" in name)
+                    for name, first, capacity in rows
                 ]
         except (OSError, KeyError) as error:
             raise OutputError(
-                f"{self.path} is there, and no pipeline wrote it; move it away, or write to "
+                f"{self.path} exists and was not written by a pipeline; move it away, or write to "
                 "another name."
             ) from error
         if not steps or steps[0] >= index:
@@ -201,39 +214,42 @@ class VtkhdfSeries:
             return
         if not same:
             raise OutputError(
-                f"{self.path} holds {len(steps)} steps of other fields or points; move it away, "
-                "or write to another name."
+                f"{self.path} has {len(steps)} steps of other fields or points; move it away, or "
+                "write to another name."
             )
-        self._steps, self._times, self._sections = steps, times, sections
+        self._steps, self._times, self._part_files = steps, times, sections
         if not sections:
-            self._take_up_merged()
+            self._resume_merged()
 
-    def _take_up_merged(self) -> None:
-        """Make a file of parts of a series that was finished."""
+    def _resume_merged(self) -> None:
+        """Use a merged file as file of parts."""
         shutil.rmtree(self.parts, ignore_errors=True)
         self.parts.mkdir()
-        self._sections = [_Section("merged.h5", 0, len(self._steps), merged=True)]
+        self._part_files = [_PartFile("merged.h5", 0, len(self._steps), merged=True)]
         (self.parts / "merged.h5").hardlink_to(self.path)
-        if self._large():
+        if self._large_shapes():
             (self.parts / _GEOMETRY).hardlink_to(self.path)
         self._replace(self._virtual)
 
     def _same(self, file: h5py.File) -> bool:
-        """Whether a file has the same points and quantities."""
-        ours, group = file[_OURS], file["VTKHDF/PointData"]
-        if tuple(ours.attrs["count"]) != self.frame.count or ours.attrs["kind"] != self.kind:
+        """Whether a file has the same points and variables."""
+        metadata, group = file[_METADATA], file["VTKHDF/PointData"]
+        if (
+            tuple(metadata.attrs["count"]) != self.schema.count
+            or metadata.attrs["kind"] != self.kind
+        ):
             return False
-        if sorted(group) != sorted(self.frame.variables):
+        if sorted(group) != sorted(self.schema.variables):
             return False
-        if any(group[name].dtype != one.dtype for name, one in self.frame.variables.items()):
+        if any(group[name].dtype != one.dtype for name, one in self.schema.variables.items()):
             return False
         return all(
-            np.array_equal(ours[axis][...], line)
-            for axis, line in zip("zyx", self.frame.lines or (), strict=False)
+            np.array_equal(metadata[axis][...], line)
+            for axis, line in zip("zyx", self.schema.lines or (), strict=False)
         )
 
     def _commit(self, index: int, time: float) -> None:
-        """Make the step count."""
+        """Add the step to the file."""
         self._steps.append(index)
         self._times.append(time)
         try:
@@ -243,46 +259,48 @@ class VtkhdfSeries:
             raise
 
     def _replace(self, add: Callable[[h5py.Group, str, tuple[int, ...], np.dtype], None]) -> None:
-        """Write the file anew, and put it into its place when it is whole."""
+        """Write a new file, and rename it when it is complete."""
         fresh = self.path.with_name(f".{self.path.name}.new")
-        with hdf5_room.whole_or_not(fresh):
+        with hdf5_extent.scratch_file(fresh):
             with h5py.File(fresh, "w") as file:
                 group = file.create_group("VTKHDF")
-                write_geometry(group, self.frame, self.kind, cells_of(self.frame))
-                for name, (size, dtype) in self._large().items():
+                write_geometry(group, self.schema, self.kind, cells_of(self.schema))
+                for name, (size, dtype) in self._large_shapes().items():
                     add(group, name, size, dtype)
                 group.create_group("PointData")
                 group.create_group("CellData")
-                for name, one in self.frame.variables.items():
-                    size = shape(self.frame, one, self.kind, len(self._steps))
+                for name, one in self.schema.variables.items():
+                    size = shape(self.schema, one, self.kind, len(self._steps))
                     add(group, f"PointData/{name}", size, one.dtype)
                     group["PointData"][name].attrs.update(one.attributes)
-                write_steps(group, self.frame, self.kind, self._times)
-                self._write_ours(file.create_group(_OURS), add == self._virtual)
+                write_steps(group, self.schema, self.kind, self._times)
+                self._write_metadata(file.create_group(_METADATA), add == self._virtual)
             fresh.rename(self.path)
 
-    def _write_ours(self, ours: h5py.Group, with_sections: bool) -> None:
-        """What is needed to go on with the file."""
-        ours.attrs.update(self.frame.attributes)
-        ours.attrs["count"], ours.attrs["kind"] = self.frame.count, self.kind
-        ours["steps"] = np.array(self._steps, np.int64)
-        for axis, line in zip("zyx", self.frame.lines or (), strict=False):
-            ours[axis] = line
-        sections = self._sections if with_sections else []
+    def _write_metadata(self, metadata: h5py.Group, with_sections: bool) -> None:
+        """Write the data for restarts."""
+        metadata.attrs.update(self.schema.attributes)
+        metadata.attrs["count"], metadata.attrs["kind"] = self.schema.count, self.kind
+        metadata["steps"] = np.array(self._steps, np.int64)
+        for axis, line in zip("zyx", self.schema.lines or (), strict=False):
+            metadata[axis] = line
+        sections = self._part_files if with_sections else []
         names = [one.name for one in sections]
-        ours.create_dataset("sections", data=names, dtype=h5py.string_dtype(), shape=(len(names),))
-        ours["first"] = np.array([one.first for one in sections], np.int64)
-        ours["room"] = np.array([one.room for one in sections], np.int64)
+        metadata.create_dataset(
+            "sections", data=names, dtype=h5py.string_dtype(), shape=(len(names),)
+        )
+        metadata["first"] = np.array([one.first for one in sections], np.int64)
+        metadata["room"] = np.array([one.capacity for one in sections], np.int64)
 
-    def _large(self) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
-        """Shape and type of the arrays of geometry.h5."""
+    def _large_shapes(self) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
+        """Return shape and type of the arrays of geometry.h5."""
         if self.kind == "StructuredGrid":
-            return {"Points": ((*self.frame.count, 3), np.dtype(np.float64))}
+            return {"Points": ((*self.schema.count, 3), np.dtype(np.float64))}
         if self.kind != "UnstructuredGrid":
             return {}
-        cells, corners = cells_of(self.frame), 1 << sum(n > 1 for n in self.frame.count)
+        cells, corners = cells_of(self.schema), 1 << sum(n > 1 for n in self.schema.count)
         return {
-            "Points": ((self.frame.whole.size, 3), np.dtype(np.float64)),
+            "Points": ((self.schema.whole.size, 3), np.dtype(np.float64)),
             "Connectivity": ((cells * corners,), np.dtype(np.int64)),
             "Offsets": ((cells + 1,), np.dtype(np.int64)),
             "Types": ((cells,), np.dtype(np.uint8)),
@@ -291,7 +309,7 @@ class VtkhdfSeries:
     def _virtual(
         self, group: h5py.Group, name: str, size: tuple[int, ...], dtype: np.dtype
     ) -> None:
-        """An array that lies in the parts."""
+        """Create a virtual dataset of an array in the parts."""
         place, folder = f"VTKHDF/{name}", self.parts.name
         if not name.startswith("PointData/"):
             layout = h5py.VirtualLayout(size, dtype)
@@ -301,17 +319,17 @@ class VtkhdfSeries:
         count = len(self._steps)
         rows = size[0] // count  # of a step
         layout = h5py.VirtualLayout(size, dtype)
-        for section, after in zip(
-            self._sections, [*(one.first for one in self._sections[1:]), count], strict=True
+        for part, after in zip(
+            self._part_files, [*(one.first for one in self._part_files[1:]), count], strict=True
         ):
-            here = min(after, count) - section.first
+            here = min(after, count) - part.first
             if here < 1:
                 continue
-            source_shape = (section.room * rows, *size[1:])
-            if section.merged and section.room == 1 and self.kind != "UnstructuredGrid":
+            source_shape = (part.capacity * rows, *size[1:])
+            if part.merged and part.capacity == 1 and self.kind != "UnstructuredGrid":
                 source_shape = size[1:]
-            source = _source(f"{folder}/{section.name}", place, source_shape)
-            first = section.first * rows
+            source = _source(f"{folder}/{part.name}", place, source_shape)
+            first = part.first * rows
             part = source if source_shape == size[1:] else source[: here * rows]
             layout[first : first + here * rows] = part
         if count == 1 and self.kind != "UnstructuredGrid":
@@ -319,20 +337,20 @@ class VtkhdfSeries:
         group.create_virtual_dataset(name, layout)
 
     def _only_step(self, size: tuple[int, ...], dtype: np.dtype, place: str) -> h5py.VirtualLayout:
-        """A single step, which has no axis of time."""
-        section = self._sections[0]
+        """Return the layout of a single step, which has no time axis."""
+        part = self._part_files[0]
         layout = h5py.VirtualLayout(size, dtype)
-        source = _source(f"{self.parts.name}/{section.name}", place, (section.room, *size))
+        source = _source(f"{self.parts.name}/{part.name}", place, (part.capacity, *size))
         layout[...] = source[0]
         return layout
 
     def merge(self) -> None:
-        """Make one plain file of what there is; by rank 0 alone, without communication.
+        """Merge the parts to one plain file; called only on rank 0, without communication.
 
         Raises:
-            OSError: there is no room for it; then all stays as it was, and can be read as well.
+            OSError: no space; the series stays as it is and readable.
         """
-        if not self._steps or not self._sections:
+        if not self._steps or not self._part_files:
             return
         with h5py.File(self.path, "r") as old:
 
@@ -344,11 +362,11 @@ class VtkhdfSeries:
 
             self._replace(copy)
         shutil.rmtree(self.parts, ignore_errors=True)
-        self._sections, self._steps, self._times, self._open = [], [], [], False
+        self._part_files, self._steps, self._times, self._open = [], [], [], False
 
 
 def _source(file: str, place: str, size: tuple[int, ...]) -> h5py.VirtualSource:
-    """An array of another file; HDF5 takes a percent sign for the beginning of a number."""
+    """Return a virtual source; percent signs, which HDF5 would format, are escaped."""
     return h5py.VirtualSource(file.replace("%", "%%"), place.replace("%", "%%"), size)
 
 
@@ -360,13 +378,13 @@ def _geometry(name: str) -> str:
     return f"VTKHDF/{name}"
 
 
-def _bytes(frame: Frame, variable: Variable) -> int:
-    """Of one step."""
-    return frame.whole.size * variable.components * variable.dtype.itemsize
+def _bytes(schema: StoreSchema, variable: Variable) -> int:
+    """Return the bytes of one step."""
+    return schema.whole.size * variable.components * variable.dtype.itemsize
 
 
 def _slabs(size: tuple[int, ...], dtype: np.dtype, limit: int = 64 << 20) -> list[slice]:
-    """Ranges of the first axis of at most so many bytes."""
+    """Divide the first axis into ranges of at most `limit` bytes."""
     if not size:
         return [slice(None)]
     each = int(np.prod(size[1:], initial=1)) * dtype.itemsize

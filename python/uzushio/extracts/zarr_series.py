@@ -1,4 +1,4 @@
-"""Fields over time in a Zarr v3 group, written by all ranks, each its own chunks."""
+"""Time series of fields in a Zarr v3 group; each rank writes its own chunks."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 
 from uzushio.errors import OutputError
-from uzushio.extracts.frame import Frame, Variable
-from uzushio.extracts.spread import Spread, common
+from uzushio.extracts.distribution import Distribution, common
+from uzushio.extracts.schema import StoreSchema, Variable
 from uzushio.parallel.collective import collective
 from uzushio.staging.box import Box, Triple
 
-#: Attribute of a group that this module wrote; others are not touched.
+#: Attribute of groups written by this module; other groups are not changed.
 MARK = "uzushio_extract"
 _AXES = ("z", "y", "x")
-_CHUNK = 8 << 20  #: bytes of a chunk, at most, unless told otherwise
+_MAX_CHUNK_BYTES = 8 << 20  #: default maximum of the bytes of a chunk
 
 
 @contextmanager
-def _blamed(path: Path) -> Iterator[None]:
-    """Say where it was that the system refused something, where it did not say so itself."""
+def _naming_path(path: Path) -> Iterator[None]:
+    """Add the path to an OSError without file name."""
     try:
         yield
     except OSError as error:
@@ -34,8 +34,8 @@ def _blamed(path: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def is_ours(path: Path) -> bool:
-    """Whether a path is a group that this module wrote."""
+def is_extract(path: Path) -> bool:
+    """Whether a path is a group written by this module."""
     import zarr
 
     try:
@@ -45,71 +45,75 @@ def is_ours(path: Path) -> bool:
 
 
 class ZarrSeries:
-    """A store that grows by a step at a time, and that xarray opens at any moment.
+    """Store that grows by steps, and that xarray can open at any time.
 
-    Each array has a chunk or more for each step. Chunks do not depend on who holds what: the rank
-    that has most of a chunk gets the rest of it from its neighbours and writes it. A step counts
-    once the consolidated metadata say so, which are one file that is replaced in the end: after
-    a crash the store holds the steps before.
+    Each array has one or more chunks for each step. Chunks do not depend on the distribution: the
+    rank with the largest share of a chunk receives the rest from other ranks and writes it. A step
+    is complete when the consolidated metadata, a single file, are replaced: after a crash the store
+    contains the steps before.
     """
 
-    def __init__(self, path: Path, frame: Frame, chunks: Triple | None = None) -> None:
-        """Know what to write; nothing is touched yet.
+    def __init__(self, path: Path, schema: StoreSchema, chunks: Triple | None = None) -> None:
+        """Set path and schema; no file is opened.
 
         Args:
-            path: of the group; ends in .zarr by custom.
-            frame: points and quantities.
-            chunks: points of a chunk along z, y, x; None: chosen by their bytes.
+            path: path of the group, by convention with the suffix .zarr.
+            schema: points and variables.
+            chunks: points of a chunk along z, y, x; None: chosen by the size in bytes.
         """
-        self.path, self.frame = path, frame
+        self.path, self.schema = path, schema
         self._chunks = chunks
         self._steps: list[int] | None = None
-        self.bytes = 0  #: that this rank wrote, before compression
+        self.bytes = 0  #: bytes written by this rank, before compression
 
     def chunk(self, variable: Variable) -> Triple:
-        """Points of a chunk along z, y, x."""
+        """Return the points of a chunk along z, y, x."""
         if self._chunks is not None:
-            z, y, x = (min(a, b) for a, b in zip(self._chunks, self.frame.count, strict=True))
+            z, y, x = (min(a, b) for a, b in zip(self._chunks, self.schema.count, strict=True))
             return z, y, x
-        size = [*self.frame.count]
+        size = [*self.schema.count]
         each = variable.dtype.itemsize * variable.components
-        while int(np.prod(size)) * each > _CHUNK and max(size) > 1:
+        while int(np.prod(size)) * each > _MAX_CHUNK_BYTES and max(size) > 1:
             longest = max(range(3), key=lambda axis: size[axis])
             size[longest] = -(-size[longest] // 2)
         return size[0], size[1], size[2]
 
     def append(
-        self, index: int, time: float, spread: Spread, values: Mapping[str, Sequence[np.ndarray]]
+        self,
+        index: int,
+        time: float,
+        distribution: Distribution,
+        values: Mapping[str, Sequence[np.ndarray]],
     ) -> None:
-        """Add a step (collective). Steps of the same number or later ones are replaced.
+        """Append a step (collective); existing steps with this or a later number are removed.
 
         Args:
             index: the solver's number of the step.
-            time: of it.
-            spread: which boxes of the frame's points the ranks hold.
-            values: of each variable, on the boxes of this rank.
+            time: time of the step.
+            distribution: boxes of the points on the ranks.
+            values: arrays of each variable on the boxes of this rank.
 
         Raises:
-            OutputError: on all ranks: the path holds something else, or cannot be written.
+            OutputError: on all ranks: the path is another store, or cannot be written.
         """
-        comm = spread.comm
-        with collective(comm), _blamed(self.path):
+        comm = distribution.comm
+        with collective(comm), _naming_path(self.path):
             if comm.rank == 0:
-                self._make_room(index)
-        for name, variable in self.frame.variables.items():
-            owned = self._owned(spread, variable)
-            arrays = spread.exchange(values[name], owned, variable.dtype, variable.shape)
-            with collective(comm), _blamed(self.path):
+                self._ensure_capacity(index)
+        for name, variable in self.schema.variables.items():
+            owned = self._owned(distribution, variable)
+            arrays = distribution.exchange(values[name], owned, variable.dtype, variable.shape)
+            with collective(comm), _naming_path(self.path):
                 if arrays:
                     self._write(name, owned[comm.rank], arrays)
-        with collective(comm), _blamed(self.path):
+        with collective(comm), _naming_path(self.path):
             if comm.rank == 0:
                 self._commit(index, time)
 
-    def _owned(self, spread: Spread, variable: Variable) -> list[list[Box]]:
-        """For each rank the chunks that it writes: those of which it has most."""
+    def _owned(self, distribution: Distribution, variable: Variable) -> list[list[Box]]:
+        """Assign each chunk to the rank with its largest share; returns the boxes of each rank."""
         size, most = self.chunk(variable), dict[Triple, tuple[int, int]]()
-        for rank, boxes in enumerate(spread.table):
+        for rank, boxes in enumerate(distribution.table):
             shares: dict[Triple, int] = {}
             for box in boxes:
                 ranges = [
@@ -119,22 +123,22 @@ class ZarrSeries:
                 for z in ranges[0]:
                     for y in ranges[1]:
                         for x in ranges[2]:
-                            both = common(self._place((z, y, x), size), box)
+                            both = common(self._chunk_box((z, y, x), size), box)
                             if both is not None:
                                 shares[z, y, x] = shares.get((z, y, x), 0) + both.size
             for place, share in shares.items():
                 if share > most.get(place, (0, 0))[0]:
                     most[place] = (share, rank)
-        owned: list[list[Box]] = [[] for _ in spread.table]
+        owned: list[list[Box]] = [[] for _ in distribution.table]
         for place, (_, rank) in most.items():
-            owned[rank].append(self._place(place, size))
+            owned[rank].append(self._chunk_box(place, size))
         return owned
 
-    def _place(self, chunk: Triple, size: Triple) -> Box:
-        """The points of a chunk."""
+    def _chunk_box(self, chunk: Triple, size: Triple) -> Box:
+        """Return the box of a chunk."""
         start = [i * n for i, n in zip(chunk, size, strict=True)]
         count = [
-            min(n, whole - s) for n, whole, s in zip(size, self.frame.count, start, strict=True)
+            min(n, whole - s) for n, whole, s in zip(size, self.schema.count, start, strict=True)
         ]
         return Box((start[0], start[1], start[2]), (count[0], count[1], count[2]))
 
@@ -142,70 +146,70 @@ class ZarrSeries:
         import zarr
 
         array: Any = zarr.open_array(self.path / name, mode="r+")
-        last = () if self.frame.once else (array.shape[0] - 1,)
+        last = () if self.schema.once else (array.shape[0] - 1,)
         for box, values in zip(boxes, arrays, strict=True):
-            place = tuple(part for a, part in enumerate(box.slices()) if a in self.frame.kept)
+            place = tuple(part for a, part in enumerate(box.slices()) if a in self.schema.kept)
             array[(*last, *place)] = values.reshape(
-                [n for a, n in enumerate(values.shape) if a not in self.frame.dropped]
+                [n for a, n in enumerate(values.shape) if a not in self.schema.dropped]
             )
             self.bytes += values.nbytes
 
     # ---- rank 0 -------------------------------------------------------------------------------
 
-    def _make_room(self, index: int) -> None:
-        """Make all arrays one step longer than the steps that stay."""
+    def _ensure_capacity(self, index: int) -> None:
+        """Resize all arrays to one step more than the steps before `index`."""
         if self._steps is None:
-            self._steps = self._found(index)
+            self._steps = self._stored_steps(index)
         self._steps = [step for step in self._steps if step < index]
         group = self._open() if self.path.exists() else None
         if group is None or not self._steps:
             group = self._create()
         room = len(self._steps) + 1
-        if self.frame.once:
+        if self.schema.once:
             return
-        for name in ("time", "step", *self.frame.variables):
+        for name in ("time", "step", *self.schema.variables):
             array = group[name]
             if array.shape[0] != room:
                 array.resize((room, *array.shape[1:]))
 
-    def _found(self, index: int) -> list[int]:
-        """Numbers of the steps that are there, if they can be gone on with."""
+    def _stored_steps(self, index: int) -> list[int]:
+        """Return the numbers of the existing steps; raises `OutputError` for another store."""
         if not self.path.exists():
             return []
-        if not is_ours(self.path):
+        if not is_extract(self.path):
             raise OutputError(
-                f"{self.path} is there, and no pipeline wrote it; move it away, or write to "
+                f"{self.path} exists and was not written by a pipeline; move it away, or write to "
                 "another name."
             )
         group = self._open(whole_steps=True)
         steps = [int(step) for step in group["step"][:]]
         if any(step < index for step in steps) and not self._same(group):
             raise OutputError(
-                f"{self.path} holds {len(steps)} steps of other fields or points; move it away, "
-                "or write to another name."
+                f"{self.path} has {len(steps)} steps of other fields or points; move it away, or "
+                "write to another name."
             )
         return steps
 
     def _same(self, group: Any) -> bool:
-        """Whether a store has the same points and quantities."""
-        for name, variable in self.frame.variables.items():
+        """Whether a store has the same points and variables."""
+        for name, variable in self.schema.variables.items():
             if name not in group:
                 return False
             array = group[name]
             if array.shape[1:] != self._shape(variable) or array.dtype != variable.dtype:
                 return False
-        if self.frame.lines is None:
+        if self.schema.lines is None:
             return True
         return all(
             np.array_equal(np.asarray(group[axis][...]).ravel(), line)
-            for axis, line in zip(_AXES, self.frame.lines, strict=True)
+            for axis, line in zip(_AXES, self.schema.lines, strict=True)
         )
 
     def _shape(self, variable: Variable) -> tuple[int, ...]:
-        return (*(self.frame.count[axis] for axis in self.frame.kept), *variable.shape)
+        return (*(self.schema.count[axis] for axis in self.schema.kept), *variable.shape)
 
     def _open(self, whole_steps: bool = False) -> Any:
-        """The group as it is, or as it was when its last step was whole."""
+        """Open the group; with `whole_steps`, in the state of its last complete step."""
         import zarr
 
         return zarr.open_group(
@@ -218,8 +222,8 @@ class ZarrSeries:
         if self.path.exists():
             shutil.rmtree(self.path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        group = zarr.open_group(self.path, mode="w", attributes={**self.frame.attributes, MARK: 1})
-        once = self.frame.once
+        group = zarr.open_group(self.path, mode="w", attributes={**self.schema.attributes, MARK: 1})
+        once = self.schema.once
         for name, dtype in (("time", np.float64), ("step", np.int64)):
             group.create_array(
                 name,
@@ -228,8 +232,8 @@ class ZarrSeries:
                 dtype=dtype,
                 dimension_names=() if once else ("time",),
             )
-        for axis, line in zip(range(3), self.frame.lines or (), strict=False):
-            kept = axis in self.frame.kept
+        for axis, line in zip(range(3), self.schema.lines or (), strict=False):
+            kept = axis in self.schema.kept
             array = group.create_array(
                 _AXES[axis],
                 shape=(len(line),) if kept else (),
@@ -238,43 +242,43 @@ class ZarrSeries:
                 dimension_names=(_AXES[axis],) if kept else (),
             )
             array[...] = line if kept else float(line[0])
-        for name, variable in self.frame.variables.items():
+        for name, variable in self.schema.variables.items():
             self._create_field(group, name, variable)
         return group
 
     def _create_field(self, group: Any, name: str, variable: Variable) -> None:
         size = self.chunk(variable)
-        ahead = 0 if self.frame.once else 1
-        names = [*["time"][:ahead], *(_AXES[axis] for axis in self.frame.kept)]
+        ahead = 0 if self.schema.once else 1
+        names = [*["time"][:ahead], *(_AXES[axis] for axis in self.schema.kept)]
         names += ["component"] if variable.components > 1 else []
         nothing = np.nan if np.issubdtype(variable.dtype, np.floating) else 0
         group.create_array(
             name,
             shape=(*[0][:ahead], *self._shape(variable)),
-            chunks=(*[1][:ahead], *(size[axis] for axis in self.frame.kept), *variable.shape),
+            chunks=(*[1][:ahead], *(size[axis] for axis in self.schema.kept), *variable.shape),
             dtype=variable.dtype,
             fill_value=variable.dtype.type(nothing),
             dimension_names=tuple(names),
-            attributes={**variable.attributes, "coordinates": " ".join(self._beside())},
+            attributes={**variable.attributes, "coordinates": " ".join(self._coordinate_names())},
         )
 
-    def _beside(self) -> list[str]:
-        """Coordinates that xarray would not find by the names of axes."""
-        lines = self.frame.dropped if self.frame.lines is not None else ()
-        return ["step", *(["time"] if self.frame.once else []), *(_AXES[axis] for axis in lines)]
+    def _coordinate_names(self) -> list[str]:
+        """Return the coordinates that xarray does not find by the names of axes."""
+        lines = self.schema.dropped if self.schema.lines is not None else ()
+        return ["step", *(["time"] if self.schema.once else []), *(_AXES[axis] for axis in lines)]
 
     def _commit(self, index: int, time: float) -> None:
-        """Make the step count."""
+        """Complete the step by its number, its time and the consolidated metadata."""
         import zarr
 
         assert self._steps is not None
         group = self._open()
-        place = ... if self.frame.once else len(self._steps)
+        place = ... if self.schema.once else len(self._steps)
         group["time"][place] = time
         group["step"][place] = index
         with warnings.catch_warnings():
-            # Zarr warns that consolidated metadata are not in the specification yet; without
-            # them, xarray warns everybody who opens the store.
+            # Zarr warns that consolidated metadata are not in its specification; without them,
+            # xarray warns when it opens the store.
             warnings.simplefilter("ignore")
             zarr.consolidate_metadata(str(self.path))
         self._steps.append(index)

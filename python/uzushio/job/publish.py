@@ -26,7 +26,7 @@ from uzushio.staging.box import Box
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-    from uzushio.pipeline.inside import InsidePipeline
+    from uzushio.pipeline.in_situ import InSituPipeline
     from uzushio.staging.writer import Writer
 
 
@@ -68,7 +68,7 @@ class Publisher:
         self._blocks: dict[str, int] = {}
         self._result: dict[str, Any] | None = None
         self._seconds, self._fatal = 0.0, False
-        self._inside: InsidePipeline | None = None
+        self._inside: InSituPipeline | None = None
         self._function: Callable[[Any], object] | None = None
         if case.publish is not None:
             self._fields = chosen(case.publish, solver.fields())
@@ -82,9 +82,9 @@ class Publisher:
             with agreement.on(f"loading {file}"):
                 self._function = _together(_function(file), agreement, f"on_step of {file}")
         if section.pipeline is not None:
-            from uzushio.pipeline.inside import InsidePipeline
+            from uzushio.pipeline.in_situ import InSituPipeline
 
-            self._inside = InsidePipeline(
+            self._inside = InSituPipeline(
                 section.pipeline, self._solver, self._fields, self._comm, folder, self._warn
             )
             if self._function is None and section.fields is None:
@@ -146,7 +146,7 @@ class Publisher:
             return True
         began = time.monotonic()
         inside = self._inside
-        if inside is None or self._function is not None or inside.wants():
+        if inside is None or self._function is not None or inside.is_due():
             try:
                 self._publish(self._writer)
             except StagingError as error:

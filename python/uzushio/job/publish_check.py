@@ -54,7 +54,7 @@ def _check_pipeline(file: Path, offer: Offer | None) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         try:
-            pipeline = Pipeline(loaded, MPI.COMM_SELF, Path(folder), lambda _: None, inside=True)
+            pipeline = Pipeline(loaded, MPI.COMM_SELF, Path(folder), lambda _: None, in_situ=True)
             try:
                 pipeline.prepare(Stream.of_layouts(offer.fields, offer.attributes))
             finally:

@@ -1,10 +1,10 @@
-"""Pipelines: what is made of the steps of a stream while they come, as a YAML file says.
+"""Pipelines: derived fields, views, triggers and actions, applied to each step of a stream.
 
-The same file works inside the solver's process, in readers of a running stream, and on stored
-steps. `docs/how-to/pictures.md` describes it.
+A YAML file describes a pipeline (`docs/how-to/pictures.md`). The same file works inside the
+solver's process, in readers of a running stream, and on stored steps.
 
-A kind of action of one's own is a subclass of `Action`, which `register` names. `load` reads a
-file, and a `Pipeline` does what it says with each step that it is given.
+`load` reads a file, and a `Pipeline` applies it to each step. A user-defined kind of action is a
+subclass of `Action`, made known by `register`.
 """
 
 from __future__ import annotations

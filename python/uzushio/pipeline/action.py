@@ -1,4 +1,4 @@
-"""The contract between a pipeline and what it does at a step."""
+"""Interface of the actions of a pipeline."""
 
 from __future__ import annotations
 
@@ -17,73 +17,74 @@ Settings = TypeVar("Settings", bound=Section)
 
 
 class Action(ABC, Generic[Settings]):
-    """Something that a pipeline does when its triggers say so.
+    """Base of the actions that a pipeline runs at the steps chosen by their triggers.
 
-    A subclass names the model of its section of the file, and is named in
-    `uzushio.pipeline.action_table`. All methods are called on all ranks, in the same order. What
-    they raise must be raised on all ranks, or on none: put work that may fail on some ranks, and
-    does not communicate, into `with context.together():`. An action that fails is reported, and
-    the others go on.
+    A subclass names the model of its section of the file and is registered in
+    `uzushio.pipeline.action_table`. All methods are called on all ranks, in the same order. An
+    exception must be raised on all ranks or on none: put work that may fail on some ranks and does
+    not communicate into `with context.collective():`. A failure of an action is reported, and the
+    other actions continue.
     """
 
-    #: Model of what stands behind the action's key in the file.
+    #: Model of the action's section of the file.
     settings_model: ClassVar[type[Section]]
 
     def __init__(self, settings: Settings, name: str, setup: Setup) -> None:
-        """Make the action; nothing is known of the stream yet.
+        """Make the action; the stream is not known yet.
 
         Args:
             settings: its section of the file.
-            name: unique in the pipeline, good for names of files.
-            setup: where it works.
+            name: unique in the pipeline, usable in names of files.
+            setup: ranks, folders and shared objects.
         """
         self.settings, self.name, self.setup = settings, name, setup
 
     @classmethod
     def default_name(cls, settings: Any) -> str:
-        """What an action is called that the file gives no name; "" for its kind, and a number."""
+        """Return the name of an action without `name` in the file; "" for kind and number."""
         return ""
 
     def files(self) -> Sequence[str]:
-        """Names in the folder of results that this action writes to, and no other one may.
+        """Return the files in the folder of results that only this action writes.
 
-        Asked before the first step. Of a name with the step in it, that of step 0.
+        Called before the first step. For names with a step in them: the name of step 0.
         """
         return ()
 
     @abstractmethod
     def prepare(self, stream: Stream) -> Sequence[Need]:
-        """Check the names that the file gives, and say what `run` will look at.
+        """Check the names in the settings, and return the values that `run` reads.
 
-        Called before the first step, and again if the stream changes what it has.
+        Called before the first step, and again when the meshes or fields of the stream change.
 
         Raises:
-            PipelineError: a name that there is not; a sentence's end, without place and full stop.
+            PipelineError: an unknown name. The caller prepends file and line and appends a full
+                stop to the message.
         """
 
     @abstractmethod
     def run(self, context: Context) -> None:
-        """Do it for the step that there is.
+        """Run the action on the current step.
 
         Raises:
-            PipelineError: it cannot be done; a whole sentence.
+            PipelineError: the action failed; a complete sentence.
         """
 
     def finish(self) -> None:
-        """Write what only the end makes whole.
+        """Write results that are complete only at the end.
 
-        Called on all ranks when the steps have come to their end in order, before `close`; the
-        last chance to communicate. Not called after a failure that ends the pipeline.
+        Called on all ranks after the last step of a regular end, before `close`; the last call
+        that may communicate. Not called after a failure that ends the pipeline.
 
         Raises:
-            PipelineError, OutputError: on all ranks; a whole sentence.
+            PipelineError, OutputError: on all ranks; a complete sentence.
         """
         return None
 
     def close(self) -> None:
-        """Finish files; the last call, also after a signal. Must not communicate."""
+        """Finish files; the last call, also after a signal. Must not communicate between ranks."""
         return None
 
     def summary(self) -> Mapping[str, Any]:
-        """Plain JSON values for `summary.json`: files written, counts (those of rank 0)."""
+        """Return plain JSON values for `summary.json`: files, counts (of rank 0)."""
         return {}

@@ -1,4 +1,4 @@
-"""The kinds of actions by name, imported only when a pipeline's file asks for one."""
+"""Kinds of actions by name, imported when a pipeline's file names them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from uzushio.errors import PipelineError
 if TYPE_CHECKING:
     from uzushio.pipeline.action import Action
 
-#: Key in the file to "module:Class".
+#: From key in the file to "module:Class".
 ACTIONS: dict[str, str] = {
     "picture": "uzushio.pipeline.actions.picture:Picture",
     "movie": "uzushio.pipeline.actions.movie:Movie",
@@ -38,10 +38,10 @@ def register(name: str, target: str) -> None:
 
 
 def action_class(name: str) -> type[Action[Any]]:
-    """Import the kind of action called `name`.
+    """Import the class of the actions called `name`.
 
     Raises:
-        PipelineError: there is none, or its module cannot be imported.
+        PipelineError: the name is unknown, or its module cannot be imported.
     """
     if name not in ACTIONS:
         raise PipelineError(f"the action '{name}' {unknown(name, list(ACTIONS))}")
@@ -50,7 +50,7 @@ def action_class(name: str) -> type[Action[Any]]:
         found: type[Action[Any]] = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise PipelineError(
-            f"the action '{name}' cannot be loaded from {ACTIONS[name]} ({error}); install what "
-            "it needs"
+            f"the action '{name}' cannot be loaded from {ACTIONS[name]} ({error}); install the "
+            "package that it needs"
         ) from error
     return found

@@ -1,4 +1,4 @@
-"""What an action sees of the pipeline: where it works, and the step that there is."""
+"""Arguments of an action: the environment of the run, and the current step."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setup:
-    """Where an action works, for the whole of a run.
+    """Environment of an action, the same for the whole run.
 
     Attributes:
-        comm: the ranks that work together.
-        folder: for the results; it exists on rank 0 at least.
-        base: folder of the pipeline's file, from which paths in it count.
-        in_process: whether the ranks are the solver's, inside its step.
-        say: tells the user a sentence (on rank 0; does nothing elsewhere).
-        views: of the file, by name.
-        timings: of this rank.
-        shared: what actions of one kind use together, by a key of theirs.
+        comm: ranks of the pipeline.
+        folder: folder of results; exists at least on rank 0.
+        base: folder of the pipeline's file; relative paths in the file start there.
+        in_process: whether the pipeline runs on the solver's ranks, inside its step.
+        say: prints a sentence on rank 0, does nothing on other ranks.
+        views: views of the file, by name.
+        timings: timings of this rank.
+        shared: objects shared by several actions, by key.
     """
 
     comm: MPI.Comm
@@ -46,23 +46,24 @@ class Setup:
     shared: dict[object, Any] = field(default_factory=dict)
 
 
-class Values(Protocol):
-    """Where the parts come from."""
+class PartSource(Protocol):
+    """Source of the parts."""
 
     def parts(self, need: Need) -> list[Part]:
-        """This rank's parts; raises `PipelineError` on all ranks if a source failed."""
+        """Return this rank's parts; raises `PipelineError` on all ranks if a source failed."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """One step, in the hands of an action until its `run` returns.
+    """One step, valid until `Action.run` returns.
 
     Attributes:
         index: the solver's number of the step.
-        time: of the step.
-        attributes: numbers and texts that go with the step.
-        stream: the grids and quantities, derived ones too.
-        setup: where the action works.
+        time: time of the step.
+        attributes: numbers and texts of the step.
+        stream: grids and quantities, derived ones included.
+        setup: environment of the action.
+        values: source of the parts.
     """
 
     index: int
@@ -70,35 +71,35 @@ class Context:
     attributes: Mapping[str, int | float | str]
     stream: Stream
     setup: Setup
-    values: Values
+    values: PartSource
 
     @property
     def comm(self) -> MPI.Comm:
-        """The ranks that work together."""
+        """Ranks of the pipeline."""
         return self.setup.comm
 
     @property
     def folder(self) -> Path:
-        """For the results."""
+        """Folder of results."""
         return self.setup.folder
 
     def parts(self, need: Need) -> list[Part]:
-        """This rank's parts of what the action said in `prepare` that it looks at.
+        """Return this rank's parts of a need.
 
-        Local, and no copy where the values are in this process already.
+        Not collective; values in this process's memory are not copied.
 
         Args:
-            need: one of those that `prepare` returned.
+            need: one of the needs that `Action.prepare` returned.
 
         Raises:
             PipelineError: on all ranks, a source could not be computed.
         """
         return self.values.parts(need)
 
-    def together(self) -> AbstractContextManager[None]:
-        """A block without communication that fails on all ranks if it fails on one."""
+    def collective(self) -> AbstractContextManager[None]:
+        """Run a block without communication; if it fails on one rank, it fails on all."""
         return collective(self.setup.comm)
 
     def stage(self, name: str) -> AbstractContextManager[None]:
-        """Count the time of a block to a stage of the timings."""
+        """Add the time of a block to a stage of the timings."""
         return self.setup.timings.stage(name)

@@ -1,4 +1,4 @@
-"""A view drawn of a step: once, whichever actions want the picture."""
+"""Drawing of a view, once a step, shared by all actions that use the picture."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ if TYPE_CHECKING:
     from uzushio.render.picture import Picture
     from uzushio.render.renderer import Renderer
 
-#: Thickness of a flat mesh in pictures, in its longest side.
-_PLATE = 1e-3
+#: Thickness of a flat mesh in pictures, relative to its longest side.
+_PLATE_THICKNESS = 1e-3
 
-#: Bytes of a rank for a sample of a pixel: two images under way, each with its buffers. The root of
-#: several ranks gathers besides. Measured at 2048 x 2048 and 4096 x 4096 pixels on 1 and 2 ranks.
+#: Bytes of a rank per sample of a pixel, for two images with their buffers; and the additional
+#: bytes of the root of several ranks for the gather. Measured at 2048 x 2048 and 4096 x 4096 pixels
+#: on 1 and 2 ranks.
 _PIXEL_BYTES, _ROOT_BYTES = 33, 18
 
 
 @dataclass
 class Drawing:
-    """Makes pictures of one view, of whatever rank has what of the mesh.
+    """Pictures of one view, drawn in parallel by the ranks that hold the mesh.
 
     Attributes:
-        view: what is shown.
-        setup: where it works.
-        nan: values that were not finite, of all pictures.
-        pictures: that were made.
-        notes: sentences that were said, each once.
+        view: the view.
+        setup: environment of the actions.
+        nan: number of non-finite values in all pictures.
+        pictures: number of pictures.
+        notes: notes that were printed, each once.
     """
 
     view: View
@@ -55,9 +56,9 @@ class Drawing:
 
     @staticmethod
     def of(view: View, setup: Setup) -> Drawing:
-        """The one drawing of a view, which all actions share."""
+        """Return the drawing of a view that all actions share."""
         key = (Drawing, view)
-        if view.font is not None:  # as all paths, from the file's folder
+        if view.font is not None:  # relative to the file's folder
             view = view.model_copy(update={"font": setup.base / view.font.expanduser()})
         found: Drawing = setup.shared.setdefault(key, Drawing(view, setup))
         return found
@@ -77,10 +78,10 @@ class Drawing:
         for axis, line in zip("zyx", lines_of(grid) or (), strict=False):
             if (np.diff(line) <= 0).any():
                 raise PipelineError(
-                    f"the coordinates of the mesh {grid.mesh} along {axis} do not rise, and "
-                    "pictures are of meshes whose coordinates do"
+                    f"the coordinates of the mesh {grid.mesh} along {axis} do not increase, and "
+                    "pictures need meshes with increasing coordinates"
                 )
-        self._check_look(grid)
+        self._check_camera_and_font(grid)
         if grid.coordinates is None or any(isinstance(n, MeshLayer) for n in self.view.layers):
             self._need = self._meshes_need(names, grid)
             return [self._need]
@@ -93,11 +94,11 @@ class Drawing:
         lines = lines_of(grid)
         assert lines is not None
         ghosts = max_touched(thickened(lines)) + int(lit) if solid else 0  # see `ghost_layers`
-        self._need = Need(tuple(names), ghosts=ghosts, cells=True, seam=True)
+        self._need = Need(tuple(names), ghosts=ghosts, cells=True, periodic_cells=True)
         return [self._need]
 
-    def _check_look(self, grid: Grid) -> None:
-        """Raise `PipelineError` if the camera cannot look so, or there is no such font."""
+    def _check_camera_and_font(self, grid: Grid) -> None:
+        """Raise `PipelineError` if the camera is impossible or the font does not exist."""
         from uzushio.render.typeface import Typeface
 
         view, lines = self.view, lines_of(grid)
@@ -115,7 +116,7 @@ class Drawing:
             raise PipelineError(f"font: {str(error).rstrip('.')}") from error
 
     def _meshes_need(self, names: Sequence[str], grid: Grid) -> Need:
-        """What is needed where VTK draws, after a check that it can."""
+        """Return the need of a view that VTK draws; raises `PipelineError` if VTK cannot."""
         from uzushio.render.vtk_filters import meshes_of
 
         if grid.coordinates is None and grid.of_elements:
@@ -126,10 +127,10 @@ class Drawing:
         for layer in self.view.layers:
             meshes_of(layer, {grid.mesh: None})
         self._by_vtk = True
-        return Need(tuple(names), cells=True, seam=True)
+        return Need(tuple(names), cells=True, periodic_cells=True)
 
     def _with_units(self, context: Context) -> View:
-        """The view with the units of the stream where it says none itself."""
+        """Return the view, with the units of the stream where it gives none."""
         view, stream, more = self.view, context.stream, {}
         if "length_unit" not in view.model_fields_set:
             more["length_unit"] = stream.length_unit
@@ -148,23 +149,25 @@ class Drawing:
         return (_PIXEL_BYTES + root) * width * height * self.view.samples**2
 
     def picture(self, context: Context) -> Picture | None:
-        """The picture of a step, at rank 0; made by the first that asks (collective)."""
+        """Return the picture of a step on rank 0; drawn at the first call (collective)."""
         if self._last is None or self._last[0] != context.index:
             self._last = context.index, self._draw(context)
         return self._last[1]
 
     def _draw(self, context: Context) -> Picture | None:
-        picture = self._meshes(context) if self._by_vtk else self._blocks(context)
+        picture = (
+            self._draw_with_vtk(context) if self._by_vtk else self._draw_with_ray_caster(context)
+        )
         if picture is not None:
             self.pictures += 1
             self.nan += picture.nan_count
             for stage, seconds in picture.seconds.items():
                 self.setup.timings.add(f"picture: {stage}", seconds)
-            self._tell(picture)
+            self._report_notes(picture)
         return picture
 
-    def _about(self, context: Context) -> dict[str, Any]:
-        """What is said of a step."""
+    def _labels(self, context: Context) -> dict[str, Any]:
+        """Return time, step, units and labels for the annotation of a picture."""
         assert self._need is not None
         found = {name: context.stream.quantity(name) for name in self._need.fields}
         return {
@@ -174,24 +177,24 @@ class Drawing:
             "labels": {n: q.description for n, q in found.items() if q.derived and q.description},
         }
 
-    def _blocks(self, context: Context) -> Picture | None:
-        """By the ray caster."""
+    def _draw_with_ray_caster(self, context: Context) -> Picture | None:
+        """Draw by ray casting."""
         if self._renderer is None:
             from uzushio.render.renderer import Renderer
 
             self._renderer = Renderer(self.setup.comm, *self.view.size, samples=self.view.samples)
         need = self._need
         assert need is not None
-        with context.together():
+        with context.collective():
             blocks = [_block(part) for part in context.parts(need)]
         domain = lines_of(context.stream.grid_of(need.fields[0]))
         assert domain is not None
         return self._renderer.picture(
-            self._with_units(context), blocks, thickened(domain), **self._about(context)
+            self._with_units(context), blocks, thickened(domain), **self._labels(context)
         )
 
-    def _meshes(self, context: Context) -> Picture | None:
-        """By VTK."""
+    def _draw_with_vtk(self, context: Context) -> Picture | None:
+        """Draw by VTK."""
         from uzushio.pipeline.vtk_view import VtkView
 
         if self._mesh_renderer is None:
@@ -201,24 +204,24 @@ class Drawing:
             self._mesh_renderer = MeshRenderer(self.setup.comm, *size, samples=samples)
         need = self._need
         assert need is not None
-        with context.together():
+        with context.collective():
             views = [VtkView(part) for part in context.parts(need) if part.cells.size]
         mesh = context.stream.grid_of(need.fields[0]).mesh
         try:
             parts = {mesh: [view.dataset for view in views]}
             return self._mesh_renderer.picture(
-                self._with_units(context), parts, **self._about(context)
+                self._with_units(context), parts, **self._labels(context)
             )
         finally:
             parts.clear()
             for view in views:
                 view.release()
 
-    def _tell(self, picture: Picture) -> None:
-        """Say once what somebody may miss in a picture."""
+    def _report_notes(self, picture: Picture) -> None:
+        """Print each kind of note of a picture once."""
         notes = list(picture.notes)
         if picture.nan_count:
-            notes.append("Some values are not finite, and drawn in the colour for these.")
+            notes.append("Some values are not finite, and are drawn in the colour for NaN.")
         for note in notes:
             kind = note.partition(": it lies between")[0]
             if kind not in self.notes:
@@ -226,25 +229,25 @@ class Drawing:
                 self.setup.say(f"At step {picture.step}: {note}")
 
     def close(self) -> None:
-        """Give memory back; the last call. Communicates not: the compositor goes with the run."""
+        """Release memory, without communication; the last call."""
         self._renderer = None
         self._mesh_renderer = None
 
 
 def lines_of(grid: Grid) -> Coordinates | None:
-    """The coordinates of what is drawn: along periodic axes up to where the period ends."""
-    return None if grid.coordinates is None else grid.lines(grid.around)
+    """Return the coordinates of the drawn domain: up to the end of the period where periodic."""
+    return None if grid.coordinates is None else grid.lines(grid.wrapped_points)
 
 
 def thickened(lines: Coordinates) -> Coordinates:
-    """The coordinates of a mesh, made a thin plate along an axis with one point."""
-    thick = _PLATE * max(float(np.ptp(line)) for line in lines)
+    """Return the coordinates of a mesh, with a thin plate along axes with one point."""
+    thick = _PLATE_THICKNESS * max(float(np.ptp(line)) for line in lines)
     z, y, x = (line if len(line) > 1 else line[0] + thick * np.array([-0.5, 0.5]) for line in lines)
     return z, y, x
 
 
 def _block(part: Part) -> Block:
-    """A part as the ray caster takes it; a flat one with its values twice, in the same memory."""
+    """Make a ray caster's block of a part; a flat part has its values twice, by stride 0."""
     fields = {
         name: values if values.dtype in (np.float32, np.float64) else values.astype(np.float32)
         for name, values in part.fields.items()

@@ -1,7 +1,7 @@
-"""Expressions over fields, point by point, and over reductions of them, as files write them.
+"""Expressions over fields, point by point, and over reductions of fields.
 
-They are Python's in form, and nothing but arithmetic, comparisons and the functions listed here
-gets through. Values are computed by numexpr, in pieces that fit the cache.
+The syntax is a subset of Python's: arithmetic, comparisons and the functions listed here. Values
+are computed by numexpr in blocks that fit the cache.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from uzushio.errors import PipelineError
 _OF_ONE = (
     "abs arccos arcsin arctan ceil cos cosh exp expm1 floor log log10 log1p sin sinh sqrt tan tanh"
 )
-#: Functions of values, and their numbers of arguments.
+#: Functions of values, with their numbers of arguments.
 FUNCTIONS = {**dict.fromkeys(_OF_ONE.split(), 1), "arctan2": 2, "where": 3}
-#: Functions that make one number of a field.
+#: Reductions of a field to one number.
 REDUCTIONS = ("min", "max", "mean", "sum", "std")
 CONSTANTS = {"pi": math.pi}
 
-#: What numexpr raises for an expression that it cannot compute.
+#: Exceptions of numexpr for an expression that it cannot compute.
 _UNCOMPUTABLE = (
     *(TypeError, ValueError, KeyError, AttributeError, NotImplementedError),
     *(ArithmeticError, RecursionError, MemoryError),
 )
-#: Characters of an expression, and operations inside each other.
+#: Maximum number of characters of an expression, and of nested operations.
 MAX_LENGTH = 4000
 MAX_DEPTH = 100
-#: Characters of an expression in a message.
+#: Maximum number of characters of an expression in a message.
 _SHOWN = 200
-#: Largest whole number that arithmetic takes as one; beyond it numbers have a point.
+#: Largest integer that stays an integer in constants; larger ones become floating-point numbers.
 _WHOLE = 2**53
 
 _BINARY = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Mod, ast.BitAnd, ast.BitOr)
@@ -48,7 +48,7 @@ def _parse(text: str) -> ast.expr:
     """Parse an expression of limited length and depth, its constants folded."""
     if len(text) > MAX_LENGTH:
         raise PipelineError(
-            f"'{shown(text)}' has {len(text)} characters, an expression at most {MAX_LENGTH}; make "
+            f"'{shown(text)}' has {len(text)} characters, and the maximum is {MAX_LENGTH}; make "
             "sources of its parts"
         )
     try:
@@ -64,19 +64,18 @@ def _parse(text: str) -> ast.expr:
 
 
 def shown(text: str) -> str:
-    """An expression as messages show it."""
+    """Shorten an expression for a message."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
 
 
 def _too_deep(text: str) -> PipelineError:
     return PipelineError(
-        f"'{shown(text)}' has more than {MAX_DEPTH} operations inside each other; make sources of "
-        "its parts"
+        f"'{shown(text)}' has more than {MAX_DEPTH} nested operations; make sources of its parts"
     )
 
 
 def _deeper(node: ast.expr, limit: int) -> bool:
-    """Whether operations are nested more deeply; without recursion, which has a limit of its own.
+    """Whether operations are nested deeper than `limit`; not recursive, as Python limits that too.
 
     The operators of a sum are nested as well: a + b + c is (a + b) + c.
     """
@@ -89,7 +88,7 @@ def _deeper(node: ast.expr, limit: int) -> bool:
 
 
 class _Folded(ast.NodeTransformer):
-    """Computes operations of constants, which Python would do in whole numbers of any length."""
+    """Folding of constants, which Python would compute with integers of any length."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -115,7 +114,7 @@ class _Folded(ast.NodeTransformer):
         return self._constant(lambda: compute(left.value, right.value), node)
 
     def _constant(self, compute: Callable[[], int | float], node: ast.expr) -> ast.expr:
-        """The constant that an operation has as result; raises `PipelineError` if it has none."""
+        """Return the constant result of an operation; raises `PipelineError` if it has none."""
         try:
             value = compute()
         except OverflowError as error:
@@ -140,7 +139,7 @@ def _is_number(node: ast.expr) -> bool:
 
 
 def _whole(value: float, exact: bool) -> int | float:
-    """A result as a whole number where it is one of whole numbers, and has all its digits."""
+    """Return a result of integers as an integer if that is exact."""
     return int(value) if exact and abs(value) <= _WHOLE and value.is_integer() else value
 
 
@@ -165,7 +164,7 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], int | float]] = {
 
 
 def _dotted(node: ast.expr) -> str | None:
-    """The name that a node is, "velocity.x" too."""
+    """Return the variable name of a node, such as "u" or "velocity.x"; None if it is none."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -174,11 +173,11 @@ def _dotted(node: ast.expr) -> str | None:
 
 
 class _Checked(ast.NodeTransformer):
-    """Refuses what is no arithmetic; renames variables; writes logic as numexpr wants it."""
+    """Check for arithmetic; renames variables, and writes logic in numexpr's operators."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.names: dict[str, str] = {}  # as in the file: as numexpr gets it
+        self.names: dict[str, str] = {}  # from the name in the file to numexpr's
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         found = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
@@ -238,8 +237,8 @@ class _Checked(ast.NodeTransformer):
         name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
         if name in REDUCTIONS:
             raise PipelineError(
-                f"'{shown(self._text)}': {name} makes one number of a whole field, which "
-                "only triggers and time series take"
+                f"'{shown(self._text)}': {name} reduces a field to one number, which only "
+                "triggers and time series accept"
             )
         if name not in FUNCTIONS:
             raise PipelineError(f"'{shown(self._text)}': the function '{name}' {_known(name)}")
@@ -253,15 +252,15 @@ def _known(name: str) -> str:
 
 
 class FieldExpression:
-    """An expression of fields, point by point.
+    """Expression of fields, point by point.
 
     Attributes:
-        text: as the file has it.
-        names: of fields, numbers and coordinates in it, in order.
+        text: as in the file.
+        names: names of fields, numbers and coordinates in it, in order.
     """
 
     def __init__(self, text: str) -> None:
-        """Parse it; raises `PipelineError` if it is not arithmetic."""
+        """Parse the text; raises `PipelineError` if it is not arithmetic."""
         self.text = text
         checked = _Checked(text)
         self._code = ast.unparse(ast.fix_missing_locations(checked.visit(_parse(text))))
@@ -271,11 +270,11 @@ class FieldExpression:
     def __call__(
         self, values: Mapping[str, np.ndarray | float], out: np.ndarray | None = None
     ) -> np.ndarray:
-        """The values of the expression.
+        """Evaluate the expression.
 
         Args:
-            values: of each of `names`; arrays of one shape, or that broadcast to it, and numbers.
-            out: an array to fill.
+            values: for each of `names`; arrays that broadcast to one shape, and numbers.
+            out: array for the result.
 
         Raises:
             PipelineError: the types do not fit its functions.
@@ -287,7 +286,7 @@ class FieldExpression:
         numexpr.set_num_threads(default_threads())
         known = {variable: values[name] for name, variable in self._variables.items()}
         try:
-            with np.errstate(all="ignore"):  # of functions of constants
+            with np.errstate(all="ignore"):  # for functions of constants
                 found = numexpr.evaluate(
                     self._code, local_dict=known, global_dict={}, out=out, casting="unsafe"
                 )
@@ -297,16 +296,16 @@ class FieldExpression:
 
 
 class ScalarExpression:
-    """An expression of reductions over fields, and of numbers: "max(abs(u)) > 25".
+    """Expression of reductions over fields, and of numbers: "max(abs(u)) > 25".
 
     Attributes:
-        text: as the file has it.
-        reductions: the reductions in it, (name, expression of fields).
-        names: of the numbers in it, outside reductions.
+        text: as in the file.
+        reductions: (name, expression of fields) of each reduction.
+        names: names of numbers outside reductions.
     """
 
     def __init__(self, text: str) -> None:
-        """Parse it; raises `PipelineError` if it is not arithmetic of reductions."""
+        """Parse the text; raises `PipelineError` if it is not arithmetic of reductions."""
         self.text = text
         self.reductions: list[tuple[str, FieldExpression]] = []
         self.names: list[str] = []
@@ -344,7 +343,7 @@ class ScalarExpression:
         )
 
     def __call__(self, reduced: list[float], numbers: Mapping[str, float]) -> float:
-        """Its value, with those of its reductions in order; comparisons are 0 or 1."""
+        """Evaluate with the values of the reductions, in order; comparisons are 0 or 1."""
         known: dict[str, Any] = {f"_{at}": np.float64(value) for at, value in enumerate(reduced)}
         known |= {f"n_{name}": np.float64(numbers[name]) for name in self.names}
         with np.errstate(all="ignore"):

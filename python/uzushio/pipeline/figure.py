@@ -1,4 +1,4 @@
-"""Figures of an action: drawn on rank 0, replaced whole, and never for long."""
+"""Figures of actions: drawn on rank 0, replaced atomically, with a limited share of the time."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from uzushio.pipeline.context import Setup
 
-#: The share of the time that goes by which a pipeline spends with drawing figures again, at most.
-SHARE = 0.01
+#: Maximum share of the wall time that a pipeline spends on redrawing figures.
+MAX_SHARE = 0.01
 
 Scale = Literal["linear", "log", "symlog"]
 Limits = tuple[float | None, float | None]
@@ -29,21 +29,21 @@ Format = Literal["png", "pdf", "svg"]
 
 
 class Comparison(Section):
-    """A curve of somebody else's."""
+    """Reference curve from a CSV file."""
 
-    file: Path = Field(description="CSV with a line of names; lines that begin with # are skipped")
+    file: Path = Field(description="CSV with a line of names; lines starting with # are skipped")
     x: str = Field(description="column of the horizontal axis")
     y: str = Field(description="column of the vertical axis")
     label: str | None = Field(None, description="in the legend; the file's name if not given")
 
     def curve(self, base: Path) -> tuple[np.ndarray, np.ndarray, str]:
-        """Read it.
+        """Read x, y and the label.
 
         Args:
-            base: folder from which the path counts.
+            base: folder of relative paths.
 
         Raises:
-            PipelineError: there is no such file or column, or it holds no numbers.
+            PipelineError: the file or a column is missing, or holds no numbers.
         """
         path = base / self.file.expanduser()
         try:
@@ -68,16 +68,16 @@ class Comparison(Section):
 
 
 class FigureSettings(Section):
-    """How a figure looks."""
+    """Appearance of a figure."""
 
     title: str | None = Field(None, description="above it; the action's name if not given")
     scale: dict[PlotAxis, Scale] = Field({}, description="axis of the figure: linear, log, symlog")
     limits: dict[PlotAxis, Limits] = Field({}, description="axis of the figure: [from, to]")
-    labels: dict[PlotAxis, str] = Field({}, description="axis of the figure: what stands at it")
+    labels: dict[PlotAxis, str] = Field({}, description="axis of the figure: label")
     size: tuple[Annotated[float, Field(gt=0, le=40)], Annotated[float, Field(gt=0, le=40)]] = Field(
         (6.4, 4.2), description="width and height in inches"
     )
-    compare: list[Comparison] = Field([], description="curves of others")
+    compare: list[Comparison] = Field([], description="reference curves")
     format: list[Format] = Field(
         ["png"], min_length=1, description="of the file: png, pdf or svg; or a list of these"
     )
@@ -89,52 +89,50 @@ class FigureSettings(Section):
 
     @property
     def suffixes(self) -> list[str]:
-        """Of the files, each once."""
+        """Suffixes of the files, each once."""
         return [f".{one}" for one in dict.fromkeys(self.format)]
 
 
-class Pace:
-    """Divides the time that may go into figures among those of a pipeline.
-
-    Each has its own part: one that is asked for often does not take the others' turns.
-    """
+class TimeBudget:
+    """Share of the wall time for figures, divided equally among the figures of a pipeline."""
 
     def __init__(self) -> None:
         self._figures: set[Path] = set()
 
     @staticmethod
-    def of(setup: Setup) -> Pace:
-        """That of a pipeline."""
-        pace: Pace = setup.shared.setdefault(Pace, Pace())
-        return pace
+    def of(setup: Setup) -> TimeBudget:
+        """Return the budget of a pipeline."""
+        budget: TimeBudget = setup.shared.setdefault(TimeBudget, TimeBudget())
+        return budget
 
-    def join(self, figure: Path) -> None:
-        """Count a figure, once."""
+    def add_figure(self, figure: Path) -> None:
+        """Count a figure; a figure that is counted already is ignored."""
         self._figures.add(figure)
 
-    def rest(self, seconds: float) -> float:
-        """Seconds until a figure that took so many may be drawn again."""
-        return seconds * len(self._figures) / SHARE
+    def pause_after(self, seconds: float) -> float:
+        """Return the seconds to wait after a drawing that took `seconds`."""
+        return seconds * len(self._figures) / MAX_SHARE
 
 
 class FigureFile:
-    """A figure that is drawn again and again, into a file of each format that is asked for.
+    """Figure that is redrawn repeatedly, as a file of each requested format.
 
-    Drawing costs what it costs; so that the figures of a pipeline take no more than `SHARE` of the
-    time that goes by, the picture may stay behind the numbers. `draw(now=True)` brings it up to
-    date.
+    The figures of a pipeline take at most `MAX_SHARE` of the wall time, so a figure may lag behind
+    its numbers. `draw(now=True)` updates it.
     """
 
-    def __init__(self, folder: Path, name: str, settings: FigureSettings, pace: Pace) -> None:
-        """Know what to draw; nothing is touched yet."""
+    def __init__(
+        self, folder: Path, name: str, settings: FigureSettings, budget: TimeBudget
+    ) -> None:
+        """Set paths and budget; nothing is drawn."""
         self.paths = [folder / f"{name}{suffix}" for suffix in settings.suffixes]
-        self.settings, self._pace = settings, pace
-        self._again, self.behind, self.drawn = 0.0, False, 0
-        pace.join(self.paths[0])
+        self.settings, self._budget = settings, budget
+        self._next, self.behind, self.drawn = 0.0, False, 0
+        budget.add_figure(self.paths[0])
 
     @staticmethod
     def load() -> None:
-        """Import what drawing takes, which costs more than a figure does; before the first step."""
+        """Import matplotlib before the first step: the import takes longer than a figure."""
         import uzushio.figure_style  # noqa: F401
 
     def draw(
@@ -144,25 +142,25 @@ class FigureFile:
         curves: Sequence[tuple[np.ndarray, np.ndarray, str]] = (),
         now: bool = False,
     ) -> None:
-        """Draw, if it is time.
+        """Draw the figure if the budget allows it.
 
         Args:
-            title: above the figure.
-            paint: puts everything into the axes.
-            curves: of others, drawn as points.
-            now: in any case.
+            title: title of the figure.
+            paint: draws into the axes.
+            curves: reference curves, drawn as points.
+            now: draw regardless of the budget.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         began = time.monotonic()
-        if began < self._again and not now:
+        if began < self._next and not now:
             self.behind = True
             return
         self._draw(title, paint, curves)
         self.behind, self.drawn = False, self.drawn + 1
         ended = time.monotonic()
-        self._again = ended + self._pace.rest(ended - began)
+        self._next = ended + self._budget.pause_after(ended - began)
 
     def _draw(
         self,
@@ -181,7 +179,7 @@ class FigureFile:
                 marker = MARKERS[number % len(MARKERS)]
                 axes.plot(x, y, marker, mfc="none", mec=BLACK, mew=0.8, label=label, zorder=1.5)
             for axis in ("x", "y"):
-                self._dress(axes, axis)
+                self._set_axis(axes, axis)
             handles, names = axes.get_legend_handles_labels()
             if len(handles) > 1:
                 outside = len(names) > 6
@@ -198,7 +196,7 @@ class FigureFile:
                     with suppress(OSError):
                         fresh.unlink(missing_ok=True)
 
-    def _dress(self, axes: Axes, axis: PlotAxis) -> None:
+    def _set_axis(self, axes: Axes, axis: PlotAxis) -> None:
         settings = self.settings
         if axis in settings.labels:
             axes.set(**{f"{axis}label": settings.labels[axis]})
@@ -209,13 +207,13 @@ class FigureFile:
 
 
 def label(name: str, unit: str) -> str:
-    """A quantity with its unit, for an axis or a legend."""
+    """Return a name with its unit, for an axis or a legend."""
     from uzushio.render.typeface import mathtext
 
     return f"{name} ({mathtext(unit)})" if unit else name
 
 
 def to_power(unit: str, exponent: int) -> str:
-    """A unit to a power; "" if the unit is not known."""
+    """Return a unit to a power; "" if the unit is not known."""
     single = unit.isalpha() or unit.replace("_", "", 1).isalpha()
     return f"{unit if single else f'({unit})'}^{exponent}" if unit else ""

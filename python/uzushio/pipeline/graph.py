@@ -1,4 +1,4 @@
-"""Which field is made of which others: the stream's own, their components, and the sources."""
+"""Dependency graph of the fields: the stream's own, their components, and the sources."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from uzushio.pipeline.sources import SourceSettings
 from uzushio.pipeline.stream import Grid, Quantity, Stream, components_of
 from uzushio.staging.box import Box
 
-#: Spacings that a field of a staggered grid is extrapolated over at most.
+#: Maximum extrapolation of a field of a staggered grid, in spacings.
 _BEYOND = 1.5
-#: Relative difference of periods that are the same.
+#: Maximum relative difference of equal periods.
 _SAME = 1e-6
-#: Numbers that expressions know besides the stream's attributes.
+#: Numbers in expressions besides the stream's attributes.
 NUMBERS = ("time", "step")
 
 
 class Graph:
-    """The fields of a stream and the sources made of them.
+    """Fields of a stream and the sources derived from them.
 
     Attributes:
-        stream: with the sources and all components among its quantities.
-        nodes: what is computed, each after those that it is made of.
+        stream: includes the sources and all components as quantities.
+        nodes: computed fields, each after its inputs.
     """
 
     def __init__(self, stream: Stream, sources: Mapping[str, SourceSettings]) -> None:
-        """Check all names.
+        """Build the graph, and check all names.
 
         Raises:
-            PipelineError: a source is made of what there is not; begins with "sources.NAME: ".
+            PipelineError: an input of a source is unknown; begins with "sources.NAME: ".
         """
         self.stream = Stream(dict(stream.grids), dict(stream.quantities), stream.attributes)
         self.nodes: dict[str, Node] = {}
@@ -59,12 +59,12 @@ class Graph:
             self._require(name)
 
     def at(self, index: int, time: float, attributes: Mapping[str, int | float | str]) -> None:
-        """Take the numbers of a step."""
+        """Set index, time and attributes of the current step."""
         self._step = (index, time)
         self.stream.attributes = attributes
 
     def numbers(self) -> Mapping[str, float]:
-        """The numbers that expressions know, of the step that there is."""
+        """Return the numbers in expressions, for the current step."""
         found = {
             name: float(value)
             for name, value in self.stream.attributes.items()
@@ -73,17 +73,17 @@ class Graph:
         return found | CONSTANTS | {"step": float(self._step[0]), "time": self._step[1]}
 
     def is_number(self, name: str) -> bool:
-        """Whether an expression may name it as a number."""
+        """Whether the name is a number in expressions."""
         return name in CONSTANTS or name in NUMBERS or self._is_attribute(name)
 
     def _is_attribute(self, name: str) -> bool:
         return isinstance(self.stream.attributes.get(name), (int, float))
 
     def check_expression(self, expression: FieldExpression) -> list[str]:
-        """The fields that an expression names.
+        """Return the fields that an expression names.
 
         Raises:
-            PipelineError: it names what there is not, or no field.
+            PipelineError: a name is unknown, or no field is named.
         """
         known = self.stream.quantities
         fields = [name for name in expression.names if name in known]
@@ -103,10 +103,10 @@ class Graph:
         return fields
 
     def on_grid(self, name: str, grid: Grid) -> str:
-        """The name of a field as it is on a grid: interpolated to it if it is on another one.
+        """Return the name of a field on a grid: of an interpolated field if it is on another one.
 
         Raises:
-            PipelineError: that cannot be done.
+            PipelineError: the field cannot be interpolated to the grid.
         """
         quantity = self.stream.quantity(name)
         if quantity.grid == grid.name:
@@ -123,7 +123,7 @@ class Graph:
         return key
 
     def boxes(self, wanted: Iterable[tuple[str, Box]]) -> dict[str, Box]:
-        """The boxes that each field has to be known on for these to be: its own, and others'."""
+        """Return the box on which each field must be known to compute the wanted boxes."""
         result: dict[str, Box] = {}
         for name, box in wanted:
             result[name] = union(result[name], box) if name in result else box
@@ -134,12 +134,12 @@ class Graph:
         return result
 
     def _require(self, name: str) -> None:
-        """See that the field `name` is there, making it if it is a source."""
+        """Add the source `name` if it is one and is not there yet."""
         if name in self.stream.quantities or name not in self._sources:
             return
         if name in self._making:
             round = " -> ".join([*self._making[self._making.index(name) :], name])
-            raise PipelineError(f"sources.{name} is made of itself: {round}")
+            raise PipelineError(f"sources.{name} depends on itself: {round}")
         self._making.append(name)
         try:
             self._make(name, self._sources[name])
@@ -173,7 +173,7 @@ class Graph:
     def _quantity(
         self, name: str, settings: SourceSettings, of: list[str], components: int = 1
     ) -> tuple[Quantity, Grid]:
-        """What a source is: on the grid of the first field that it is made of."""
+        """Make the quantity of a source, on the grid of its first input."""
         grid = self.stream.grid_of(of[0])
         dtype = floating(*(self.stream.quantity(field).dtype for field in of))
         label = settings.label or name
@@ -196,7 +196,7 @@ class Graph:
         of = {field: self.on_grid(field, grid) for field in fields}
         tried: dict[str, np.ndarray | float] = dict.fromkeys(expression.names, 1.0)
         tried |= {field: np.ones(1, self.stream.quantity(field).dtype) for field in fields}
-        expression(tried)  # types that do not fit show here
+        expression(tried)  # raises for types that do not fit
         return Expression(quantity, grid, of, expression, self.numbers)
 
     def _gradient(self, name: str, settings: SourceSettings) -> Gradient:
@@ -234,7 +234,7 @@ _KINDS: dict[str, Callable[[Graph, str, SourceSettings], Node]] = {
 
 
 def union(one: Box, other: Box) -> Box:
-    """The smallest box that holds both."""
+    """Return the smallest box that contains both."""
     z, y, x = map(min, one.start, other.start)
     nz, ny, nx = (
         max(a, b) - start for a, b, start in zip(one.stop, other.stop, (z, y, x), strict=True)
@@ -243,17 +243,17 @@ def union(one: Box, other: Box) -> Box:
 
 
 def _require_near(name: str, source: Grid, target: Grid) -> None:
-    """Raise `PipelineError` unless the points of a grid are those of another, or just beside."""
+    """Raise `PipelineError` unless the points of `source` cover those of `target`, or almost."""
     if source.coordinates is None or target.coordinates is None:
         raise PipelineError(
-            f"the field '{name}' is on {source.name}, not on {target.name}, and between "
-            "curvilinear meshes nothing is interpolated"
+            f"the field '{name}' is on {source.name}, not on {target.name}; interpolation between "
+            "curvilinear meshes is not supported"
         )
     lines = zip("zyx", source.coordinates, target.coordinates, strict=True)
     for number, (axis, line, points) in enumerate(lines):
-        if source.turn(number):
-            one, other = (grid.period(number) for grid in (source, target))
-            if target.turn(number) and abs(one - other) > _SAME * one:
+        if source.period_points(number):
+            one, other = (grid.period_length(number) for grid in (source, target))
+            if target.period_points(number) and abs(one - other) > _SAME * one:
                 raise PipelineError(
                     f"the field '{name}' is on {source.name}, whose period along {axis} is "
                     f"{one:g}, and that of {target.name} is {other:g}"
@@ -266,5 +266,5 @@ def _require_near(name: str, source: Grid, target: Grid) -> None:
         if points.min() < low - room or points.max() > high + room or len(line) < 2:
             raise PipelineError(
                 f"the field '{name}' is on {source.name}, which does not cover {target.name} along "
-                f"{axis}; fields that are looked at together must be of the same region"
+                f"{axis}; fields that are read together must be of the same region"
             )

@@ -1,4 +1,4 @@
-"""Values at any place, linear along each axis between the eight points around it."""
+"""Trilinear interpolation at arbitrary positions."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 
 class Interpolation:
-    """Places on a grid, with the points around them and their weights.
+    """Positions on a grid, with the eight points around each and their weights.
 
-    The values of these points come to rank 0 from whoever has them, and are summed there in one
-    order: results do not depend on the number of ranks in any digit.
+    The values at these points are sent to rank 0 and summed there in a fixed order, so results are
+    the same bits for any number of ranks.
     """
 
     def __init__(self, grid: Grid, places: np.ndarray, names: Sequence[str]) -> None:
-        """Find the points around the places.
+        """Find the points around the positions.
 
         Args:
-            grid: of the values.
+            grid: grid of the values.
             places: (n, 3), x, y, z.
-            names: of the places, for messages.
+            names: names of the positions, for messages.
 
         Raises:
-            PipelineError: a place lies outside the grid, or the grid is curvilinear.
+            PipelineError: a position lies outside the grid, or the grid is curvilinear.
         """
         if grid.coordinates is None:
             raise PipelineError(
@@ -52,14 +52,14 @@ class Interpolation:
 
     @property
     def region(self) -> Box:
-        """A box with all points that count."""
+        """Bounding box of the points."""
         low, high = self.points.min(axis=(0, 1)), self.points.max(axis=(0, 1)) + 1
         z, y, x = map(int, low)
         nz, ny, nx = map(int, high - low)
         return Box((z, y, x), (nz, ny, nx))
 
     def __call__(self, comm: MPI.Comm, parts: Sequence[Part], fields: Sequence[str]) -> np.ndarray:
-        """The values of fields at the places, (fields, places), on rank 0 (collective)."""
+        """Return the interpolated values, (fields, positions), on rank 0 (collective)."""
         local = np.zeros((len(fields), *self.weights.shape))
         held = np.zeros(self.weights.shape, np.int32)
         for part in parts:
@@ -73,25 +73,25 @@ class Interpolation:
         comm.Reduce(local, values)
         comm.Reduce(held, counts)
         values[:, counts == 0] = np.nan  # no block has a value there
-        # A point whose weight is 0 must not count even where it is NaN.
+        # NaN at a point with weight 0 must not spread to the result.
         return np.asarray(np.where(self.weights == 0.0, 0.0, values * self.weights).sum(axis=-1))
 
 
 def _along(
     grid: Grid, axis: int, positions: np.ndarray, places: np.ndarray, names: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Indices, from 0, of the points below and above along an axis, and the share of the upper."""
+    """Return the indices, from 0, of the points below and above, and the weight of the upper."""
     assert grid.coordinates is not None
     line, letter = grid.coordinates[axis], "zyx"[axis]
     count, near = len(line), 1e-9 * (float(line[-1] - line[0]) or 1.0)
     if count == 1:
         nothing = np.zeros(len(positions), int)
         return nothing, nothing, np.zeros(len(positions))
-    turn = grid.turn(axis)
-    if turn:
-        period = grid.period(axis)
-        positions = (positions - line[0]) % period + line[0]
-        line = np.append(line[:turn], line[0] + period)
+    period_points = grid.period_points(axis)
+    if period_points:
+        period_length = grid.period_length(axis)
+        positions = (positions - line[0]) % period_length + line[0]
+        line = np.append(line[:period_points], line[0] + period_length)
     else:
         outside = (positions < line[0] - near) | (positions > line[-1] + near)
         if outside.any():
@@ -103,4 +103,4 @@ def _along(
             )
     low = np.clip(np.searchsorted(line, positions, side="right") - 1, 0, len(line) - 2)
     share = np.clip((positions - line[low]) / (line[low + 1] - line[low]), 0.0, 1.0)
-    return low, (low + 1) % (turn or count), share
+    return low, (low + 1) % (period_points or count), share

@@ -1,4 +1,4 @@
-"""Text files with one line, or several, for each step, in the order of steps."""
+"""Text files with one or more lines for each step, in the order of steps."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from uzushio.files import atomic_write
 
 
-def cut_after(path: Path, step: int) -> None:
-    """Take the lines of later steps out of a file, whole or not at all.
+def truncate_after(path: Path, step: int) -> None:
+    """Remove the lines of steps after `step` from a file, atomically.
 
-    Lines are JSON with a key `step`, or of a table whose first column is the number of the step
-    under a line of names; a line that was cut off goes too. A file that is not there is left so.
+    Lines are JSON with a key `step`, or a table with a line of names and the number of the step in
+    the first column. An incomplete last line is removed too. A missing file is not an error.
 
     Raises:
-        OSError: it cannot be read or written.
+        OSError: the file cannot be read or written.
     """
     if not path.is_file():
         return

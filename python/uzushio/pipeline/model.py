@@ -1,4 +1,4 @@
-"""The model of a pipeline's file; see docs/how-to/pictures.md."""
+"""Model of a pipeline's file; see docs/how-to/pictures.md."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from uzushio.errors import CaseError, PipelineError
 from uzushio.parallel.agreement import WAIT_LIMIT
 from uzushio.pipeline.action_table import ACTIONS, action_class
 from uzushio.pipeline.sources import SourceSettings
-from uzushio.pipeline.trigger import When
+from uzushio.pipeline.trigger import TriggerSettings
 from uzushio.render.view import View
 
-#: Actions of no known kind that are told at once.
+#: Maximum number of actions of unknown kind in one message.
 _MAX_MISTAKES = 20
 
 OnError = Literal["continue", "stop"]
@@ -39,30 +39,29 @@ def _file_name(given: str) -> str:
     return given
 
 
-#: A name that is good for a file, and for a field in an expression.
+#: Name that is valid for a file and for a field in an expression.
 Name = Annotated[str, AfterValidator(_field_name)]
 
 
-class ActionItem(When):
-    """What all actions have: their triggers, a name, and what happens when they fail."""
+class ActionItem(TriggerSettings):
+    """Keys of all actions: triggers, name, and behaviour after a failure."""
 
     name: Annotated[str, AfterValidator(_file_name)] | None = Field(
-        None, description="of its files and of it in messages"
+        None, description="name in messages and in names of files"
     )
-    on_error: OnError | None = Field(None, description="instead of the whole pipeline's")
+    on_error: OnError | None = Field(None, description="overrides that of the pipeline")
     wait_limit: Seconds = Field(
         WAIT_LIMIT,
-        description="how long ranks that are through with the action wait for the others; then "
-        "the job ends",
+        description="timeout for the other ranks at the end of the action; then the job ends",
     )
 
 
 class PipelineFile(Section):
-    """All of a file; `load` puts in the models of the actions that it names."""
+    """Whole file; `load` adds the models of the actions that the file names."""
 
     title: str = ""
     on_error: OnError = Field(
-        "continue", description="after an action fails: the others go on, or all stops"
+        "continue", description="after an action fails: continue with the others, or stop"
     )
     sources: dict[Name, SourceSettings] = Field(default_factory=dict)
     views: dict[Name, View] = Field(default_factory=dict)
@@ -74,14 +73,14 @@ class PipelineFile(Section):
         return {} if given is None else given
 
 
-class Loaded:
-    """A pipeline's file that was read.
+class PipelineDefinition:
+    """Validated pipeline file.
 
     Attributes:
-        path: of the file.
-        document: with the lines of all keys.
-        file: what is in it.
-        kinds: of the actions, in order.
+        path: path of the file.
+        document: YAML document with the lines of all keys.
+        file: validated content.
+        kinds: kinds of the actions, in order.
     """
 
     def __init__(self, path: Path, document: Document, file: PipelineFile) -> None:
@@ -89,11 +88,11 @@ class Loaded:
         self.kinds = [_kind(item) for item in document.values["actions"]]
 
     def where(self, action: int) -> str:
-        """The file and line of an action."""
+        """Return file and line of an action."""
         return self.document.where(("actions", action))
 
 
-def load(path: Path | str) -> Loaded:
+def load(path: Path | str) -> PipelineDefinition:
     """Read and validate a pipeline's file.
 
     Raises:
@@ -115,11 +114,11 @@ def load(path: Path | str) -> Loaded:
                 break
     if mistakes:
         raise CaseError("\n".join(mistakes))
-    return Loaded(Path(path), document, document.validate(_model(sorted(kinds))))
+    return PipelineDefinition(Path(path), document, document.validate(_model(sorted(kinds))))
 
 
 def _model(kinds: list[str]) -> type[PipelineFile]:
-    """The model of files with these kinds of actions."""
+    """Make the model of files with these kinds of actions."""
     if not kinds:
         return PipelineFile
     members = [
@@ -146,7 +145,7 @@ def _model(kinds: list[str]) -> type[PipelineFile]:
 
 
 def _kind_of(item: Any) -> str:
-    """The kind of an action in the file; raises `PipelineError`, a sentence's end."""
+    """Return the kind of an action in the file; raises `PipelineError` without full stop."""
     if not isinstance(item, dict):
         raise PipelineError(f"got {item!r}, must be a section such as {{picture: NAME, every: 10}}")
     found = [key for key in item if key in ACTIONS]
@@ -165,7 +164,7 @@ def _kind_of(item: Any) -> str:
 
 
 def _kind(item: Any) -> str:
-    """The same of an item that is valid, or of its model."""
+    """Return the kind of a valid item, or of its model."""
     if isinstance(item, ActionItem):
         return next(key for key in type(item).model_fields if key in ACTIONS)
     return next((str(key) for key in item if key in ACTIONS), "")

@@ -1,4 +1,4 @@
-"""What an action looks at, and the parts of it that a rank has."""
+"""Values that an action reads, and the parts of them that a rank holds."""
 
 from __future__ import annotations
 
@@ -15,46 +15,47 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Need:
-    """Values that an action looks at together.
+    """Values that an action reads together.
 
     They are on the grid of the first field. Fields of another grid with the same number of points
     (a staggered one) are interpolated to it.
 
     Attributes:
         fields: names of fields of the stream, of their components ("velocity.x"), of sources.
-        ghosts: layers of points around what belongs to a part, as far as the grid goes.
-        cells: whether the parts must hold all corners of their cells, as drawing takes, or points
-            alone, as sums do.
-        seam: whether the cells between the last point of periodic axes and the first one count,
-            as in pictures. They belong to who has the last point; the point at their far end has
-            the next index, and coordinates where the period ends. Not with a region.
-        region: indices of the grid that are looked at; None for all.
+        ghosts: layers of points around the owned points of a part, within the grid.
+        cells: whether the parts hold all corners of their cells (for drawing) or only points (for
+            sums).
+        periodic_cells: whether the cells between the last and the first point of periodic axes are
+            included, as in pictures. They belong to the part with the last point; the point at
+            their far end has the next index and the coordinate of the period's end. Not with a
+            region.
+        region: indices of the grid; None for all.
     """
 
     fields: tuple[str, ...]
     ghosts: int = 0
     cells: bool = False
-    seam: bool = False
+    periodic_cells: bool = False
     region: Box | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A box of a grid with the values of a `Need` on it, in this rank's memory.
+    """Box of a grid with the values of a `Need`, in this rank's memory.
 
-    A rank has any number of parts, none too. All parts of all ranks together have each point of
-    the grid (of the need's region) once in `points`, and each cell once in `cells`.
+    A rank has zero or more parts. All parts of all ranks together contain each point of the grid
+    (of the need's region) once in `points`, and each cell once in `cells`.
 
     Attributes:
-        grid: that the points are of.
-        points: global indices of the points that belong to this part.
-        cells: global indices of the cells that belong to it (cell i: points i to i + 1); empty
-            counts if it has none. Without `Need.cells` their corners may be missing.
+        grid: grid of the points.
+        points: global indices of the owned points.
+        cells: global indices of the owned cells (cell i: points i to i + 1); counts of 0 if there
+            are none. Without `Need.cells` their corners may be missing.
         stored: global indices of the arrays, ghosts included.
-        fields: by name, arrays (z, y, x) and components last if there are several, of the box
-            `stored`. Read-only, strided, possibly the solver's own memory: leave no reference to
-            them when the action's run is over.
-        corners: of a curvilinear grid: coordinates x, y, z of the points stored, (z, y, x, 3).
+        fields: by name, arrays (z, y, x), components last if there are several, of the box
+            `stored`. Read-only, strided, possibly the solver's own memory: no reference to them
+            may remain when `Action.run` returns.
+        corners: of a curvilinear grid: coordinates x, y, z of the stored points, (z, y, x, 3).
     """
 
     grid: Grid
@@ -66,9 +67,9 @@ class Part:
 
     @property
     def coordinates(self) -> Coordinates:
-        """Of the points stored, along z, y, x; raises `PipelineError` if curvilinear."""
+        """Coordinates of the stored points, z, y, x; raises `PipelineError` if curvilinear."""
         return self.grid.lines(self.stored)
 
     def owned(self, name: str) -> np.ndarray:
-        """The values at the points that belong to this part, without ghosts."""
+        """Return the values at the owned points, without ghosts."""
         return self.fields[name][self.points.slices(self.stored.start)]

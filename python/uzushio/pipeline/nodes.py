@@ -1,4 +1,4 @@
-"""How each derived field is computed on a box, and what it takes of others."""
+"""Computation of derived fields on boxes, and the boxes of their inputs."""
 
 from __future__ import annotations
 
@@ -16,68 +16,68 @@ from uzushio.pipeline.stream import Grid, Quantity
 from uzushio.raycast import default_threads
 from uzushio.staging.box import Box
 
-#: Values and the box of global indices that they are of.
+#: Box of global indices, and the values on it.
 Patch = tuple[Box, np.ndarray]
-#: Gives memory of a shape and dtype for a result.
+#: Allocator of memory of a shape and dtype for a result.
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
 
 
 class Node(ABC):
-    """A field that is made of others.
+    """Field computed from other fields.
 
     Attributes:
-        quantity: what it is.
-        grid: that its values are on.
-        of: names of the fields that it is made of.
+        quantity: name, dtype and unit of the result.
+        grid: grid of the result.
+        of: names of the inputs.
     """
 
     def __init__(self, quantity: Quantity, grid: Grid, of: Sequence[str]) -> None:
         self.quantity, self.grid, self.of = quantity, grid, tuple(of)
 
     def takes(self, box: Box) -> dict[str, Box]:
-        """What computing it on a box takes of each field that it is made of."""
+        """Return the box of each input that the computation on `box` reads."""
         return dict.fromkeys(self.of, box)
 
     @abstractmethod
     def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
-        """Its values on a box, (z, y, x) and components last.
+        """Compute the values on a box, (z, y, x) and components last.
 
         Args:
             box: global indices.
-            values: at least what `takes` says.
-            allocate: memory for the result, where it takes any.
+            values: inputs, at least on the boxes of `takes`.
+            allocate: allocator for the result.
         """
 
 
 def _inside(patch: Patch, box: Box) -> np.ndarray:
-    """The part of a patch's values that a box has."""
+    """Return the values of a patch on a box inside it."""
     return patch[1][box.slices(patch[0].start)]
 
 
 def _typed(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """The values as this dtype: themselves where they are."""
+    """Convert values to a dtype; without a copy if they have it."""
     return values if values.dtype == dtype else values.astype(dtype)
 
 
 def floating(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype that results of these are computed in: float32 or float64."""
+    """Return the dtype of results of these inputs: float32 or float64."""
     return np.result_type(*dtypes, np.float32)
 
 
 class Component(Node):
-    """One component of a vector: a view."""
+    """Component of a vector, as a view."""
 
     def __init__(self, quantity: Quantity, grid: Grid, vector: str, number: int) -> None:
         super().__init__(quantity, grid, [vector])
         self._number = number
 
     def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
-        """A view of the vector's values."""
+        """Return a view of the vector's values."""
         return _inside(values[self.of[0]], box)[..., self._number]
 
 
 class Expression(Node):
-    """An expression, point by point."""
+    """Expression, point by point."""
 
     def __init__(
         self,
@@ -90,17 +90,17 @@ class Expression(Node):
         """Make the node.
 
         Args:
-            quantity: what it is.
-            grid: that its values are on.
-            of: name in the expression to the field's.
-            expression: of these fields, of coordinates, and of numbers.
-            numbers: those of the step.
+            quantity: name, dtype and unit of the result.
+            grid: grid of the result.
+            of: from the name in the expression to the name of the field.
+            expression: expression of these fields, of coordinates and of numbers.
+            numbers: returns the numbers of the step.
         """
         super().__init__(quantity, grid, list(of.values()))
         self._fields, self._expression, self._numbers = of, expression, numbers
 
     def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
-        """Evaluated in one pass."""
+        """Evaluate the expression in one pass."""
         numbers = self._numbers()
         known: dict[str, np.ndarray | float] = {}
         for name in self._expression.names:
@@ -126,33 +126,35 @@ class Expression(Node):
 
 
 class Derivatives(Node):
-    """What takes derivatives: computed by the kernels of `src/pipeline`."""
+    """Base of the fields with derivatives, computed by the kernels of `src/pipeline`."""
 
     def __init__(self, quantity: Quantity, grid: Grid, of: Sequence[str]) -> None:
         curvilinear = [grid.coordinate_field] if grid.coordinate_field is not None else []
         super().__init__(quantity, grid, [*of, *curvilinear])
         self._mesh = grid.coordinate_field
-        self.axes: Sequence[int] = (0, 1, 2)  # along which neighbours are taken
+        self.axes: Sequence[int] = (0, 1, 2)  # axes of the stencils
         lines = grid.coordinates
-        if lines is None:  # derivatives by index; the mesh's own make the rest of it
+        if lines is None:  # derivatives by index, combined with those of the mesh's coordinates
             z, y, x = (np.arange(n, dtype=np.float64) for n in grid.points.count)
             lines = (z, y, x)
         self.stencils = [
-            derivative(line, start, turn, grid.period(axis) if turn else 0.0)
-            for axis, (line, start, turn) in enumerate(
-                zip(lines, grid.points.start, map(grid.turn, range(3)), strict=True)
+            derivative(
+                line, start, period_points, grid.period_length(axis) if period_points else 0.0
+            )
+            for axis, (line, start, period_points) in enumerate(
+                zip(lines, grid.points.start, map(grid.period_points, range(3)), strict=True)
             )
         ]
 
     def takes(self, box: Box) -> dict[str, Box]:
-        """The box and the neighbours that the stencils reach."""
+        """Return the box extended by the reach of the stencils."""
         ranges = [
             stencil.reach(start, count) if axis in self.axes else (start, count)
             for axis, (stencil, start, count) in enumerate(
                 zip(self.stencils, *box.pair, strict=True)
             )
         ]
-        # Values along one axis are taken at the points of the others.
+        # A stencil along one axis reads at the points of the box along the other axes.
         lower = [min(low, start) for (low, _), start in zip(ranges, box.start, strict=True)]
         upper = [max(low + n, stop) for (low, n), stop in zip(ranges, box.stop, strict=True)]
         z, y, x = lower
@@ -162,7 +164,7 @@ class Derivatives(Node):
     def _arguments(
         self, box: Box, values: Mapping[str, Patch]
     ) -> tuple[Box, list[tuple[np.ndarray, np.ndarray]], tuple[int, ...], list[np.ndarray]]:
-        """The box taken; stencils, offset and coordinates as the kernels take them."""
+        """Return the input box, and stencils, offset and coordinates for the kernels."""
         taken = self.takes(box)[self.of[0]]
         tables = [
             stencil.table(start, count, origin)
@@ -179,7 +181,7 @@ class Derivatives(Node):
 
 
 class Gradient(Derivatives):
-    """The gradient of a scalar, or its component along one axis."""
+    """Gradient of a scalar, or its component along one axis."""
 
     def __init__(self, quantity: Quantity, grid: Grid, of: str, axis: str | None) -> None:
         super().__init__(quantity, grid, [of])
@@ -188,7 +190,7 @@ class Gradient(Derivatives):
             self.axes = (self._axis,)
 
     def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
-        """By the kernel; of a curvilinear mesh always all three."""
+        """Compute by the kernel; on a curvilinear mesh always all three components."""
         taken, tables, offset, mesh = self._arguments(box, values)
         dtype = self.quantity.dtype
         field = _typed(_inside(values[self.of[0]], taken), dtype)
@@ -203,14 +205,14 @@ class Gradient(Derivatives):
 
 
 class VelocityGradient(Derivatives):
-    """What is made of all derivatives of a velocity."""
+    """Quantity computed from all derivatives of a velocity, such as vorticity."""
 
     def __init__(self, quantity: Quantity, grid: Grid, of: Sequence[str], kind: str) -> None:
         super().__init__(quantity, grid, of)
         self._kind = getattr(_core.pipeline.Quantity, kind)
 
     def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
-        """By the kernel, in one pass."""
+        """Compute by the kernel, in one pass."""
         taken, tables, offset, mesh = self._arguments(box, values)
         dtype, components = self.quantity.dtype, self.quantity.components
         velocity = [_typed(_inside(values[name], taken), dtype) for name in self.of[:3]]
@@ -222,10 +224,10 @@ class VelocityGradient(Derivatives):
 
 
 class Magnitude(Node):
-    """The length of a vector, or of scalars taken as one."""
+    """Magnitude of a vector, or of several scalars as its components."""
 
     def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
-        """The root of the sum of squares."""
+        """Compute the root of the sum of squares."""
         parts = []
         for name in self.of:
             found = _inside(values[name], box)
@@ -237,10 +239,10 @@ class Magnitude(Node):
 
 
 class Resampled(Node):
-    """A field interpolated to another grid, as a staggered one is: exact for cubics."""
+    """Field interpolated to another grid, such as a staggered one; exact for cubics."""
 
     def __init__(self, quantity: Quantity, grid: Grid, of: str, source: Grid) -> None:
-        """As `Node`, and the grid that the field is on; both have lines of coordinates."""
+        """Make the node; `source` is the grid of the input, and neither grid is curvilinear."""
         super().__init__(quantity, grid, [of])
         assert grid.coordinates is not None and source.coordinates is not None
         self._stencils: list[AxisStencil | None] = []
@@ -248,16 +250,16 @@ class Resampled(Node):
             start, source_start = grid.points.start[axis], source.points.start[axis]
             line, target = source.coordinates[axis], grid.coordinates[axis]
             same = start == source_start and np.array_equal(line, target)
-            turns = source.turn(axis), grid.turn(axis)
-            period = source.period(axis) if turns[0] else 0.0
+            periods_points = source.period_points(axis), grid.period_points(axis)
+            period_length = source.period_length(axis) if periods_points[0] else 0.0
             self._stencils.append(
                 None
-                if same and turns[0] == turns[1]
-                else interpolation(line, target, source_start, start, turns, period)
+                if same and periods_points[0] == periods_points[1]
+                else interpolation(line, target, source_start, start, periods_points, period_length)
             )
 
     def takes(self, box: Box) -> dict[str, Box]:
-        """The points that it is interpolated from."""
+        """Return the box of the points that the interpolation reads."""
         (z, nz), (y, ny), (x, nx) = (
             (start, count) if stencil is None else stencil.reach(start, count)
             for stencil, start, count in zip(self._stencils, *box.pair, strict=True)
@@ -265,7 +267,7 @@ class Resampled(Node):
         return {self.of[0]: Box((z, y, x), (nz, ny, nx))}
 
     def compute(self, box: Box, values: Mapping[str, Patch], allocate: Allocate) -> np.ndarray:
-        """Along one axis after the other."""
+        """Interpolate along one axis after the other."""
         taken = self.takes(box)[self.of[0]]
         found = _typed(_inside(values[self.of[0]], taken), self.quantity.dtype)
         if found.ndim == 3:

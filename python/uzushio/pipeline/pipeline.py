@@ -1,4 +1,4 @@
-"""A pipeline at work: from a step to all that the file wants of it."""
+"""Execution of a pipeline: triggers, values and actions of each step."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from uzushio.pipeline.action_table import action_class
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.drawing import Drawing
 from uzushio.pipeline.graph import Graph
-from uzushio.pipeline.job import Counts, Job, trace_of
-from uzushio.pipeline.lines import cut_after
-from uzushio.pipeline.model import ActionItem, Loaded
+from uzushio.pipeline.lines import truncate_after
+from uzushio.pipeline.model import ActionItem, PipelineDefinition
 from uzushio.pipeline.need import Need
-from uzushio.pipeline.reductions import Reduced
+from uzushio.pipeline.reductions import ReductionExpression
+from uzushio.pipeline.scheduled_action import ScheduledAction, StepCounts, trace_of
 from uzushio.pipeline.stream import Stream
-from uzushio.pipeline.trigger import Clock
-from uzushio.pipeline.values import Layout, Pool, StepValues, plan
+from uzushio.pipeline.trigger import Trigger
+from uzushio.pipeline.values import BufferPool, StepPlan, StepValues, plan_step
 from uzushio.staging.step import Step
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Layouts of needs that are remembered; there are few sets of actions that run together.
-_LAYOUTS = 64
-#: Files that get lines step by step.
+#: Maximum number of cached plans; few different sets of actions run together.
+_MAX_PLANS = 64
+#: Suffixes of files that grow by lines at each step.
 _GROWING = (".csv", ".jsonl", ".json", ".txt")
 _NUMBERS = re.compile(r"\d+")
 
 
-#: What a user can do about too little memory for a pipeline.
+#: Advice for a pipeline that needs more memory than available.
 _ADVICE = (
     "Use more nodes or fewer ranks a node, smaller pictures (size, samples) or regions in the "
     "pipeline, or raise the limit."
@@ -48,85 +48,88 @@ _ADVICE = (
 
 
 class Pipeline:
-    """All methods but `close`, `wants` and `summary` are collective."""
+    """Pipeline of a file; all methods except `close`, `is_due` and `summary` are collective."""
 
     def __init__(
         self,
-        loaded: Loaded,
+        loaded: PipelineDefinition,
         comm: MPI.Comm,
         folder: Path,
         say: Callable[[str], None],
         *,
-        inside: bool = False,
+        in_situ: bool = False,
     ) -> None:
         """Make the actions.
 
         Args:
-            loaded: the file.
-            comm: the ranks that work together.
-            folder: for the results; made if it is not there.
-            say: tells the user a sentence; called on rank 0 alone.
-            inside: whether the ranks are the solver's, inside its step.
+            loaded: validated file.
+            comm: ranks of the pipeline.
+            folder: folder of results; created if missing.
+            say: prints a sentence; called only on rank 0.
+            in_situ: whether the pipeline runs on the solver's ranks, inside its step.
 
         Raises:
-            PipelineError: two actions have the same name, or write to one file. OutputError: no
-                folder.
+            PipelineError: two actions have the same name or write to the same file.
+            OutputError: the folder cannot be created.
         """
-        self._comm, self._inside = comm, inside
+        self._comm, self._in_situ = comm, in_situ
         self._agreement = Agreement(comm)
         self._file, self._loaded = loaded.file, loaded
-        self.timings, self.counts = Timings(), Counts()
+        self.timings, self.counts = Timings(), StepCounts()
         self._say = say if comm.rank == 0 else lambda text: None
         with collective(comm):
             if comm.rank == 0:
                 folder.mkdir(parents=True, exist_ok=True)
         base = loaded.path.resolve().parent
-        self._setup = Setup(comm, folder, base, inside, self._say, loaded.file.views, self.timings)
-        self._jobs = [
-            self._job(number, kind, item)
+        self._setup = Setup(comm, folder, base, in_situ, self._say, loaded.file.views, self.timings)
+        self._scheduled = [
+            self._schedule(number, kind, item)
             for number, (kind, item) in enumerate(
                 zip(loaded.kinds, loaded.file.actions, strict=True)
             )
         ]
-        names = [job.action.name for job in self._jobs]
-        for job in self._jobs:
-            if names.count(job.action.name) > 1:
+        names = [scheduled.action.name for scheduled in self._scheduled]
+        for scheduled in self._scheduled:
+            if names.count(scheduled.action.name) > 1:
                 raise PipelineError(
-                    f"{job.where}: two actions are called '{job.action.name}'; give each a 'name'."
+                    f"{scheduled.where}: two actions are called '{scheduled.action.name}'; give "
+                    "each a 'name'."
                 )
         self._check_files()
         self._graph: Graph | None = None
         self._known: object = None
-        self._pool = Pool()
-        self.stopped = False  #: an action failed that the file wants to stop for
-        self.busy = 0.0  #: seconds at steps at which something was due
-        self._layouts: dict[object, Layout] = {}
+        self._pool = BufferPool()
+        self.stopped = False  #: an action with `on_error: stop` failed
+        self.busy = 0.0  #: seconds at steps with due actions
+        self._plans: dict[object, StepPlan] = {}
 
-    def _job(self, number: int, kind: str, item: ActionItem) -> Job:
+    def _schedule(self, number: int, kind: str, item: ActionItem) -> ScheduledAction:
         kinds = self._loaded.kinds
         plain = kind if kinds.count(kind) == 1 else f"{kind}{number}"
         settings = getattr(item, kind)
         name = item.name or action_class(kind).default_name(settings) or plain
         action = action_class(kind)(settings, name, self._setup)
         stops = (item.on_error or self._file.on_error) == "stop"
-        return Job(action, Clock(item), self._loaded.where(number), stops, item.wait_limit)
+        return ScheduledAction(
+            action, Trigger(item), self._loaded.where(number), stops, item.wait_limit
+        )
 
     def _check_files(self) -> None:
         """Raise `PipelineError` if two actions write to one file."""
-        writers: dict[str, Job] = {}
-        for job in self._jobs:
-            for file in map(os.path.normpath, job.action.files()):
-                if writers.setdefault(file, job) is not job:
+        writers: dict[str, ScheduledAction] = {}
+        for scheduled in self._scheduled:
+            for file in map(os.path.normpath, scheduled.action.files()):
+                if writers.setdefault(file, scheduled) is not scheduled:
                     raise PipelineError(
-                        f"{job.where}: the actions {writers[file].action.name} and "
-                        f"{job.action.name} both write {file}; give each a file of its own."
+                        f"{scheduled.where}: the actions {writers[file].action.name} and "
+                        f"{scheduled.action.name} both write {file}; give each a file of its own."
                     )
 
     def prepare(self, stream: Stream) -> None:
-        """Check all names against what a stream has, and learn what the actions look at.
+        """Check all names against a stream, and collect the needs of the actions.
 
         Raises:
-            PipelineError: one line for each mistake, with its place in the file.
+            PipelineError: one line for each mistake, with file and line.
         """
         try:
             graph = Graph(stream, self._file.sources)
@@ -134,26 +137,26 @@ class Pipeline:
             key = ("sources", str(error).removeprefix("sources.").partition(":")[0].split(" ")[0])
             raise PipelineError(f"{self._loaded.document.where(key)}: {error}.") from error
         mistakes = []
-        for job in self._jobs:
+        for scheduled in self._scheduled:
             try:
-                job.needs = job.action.prepare(graph.stream)
-                for need in job.needs:
+                scheduled.needs = scheduled.action.prepare(graph.stream)
+                for need in scheduled.needs:
                     grid = graph.stream.grid_of(need.fields[0])
                     for name in need.fields:
                         graph.on_grid(name, grid)
-                text = job.clock.settings.when
-                job.condition = None if text is None else Reduced(text, graph)
-                job.ready = True
+                text = scheduled.trigger.settings.when
+                scheduled.condition = None if text is None else ReductionExpression(text, graph)
+                scheduled.ready = True
             except PipelineError as error:
-                mistakes.append(f"{job.where}: {job.action.name}: {error}.")
-        mistakes += self._wrong_views(graph.stream)
+                mistakes.append(f"{scheduled.where}: {scheduled.action.name}: {error}.")
+        mistakes += self._unused_view_mistakes(graph.stream)
         if mistakes:
             raise PipelineError("\n".join(mistakes))
         self._graph = graph
-        self._layouts.clear()
+        self._plans.clear()
 
-    def _wrong_views(self, stream: Stream) -> list[str]:
-        """Mistakes in views that no action shows: somebody will want to."""
+    def _unused_view_mistakes(self, stream: Stream) -> list[str]:
+        """Return the mistakes in views that no action draws."""
         shown = {one.view for one in self._setup.shared.values() if isinstance(one, Drawing)}
         mistakes = []
         for name, view in self._file.views.items():
@@ -165,24 +168,27 @@ class Pipeline:
                 mistakes.append(f"{where}: views.{name}: {error}.")
         return mistakes
 
-    def forget(self, step: int) -> None:
-        """Take lines of steps after this one out of the actions' files: they are made anew.
+    def truncate_results(self, step: int) -> None:
+        """Remove the lines of steps after `step` from the actions' files; a restart repeats them.
 
         Raises:
             OutputError: on all ranks, a file cannot be written.
         """
         with collective(self._comm):
-            for job in self._jobs if self._comm.rank == 0 else ():
-                for name in job.action.files():
+            for scheduled in self._scheduled if self._comm.rank == 0 else ():
+                for name in scheduled.action.files():
                     if Path(name).suffix in _GROWING:
-                        cut_after(self._setup.folder / name, step)
+                        truncate_after(self._setup.folder / name, step)
 
     def fields(self) -> set[str]:
-        """The stream's own fields that are looked at, once it is prepared."""
+        """Return the stream's own fields that the actions read; valid after `prepare`."""
         assert self._graph is not None
         graph, names = self._graph, set[str]()
-        for job in self._jobs:
-            for need in (*job.needs, *(job.condition.needs if job.condition else ())):
+        for scheduled in self._scheduled:
+            for need in (
+                *scheduled.needs,
+                *(scheduled.condition.needs if scheduled.condition else ()),
+            ):
                 grid = graph.stream.grid_of(need.fields[0])
                 names |= {graph.on_grid(name, grid) for name in need.fields}
                 names |= {name for name in (grid.coordinate_field,) if name is not None}
@@ -191,76 +197,85 @@ class Pipeline:
                 names |= set(graph.nodes[name].of)
         return names - graph.nodes.keys()
 
-    def wants(self, index: int, time: float) -> bool:
-        """Whether anything may run at a step: else nobody needs to have its values."""
-        return any(job.clock.due(index, time) for job in self._jobs)
+    def is_due(self, index: int, time: float) -> bool:
+        """Whether an action may run at a step; otherwise its values are not needed."""
+        return any(scheduled.trigger.due(index, time) for scheduled in self._scheduled)
 
     def skip(self, index: int, time: float) -> None:
-        """A step was there at which nothing is due."""
-        self._saw(index, time)
+        """Record a step at which no action is due."""
+        self._record_step(index, time)
 
-    def _saw(self, index: int, time: float) -> None:
+    def _record_step(self, index: int, time: float) -> None:
         counts = self.counts
         counts.steps += 1
         counts.first = index if counts.first is None else counts.first
         counts.last, counts.time = index, time
-        for job in self._jobs:
-            job.clock.saw(index, time)
+        for scheduled in self._scheduled:
+            scheduled.trigger.record_step(index, time)
 
     def step(self, step: Step, release: Callable[[], object] | None = None) -> bool:
-        """Do at a step what is due.
+        """Run the due actions at a step.
 
         Args:
             step: the step.
-            release: in a reader, gives the step back to the writer; called as soon as all values
-                were read.
+            release: in a reader, releases the step; called as soon as all values are read.
 
         Returns:
-            Whether anything ran.
+            Whether an action ran.
 
         Raises:
-            PipelineError: names in the file that the stream does not have; or an action failed
-                that the file wants to stop for.
+            PipelineError: the stream lacks names of the file, or an action with `on_error: stop`
+                failed.
             StagingError: the step cannot be read.
         """
         began = time.perf_counter()
-        due = [job for job in self._jobs if job.clock.due(step.index, step.time)]
-        self.look(step)
-        self._saw(step.index, step.time)
+        due = [
+            scheduled
+            for scheduled in self._scheduled
+            if scheduled.trigger.due(step.index, step.time)
+        ]
+        self.update_stream(step)
+        self._record_step(step.index, step.time)
         if not due:
             return False
         graph = self._graph
         assert graph is not None
         graph.at(step.index, step.time, step.attributes)
-        conditions = [need for job in due if job.condition for need in job.condition.needs]
-        needs = list(dict.fromkeys([*conditions, *(need for job in due for need in job.needs)]))
-        layout = self._layout(graph, needs, step)
+        conditions = [
+            need for scheduled in due if scheduled.condition for need in scheduled.condition.needs
+        ]
+        needs = list(
+            dict.fromkeys([*conditions, *(need for scheduled in due for need in scheduled.needs)])
+        )
+        step_plan = self._step_plan(graph, needs, step)
         failures = self.failures
-        values = StepValues(graph, layout, step, self._comm, self._inside, self._pool, self.timings)
+        values = StepValues(
+            graph, step_plan, step, self._comm, self._in_situ, self._pool, self.timings
+        )
         context = Context(step.index, step.time, step.attributes, graph.stream, self._setup, values)
         try:
             if conditions:
                 values.load(conditions)
-            fired = [job for job in due if self._fires(job, context)]
-            values.load([need for job in fired for need in job.needs])
+            fired = [scheduled for scheduled in due if self._condition_holds(scheduled, context)]
+            values.load([need for scheduled in fired for need in scheduled.needs])
             if release is not None:
                 release()
-            for job in fired:
-                self._run(job, context)
+            for scheduled in fired:
+                self._run(scheduled, context)
         finally:
-            values.drop()
+            values.release()
             if self.failures > failures:
-                gc.collect()  # tracebacks go around in circles, and keep the step's memory
+                gc.collect()  # tracebacks form reference cycles that keep the step's memory
             self.busy += time.perf_counter() - began
         self.counts.bytes_read += values.bytes_read
         self.counts.used += bool(fired)
         return bool(fired)
 
-    def look(self, step: Step) -> None:
-        """See whether the stream has what it had, and prepare for it if not.
+    def update_stream(self, step: Step) -> None:
+        """Prepare again if the meshes or fields of the stream changed.
 
         Raises:
-            PipelineError: names in the file that the stream does not have.
+            PipelineError: the stream lacks names of the file.
         """
         digest = hashlib.sha256()
         for mesh in step.meshes.values():
@@ -272,18 +287,18 @@ class Pipeline:
             self.prepare(Stream.of_step(step))
             self._known = known
 
-    def _layout(self, graph: Graph, needs: list[Need], step: Step) -> Layout:
-        """The layout of these needs, made anew only where the stream's blocks changed."""
+    def _step_plan(self, graph: Graph, needs: list[Need], step: Step) -> StepPlan:
+        """Return the plan of these needs, cached while the blocks do not change."""
         blocks: object = None
-        if self._inside:
+        if self._in_situ:
             blocks = tuple((b.id, b.rank, b.mesh, b.vertices.pair) for b in step.blocks)
         key = (tuple(needs), blocks)
-        if key not in self._layouts:
-            if len(self._layouts) >= _LAYOUTS:
-                self._layouts.clear()
+        if key not in self._plans:
+            if len(self._plans) >= _MAX_PLANS:
+                self._plans.clear()
             with self.timings.stage("plan"):
-                layout = plan(graph, needs, step, self._comm, self._inside)
-            needed = layout.bytes_needed(graph, step, self._comm.rank, self._inside)
+                step_plan = plan_step(graph, needs, step, self._comm, self._in_situ)
+            needed = step_plan.bytes_needed(graph, step, self._comm.rank, self._in_situ)
             pictures = sum(
                 one.bytes_needed for one in self._setup.shared.values() if isinstance(one, Drawing)
             )
@@ -293,92 +308,97 @@ class Pipeline:
                 "a step of this pipeline",
                 _ADVICE,
             )
-            self._layouts[key] = layout
-        return self._layouts[key]
+            self._plans[key] = step_plan
+        return self._plans[key]
 
-    def _fires(self, job: Job, context: Context) -> bool:
-        """Whether the action's condition is true."""
-        if job.condition is None:
+    def _condition_holds(self, scheduled: ScheduledAction, context: Context) -> bool:
+        """Whether the action's condition on values is true."""
+        if scheduled.condition is None:
             return True
         try:
             with self.timings.stage("triggers"):
-                return bool(job.condition(context))
+                return bool(scheduled.condition(context))
         except UzushioError as error:
-            self._failed(job, context.index, error)
+            self._failed(scheduled, context.index, error)
             return False
 
-    def _run(self, job: Job, context: Context) -> None:
-        """Run an action; whatever it raises is its own failure."""
+    def _run(self, scheduled: ScheduledAction, context: Context) -> None:
+        """Run an action, and record its failure."""
         began = time.perf_counter()
-        job.runs += 1
+        scheduled.runs += 1
         try:
-            what = f"the action {job.action.name} at step {context.index}"
-            with self._agreement.on(what, job.limit):
-                job.action.run(context)
+            what = f"the action {scheduled.action.name} at step {context.index}"
+            with self._agreement.on(what, scheduled.limit):
+                scheduled.action.run(context)
         except StagingError:
             raise
         except Exception as error:
-            self._failed(job, context.index, error)
+            self._failed(scheduled, context.index, error)
         finally:
-            job.seconds += time.perf_counter() - began
+            scheduled.seconds += time.perf_counter() - began
 
-    def _failed(self, job: Job, step: int, error: Exception) -> None:
-        """Count a failure, and say it if it is not the one that was said before."""
+    def _failed(self, scheduled: ScheduledAction, step: int, error: Exception) -> None:
+        """Count a failure, and print it unless it repeats the previous one."""
         expected = isinstance(error, UzushioError)
         text = str(error) if expected else f"{type(error).__name__}: {error}"
         mine = ("", "") if isinstance(error, OtherRankError) else (text, trace_of(error))
         every: list[tuple[str, str]] = self._comm.allgather(mine)
         text = next((found for found, _ in every if found), text)
         trace = next((found for _, found in every if found), "")
-        # Names of files and numbers of steps differ each time.
-        again = _NUMBERS.sub("", text) == _NUMBERS.sub("", job.error or "")
-        job.failures, job.error = job.failures + 1, text
-        if job.stops:
+        # Numbers of steps, also in names of files, differ each time.
+        again = _NUMBERS.sub("", text) == _NUMBERS.sub("", scheduled.error or "")
+        scheduled.failures, scheduled.error = scheduled.failures + 1, text
+        if scheduled.stops:
             self.stopped = True
             if trace:
                 self._say(trace)
             raise PipelineError(
-                f"{job.where}: the action {job.action.name} failed at step {step}, and "
-                f"the pipeline is to stop then: {text.rstrip('.')}."
+                f"{scheduled.where}: the action {scheduled.action.name} failed at step {step}, and "
+                f"its on_error is stop: {text.rstrip('.')}."
             ) from error
         if not again:
-            told = (
-                f"The action {job.action.name} failed at step {step}, and the others go on: {text}"
+            sentence = (
+                f"The action {scheduled.action.name} failed at step {step}, and the others "
+                f"continue: {text}"
             )
-            self._say("\n".join(filter(None, (told, trace))))
+            self._say("\n".join(filter(None, (sentence, trace))))
 
     def finish(self) -> None:
-        """Let the actions write what only the end makes whole; all of them, whatever fails.
+        """Finish all actions, also after failures.
 
         Raises:
-            PipelineError: an action failed that the file wants to stop for.
+            PipelineError: an action with `on_error: stop` failed.
         """
         stop: PipelineError | None = None
-        for job in self._jobs if self._graph is not None else ():
+        for scheduled in self._scheduled if self._graph is not None else ():
             try:
-                with self._agreement.on(f"the end of the action {job.action.name}", job.limit):
-                    job.action.finish()
+                with self._agreement.on(
+                    f"the end of the action {scheduled.action.name}", scheduled.limit
+                ):
+                    scheduled.action.finish()
             except Exception as error:
                 try:
-                    self._failed(job, self.counts.last or 0, error)
+                    self._failed(scheduled, self.counts.last or 0, error)
                 except PipelineError as failure:
                     stop = stop or failure
         if stop is not None:
             raise stop
 
     def close(self) -> None:
-        """Finish all files, whatever happened; the last call."""
-        for job in (job for job in self._jobs if job.ready):
+        """Close all files, also after failures; the last call."""
+        for scheduled in (scheduled for scheduled in self._scheduled if scheduled.ready):
             try:
-                job.action.close()
+                scheduled.action.close()
             except Exception as error:
-                job.failures += 1
-                told = system_sentence(error) if isinstance(error, OSError) else str(error)
-                job.error = f"{type(error).__name__}: {told}"
-                self._say(f"The action {job.action.name} could not finish its files: {told}")
+                scheduled.failures += 1
+                sentence = system_sentence(error) if isinstance(error, OSError) else str(error)
+                scheduled.error = f"{type(error).__name__}: {sentence}"
+                self._say(
+                    f"The action {scheduled.action.name} could not finish its files: {sentence}"
+                )
 
     def summary(self) -> dict[str, Any]:
-        """Plain JSON values: counters, timings in seconds, and each action's own (of this rank)."""
+        """Return plain JSON values: counters, times in seconds, and summaries of the actions."""
         counts = self.counts
         return {
             "pipeline": str(self._loaded.path),
@@ -391,24 +411,24 @@ class Pipeline:
             "bytes_kept": self._pool.bytes,
             "seconds": dict(self.timings),
             "actions": {
-                job.action.name: {
-                    "runs": job.runs,
-                    "failures": job.failures,
-                    "error": job.error,
-                    "seconds": job.seconds,
-                    **(job.action.summary() if job.ready else {}),
+                scheduled.action.name: {
+                    "runs": scheduled.runs,
+                    "failures": scheduled.failures,
+                    "error": scheduled.error,
+                    "seconds": scheduled.seconds,
+                    **(scheduled.action.summary() if scheduled.ready else {}),
                 }
-                for job in self._jobs
+                for scheduled in self._scheduled
             },
         }
 
     @property
     def pictures(self) -> int:
-        """Drawn, on rank 0."""
+        """Number of drawn pictures, on rank 0."""
         drawings = {id(found): found for found in self._setup.shared.values()}.values()
         return sum(found.pictures for found in drawings if isinstance(found, Drawing))
 
     @property
     def failures(self) -> int:
-        """Of all actions."""
-        return sum(job.failures for job in self._jobs)
+        """Number of failures of all actions."""
+        return sum(scheduled.failures for scheduled in self._scheduled)

@@ -1,4 +1,4 @@
-"""Sums over a grid's points that stand for integrals, on all ranks."""
+"""Quadrature over the points of a grid, on all ranks."""
 
 from __future__ import annotations
 
@@ -7,31 +7,30 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from uzushio.pipeline.where import Selection
+from uzushio.pipeline.selection import GridSelection
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
     from uzushio.pipeline.need import Part
 
-#: What a set of values is made one number of.
+#: Reductions of a set of values to one number.
 Measure = Literal["mean", "rms", "std", "min", "max", "integral"]
 Weights = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def weights(selection: Selection) -> Weights:
-    """The length that each point of a selection stands for, along z, y, x.
+def weights(selection: GridSelection) -> Weights:
+    """Return the quadrature weights of a selection along z, y, x, in units of length.
 
-    Points at vertices get half of the distance to each neighbour, which is the trapezoidal rule;
-    centres of elements the element's width; points of a periodic axis all the same. An axis with
-    one point counts 1, so that an integral over a plane is one over its area. On a curvilinear
-    grid all points count alike.
+    Vertices: the trapezoidal rule. Centres of elements: the width of the element. Periodic axes:
+    equal weights. An axis with one point has weight 1, so an integral over a plane is one over its
+    area. Curvilinear grids: all weights 1.
     """
     z, y, x = (_line(selection, axis) for axis in range(3))
     return z, y, x
 
 
-def _line(selection: Selection, axis: int) -> np.ndarray:
+def _line(selection: GridSelection, axis: int) -> np.ndarray:
     grid, count = selection.grid, selection.count[axis]
     if selection.lines is None or count == 1:
         return np.ones(count)
@@ -40,37 +39,38 @@ def _line(selection: Selection, axis: int) -> np.ndarray:
     if grid.faces is not None and selection.stride[axis] == 1:
         first = selection.start[axis] - grid.points.start[axis]
         return np.diff(grid.faces[axis][first : first + count + 1])
-    if grid.turn(axis) and all_of_it and not grid.repeats:
-        return np.full(count, grid.period(axis) / count)
+    if grid.period_points(axis) and all_of_it and not grid.repeats:
+        return np.full(count, grid.period_length(axis) / count)
     half: np.ndarray = 0.5 * np.diff(line)
     return np.asarray(np.append(half, 0.0) + np.append(0.0, half))
 
 
 class Reducer:
-    """Makes one number of a selection's values, or one for each point along an axis."""
+    """Reduction of a selection's values to one number, or to one for each point along an axis."""
 
-    def __init__(self, comm: MPI.Comm, selection: Selection, along: int | None) -> None:
-        """Know the points.
+    def __init__(self, comm: MPI.Comm, selection: GridSelection, along: int | None) -> None:
+        """Compute the weights.
 
         Args:
             comm: the ranks.
-            selection: what is reduced.
-            along: the axis that stays, 0 for z; None: nothing stays.
+            selection: points that are reduced.
+            along: axis that is not reduced, 0 for z; None: all axes are reduced.
         """
         self._comm, self._selection, self._along = comm, selection, along
         self._weights = weights(selection)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of a result."""
+        """Shape of a result."""
         return () if self._along is None else (self._selection.count[self._along],)
 
     def __call__(
         self, parts: Sequence[Part], fields: Sequence[str], measures: Iterable[Measure]
     ) -> dict[tuple[str, Measure], np.ndarray]:
-        """Reduce fields (collective); results are the same on all ranks and any number of them.
+        """Reduce fields (collective); all ranks get the results.
 
-        To rounding, that is: ranks add in an order of their own. NaN makes NaN.
+        Results of different numbers of ranks agree to rounding, as the order of the sums differs.
+        NaN in the values gives NaN.
         """
         found: dict[tuple[str, Measure], np.ndarray] = {}
         wanted = list(dict.fromkeys(measures))
@@ -94,7 +94,7 @@ class Reducer:
         return found
 
     def _total(self) -> float:
-        """The length, area or volume that is summed over."""
+        """Return the length, area or volume of the reduced axes."""
         lengths = [line.sum() for axis, line in enumerate(self._weights) if axis != self._along]
         return float(np.prod(lengths))
 
@@ -105,7 +105,7 @@ class Reducer:
         power: int,
         less: dict[str, np.ndarray],
     ) -> dict[str, np.ndarray]:
-        """Means of (values - less)**power."""
+        """Return the means of (values - less)**power."""
         local = np.zeros((len(fields), *self.shape))
         normal = [line / line.sum() for line in self._weights]
         for part in parts:
@@ -138,7 +138,7 @@ class Reducer:
             here = ... if self._along is None else box.slices()[self._along]
             values = part.owned(field)[where]
             one = values.min(axis=over) if least else values.max(axis=over)
-            lost[here] |= np.isnan(one)  # how MPI orders NaN is not defined
+            lost[here] |= np.isnan(one)  # MPI does not define the order of NaN
             local[here] = (np.fmin if least else np.fmax)(local[here], one)
         found, bad = np.empty_like(local), np.empty_like(lost)
         self._comm.Allreduce(local, found, MPI.MIN if least else MPI.MAX)
@@ -153,7 +153,7 @@ def _sum(
     power: int,
     less: np.ndarray | None,
 ) -> np.ndarray:
-    """The weighted sum of a part, plane by plane, in double precision."""
+    """Return the weighted sum of a part, plane by plane, in double precision."""
     z, y, x = weights
     out = np.zeros(() if along is None else values.shape[along])
     for k, plane in enumerate(values):

@@ -1,4 +1,4 @@
-"""Expressions of reductions over fields, "max(abs(u)) > 25", of a step on all ranks."""
+"""Evaluation of expressions of reductions, such as "max(abs(u)) > 25", on all ranks."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from uzushio.staging.box import Box
 if TYPE_CHECKING:
     from uzushio.pipeline.context import Context
 
-#: Values that an expression is computed for at a time.
+#: Number of values per evaluation of an expression.
 _PIECE = 1 << 15
 
 
 @dataclass
-class Moments:
-    """What reductions are made of; points count alike, values that are NaN are left out."""
+class ScalarMoments:
+    """Count, extremes, mean and squares of values; all points have weight 1, NaN is left out."""
 
     count: int = 0
     low: float = math.inf
@@ -34,17 +34,17 @@ class Moments:
     squares: float = 0.0  #: of the differences from the mean, summed
 
     def add(self, values: np.ndarray) -> None:
-        """Take values in."""
+        """Add values."""
         if np.isnan(np.sum(values)):
             values = values[~np.isnan(values)]
         if values.size:
             mean = float(values.mean(dtype=np.float64))
             squares = float(np.square(values - mean, dtype=np.float64).sum())
             low, high = float(values.min()), float(values.max())
-            self.merge(Moments(values.size, low, high, mean, squares))
+            self.merge(ScalarMoments(values.size, low, high, mean, squares))
 
-    def merge(self, other: Moments) -> None:
-        """Take in what another has (Chan, Golub and LeVeque, 1983)."""
+    def merge(self, other: ScalarMoments) -> None:
+        """Add the values of another object (Chan, Golub and LeVeque, 1983)."""
         if other.count:
             count, difference = self.count + other.count, other.mean - self.mean
             self.squares += other.squares + difference**2 * self.count * other.count / count
@@ -53,7 +53,7 @@ class Moments:
             self.count = count
 
     def value(self, name: str) -> float:
-        """The reduction of this name; NaN if there was no value."""
+        """Return the reduction of this name; NaN without values."""
         if not self.count:
             return math.nan
         return {
@@ -65,18 +65,18 @@ class Moments:
         }[name]
 
 
-class Reduced:
-    """An expression of reductions, with its names checked."""
+class ReductionExpression:
+    """Expression of reductions, bound to the fields of a graph."""
 
     def __init__(self, text: str, graph: Graph) -> None:
-        """Check the names.
+        """Parse the text and check its names.
 
         Args:
-            text: of the expression.
-            graph: the fields that there are.
+            text: the expression.
+            graph: fields and numbers.
 
         Raises:
-            PipelineError: it names what there is not.
+            PipelineError: a name is unknown.
         """
         self._graph = graph
         self._expression = ScalarExpression(text)
@@ -90,34 +90,36 @@ class Reduced:
                     raise PipelineError(f"'{text}': the attribute '{name}' is a text, not a number")
                 if name in graph.stream.quantities:
                     raise PipelineError(
-                        f"'{text}': '{name}' is a field; make one number of it, as max({name})"
+                        f"'{text}': '{name}' is a field; reduce it to one number, as max({name})"
                     )
                 numbers = [*graph.numbers()]
                 raise PipelineError(f"'{text}': '{name}' {unknown(name, numbers)}")
 
     @property
     def needs(self) -> Sequence[Need]:
-        """What it looks at."""
+        """Values that the expression reads."""
         return [need for _, _, need in self._parts]
 
     def __call__(self, context: Context) -> float:
-        """Its value, the same on all ranks (collective); comparisons are 0 or 1.
+        """Evaluate for a step, with the same result on all ranks (collective).
+
+        Comparisons are 0 or 1.
 
         Raises:
-            PipelineError: it cannot be computed.
+            PipelineError: the expression cannot be computed.
         """
-        found: list[Moments] = []
+        found: list[ScalarMoments] = []
         numbers = self._graph.numbers()
-        with context.together():
+        with context.collective():
             for _, inner, need in self._parts:
-                moments = Moments()
+                moments = ScalarMoments()
                 for part in context.parts(need):
                     _add(moments, inner, part, numbers)
                 found.append(moments)
-        every: list[list[Moments]] = context.comm.allgather(found)
+        every: list[list[ScalarMoments]] = context.comm.allgather(found)
         reduced = []
         for number, (name, _, _) in enumerate(self._parts):
-            whole = Moments()
+            whole = ScalarMoments()
             for rank in every:
                 whole.merge(rank[number])
             reduced.append(whole.value(name))
@@ -134,9 +136,9 @@ class Reduced:
 
 
 def _add(
-    moments: Moments, expression: FieldExpression, part: Part, numbers: Mapping[str, float]
+    moments: ScalarMoments, expression: FieldExpression, part: Part, numbers: Mapping[str, float]
 ) -> None:
-    """Take in an expression's values on a part, some planes or rows at a time."""
+    """Add an expression's values on a part, a few planes or rows at a time."""
     nz, ny, nx = part.points.count
     rows = max(1, _PIECE // nx)
     planes = max(1, _PIECE // (nx * ny))
@@ -150,7 +152,7 @@ def _add(
 def _values(
     expression: FieldExpression, part: Part, box: Box, numbers: Mapping[str, float]
 ) -> np.ndarray:
-    """An expression's values on a box of a part."""
+    """Return an expression's values on a box of a part."""
     inside = box.slices(part.stored.start)
     if expression.names == (expression.text,):
         return part.fields[expression.text][inside]

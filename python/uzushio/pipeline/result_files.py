@@ -1,4 +1,4 @@
-"""Names of files that a pipeline writes: below its folder, of a format that can be written."""
+"""Names of files that a pipeline writes: inside its folder, of a supported format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from uzushio.render.picture import FORMATS as PICTURES
 from uzushio.render.placeholders import check_placeholders
 
 _OTHERS = re.compile(r"[^\w.+-]+")
-#: Files of the folder that are the pipeline's own, whatever its actions are called.
+#: Files of the folder that the pipeline writes itself.
 RESERVED = ("summary.json", "report.html")
 
 
@@ -22,7 +22,7 @@ def result_file(given: str) -> str:
     """Check the name of a file of results.
 
     Raises:
-        ValueError: the name leaves the folder of results, names no file, or is the folder's own.
+        ValueError: the name leads out of the folder of results, names no file, or is reserved.
     """
     path = PurePosixPath(given)
     if path.is_absolute() or given.startswith("~") or ".." in path.parts:
@@ -40,18 +40,18 @@ def result_file(given: str) -> str:
 
 
 def suffixed(suffixes: tuple[str, ...], others: str = "") -> Callable[[str], str]:
-    """Make a validator of names of files with one of these suffixes.
+    """Make a validator for names of files with one of these suffixes.
 
     Args:
-        suffixes: that are allowed.
-        others: what writes other formats, for the message.
+        suffixes: allowed suffixes.
+        others: end of the message, on the keys for other formats.
     """
 
     def check(given: str) -> str:
         result_file(given)
         if PurePosixPath(given).suffix.lower() not in suffixes:
-            *most, last = suffixes
-            raise ValueError(f"must end in {', '.join(most)} or {last}{others}")
+            *others_first, last = suffixes
+            raise ValueError(f"must end in {', '.join(others_first)} or {last}{others}")
         return given
 
     return check
@@ -65,7 +65,7 @@ def _pattern(given: str) -> str:
 
 
 _picture = suffixed(PICTURES, "; 'movie' takes .mp4 and .gif")
-#: A file of pictures, one for each step: may hold {name}, {step} and {time}.
+#: Name of the pictures, one for each step: may contain {name}, {step} and {time}.
 PicturePattern = Annotated[str, AfterValidator(_pattern)]
 MovieFile = Annotated[
     str, AfterValidator(suffixed(MOVIES, "; 'file' of a picture takes .png and .jpg"))
@@ -74,5 +74,5 @@ ResultFile = Annotated[str, AfterValidator(result_file)]
 
 
 def plain_name(name: str) -> str:
-    """Make a name of a field, of a stream of any code, one that is good for a file."""
+    """Replace the characters of a field's name that are not valid in names of files."""
     return _OTHERS.sub("_", name).lstrip(".") or "_"

@@ -1,4 +1,4 @@
-"""The section `sources` of a pipeline's file: fields that are derived of others."""
+"""Section `sources` of a pipeline's file: derived fields."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ Names = Annotated[list[str], Field(min_length=1)]
 
 
 class SourceSettings(Section):
-    """A derived field: an expression, or a kind of what is derived of which fields.
+    """Derived field: an expression, or a kind of quantity with its input fields.
 
     Text alone is an expression.
     """
 
     expression: str | None = Field(None, description="of fields, coordinates x y z, and numbers")
-    kind: Kind | None = Field(None, description="what to derive")
+    kind: Kind | None = Field(None, description="derived quantity")
     of: str | Names | None = Field(None, description="a field, or the three of a velocity")
     axis: Literal["x", "y", "z"] | None = Field(
         None, description="of a gradient: this component alone"
     )
     unit: str = ""
-    label: str = Field("", description="what legends call it")
+    label: str = Field("", description="name in legends")
 
     @model_validator(mode="before")
     @classmethod
@@ -53,5 +53,5 @@ class SourceSettings(Section):
 
     @property
     def fields(self) -> list[str]:
-        """What it is derived of, in the order given; of an expression nothing."""
+        """Input fields in the given order; none for an expression."""
         return [self.of] if isinstance(self.of, str) else list(self.of or ())

@@ -1,6 +1,7 @@
 """Weights of derivatives and of interpolation along the axes of a grid.
 
-They come from the coordinates of the whole grid, so that no value depends on its decomposition.
+They are computed from the coordinates of the whole grid, so values do not depend on the
+decomposition.
 """
 
 from __future__ import annotations
@@ -9,77 +10,79 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Points that a derivative is made of: second order on stretched meshes, exact for quadratics.
-_DERIVATIVE = 3
-#: Points that an interpolated value is made of: exact for cubics.
-_INTERPOLATION = 4
+#: Points of a derivative: second order on stretched meshes, exact for quadratics.
+_DERIVATIVE_WIDTH = 3
+#: Points of an interpolated value: exact for cubics.
+_INTERPOLATION_WIDTH = 4
 
 
 @dataclass(frozen=True, eq=False)
 class AxisStencil:
-    """What each index of a line takes of another line, or of its own.
+    """Stencil of each point of a line, on another line or on the same one.
 
     Attributes:
         start: index of the first point of the result.
-        first: index of the first value that each point takes, global.
+        first: global index of the first input of each point.
         weights: (width, number of points).
-        turn: where the line of the result is periodic: points after which it begins again; else 0.
-        source_turn: the same of the line that is taken from.
+        period_points: number of points in a period of the result's line; 0 if not periodic.
+        source_period_points: number of points in a period of the input's line.
     """
 
     start: int
     first: np.ndarray
     weights: np.ndarray
-    turn: int = 0
-    source_turn: int = 0
+    period_points: int = 0
+    source_period_points: int = 0
 
     @property
     def width(self) -> int:
-        """Values that a point takes."""
+        """Number of inputs of a point."""
         return len(self.weights)
 
     def reach(self, start: int, count: int) -> tuple[int, int]:
-        """Index of the first value, and number of values, that a range of points takes."""
+        """Return index of the first input, and number of inputs, of a range of points."""
         first, _ = self._part(start, count)
         low = int(first.min())
         return low, int(first.max()) + self.width - low
 
     def table(self, start: int, count: int, origin: int) -> tuple[np.ndarray, np.ndarray]:
-        """As the kernels take it, for a range of points, of an array that begins at `origin`."""
+        """Return first inputs and weights for the kernels, for an input array from `origin` on."""
         first, weights = self._part(start, count)
         return np.ascontiguousarray(first - origin), np.ascontiguousarray(weights)
 
     def _part(self, start: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """First values and weights of a range of points."""
+        """Return first inputs and weights of a range of points."""
         low = start - self.start
-        if not self.turn:
+        if not self.period_points:
             return self.first[low : low + count], self.weights[:, low : low + count]
-        rounds, places = np.divmod(np.arange(low, low + count), self.turn)
-        return self.first[places] + rounds * self.source_turn, self.weights[:, places]
+        rounds, places = np.divmod(np.arange(low, low + count), self.period_points)
+        return self.first[places] + rounds * self.source_period_points, self.weights[:, places]
 
 
-def derivative(line: np.ndarray, start: int = 0, turn: int = 0, period: float = 0.0) -> AxisStencil:
-    """The derivative along a line of points, from three of them.
+def derivative(
+    line: np.ndarray, start: int = 0, period_points: int = 0, period_length: float = 0.0
+) -> AxisStencil:
+    """Make the three-point stencil of the derivative along a line.
 
     Args:
-        line: coordinates, all of the grid; one point alone has the derivative 0.
-        start: index of the first.
-        turn: points after which a periodic line begins again; 0: it is one-sided at the ends.
-        period: the length of so many.
+        line: coordinates of the whole grid; the derivative of a single point is 0.
+        start: index of the first point.
+        period_points: number of points in a period; 0: not periodic, one-sided at the ends.
+        period_length: length of a period.
     """
-    if turn:
-        line = line[:turn]
-        first, width = np.arange(turn) - 1, _DERIVATIVE
-        around = _around(line, width, period)
-        points = around[first + width + np.arange(width)[:, np.newaxis]]
+    if period_points:
+        line = line[:period_points]
+        first, width = np.arange(period_points) - 1, _DERIVATIVE_WIDTH
+        wrapped = _wrapped_line(line, width, period_length)
+        points = wrapped[first + width + np.arange(width)[:, np.newaxis]]
     else:
-        width = min(_DERIVATIVE, len(line))
+        width = min(_DERIVATIVE_WIDTH, len(line))
         first = np.clip(np.arange(len(line)) - 1, 0, len(line) - width)
         points = line[first + np.arange(width)[:, np.newaxis]]
     n = len(line)
     weights = np.zeros((width, n))
     for m in range(width):
-        # Derivative of Lagrange's polynomial that is 1 at point m and 0 at the others.
+        # Derivative of the Lagrange polynomial that is 1 at point m and 0 at the others.
         others = [k for k in range(width) if k != m]
         for left_out in others:
             product = 1.0 / (points[m] - points[left_out])
@@ -87,7 +90,9 @@ def derivative(line: np.ndarray, start: int = 0, turn: int = 0, period: float = 
                 if k != left_out:
                     product = product * (line - points[k]) / (points[m] - points[k])
             weights[m] += product
-    return AxisStencil(start, (first + start).astype(np.int64), weights, turn, turn)
+    return AxisStencil(
+        start, (first + start).astype(np.int64), weights, period_points, period_points
+    )
 
 
 def interpolation(
@@ -95,35 +100,35 @@ def interpolation(
     target: np.ndarray,
     source_start: int = 0,
     start: int = 0,
-    turns: tuple[int, int] = (0, 0),
-    period: float = 0.0,
+    periods_points: tuple[int, int] = (0, 0),
+    period_length: float = 0.0,
 ) -> AxisStencil:
-    """Values at points of one line from the four nearest of another.
+    """Make the four-point stencil of the interpolation from one line to another.
 
-    Points outside of the source's line are extrapolated, unless it is periodic: whoever calls looks
-    to how far.
+    Points outside the source's line are extrapolated unless it is periodic; the caller limits the
+    distance.
 
     Args:
-        source: coordinates of the points that are taken from.
-        target: coordinates of the result's.
-        source_start: index of the first point of the source.
-        start: of the result.
-        turns: of source and target: points after which they begin again; 0 if they do not.
-        period: the length of so many.
+        source: coordinates of the input.
+        target: coordinates of the result.
+        source_start: index of the first point of the input.
+        start: index of the first point of the result.
+        periods_points: numbers of points in a period of source and target; 0 if not periodic.
+        period_length: length of a period.
     """
-    turn, target_turn = turns
-    if turn:
-        width = _INTERPOLATION
-        line = source[:turn]
-        target = target[:target_turn] if target_turn else target
-        rounds = np.floor((target - line[0]) / period)
-        places, around = target - rounds * period, _around(line, width, period)
+    period_points, target_period_points = periods_points
+    if period_points:
+        width = _INTERPOLATION_WIDTH
+        line = source[:period_points]
+        target = target[:target_period_points] if target_period_points else target
+        rounds = np.floor((target - line[0]) / period_length)
+        places, wrapped = target - rounds * period_length, _wrapped_line(line, width, period_length)
         low = np.searchsorted(line, places, side="right") - (width + 1) // 2
-        points = around[low + width + np.arange(width)[:, np.newaxis]]
-        points += rounds * period
-        first = low + rounds.astype(np.int64) * turn
+        points = wrapped[low + width + np.arange(width)[:, np.newaxis]]
+        points += rounds * period_length
+        first = low + rounds.astype(np.int64) * period_points
     else:
-        width = min(_INTERPOLATION, len(source))
+        width = min(_INTERPOLATION_WIDTH, len(source))
         first = np.searchsorted(source, target, side="right") - (width + 1) // 2
         first = np.clip(first, 0, len(source) - width)
         points = source[first + np.arange(width)[:, np.newaxis]]
@@ -133,10 +138,12 @@ def interpolation(
             if k != m:
                 weights[m] *= (target - points[k]) / (points[m] - points[k])
     first = (first + source_start).astype(np.int64)
-    return AxisStencil(start, first, weights, target_turn if turn else 0, turn)
+    return AxisStencil(
+        start, first, weights, target_period_points if period_points else 0, period_points
+    )
 
 
-def _around(line: np.ndarray, width: int, period: float) -> np.ndarray:
-    """A periodic line with `width` points more at each of its ends."""
+def _wrapped_line(line: np.ndarray, width: int, period_length: float) -> np.ndarray:
+    """Extend a periodic line by `width` points at each end."""
     rounds, places = np.divmod(np.arange(-width, len(line) + width), len(line))
-    return np.asarray(line[places] + rounds * period)
+    return np.asarray(line[places] + rounds * period_length)

@@ -1,4 +1,4 @@
-"""What a stream offers to a pipeline: its grids, and the quantities on them, derived ones too."""
+"""Grids and quantities of a stream, derived ones included."""
 
 from __future__ import annotations
 
@@ -17,27 +17,26 @@ if TYPE_CHECKING:
     from uzushio.staging.step import Mesh, Step
 
 Coordinates = tuple[np.ndarray, np.ndarray, np.ndarray]
-#: What the components of a vector are called after its name and a dot.
+#: Names of the components of a vector, after its name and a dot.
 COMPONENTS = ("x", "y", "z")
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The points that values are at: a mesh's vertices, or the centres of its elements.
+    """Points of values: a mesh's vertices, or the centres of its elements.
 
     Attributes:
-        name: of the mesh; for the centres of elements with " (elements)" after it.
+        name: name of the mesh, followed by " (elements)" for centres of elements.
         mesh: name of the mesh.
         of_elements: whether the points are centres of elements.
-        points: indices of all of them, along z, y, x.
-        coordinates: of all of them along z, y and x, three 1-D arrays; None if curvilinear.
+        points: indices of all points, along z, y, x.
+        coordinates: of all points along z, y and x, three 1-D arrays; None if curvilinear.
         coordinate_field: of a curvilinear mesh: the field with the vertices' x, y and z.
-        periodic: the axes ("xy", say) along which the first point follows the last one, at the
-            distance of the others; from the stream's attribute of this name.
-        faces: where the points are centres of elements that lie along lines: the coordinates of
-            the mesh's vertices, one more along each axis.
-        repeats: whether the last point along periodic axes is the first one again, as it is at
-            vertices of a mesh that has values at its elements too.
+        periodic: periodic axes, such as "xy", from the stream's attribute of this name.
+        faces: for centres of elements of a mesh that is not curvilinear: coordinates of the
+            vertices, one more along each axis.
+        repeats: whether the last point along periodic axes coincides with the first, as vertices
+            of a mesh with values at its elements do.
     """
 
     name: str
@@ -50,17 +49,17 @@ class Grid:
     faces: Coordinates | None = field(default=None, repr=False)
     repeats: bool = False
 
-    def turn(self, axis: int) -> int:
-        """The number of points after which an axis, 0 for z, begins again; 0 if it ends.
+    def period_points(self, axis: int) -> int:
+        """Return the number of points in a period of an axis, 0 for z; 0 if it is not periodic.
 
-        Indices beyond the grid's own are good along such an axis: they mean the points a turn away.
+        Along a periodic axis, indices outside the grid stand for points in other periods.
         """
         count = self.points.count[axis] - self.repeats
         wraps = "zyx"[axis] in self.periodic and self.coordinates is not None and count > 1
         return count if wraps else 0
 
-    def period(self, axis: int) -> float:
-        """The length after which a periodic axis begins again."""
+    def period_length(self, axis: int) -> float:
+        """Return the length of a period of a periodic axis."""
         assert self.coordinates is not None
         line = self.coordinates[axis]
         if self.faces is not None:
@@ -69,22 +68,22 @@ class Grid:
         return length if self.repeats else length / (len(line) - 1) * len(line)
 
     @property
-    def around(self) -> Box:
-        """The points, and along periodic axes the first one once more, where the period ends."""
+    def wrapped_points(self) -> Box:
+        """Points, with the first one repeated at the end of the period of periodic axes."""
         z, y, x = (
-            self.turn(axis) + 1 if self.turn(axis) else n
+            self.period_points(axis) + 1 if self.period_points(axis) else n
             for axis, n in enumerate(self.points.count)
         )
         return Box(self.points.start, (z, y, x))
 
     @property
     def cells(self) -> Box:
-        """The cells between the points; cell i lies between the points i and i + 1."""
+        """Cells between the points; cell i lies between the points i and i + 1."""
         z, y, x = (max(n - 1, 0) for n in self.points.count)
         return Box(self.points.start, (z, y, x))
 
     def lines(self, box: Box) -> Coordinates:
-        """The coordinates of a box of points along z, y, x, beyond the ends of periodic axes too.
+        """Return the coordinates of a box along z, y, x, also beyond the ends of periodic axes.
 
         Raises:
             PipelineError: the mesh is curvilinear.
@@ -100,26 +99,26 @@ class Grid:
         return z, y, x
 
     def _line(self, axis: int, start: int, stop: int) -> np.ndarray:
-        """Coordinates of a range of points, counted from the first one."""
+        """Return the coordinates of a range of points, counted from the first point."""
         assert self.coordinates is not None
-        line, turn = self.coordinates[axis], self.turn(axis)
-        if not turn or (start >= 0 and stop <= len(line)):
+        line, period_points = self.coordinates[axis], self.period_points(axis)
+        if not period_points or (start >= 0 and stop <= len(line)):
             return line[max(start, 0) : stop]
         index = np.arange(start, stop)
-        rounds, places = np.divmod(index, turn)
+        rounds, places = np.divmod(index, period_points)
         inside = (index >= 0) & (index < len(line))
         places[inside], rounds[inside] = index[inside], 0
-        return np.asarray(line[places] + rounds * self.period(axis))
+        return np.asarray(line[places] + rounds * self.period_length(axis))
 
     @staticmethod
     def of(mesh: Mesh, of_elements: bool, periodic: str = "", repeats: bool = False) -> Grid:
-        """The points of a mesh.
+        """Make the grid of a mesh.
 
         Args:
             mesh: the mesh.
-            of_elements: centres of its elements, or its vertices.
-            periodic: its axes that begin again where they end.
-            repeats: of vertices: whether the last along such an axis is the first one again.
+            of_elements: centres of elements rather than vertices.
+            periodic: periodic axes.
+            repeats: for vertices: whether the last along a periodic axis coincides with the first.
         """
         if not of_elements:
             return Grid(
@@ -151,16 +150,16 @@ class Grid:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A field of the stream or a derived one.
+    """Field of the stream or derived field.
 
     Attributes:
-        name: as the pipeline's file calls it; of a vector's component "NAME.x".
-        grid: name of the grid that its values are on.
-        dtype: of one value.
-        components: of one value; more than one is the last axis of arrays.
+        name: name in the pipeline's file; "NAME.x" for a component of a vector.
+        grid: name of its grid.
+        dtype: type of one component.
+        components: number of components; several are the last axis of arrays.
         unit: "" if not known.
-        description: in words.
-        derived: whether it is computed here.
+        description: description in words.
+        derived: whether the pipeline computes it.
     """
 
     name: str
@@ -174,12 +173,12 @@ class Quantity:
 
 @dataclass
 class Stream:
-    """What there is in the steps of a stream.
+    """Content of the steps of a stream.
 
     Attributes:
         grids: by name.
         quantities: by name.
-        attributes: numbers and texts that go with a step, as they were when last looked at.
+        attributes: numbers and texts of the latest step.
     """
 
     grids: dict[str, Grid]
@@ -188,7 +187,7 @@ class Stream:
 
     @staticmethod
     def of_step(step: Step) -> Stream:
-        """What a step has."""
+        """Describe the content of a step."""
         grids: dict[str, Grid] = {}
         quantities = []
         axes = periodic_axes(step.attributes)
@@ -213,7 +212,7 @@ class Stream:
     def of_layouts(
         layouts: Mapping[str, FieldLayout], attributes: Mapping[str, int | float | str]
     ) -> Stream:
-        """What a solver will publish, known before its first step."""
+        """Describe the fields that a solver will publish, before its first step."""
         grids: dict[str, Grid] = {}
         quantities = []
         axes = periodic_axes(attributes)
@@ -230,28 +229,28 @@ class Stream:
 
     @property
     def length_unit(self) -> str:
-        """That of coordinates, from the stream's attribute of this name; "" if not known."""
+        """Unit of coordinates, from the stream's attribute of this name; "" if not known."""
         return _text(self.attributes.get("length_unit", ""))
 
     @property
     def time_unit(self) -> str:
-        """That of time, in the same way."""
+        """Unit of time, from the stream's attribute of this name; "" if not known."""
         return _text(self.attributes.get("time_unit", ""))
 
     def quantity(self, name: str) -> Quantity:
-        """The quantity of this name; raises `PipelineError` that names those that there are."""
+        """Return a quantity by name; raises `PipelineError` with the known names."""
         if name not in self.quantities:
             raise PipelineError(f"the field '{name}' {unknown(name, list(self.quantities))}")
         found = self.quantities[name]
         if found.dtype.kind not in "iuf":
             raise PipelineError(
-                f"the field '{name}' holds values of type {found.dtype}, and pipelines take real "
-                "numbers; publish the parts of it that are"
+                f"the field '{name}' has values of type {found.dtype}, and pipelines need real "
+                "numbers; publish its real and imaginary parts as fields of their own"
             )
         return found
 
     def scalar(self, name: str) -> Quantity:
-        """The same, of one component; raises `PipelineError` for a vector too."""
+        """Return a quantity of one component; raises `PipelineError` for vectors too."""
         found = self.quantity(name)
         if found.components > 1:
             parts = [part for part in self.quantities if part.startswith(f"{name}.")]
@@ -262,20 +261,20 @@ class Stream:
         return found
 
     def grid_of(self, name: str) -> Grid:
-        """The grid of a quantity; raises `PipelineError`."""
+        """Return the grid of a quantity; raises `PipelineError` for an unknown name."""
         return self.grids[self.quantity(name).grid]
 
 
 def periodic_axes(attributes: Mapping[str, int | float | str]) -> str:
-    """The periodic axes that a stream names: "x y" or "xy" is both.
+    """Return the periodic axes of a stream, from an attribute such as "x y" or "xy".
 
     Raises:
-        PipelineError: the attribute holds something else.
+        PipelineError: the attribute does not consist of axes.
     """
     given = str(attributes.get("periodic", ""))
     if set(given) - set("xyz, "):
         raise PipelineError(
-            f"the stream's attribute periodic is '{given}', and has to name axes, as 'x y'"
+            f"the stream's attribute periodic is '{given}', and must name axes, such as 'x y'"
         )
     return "".join(axis for axis in "xyz" if axis in given)
 
@@ -285,7 +284,7 @@ def _text(value: object) -> str:
 
 
 def _with_components(quantities: Iterable[Quantity]) -> dict[str, Quantity]:
-    """The quantities by name, each vector followed by its components."""
+    """Return the quantities by name, each vector followed by its components."""
     found = {}
     for quantity in quantities:
         found[quantity.name] = quantity
@@ -294,7 +293,7 @@ def _with_components(quantities: Iterable[Quantity]) -> dict[str, Quantity]:
 
 
 def components_of(quantity: Quantity) -> list[Quantity]:
-    """The components of a vector, as quantities of their own; none of a scalar."""
+    """Return the components of a vector as quantities; none for a scalar."""
     if quantity.components == 1:
         return []
     names = COMPONENTS if quantity.components <= 3 else tuple(map(str, range(quantity.components)))

@@ -1,4 +1,4 @@
-"""Numbers over time in a CSV file that grows by rows, which rank 0 writes."""
+"""Table of numbers over time in a CSV file, written by rank 0."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from uzushio.errors import OutputError
 
 
 class Table:
-    """A CSV file whose first columns are the number and the time of a step.
+    """CSV file whose first columns are the number and the time of a step.
 
-    Rows are in the file when `add` returns, whole or not at all. A run that goes on, or is done
-    again, replaces the rows of the steps that it does again.
+    `add` writes all rows of a step to the file or none. A restarted or repeated run replaces the
+    rows of the steps that it repeats.
     """
 
     def __init__(self, path: Path, columns: Sequence[str]) -> None:
-        """Know what to write; nothing is touched yet.
+        """Set path and columns; no file is opened.
 
         Args:
-            path: of the file.
+            path: path of the file.
             columns: names of the columns after `step` and `time`.
         """
         self.path, self.columns = path, ["step", "time", *columns]
@@ -32,19 +32,19 @@ class Table:
 
     @property
     def values(self) -> np.ndarray:
-        """All rows, (rows, columns)."""
+        """Return all rows, (rows, columns)."""
         return np.concatenate([np.empty((0, len(self.columns))), *(self._steps or [])])
 
     @property
     def last(self) -> np.ndarray:
-        """The rows of the newest step, (rows, columns)."""
+        """Return the rows of the latest step, (rows, columns)."""
         return self._steps[-1] if self._steps else self.values
 
     def add(self, index: int, time: float, rows: Iterable[Sequence[float]] | np.ndarray) -> None:
         """Add the rows of a step.
 
         Raises:
-            OutputError: the file holds other columns. OSError: it cannot be written.
+            OutputError: the file has other columns. OSError: it cannot be written.
         """
         if self._steps is None:
             self._steps = self._found()
@@ -57,21 +57,21 @@ class Table:
         self._steps.append(fresh)
 
     def _found(self) -> list[np.ndarray]:
-        """The rows that are there, by step."""
+        """Read the rows of the file, by step."""
         if not self.path.exists():
             return []
         with self.path.open(newline="", encoding="utf-8") as file:
             lines = list(csv.reader(file))
         if not lines or lines[0] != self.columns:
             raise OutputError(
-                f"{self.path} holds other columns than {', '.join(self.columns)}; move it away, "
+                f"{self.path} has other columns than {', '.join(self.columns)}; move it away, "
                 "or give the action another name."
             )
         try:
             rows = np.array(lines[1:], float).reshape(-1, len(self.columns))
         except ValueError as error:
             raise OutputError(
-                f"{self.path} holds something that is no number ({error}); move it away."
+                f"{self.path} contains a value that is not a number ({error}); move it away."
             ) from error
         ends = np.flatnonzero(np.diff(rows[:, 0])) + 1
         return [step for step in np.split(rows, ends) if len(step)]
@@ -106,7 +106,7 @@ def _text(rows: Iterable[Sequence[object]]) -> str:
 
 
 def _number(value: object) -> object:
-    """A number with all its digits, whole ones without a point."""
+    """Format a number with all its digits, integers without a point."""
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < 2**53 else repr(value)
     return value

@@ -1,8 +1,8 @@
-"""Which points of a grid a rank works on, and in which pieces.
+"""Partition of a grid's points among the ranks of a pipeline.
 
-In the solver's process a rank works on its own blocks, each in a core, for which all that is taken
-lies in the block's own memory, and thin slabs around it, which take values of neighbours too. In a
-reader the ranks share the grid evenly, one piece each.
+In the solver's process a rank works on its own blocks. Each block is cut into a core, whose inputs
+are all in the block's memory, and thin slabs around it, which need values of neighbours. In a
+reader the grid is divided evenly, one box for each rank.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from uzushio.staging.step import Block, Step
 
 @dataclass(frozen=True)
 class Tile:
-    """A box of a grid's points that one rank works on at once.
+    """Box of a grid's points that one rank processes at once.
 
     Attributes:
-        points: that belong to it, and to no other tile of any rank.
-        block: the stream's block whose memory holds them; None in a reader.
+        points: owned points; tiles of all ranks are disjoint.
+        block: block of the stream whose memory holds the points; None in a reader.
     """
 
     points: Box
@@ -32,7 +32,7 @@ class Tile:
 
 
 def intersection(one: Box, other: Box) -> Box:
-    """What both boxes have; counts of 0 if nothing."""
+    """Return the intersection of two boxes; with counts of 0 if it is empty."""
     z, y, x = map(max, one.start, other.start)
     nz, ny, nx = (
         max(0, min(a, b) - start)
@@ -42,16 +42,16 @@ def intersection(one: Box, other: Box) -> Box:
 
 
 def contains(outer: Box, inner: Box) -> bool:
-    """Whether all indices of a box are in another."""
+    """Whether `inner` lies in `outer`."""
     return all(a <= b for a, b in zip(outer.start, inner.start, strict=True)) and all(
         a >= b for a, b in zip(outer.stop, inner.stop, strict=True)
     )
 
 
-def grown(box: Box, need: Need, grid: Grid) -> Box:
-    """The points that are stored for a box of points that belong to a tile."""
+def with_ghosts(box: Box, need: Need, grid: Grid) -> Box:
+    """Return the stored points for a box of owned points: with far corners and ghost layers."""
     low, high = [], []
-    whole = grid.around if need.seam else grid.points
+    whole = grid.wrapped_points if need.periodic_cells else grid.points
     for axis, (start, stop) in enumerate(zip(box.start, box.stop, strict=True)):
         whole_start, whole_stop = whole.start[axis], whole.stop[axis]
         first, last = start, min(stop - 1 + need.cells, whole_stop - 1)
@@ -61,29 +61,29 @@ def grown(box: Box, need: Need, grid: Grid) -> Box:
 
 
 def stored_box(need: Need, grid: Grid, points: Box) -> tuple[Box, Box, Box]:
-    """What a tile holds for a need: its points, its cells, and all points stored.
+    """Return the owned points, the owned cells, and the stored points of a tile for a need.
 
-    Points have counts of 0 if the need's region has none of the tile.
+    Points have counts of 0 if tile and region do not overlap.
     """
     region = grid.points if need.region is None else need.region
     mine = intersection(points, region)
-    cells = intersection(mine, _cells_of(grid.around if need.seam else region))
+    cells = intersection(mine, _cells_of(grid.wrapped_points if need.periodic_cells else region))
     if mine.size == 0:
         return mine, cells, mine
-    return mine, cells, grown(mine, need, grid)
+    return mine, cells, with_ghosts(mine, need, grid)
 
 
 def _cells_of(region: Box) -> Box:
-    """The cells whose corners are all in a region."""
+    """Return the cells whose corners are all in a region."""
     z, y, x = (max(n - 1, 0) for n in region.count)
     return Box(region.start, (z, y, x))
 
 
 def own_blocks(step: Step, grid: Grid, rank: int) -> list[tuple[Block, Box]]:
-    """The blocks of a rank of the writer, each with the points of a grid that belong to it.
+    """Return the blocks of a rank of the writer, each with its owned points of a grid.
 
-    Blocks of elements share vertices with their neighbours: a vertex belongs to the block that has
-    the element above it, at the grid's end to the last one.
+    Blocks of elements share vertices with their neighbours: a vertex belongs to the block of the
+    element above it, at the end of the grid to the last block.
     """
     blocks = [block for block in step.blocks if block.mesh == grid.mesh]
     if grid.of_elements:
@@ -101,7 +101,7 @@ def own_blocks(step: Step, grid: Grid, rank: int) -> list[tuple[Block, Box]]:
 
 
 def _upto_last(elements: Box, vertices: Box, whole: Box) -> Box:
-    """The vertices below the elements, and at the grid's end those above too."""
+    """Return the vertices below the elements, and at the end of the grid also those above."""
     z, y, x = (
         v if e + n == stop - 1 or v == n else n
         for e, n, v, stop in zip(
@@ -111,10 +111,10 @@ def _upto_last(elements: Box, vertices: Box, whole: Box) -> Box:
     return Box(elements.start, (z, y, x))
 
 
-def share(grid: Grid, rank: int, ranks: int) -> Box:
-    """The points of a grid that belong to a rank of a reader.
+def rank_share(grid: Grid, rank: int, ranks: int) -> Box:
+    """Return the points of a grid that belong to a rank of a reader.
 
-    Boxes of about equal size, cut so that little surface is shared, along z rather than x.
+    Boxes have about equal size and little surface; cuts along z are preferred to cuts along x.
     """
     parts = best_cut(grid.points.count, ranks)
     place = np.unravel_index(rank, parts) if rank < int(np.prod(parts)) else None
@@ -129,12 +129,12 @@ def share(grid: Grid, rank: int, ranks: int) -> Box:
 
 
 def best_cut(counts: Triple, ranks: int) -> Triple:
-    """Numbers of parts along z, y, x: the least points at cuts; each part has two points at least.
+    """Return the numbers of parts along z, y, x with the fewest points at cuts.
 
-    With more ranks than that gives parts, some ranks get none.
+    Each part has at least two points along each axis, so there may be fewer parts than ranks.
     """
-    most = [max(1, n // 2) for n in counts]
-    for parts in range(min(ranks, int(np.prod(most))), 0, -1):
+    max_parts = [max(1, n // 2) for n in counts]
+    for parts in range(min(ranks, int(np.prod(max_parts))), 0, -1):
         found = [
             (z, y, parts // (z * y))
             for z in range(1, parts + 1)
@@ -142,7 +142,7 @@ def best_cut(counts: Triple, ranks: int) -> Triple:
             for y in range(1, parts // z + 1)
             if parts // z % y == 0
         ]
-        fitting = [cut for cut in found if all(a <= b for a, b in zip(cut, most, strict=True))]
+        fitting = [cut for cut in found if all(a <= b for a, b in zip(cut, max_parts, strict=True))]
         if fitting:
             nz, ny, nx = counts
             return min(
@@ -156,20 +156,20 @@ def best_cut(counts: Triple, ranks: int) -> Triple:
     return 1, 1, 1
 
 
-def around(
-    block: Block, points: Box, lacks: Callable[[Box], tuple[Triple, Triple]]
+def cut_tiles(
+    block: Block, points: Box, missing_layers: Callable[[Box], tuple[Triple, Triple]]
 ) -> Sequence[Tile]:
-    """Cut a block's points into a core, and slabs around it.
+    """Cut a block's points into a core and the slabs around it.
 
     Args:
-        block: whose they are.
-        points: to cut.
-        lacks: how many points a box takes that are not in the block's memory, below and above
-            along each axis; 0 where it takes none.
+        block: the block.
+        points: its owned points.
+        missing_layers: returns the numbers of layers below and above, along each axis, that the
+            computation on a box reads and the block's memory does not contain.
     """
     low, high = list(points.start), list(points.stop)
     while all(a < b for a, b in zip(low, high, strict=True)):
-        below, above = lacks(_between(low, high))
+        below, above = missing_layers(_between(low, high))
         if not any(below) and not any(above):
             break
         low = [a + n for a, n in zip(low, below, strict=True)]

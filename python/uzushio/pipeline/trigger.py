@@ -1,4 +1,4 @@
-"""When an action runs."""
+"""Triggers of actions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pydantic import Field, model_validator
 from uzushio.config.section import Section
 
 
-class When(Section):
-    """The triggers of an action; it runs at steps at which all that are given say so."""
+class TriggerSettings(Section):
+    """Triggers of an action; it runs at steps at which all given triggers fire."""
 
     every: Annotated[int, Field(gt=0)] | None = Field(
         None, description="at the first step at or after each multiple of so many steps"
@@ -34,18 +34,17 @@ class When(Section):
 
 
 @dataclass
-class Clock:
-    """What of an action's triggers is known without looking at a field.
+class Trigger:
+    """Triggers of an action in steps and time, which need no values.
 
-    Steps may be missing, for a reader that is slow or late: a multiple that falls between two
-    steps counts at the later one.
+    A slow or late reader misses steps: a multiple between two steps fires at the later one.
     """
 
-    settings: When
+    settings: TriggerSettings
     _seen: tuple[int, float] | None = field(default=None, init=False)
 
     def due(self, index: int, time: float) -> bool:
-        """Whether the action may run at a step; does not count it as seen."""
+        """Whether the action may run at a step; the step is not recorded."""
         when = self.settings
         if not when.start <= time <= when.end:
             return False
@@ -56,13 +55,13 @@ class Clock:
             last_time, when.every_time
         )
 
-    def saw(self, index: int, time: float) -> None:
-        """The step has been there."""
+    def record_step(self, index: int, time: float) -> None:
+        """Record a step as the latest one."""
         self._seen = (index, time)
 
 
 def _count(time: float, period: float) -> float:
-    """Multiples of the period up to a time; one that is missed by rounding is reached."""
+    """Return the number of multiples of the period up to a time, tolerant of rounding."""
     if not math.isfinite(time):
         return time
     return math.floor(time / period * (1.0 + 1e-12) + 1e-9)

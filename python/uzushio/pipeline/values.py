@@ -1,4 +1,4 @@
-"""The values of one step that a pipeline looks at: found, read, or computed; each once."""
+"""Values of one step for a pipeline: viewed in place, read or computed, each once."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from uzushio.parallel.timings import Timings
 from uzushio.pipeline.graph import Graph, union
 from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.nodes import Component, Patch
-from uzushio.pipeline.seams import Seams
+from uzushio.pipeline.periodic_wrap import PeriodicWrap
 from uzushio.pipeline.stream import Grid, Quantity
-from uzushio.pipeline.tiles import Tile, around, contains, own_blocks, share, stored_box
+from uzushio.pipeline.tiles import Tile, contains, cut_tiles, own_blocks, rank_share, stored_box
 from uzushio.staging.box import Box, Triple
 from uzushio.staging.step import Block, Field, Step
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 
-class Pool:
-    """Memory that is kept from step to step: fresh memory costs more than what is put into it."""
+class BufferPool:
+    """Buffers that are reused from step to step; allocating memory costs more than filling it."""
 
     def __init__(self) -> None:
         self._kept: dict[object, np.ndarray] = {}
 
     def take(self, key: object, shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
-        """An array whose content is not defined; the next one of this key has the same memory."""
+        """Return an uninitialised array; the next array of the same key reuses its memory."""
         size = int(np.prod(shape)) * dtype.itemsize
         kept = self._kept.get(key)
         if kept is None or kept.size < size:
@@ -40,18 +40,18 @@ class Pool:
 
     @property
     def bytes(self) -> int:
-        """That are kept."""
+        """Allocated bytes."""
         return sum(kept.nbytes for kept in self._kept.values())
 
 
 @dataclass
-class Layout:
-    """What a set of needs takes, on which tiles of this rank; the same for steps that are alike.
+class StepPlan:
+    """Tiles and inputs of this rank for a set of needs; valid for steps with the same blocks.
 
     Attributes:
-        tiles: with the boxes of all fields that each has to know.
-        reads: of a reader, the box of each field, for all tiles together.
-        rounds: how often all ranks read together inside the solver, by set of fields.
+        tiles: tiles, each with the boxes of all fields that it needs.
+        reads: in a reader: the box of each field for all tiles together.
+        rounds: number of collective reads inside the solver, by set of fields.
     """
 
     tiles: list[tuple[Grid, Tile, dict[str, Box]]]
@@ -61,7 +61,7 @@ class Layout:
     def bytes_needed(self, graph: Graph, step: Step, rank: int, inside: bool) -> int:
         """Return the bytes that a rank allocates for boxes that are read and for derived fields.
 
-        Inside the solver a field is read where this rank does not have all of a box.
+        Inside the solver a field is read if no block of this rank contains the box.
         """
         reads = {} if inside else dict(self.reads)
         total = sum(_bytes(step.fields[name], box) for name, box in reads.items())
@@ -70,7 +70,7 @@ class Layout:
                 node = graph.nodes.get(name)
                 if node is not None:
                     total += 0 if isinstance(node, Component) else _bytes(node.quantity, box)
-                elif inside and not any(contains(x, box) for _, x in _holders(step, name, rank)):
+                elif inside and not any(contains(x, box) for _, x in _own_boxes(step, name, rank)):
                     total += _bytes(step.fields[name], box)
         return total
 
@@ -79,15 +79,17 @@ def _bytes(values: Field | Quantity, box: Box) -> int:
     return box.size * values.components * values.dtype.itemsize
 
 
-def plan(graph: Graph, needs: Iterable[Need], step: Step, comm: MPI.Comm, inside: bool) -> Layout:
-    """Say what this rank works on, and what that takes.
+def plan_step(
+    graph: Graph, needs: Iterable[Need], step: Step, comm: MPI.Comm, inside: bool
+) -> StepPlan:
+    """Make the plan of this rank for a set of needs.
 
     Args:
-        graph: of the fields.
-        needs: all that may be looked at in a step.
-        step: the step; its blocks matter inside the solver alone.
+        graph: the fields.
+        needs: values that the actions may read.
+        step: the step; its blocks matter only inside the solver.
         comm: the ranks.
-        inside: whether they are the solver's.
+        inside: whether they are the solver's ranks.
     """
     by_grid: dict[str, list[tuple[Need, list[str]]]] = {}
     for need in needs:
@@ -96,7 +98,7 @@ def plan(graph: Graph, needs: Iterable[Need], step: Step, comm: MPI.Comm, inside
         if grid.coordinate_field is not None:
             names.append(grid.coordinate_field)
         by_grid.setdefault(grid.name, []).append((need, names))
-    layout = Layout([])
+    step_plan = StepPlan([])
     for name, wanted in by_grid.items():
         grid = graph.stream.grids[name]
 
@@ -106,20 +108,22 @@ def plan(graph: Graph, needs: Iterable[Need], step: Step, comm: MPI.Comm, inside
 
         if inside:
             own = own_blocks(step, grid, comm.rank)
-            tiles = [tile for pair in own for tile in around(*pair, _Lacks(step, comm, boxes))]
+            tiles = [
+                tile for pair in own for tile in cut_tiles(*pair, _MissingLayers(step, comm, boxes))
+            ]
         else:
-            tiles = [Tile(share(grid, comm.rank, comm.size))]
-        layout.tiles += [(grid, tile, boxes(tile.points)) for tile in tiles if tile.points.size]
-    for _, _, found in layout.tiles:
+            tiles = [Tile(rank_share(grid, comm.rank, comm.size))]
+        step_plan.tiles += [(grid, tile, boxes(tile.points)) for tile in tiles if tile.points.size]
+    for _, _, found in step_plan.tiles:
         for name, box in found.items():
             if name not in graph.nodes:
-                layout.reads[name] = union(layout.reads.get(name, box), box)
-    return layout
+                step_plan.reads[name] = union(step_plan.reads.get(name, box), box)
+    return step_plan
 
 
 @dataclass
-class _Lacks:
-    """How far what a box of points takes reaches out of this rank's memory."""
+class _MissingLayers:
+    """Number of layers that the inputs of a box extend beyond this rank's memory."""
 
     step: Step
     comm: MPI.Comm
@@ -130,7 +134,7 @@ class _Lacks:
         for name, box in self.boxes(points).items():
             if name not in self.step.fields:
                 continue
-            own = _most(self.step, name, box, self.comm.rank)
+            own = _best_own_box(self.step, name, box, self.comm.rank)
             for axis in range(3):
                 first, last = (own.start[axis], own.stop[axis]) if own else (1 << 62, -(1 << 62))
                 below[axis] = max(below[axis], min(first - box.start[axis], points.count[axis]))
@@ -138,8 +142,8 @@ class _Lacks:
         return (below[0], below[1], below[2]), (above[0], above[1], above[2])
 
 
-def _holders(step: Step, name: str, rank: int) -> list[tuple[Block, Box]]:
-    """This rank's blocks that have a field, and where."""
+def _own_boxes(step: Step, name: str, rank: int) -> list[tuple[Block, Box]]:
+    """Return this rank's blocks that have a field, each with its owned box."""
     mesh = step.fields[name].mesh
     return [
         (block, block.box(name))
@@ -148,51 +152,51 @@ def _holders(step: Step, name: str, rank: int) -> list[tuple[Block, Box]]:
     ]
 
 
-def _most(step: Step, name: str, box: Box, rank: int) -> Box | None:
-    """The own box of a field that has the most of a box."""
+def _best_own_box(step: Step, name: str, box: Box, rank: int) -> Box | None:
+    """Return this rank's box of a field with the largest overlap with a box."""
     from uzushio.pipeline.tiles import intersection
 
-    found = [own for _, own in _holders(step, name, rank)]
+    found = [own for _, own in _own_boxes(step, name, rank)]
     return max(found, key=lambda own: intersection(own, box).size, default=None)
 
 
 class StepValues:
-    """The values of one step; `load` is collective, `parts` is not."""
+    """Values of one step; `load` is collective, `parts` is not."""
 
     def __init__(
         self,
         graph: Graph,
-        layout: Layout,
+        step_plan: StepPlan,
         step: Step,
         comm: MPI.Comm,
         inside: bool,
-        pool: Pool,
+        pool: BufferPool,
         timings: Timings,
     ) -> None:
-        """Begin with a step.
+        """Prepare for a step; no values are read.
 
         Args:
-            graph: of the fields.
-            layout: what `plan` made for these fields and steps like this one.
-            step: the step, which must stay until `drop`.
+            graph: the fields.
+            step_plan: plan of `plan_step` for this graph and for steps with the same blocks.
+            step: the step, which must stay valid until `release`.
             comm: the ranks.
-            inside: whether they are the solver's.
+            inside: whether they are the solver's ranks.
             pool: memory for results.
-            timings: count the stages "read" and "derive".
+            timings: receive the stages "read" and "derive".
         """
-        self._graph, self._layout, self._step, self._comm = graph, layout, step, comm
+        self._graph, self._plan, self._step, self._comm = graph, step_plan, step, comm
         self._inside, self._pool, self._timings = inside, pool, timings
-        self._patches: list[dict[str, Patch]] = [{} for _ in layout.tiles]
+        self._patches: list[dict[str, Patch]] = [{} for _ in step_plan.tiles]
         self._loaded: set[str] = set()
         self._failures: dict[str, str] = {}
         self.bytes_read = 0
 
-    def drop(self) -> None:
-        """Look at the step no more."""
+    def release(self) -> None:
+        """Drop all references to the step."""
         self._patches.clear()
 
     def load(self, needs: Iterable[Need]) -> None:
-        """Read and compute all that these take and that is not there yet (collective).
+        """Read and compute the values of these needs that are not loaded yet (collective).
 
         Raises:
             StagingError: on all ranks, values cannot be read.
@@ -216,46 +220,46 @@ class StepValues:
 
     def _read(self, names: frozenset[str]) -> None:
         """Read the box of each field, in a reader."""
-        for name, box in self._layout.reads.items():
+        for name, box in self._plan.reads.items():
             if name in names:
                 values, pieces = self._memory(name, box, name)
                 for piece, places in pieces.pieces:
                     self._fetch(name, piece, values[places])
                 pieces.fill(values)
-                for (_, _, boxes), patches in zip(self._layout.tiles, self._patches, strict=True):
+                for (_, _, boxes), patches in zip(self._plan.tiles, self._patches, strict=True):
                     if name in boxes:
                         patches[name] = (box, values)
 
     def _read_inside(self, names: frozenset[str]) -> None:
-        """Look at what is in this rank's memory, and read slabs around it of other ranks."""
+        """View values in this rank's memory, and read slabs from other ranks, in the solver."""
         reads: list[tuple[str, Box, np.ndarray]] = []
-        fills: list[tuple[Seams, np.ndarray]] = []
+        fills: list[tuple[PeriodicWrap, np.ndarray]] = []
         views: dict[tuple[int, str], np.ndarray] = {}
-        for number, (_, _, boxes) in enumerate(self._layout.tiles):
+        for number, (_, _, boxes) in enumerate(self._plan.tiles):
             for name in sorted(names & boxes.keys()):
                 patch = self._own(name, boxes[name], views)
                 if patch is None:
-                    values, seams = self._memory(name, boxes[name], (number, name))
+                    values, wrap = self._memory(name, boxes[name], (number, name))
                     patch = boxes[name], values
-                    fills.append((seams, values))
-                    reads += self._elsewhere(name, seams, values, views)
+                    fills.append((wrap, values))
+                    reads += self._copy_local_pieces(name, wrap, values, views)
                 self._patches[number][name] = patch
-        rounds = self._layout.rounds.get(names)
+        rounds = self._plan.rounds.get(names)
         if rounds is None:
             rounds = max(self._comm.allgather(len(reads)))
-            self._layout.rounds[names] = rounds
+            self._plan.rounds[names] = rounds
         for name, box, out in reads:
             self._fetch(name, box, out)
-        for seams, values in fills:
-            seams.fill(values)
-        for _ in range(rounds - len(reads)):  # all ranks take part in every read of one
+        for wrap, values in fills:
+            wrap.fill(values)
+        for _ in range(rounds - len(reads)):  # reads are collective: all ranks read equally often
             block = next(block for block in self._step.blocks if block.ghosts)
             name = next(iter(block.ghosts))
             self._step.read(name, Box(block.box(name).start, (1, 1, 1)), fill=0)
 
     def _own(self, name: str, box: Box, views: dict[tuple[int, str], np.ndarray]) -> Patch | None:
-        """A view of a field where this rank has all of a box."""
-        for block, own in _holders(self._step, name, self._comm.rank):
+        """Return a view of a field if one block of this rank contains the box."""
+        for block, own in _own_boxes(self._step, name, self._comm.rank):
             if contains(own, box):
                 key = (block.id, name)
                 if key not in views:
@@ -264,37 +268,41 @@ class StepValues:
                 return own, views[key]
         return None
 
-    def _elsewhere(
-        self, name: str, seams: Seams, values: np.ndarray, views: dict[tuple[int, str], np.ndarray]
+    def _copy_local_pieces(
+        self,
+        name: str,
+        wrap: PeriodicWrap,
+        values: np.ndarray,
+        views: dict[tuple[int, str], np.ndarray],
     ) -> list[tuple[str, Box, np.ndarray]]:
-        """Copy the pieces of a slab that are all in this rank's memory; return the others.
+        """Copy the pieces of a slab that are in this rank's memory; return the others.
 
-        A slab that is one piece is read whole: none of it is beyond an end.
+        A slab of one piece is read as a whole, as it crosses no end of a periodic axis.
         """
         others = []
-        for piece, places in seams.pieces:
-            own = self._own(name, piece, views) if len(seams.pieces) > 1 or seams.fills else None
+        for piece, places in wrap.pieces:
+            own = self._own(name, piece, views) if len(wrap.pieces) > 1 or wrap.fills else None
             if own is None:
                 others.append((name, piece, values[places]))
             else:
                 values[places] = own[1][piece.slices(own[0].start)]
         return others
 
-    def _memory(self, name: str, box: Box, key: object) -> tuple[np.ndarray, Seams]:
-        """Memory for a box of a field, and how to fill it."""
+    def _memory(self, name: str, box: Box, key: object) -> tuple[np.ndarray, PeriodicWrap]:
+        """Return memory for a box of a field, and the pieces to fill it with."""
         described = self._step.field(name)
         shape = box.count + ((described.components,) if described.components > 1 else ())
         out = self._pool.take(("read", key), shape, described.dtype)
-        return out, Seams.of(self._graph.stream.grid_of(name), box)
+        return out, PeriodicWrap.of(self._graph.stream.grid_of(name), box)
 
     def _fetch(self, name: str, box: Box, out: np.ndarray) -> None:
-        """Read a box of the grid; where no block has a value there is NaN."""
+        """Read a box of the grid; NaN (0 for integers) where no block has a value."""
         hole = np.nan if out.dtype.kind == "f" else 0
         self.bytes_read += out.nbytes
         self._step.read(name, box, fill=hole, out=out)
 
     def _derive(self, names: list[str]) -> None:
-        """Compute sources on all tiles; what fails on one rank counts as failed on all."""
+        """Compute sources on all tiles; a failure on one rank counts on all."""
         failed: dict[str, str] = {}
         for name in names:
             node = self._graph.nodes[name]
@@ -303,7 +311,7 @@ class StepValues:
                 failed[name] = failed.get(broken[0]) or self._failures[broken[0]]
                 continue
             try:
-                for number, (_, _, boxes) in enumerate(self._layout.tiles):
+                for number, (_, _, boxes) in enumerate(self._plan.tiles):
                     if name in boxes:
                         patches, box = self._patches[number], boxes[name]
 
@@ -322,7 +330,7 @@ class StepValues:
                 self._failures |= found
 
     def parts(self, need: Need) -> list[Part]:
-        """This rank's parts of a need that was loaded; raises `PipelineError` on all ranks."""
+        """Return this rank's parts of a loaded need; raises `PipelineError` on all ranks."""
         graph = self._graph
         grid = graph.stream.grid_of(need.fields[0])
         names = {name: graph.on_grid(name, grid) for name in need.fields}
@@ -330,7 +338,7 @@ class StepValues:
             if name in self._failures:
                 raise PipelineError(f"{self._failures[name]}.")
         found = []
-        for (on, tile, _), patches in zip(self._layout.tiles, self._patches, strict=True):
+        for (on, tile, _), patches in zip(self._plan.tiles, self._patches, strict=True):
             if on.name != grid.name:
                 continue
             points, cells, stored = stored_box(need, grid, tile.points)
@@ -352,7 +360,7 @@ class StepValues:
 
 
 def _slice(patch: Patch, box: Box) -> np.ndarray:
-    """A read-only view of a patch's values on a box."""
+    """Return a read-only view of a patch's values on a box."""
     view = patch[1][box.slices(patch[0].start)].view()
     view.flags.writeable = False
     return view

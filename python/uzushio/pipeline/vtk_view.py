@@ -1,4 +1,4 @@
-"""A part of a grid as one of VTK's datasets, which looks at the same memory."""
+"""VTK dataset of a part of a grid, on the same memory."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ if TYPE_CHECKING:
 
 
 class VtkView:
-    """A dataset of all points that a part stores.
+    """Dataset of all stored points of a part.
 
-    Its kind is vtkImageData where distances are equal, vtkRectilinearGrid, or vtkStructuredGrid
-    where the grid is curvilinear; its extent has the grid's indices. Arrays that lie in memory
-    without gaps are looked at, the others (of a vector's component, of a block without its ghost
-    layers) are copied.
+    It is a vtkImageData if spacings are uniform, a vtkStructuredGrid if the grid is curvilinear,
+    else a vtkRectilinearGrid; its extent has the grid's indices. Contiguous arrays are used in
+    place; others (a component of a vector, a block without its ghost layers) are copied.
 
     Attributes:
-        dataset: pyvista's if that is installed, else VTK's.
-        copied: bytes that were copied.
+        dataset: a pyvista dataset if pyvista is installed, else VTK's.
+        copied: number of copied bytes.
     """
 
     def __init__(self, part: Part) -> None:
@@ -31,7 +30,7 @@ class VtkView:
         self._arrays: list[Any] = []
         grid = self._grid(part)
         for name, values in part.fields.items():
-            array = self._look(values, values.shape[3:])
+            array = self._wrap(values, values.shape[3:])
             array.SetName(name)
             grid.GetPointData().AddArray(array)
         try:
@@ -42,21 +41,21 @@ class VtkView:
             self.dataset = wrap(grid)
 
     def release(self) -> bool:
-        """Empty the dataset, and look at the memory no more.
+        """Empty the dataset, and drop the references to the memory.
 
         Returns:
-            False if somebody keeps one of the arrays, whose memory then stays looked at.
+            False if other references to one of the arrays exist, which keep its memory.
         """
         self.dataset.Initialize()
         self.dataset = None
         kept = False
         while self._arrays:
             array = self._arrays.pop()
-            # More than this name and the question; more than what this name stands for.
+            # References besides `array` and the argument of getrefcount; and in VTK besides Python.
             if sys.getrefcount(array) > 2 or array.GetReferenceCount() > 1:
                 kept = True
                 continue
-            # NumPy's array hangs on VTK's, or (from 9.6 on) on its buffer.
+            # The reference to NumPy's array is in VTK's array, or (from 9.6 on) in its buffer.
             holders: list[Any] = [array]
             if hasattr(array, "GetBuffer"):
                 holders.append(array.GetBuffer())
@@ -65,16 +64,16 @@ class VtkView:
                     del holder._numpy_reference
         return not kept
 
-    def _look(self, values: np.ndarray, components: tuple[int, ...]) -> Any:
-        """VTK's array with the memory of NumPy's, or of a copy without gaps."""
-        lying = np.ascontiguousarray(values)
+    def _wrap(self, values: np.ndarray, components: tuple[int, ...]) -> Any:
+        """Make a VTK array on NumPy's memory, or on a contiguous copy."""
+        contiguous = np.ascontiguousarray(values)
         if not values.flags.c_contiguous:
-            self.copied += lying.nbytes
-        self._arrays.append(_to_vtk(lying.reshape((-1, *components))))
+            self.copied += contiguous.nbytes
+        self._arrays.append(_to_vtk(contiguous.reshape((-1, *components))))
         return self._arrays[-1]
 
     def _grid(self, part: Part) -> Any:
-        """The points, without values."""
+        """Make the dataset with its points, without values."""
         from vtkmodules.vtkCommonCore import vtkPoints
         from vtkmodules.vtkCommonDataModel import (
             vtkImageData,
@@ -86,7 +85,7 @@ class VtkView:
         extent = _extent(part.stored.start, part.stored.count)
         if part.corners is not None:
             grid, points = vtkStructuredGrid(), vtkPoints()
-            points.SetData(self._look(part.corners, (3,)))
+            points.SetData(self._wrap(part.corners, (3,)))
             grid.SetExtent(extent)
             grid.SetPoints(points)
             return grid
@@ -108,7 +107,7 @@ class VtkView:
 
 
 def _to_vtk(array: np.ndarray) -> Any:
-    """VTK's array with the memory of NumPy's, which it keeps."""
+    """Make a VTK array on NumPy's memory; it holds a reference to NumPy's array."""
     from vtkmodules.util import numpy_support
 
     numpy_to_vtk: Callable[[np.ndarray], Any] = numpy_support.numpy_to_vtk
@@ -122,8 +121,8 @@ def _extent(start: Triple, count: Triple) -> tuple[int, int, int, int, int, int]
 
 
 def _spacing(lines: tuple[np.ndarray, np.ndarray, np.ndarray]) -> list[float] | None:
-    """Distances along z, y, x if they are the same everywhere."""
-    from uzushio.extracts.frame import spacing
+    """Return the spacings along z, y, x if they are uniform, else None."""
+    from uzushio.extracts.schema import spacing
 
     found = [spacing(line) for line in lines]
     return None if None in found else [one for one in found if one is not None]

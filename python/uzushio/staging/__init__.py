@@ -1,4 +1,4 @@
-"""Staging: steps of a running solver on their way to readers.
+"""Staging: transfer of the steps of a running solver to readers.
 
 Writing, on the ranks of a communicator::
 
@@ -17,9 +17,9 @@ Reading, in any other process (or inside the step: `Writer.on_step`)::
         for step in reader:
             u = step.read("u", np.s_[10, :, :])
 
-Arrays have the axes (z, y, x), always all three, and a last one for components if a field has
-several. Indices are global: of a mesh, not of a rank. Faults raise `StagingError`, of which
-`PeerGone` and `PeerSilent` are kinds.
+Arrays always have the three axes (z, y, x), and a last one for components if a field has several.
+Indices are global, of the whole mesh. Failures raise `StagingError` or its subclasses `PeerGone`
+and `PeerSilent`.
 """
 
 from __future__ import annotations

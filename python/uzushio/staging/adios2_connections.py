@@ -1,6 +1,6 @@
-"""Connections of SST's readers, found among this process's sockets and ended.
+"""Shutdown of the connections of SST's readers, found among this process's sockets.
 
-SST waits for ever for readers that are stopped, and lets go of those whose connections end.
+SST waits without limit for readers that are stopped; it drops readers whose connections end.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ _LISTENS, _CONNECTED = "0A", "01"  # as the kernel writes them in /proc/net/tcp
 
 
 def end_connections(contact: Path) -> int:
-    """End all that this process accepted at the port that one of SST's contact files names.
+    """Shut down all connections accepted at the port in one of SST's contact files.
 
     Streams of SST in one process share that port.
 
     Returns:
-        How many.
+        Number of connections.
     """
     try:
         text = contact.read_text(encoding="ascii")
-        told = base64.b64decode(text.strip().rpartition(":")[2])
+        encoded = base64.b64decode(text.strip().rpartition(":")[2])
     except (OSError, ValueError, binascii.Error):
         return 0
     sockets = _sockets()
     listens = {port for _, port, state in sockets if state == _LISTENS}
-    # What is told is ADIOS2's own form, in which the port is an integer of 32 bits.
-    ports = {port for port in listens if struct.pack("<I", port) in told}
+    # ADIOS2's own encoding, in which the port is an integer of 32 bits.
+    ports = {port for port in listens if struct.pack("<I", port) in encoded}
     ended = 0
     for file, port, state in sockets:
         if state == _CONNECTED and port in ports:
@@ -39,13 +39,13 @@ def end_connections(contact: Path) -> int:
                 with socket.socket(fileno=os.dup(file)) as connection:
                     connection.shutdown(socket.SHUT_RDWR)
             except OSError:
-                continue  # it has ended
+                continue  # closed already
             ended += 1
     return ended
 
 
 def _sockets() -> list[tuple[int, int, str]]:
-    """TCP sockets of this process: descriptor, local port, state."""
+    """List the TCP sockets of this process: descriptor, local port, state."""
     known: dict[str, tuple[int, str]] = {}
     for table in ("tcp", "tcp6"):
         try:

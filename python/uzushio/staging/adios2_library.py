@@ -1,7 +1,7 @@
-"""ADIOS2's C interface, as much of it as the engine `adios2` needs.
+"""Bindings of the part of ADIOS2's C interface that the engine `adios2` needs.
 
-Not the bindings of the adios2 package: they keep Python's lock while SST waits for its readers, so
-that nothing else of the process goes on, which a reader may be waiting for.
+The Python bindings of the adios2 package hold the GIL while SST waits for its readers; a reader in
+the same process would then never continue.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ _CALLS: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
-class Library:
-    """The functions of libadios2_c, without their prefix; what fails raises `StagingError`."""
+class Adios2Library:
+    """Functions of libadios2_c, without their prefix; failures raise `StagingError`."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         plain = _load(folders, "libadios2_c.so")
@@ -68,7 +68,7 @@ class Library:
             )
         for name, (result, arguments) in _CALLS.items():
             self._add(plain, name, result, arguments)
-        # With MPI there is a second library, for what takes a communicator.
+        # Functions with a communicator are in a second library, in builds with MPI.
         parallel = _load(folders, "libadios2_c_mpi.so")
         self.has_mpi = parallel is not None
         if parallel is not None:
@@ -82,11 +82,11 @@ class Library:
         function.restype, function.argtypes = result, arguments
 
         def check(returned: Any, *_: Any) -> Any:
-            # A variable that is not there is no failure.
+            # A missing variable is not a failure.
             null = returned is None and name != "inquire_variable"
             if null or (result is ctypes.c_int and returned != 0):
                 raise StagingError(
-                    f"ADIOS2 could not do adios2_{name}; it has said why on the standard error."
+                    f"ADIOS2's function adios2_{name} failed; its message is on standard error."
                 )
             return returned
 
@@ -98,7 +98,7 @@ class Library:
 
 
 def _load(folders: Sequence[Path], name: str) -> ctypes.CDLL | None:
-    """A library that is in one of these folders."""
+    """Load a library from one of these folders; None if it is in none."""
     for folder in folders:
         if (folder / name).exists():
             try:
@@ -109,8 +109,8 @@ def _load(folders: Sequence[Path], name: str) -> ctypes.CDLL | None:
 
 
 @functools.cache
-def library() -> Library:
-    """ADIOS2 of the installed adios2 package; raises `StagingError` if it is missing."""
+def library() -> Adios2Library:
+    """Load ADIOS2 of the installed adios2 package; raises `StagingError` if it is missing."""
     found = importlib.util.find_spec("adios2")
     if found is None or found.origin is None:
         raise StagingError(
@@ -119,13 +119,13 @@ def library() -> Library:
         )
     package = Path(found.origin).parent  # PREFIX/lib/pythonX.Y/site-packages/adios2
     prefix = package.parents[3]
-    return Library([package, prefix / "lib", prefix / "lib64"])
+    return Adios2Library([package, prefix / "lib", prefix / "lib64"])
 
 
-class Stream:
-    """One of ADIOS2's engines, opened by this rank or, with a communicator, by all of its ranks.
+class Adios2Stream:
+    """ADIOS2 engine, opened by this rank or, with a communicator, by all of its ranks.
 
-    Every call may wait as long as ADIOS2 does, without Python's lock.
+    Every call may wait as long as ADIOS2 does, without the GIL.
     """
 
     def __init__(
@@ -154,20 +154,20 @@ class Stream:
             raise
 
     def begin_step(self, limit: float = 0.0) -> Status:
-        """Begin the next step; a reader's waits for at most `limit`."""
+        """Begin the next step; in a reader, wait at most `limit` seconds for it."""
         status = ctypes.c_int(-1)
         mode = _APPEND_STEP if self._write else _READ_STEP
         self._library.begin_step(self._engine, mode, limit, ctypes.byref(status))
         return _STATUS.get(status.value, "failed")
 
     def end_step(self) -> None:
-        """End it."""
+        """End the step."""
         self._library.end_step(self._engine)
 
     def put(self, name: str, array: np.ndarray) -> None:
-        """Put a contiguous array as one more block of a variable.
+        """Put a contiguous array as another block of a variable.
 
-        SST copies it now, BP5 not before `end_step`.
+        SST copies it in this call, BP5 in `end_step`.
         """
         dtype, variable = self._variables.get(name, (array.dtype, None))
         count = (_size * array.ndim)(*array.shape)
@@ -177,7 +177,7 @@ class Stream:
             )
             self._variables[name] = dtype, variable
         if dtype != array.dtype:
-            raise StagingError(f'Field "{name}" was {dtype}; ADIOS2 keeps the type that it had.')
+            raise StagingError(f'Field "{name}" was {dtype}; ADIOS2 does not change its type.')
         self._library.set_selection(variable, array.ndim, None, count)
         self._library.put(self._engine, variable, array.ctypes.data, _DEFERRED)
 
@@ -189,7 +189,7 @@ class Stream:
         return variable
 
     def get_all(self, name: str, block: int, dtype: type) -> np.ndarray:
-        """The whole of a small 1-D block, now."""
+        """Read a whole 1-D block immediately."""
         variable = self._block(name, block)
         count = _size()
         self._library.selection_size(ctypes.byref(count), variable)
@@ -200,18 +200,18 @@ class Stream:
     def get(
         self, name: str, block: int, start: Sequence[int], count: Sequence[int], into: np.ndarray
     ) -> None:
-        """Ask for a box of a block; contiguous `into` has it after `perform_gets`."""
+        """Request a box of a block; contiguous `into` holds it after `perform_gets`."""
         variable = self._block(name, block)
         axes = len(start)
         self._library.set_selection(variable, axes, (_size * axes)(*start), (_size * axes)(*count))
         self._library.get(self._engine, variable, into.ctypes.data, _DEFERRED)
 
     def perform_gets(self) -> None:
-        """Bring what was asked for."""
+        """Read all requested boxes."""
         self._library.perform_gets(self._engine)
 
     def close(self) -> None:
-        """Leave; the last call."""
+        """Close the engine; the last call."""
         try:
             self._library.close(self._engine)
         finally:

@@ -1,11 +1,11 @@
-"""Engine `adios2`, the reader: the steps of an SST stream, or of BP5 files, through ADIOS2.
+"""Engine `adios2`, reader: reads steps of SST streams and BP5 files through ADIOS2.
 
-What ADIOS2 may wait for without end (the writer, when a stream is opened or values are fetched) is
-done by another thread for each stream, so that a limit ends the wait. A writer with MPI has one
-stream, else one a rank; a step is there when all of them are at its number.
+Calls in which ADIOS2 waits for the writer without limit (opening a stream, fetching values) are
+made by one thread for each stream, so that the wait has a timeout. A writer with MPI has one
+stream, without MPI one for each rank; a step is available when all streams are at its number.
 
-Ranks of a reader that read SST together are one reader for ADIOS2, which then begins and ends steps
-on all of them at once; that takes MPI. Of BP5 each rank is a reader of its own.
+With SST, the ranks of a reader are one reader for ADIOS2, which begins and ends steps
+collectively; this needs MPI. With BP5, each rank is a reader of its own.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ import numpy as np
 
 from uzushio.errors import PeerGone, PeerSilent, StagingError
 from uzushio.staging.adios2_engine import ANNOUNCE, KINDS, SEQUENCE, read_contact, require_threads
-from uzushio.staging.adios2_library import Status, Stream, library
+from uzushio.staging.adios2_library import Adios2Stream, Status, library
 from uzushio.staging.engines import Piece, Source
-from uzushio.staging.lane import Job, Lane
+from uzushio.staging.worker_thread import Task, WorkerThread
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Seconds between attempts to open what leads nowhere yet.
-_AGAIN = 0.2
-#: Seconds more than a limit that a look at what is there may take.
-_GRACE = 0.1
+#: Seconds between attempts to open a stream that does not answer yet.
+_RETRY_INTERVAL = 0.2
+#: Seconds beyond a limit for a check of the available steps.
+_BEGIN_MARGIN = 0.1
 
 
 class Adios2Source(Source):
-    """Reads a stream through ADIOS2; `attach_limit` and `answer_limit` in seconds."""
+    """Reader's source of an ADIOS2 stream; `attach_limit` and `answer_limit` in seconds."""
 
     def __init__(
         self,
@@ -46,9 +46,9 @@ class Adios2Source(Source):
         answer_limit: float = 60.0,
     ) -> None:
         self._answer_limit = answer_limit
-        self._team: MPI.Comm | None = None
-        self._lanes: list[Lane] = []
-        self._streams: list[Stream] = []
+        self._stream_comm: MPI.Comm | None = None
+        self._threads: list[WorkerThread] = []
+        self._streams: list[Adios2Stream] = []
         deadline = time.monotonic() + attach_limit
         while True:
             described = _describe(contact, stream)
@@ -56,70 +56,70 @@ class Adios2Source(Source):
             self._shared = bool(described["shared"])
             if self._sst and comm is not None and comm.size > 1:
                 _require_mpi(comm)
-                self._team = self._team or comm.Dup()
-            self.collective = self._team is not None
+                self._stream_comm = self._stream_comm or comm.Dup()
+            self.collective = self._stream_comm is not None
             try:
                 self._open(contact, described, deadline)
                 break
             except StagingError as error:
-                # A contact that a dead writer left behind leads nowhere until it is replaced.
+                # A contact left by a dead writer is unusable until a new writer replaces it.
                 left = deadline - time.monotonic()
-                if not self._agreed(left > _AGAIN and self._sst):
+                if not self._agree(left > _RETRY_INTERVAL and self._sst):
                     raise PeerGone(
                         f"No writer answered at {contact} within {attach_limit:g} s: {error}"
                     ) from error
-                time.sleep(_AGAIN)
+                time.sleep(_RETRY_INTERVAL)
         self._at: list[int | None] = [None] * len(self._streams)
-        self._beginning: list[Job | None] = [None] * len(self._streams)
+        self._beginning: list[Task | None] = [None] * len(self._streams)
         self._announced = b""
-        self._numbers: dict[tuple[int, int], int] = {}
+        self._block_numbers: dict[tuple[int, int], int] = {}
         self._step: Any = None
         self._memory = np.empty(0, np.uint8)
 
     # ---- opening and asking -----------------------------------------------------------------
 
-    def _agreed(self, holds: bool) -> bool:
-        """What rank 0 says, where ranks go together."""
-        return holds if self._team is None else bool(self._team.bcast(holds))
+    def _agree(self, holds: bool) -> bool:
+        """Return rank 0's value if the ranks share a stream, else this rank's."""
+        return holds if self._stream_comm is None else bool(self._stream_comm.bcast(holds))
 
     def _open(self, contact: Path, described: dict[str, Any], deadline: float) -> None:
-        """Open all streams at once: a writer lets in who waits when it ends a step."""
+        """Open all streams concurrently: a writer accepts readers when it ends a step."""
         parameters = {}
         if self._sst:
             left = max(1, int(deadline - time.monotonic()))
-            # Each rank pulls what it wants, and gets nothing else.
+            # Each rank fetches only the values that it reads.
             parameters = {"OpenTimeoutSecs": str(left), "SpeculativePreloadMode": "Off"}
         kind = KINDS[described["kind"]]
 
-        def opener(path: Path) -> Callable[[], Stream]:
-            return lambda: Stream(path, kind, parameters, self._team, write=False)
+        def opener(path: Path) -> Callable[[], Adios2Stream]:
+            return lambda: Adios2Stream(path, kind, parameters, self._stream_comm, write=False)
 
         names = described["streams"]
-        self._lanes = [Lane(f"uzushio-adios2-{n}") for n in range(len(names))]
-        jobs = [
-            lane.submit(opener(contact.parent / name), late=Stream.close)
-            for lane, name in zip(self._lanes, names, strict=True)
+        self._threads = [WorkerThread(f"uzushio-adios2-{n}") for n in range(len(names))]
+        tasks = [
+            thread.submit(opener(contact.parent / name), on_late_result=Adios2Stream.close)
+            for thread, name in zip(self._threads, names, strict=True)
         ]
-        opened, failure = _results(jobs, deadline)
+        opened, failure = _opened_streams(tasks, deadline)
         failed = failure is not None
-        if self._team is not None:
-            failed = any(self._team.allgather(failed))
+        if self._stream_comm is not None:
+            failed = any(self._stream_comm.allgather(failed))
         if failed:
-            for lane, found in zip(self._lanes, opened, strict=True):
+            for thread, found in zip(self._threads, opened, strict=True):
                 if found is not None:
-                    lane.submit(found.close)
-                lane.close()
-            raise failure or StagingError("another rank of the reader was not let in")
+                    thread.submit(found.close)
+                thread.close()
+            raise failure or StagingError("another rank of the reader was not accepted")
         self._streams = [found for found in opened if found is not None]
 
-    def _do(self, number: int, work: Callable[[], Any], limit: float) -> Any:
-        """Have one stream's thread do something.
+    def _call(self, number: int, work: Callable[[], Any], limit: float) -> Any:
+        """Run a function in the thread of a stream.
 
         Raises:
-            PeerSilent: it takes longer.
+            PeerSilent: it takes longer than `limit` seconds.
         """
         try:
-            return self._lanes[number].call(work, limit)
+            return self._threads[number].call(work, limit)
         except TimeoutError:
             raise PeerSilent(f"The writer did not answer ADIOS2 within {limit:g} s.") from None
 
@@ -130,29 +130,29 @@ class Adios2Source(Source):
         arrival = self._advance(0, time.monotonic() + limit)
         return self._announced if arrival == "step" else arrival
 
-    def _advance(self, least: int, deadline: float) -> Literal["step", "timeout", "ended"]:
-        """Go on until all streams are at one step, of at least this number."""
+    def _advance(self, min_sequence: int, deadline: float) -> Literal["step", "timeout", "ended"]:
+        """Advance until all streams are at the same step, at or after `min_sequence`."""
         while True:
             for number in range(len(self._streams)):
                 at = self._at[number]
-                if at is not None and at >= least:
-                    least = at
+                if at is not None and at >= min_sequence:
+                    min_sequence = at
                     continue
                 if at is not None:
                     self._end(number)
                 arrival = self._begin(number, deadline)
                 if arrival != "step":
                     return arrival
-                least = max(least, self._at[number] or 0)
-            if all(at == least for at in self._at):
+                min_sequence = max(min_sequence, self._at[number] or 0)
+            if all(at == min_sequence for at in self._at):
                 return "step"
 
     def _begin(self, number: int, deadline: float) -> Literal["step", "timeout", "ended"]:
-        """Begin the next step of one stream. An attempt that outlasts the limit goes on."""
+        """Begin the next step of one stream; an attempt that times out continues."""
         beginning = self._beginning[number]
         if beginning is None:
-            beginning = self._lanes[number].submit(lambda: self._look(number, deadline))
-        if not beginning.wait(deadline - time.monotonic() + _GRACE):
+            beginning = self._threads[number].submit(lambda: self._poll_step(number, deadline))
+        if not beginning.wait(deadline - time.monotonic() + _BEGIN_MARGIN):
             self._beginning[number] = beginning
             return "timeout"
         self._beginning[number] = None
@@ -163,67 +163,67 @@ class Adios2Source(Source):
             return "step"
         return "ended" if status == "ended" else "timeout"
 
-    def _look(self, number: int, deadline: float) -> tuple[Status, int | None]:
-        """Wait for a step of one stream, and get its number and table."""
+    def _poll_step(self, number: int, deadline: float) -> tuple[Status, int | None]:
+        """Wait for a step of one stream, and read its number and table."""
         stream, pause = self._streams[number], 1e-4
         while True:
-            # With a limit of its own SST may end the process (ADIOS2's issue 1862). With none it
-            # waits all the same, if what is there is but the news of a dropped step.
+            # With a timeout of its own SST may end the process (ADIOS2's issue 1862). Without one
+            # it still waits if only the notice of a dropped step has arrived.
             status = stream.begin_step(0.0)
             left = deadline - time.monotonic()
-            if status != "not ready" or not self._agreed(left > 0.0):
+            if status != "not ready" or not self._agree(left > 0.0):
                 break
             time.sleep(max(0.0, min(pause, left)))
             pause = min(2.0 * pause, 0.01)
         if status != "ok":
             return status, None
-        with self._or_gone():
+        with self._failures_as_peer_gone():
             if number == 0:
                 self._announced = stream.get_all(ANNOUNCE, 0, np.uint8).tobytes()
             return status, int(stream.get_all(SEQUENCE, 0, np.int64)[0])
 
     def begin(self, sequence: int, step: Any) -> None:
-        """Go on to the step that rank 0 is at."""
+        """Advance to the step of rank 0."""
         if self._at[0] != sequence:
             if self._advance(sequence, time.monotonic() + self._answer_limit) == "timeout":
                 raise PeerSilent(f"Step {sequence} did not reach all ranks of the reader.")
             if any(at != sequence for at in self._at):
                 raise StagingError(f"Step {sequence} is not there for all ranks of the reader.")
         self._step = step
-        self._numbers = _numbers(step, self._shared)
+        self._block_numbers = _block_numbers(step, self._shared)
 
     def fetch(self, sequence: int, wanted: list[Piece], limit: float) -> None:
         """Read pieces."""
         blocks = self._step.blocks if wanted else []
         names = [field[0] for field in self._step.fields] if wanted else []
-        into = self._places(wanted)
-        asked: dict[int, list[tuple[Any, ...]]] = {}
+        into = self._targets(wanted)
+        requests: dict[int, list[tuple[Any, ...]]] = {}
         for piece, place in zip(wanted, into, strict=True):
             rank, block, array, (start, count), first, components, _ = piece
             name = names[blocks[block][5][array][0]]
             box = (*start, first), (*count, components)
-            asked.setdefault(0 if self._shared else rank, []).append(
-                (name, self._numbers[block, array], *box, place)
+            requests.setdefault(0 if self._shared else rank, []).append(
+                (name, self._block_numbers[block, array], *box, place)
             )
 
         def getter(number: int) -> Callable[[], None]:
             stream = self._streams[number]
 
             def get() -> None:
-                with self._or_gone():
-                    for request in asked[number]:
+                with self._failures_as_peer_gone():
+                    for request in requests[number]:
                         stream.get(*request)
                     stream.perform_gets()
 
             return get
 
         deadline = time.monotonic() + limit
-        jobs = [self._lanes[number].submit(getter(number)) for number in asked]
+        tasks = [self._threads[number].submit(getter(number)) for number in requests]
         try:
-            for job in jobs:
-                job.result(deadline - time.monotonic())
+            for task in tasks:
+                task.result(deadline - time.monotonic())
         except TimeoutError:
-            self._memory = np.empty(0, np.uint8)  # ADIOS2 may still write to what there was
+            self._memory = np.empty(0, np.uint8)  # ADIOS2 may still write to the old memory
             raise PeerSilent(
                 f"The writer's values did not come through ADIOS2 within {limit:g} s."
             ) from None
@@ -231,11 +231,10 @@ class Adios2Source(Source):
             if place is not piece[-1]:
                 piece[-1][...] = place
 
-    def _places(self, wanted: list[Piece]) -> list[np.ndarray]:
-        """Where ADIOS2 writes each piece to: contiguous.
+    def _targets(self, wanted: list[Piece]) -> list[np.ndarray]:
+        """Return contiguous memory for each piece.
 
-        For SST it is not the caller's memory, which may be gone when a writer that was stopped
-        goes on.
+        For SST it is not the caller's memory, which may be freed when a stopped writer continues.
         """
         targets = [piece[-1] for piece in wanted]
         if not self._sst:
@@ -249,8 +248,8 @@ class Adios2Source(Source):
         ]
 
     @contextmanager
-    def _or_gone(self) -> Iterator[None]:
-        """What fails over SST does so because the writer is gone."""
+    def _failures_as_peer_gone(self) -> Iterator[None]:
+        """Raise `PeerGone` for failures of SST in a block."""
         try:
             yield
         except StagingError as error:
@@ -259,35 +258,35 @@ class Adios2Source(Source):
             raise PeerGone(f"The writer is gone: {error}") from error
 
     def _end(self, number: int) -> None:
-        self._do(number, self._streams[number].end_step, self._answer_limit)
+        self._call(number, self._streams[number].end_step, self._answer_limit)
         self._at[number] = None
 
     def end(self, sequence: int) -> None:
-        """This rank is done with the step; ADIOS2 counts ranks by itself."""
+        """End the step on this rank; ADIOS2 counts the ranks."""
         self._step = None
         for number in range(len(self._streams)):
             if self._at[number] is not None:
                 self._end(number)
 
     def release(self, sequence: int) -> None:
-        """Nothing is left to do after `end`."""
+        """Do nothing: `end` releases the step."""
 
     def close(self) -> None:
-        """Leave; a stream whose writer does not answer is left to its thread."""
-        jobs = [
-            lane.submit(stream.close)
-            for lane, stream in zip(self._lanes, self._streams, strict=True)
+        """Close all streams; one whose writer does not answer is left to its thread."""
+        tasks = [
+            thread.submit(stream.close)
+            for thread, stream in zip(self._threads, self._streams, strict=True)
         ]
         deadline = time.monotonic() + 5.0
-        for job in jobs:
-            job.wait(deadline - time.monotonic())
-        for lane in self._lanes:
-            lane.close()
-        self._streams, self._lanes = [], []
+        for task in tasks:
+            task.wait(deadline - time.monotonic())
+        for thread in self._threads:
+            thread.close()
+        self._streams, self._threads = [], []
 
 
 def _describe(contact: Path, stream: str) -> dict[str, Any]:
-    """What a contact file, or a folder of BP5's, leads to; raises `StagingError`."""
+    """Return the content of a contact file, or of one for a BP5 folder; raises `StagingError`."""
     described = read_contact(contact) or {
         "stream": "",
         "kind": "bp5",
@@ -296,7 +295,7 @@ def _describe(contact: Path, stream: str) -> dict[str, Any]:
     }
     if stream and described["stream"] not in ("", stream):
         raise StagingError(
-            f"{contact} leads to the stream {described['stream']!r}, not to {stream!r}."
+            f"{contact} is of the stream {described['stream']!r}, not of {stream!r}."
         )
     return described
 
@@ -304,30 +303,32 @@ def _describe(contact: Path, stream: str) -> dict[str, Any]:
 def _require_mpi(comm: MPI.Comm) -> None:
     if not library().has_mpi:
         raise StagingError(
-            f"A reader of {comm.size} ranks over SST takes an ADIOS2 with MPI, and this one has "
+            f"A reader of {comm.size} ranks over SST needs an ADIOS2 with MPI, and this one has "
             "none: build it with make adios2, read with one rank, or choose another engine."
         )
     require_threads(comm)
 
 
-def _results(jobs: list[Job], deadline: float) -> tuple[list[Stream | None], StagingError | None]:
-    """What opening brought, and the first thing that went wrong."""
-    opened: list[Stream | None] = []
+def _opened_streams(
+    tasks: list[Task], deadline: float
+) -> tuple[list[Adios2Stream | None], StagingError | None]:
+    """Return the opened streams, None for failed ones, and the first failure."""
+    opened: list[Adios2Stream | None] = []
     failure: StagingError | None = None
-    for job in jobs:
-        found: Stream | None = None
+    for task in tasks:
+        found: Adios2Stream | None = None
         try:
-            found = job.result(deadline - time.monotonic())
+            found = task.result(deadline - time.monotonic())
         except TimeoutError:
-            failure = failure or PeerSilent("it does not let the reader in, or is stopped.")
+            failure = failure or PeerSilent("it does not accept the reader, or is stopped.")
         except StagingError as error:
             failure = failure or error
         opened.append(found)
     return opened, failure
 
 
-def _numbers(step: Any, shared: bool) -> dict[tuple[int, int], int]:
-    """ADIOS2's number of each (block, array) among those of its field, in the order of puts."""
+def _block_numbers(step: Any, shared: bool) -> dict[tuple[int, int], int]:
+    """Return ADIOS2's block number, in the order of puts, of each (block, array)."""
     vertex = {place for place, field in enumerate(step.fields) if field[2] == "vertex"}
     numbers: dict[tuple[int, int], int] = {}
     seen: Counter[tuple[int, int]] = Counter()

@@ -1,4 +1,4 @@
-"""Boxes of global indices, and ghost widths, as users write them and as the core takes them."""
+"""Boxes of global indices, and ghost widths, in the forms of users and of the core."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GhostWidths: TypeAlias = int | Sequence[int | Sequence[int]]
 
 @dataclass(frozen=True)
 class Box:
-    """Global indices from `start`, `count` of them, along z, y, x."""
+    """Box of global indices: `start` and `count` along z, y, x."""
 
     start: Triple
     count: Triple
@@ -29,7 +29,7 @@ class Box:
 
     @property
     def pair(self) -> tuple[Triple, Triple]:
-        """As the core takes it."""
+        """(start, count), the form of the core."""
         return self.start, self.count
 
     @property
@@ -38,7 +38,7 @@ class Box:
         return self.count[0] * self.count[1] * self.count[2]
 
     def slices(self, origin: Triple = (0, 0, 0)) -> tuple[slice, slice, slice]:
-        """The box in an array whose first value has the index `origin`."""
+        """Return slices of the box in an array whose first value has the index `origin`."""
         z, y, x = (
             slice(s - o, s - o + n) for s, n, o in zip(self.start, self.count, origin, strict=True)
         )
@@ -51,24 +51,24 @@ class Box:
 
 #: A `Box`, (start, count), or counts alone, which begin at 0.
 Extents: TypeAlias = Box | Sequence[int] | Sequence[Sequence[int]]
-#: A `Box`, or what goes between brackets: `np.s_[4, :, 10:20]`. Indices are global and may be
-#: negative where there are ghosts; they never count from the end.
+#: A `Box`, or an index expression such as `np.s_[4, :, 10:20]`. Indices are global; negative ones
+#: are ghosts below 0 and do not count from the end.
 Selection: TypeAlias = Box | slice | int | tuple["slice | int", ...]
 
 
 def triple(values: Sequence[int], what: str) -> Triple:
-    """Three whole numbers along z, y, x; raises `StagingError`."""
+    """Convert to three integers along z, y, x; raises `StagingError`."""
     try:
         z, y, x = (operator.index(value) for value in values)
     except (TypeError, ValueError):
         raise StagingError(
-            f"{what} must be three whole numbers along z, y, x, not {values!r}."
+            f"{what} must be three integers along z, y, x, not {values!r}."
         ) from None
     return z, y, x
 
 
 def make_box(box: Extents, what: str) -> Box:
-    """The box that is meant; raises `StagingError`."""
+    """Convert to a box; raises `StagingError`."""
     if isinstance(box, Box):
         return box
     if len(box) == 2:
@@ -82,19 +82,19 @@ def _index(value: Any) -> int:
         return operator.index(value)
     except TypeError:
         raise StagingError(
-            f"A box is selected by numbers and slices of them along z, y, x, not by {value!r}."
+            f"A box is selected by integers and slices along z, y, x, not by {value!r}."
         ) from None
 
 
 def select(selection: Selection | None, whole: Box) -> tuple[Box, tuple[int, ...]]:
-    """The box that a selection means, and the axes that it drops, as an index into an array does.
+    """Return the box of a selection, and the axes that single indices drop.
 
     Args:
-        selection: None for all; axes that are left out are whole.
+        selection: None for all; missing axes are whole.
         whole: all indices of the field.
 
     Raises:
-        StagingError: a step between indices, too many axes, or no index at all.
+        StagingError: a stride, too many axes, or an empty box.
     """
     if selection is None:
         return whole, ()
@@ -109,7 +109,7 @@ def select(selection: Selection | None, whole: Box) -> tuple[Box, tuple[int, ...
         for axis, part in enumerate(given):
             if isinstance(part, slice):
                 if part.step not in (None, 1):
-                    raise StagingError("A box has no step between indices; slice what was read.")
+                    raise StagingError("A box has no stride; apply the stride to the array read.")
                 start[axis] = start[axis] if part.start is None else _index(part.start)
                 stop[axis] = stop[axis] if part.stop is None else _index(part.stop)
             else:
@@ -126,11 +126,11 @@ def select(selection: Selection | None, whole: Box) -> tuple[Box, tuple[int, ...
 
 
 def ghost_pair(ghosts: GhostWidths, dimension: int) -> tuple[Triple, Triple]:
-    """Widths below and above along z, y, x.
+    """Return the widths below and above along z, y, x.
 
     Args:
-        ghosts: as `GhostWidths`; a single number is for the axes in use.
-        dimension: axes in use, counted from x.
+        ghosts: as `GhostWidths`; a single number applies to the axes in use.
+        dimension: number of axes in use, counted from x.
     """
     if isinstance(ghosts, int):
         if ghosts == 0:

@@ -1,4 +1,4 @@
-"""What a writer says of its meshes, fields and blocks before it has values."""
+"""Description of a writer's meshes, fields and blocks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from uzushio.staging.step import Association
 
 @dataclass(frozen=True)
 class DescribedField:
-    """What the shape of a field's arrays follows from."""
+    """Dimension, dtype and components of a field, which determine the shape of its arrays."""
 
     dimension: int
     dtype: np.dtype[Any]
@@ -25,7 +25,7 @@ class DescribedField:
 
 
 class Description:
-    """The part of a `Writer` that describes; each rank describes what it has."""
+    """Base of `Writer` for descriptions; each rank describes its own blocks."""
 
     def __init__(self, core: Any) -> None:
         self._core = core
@@ -35,11 +35,11 @@ class Description:
 
     def _open(self) -> Any:
         if self._core is None:
-            raise StagingError("The writer is closed; open the stream again to write on.")
+            raise StagingError("The writer is closed; open the stream again to continue.")
         return self._core
 
     def attribute(self, name: str, value: int | float | str) -> None:
-        """A number or a text that goes with the steps from now on."""
+        """Set an attribute of the following steps: a number or a text."""
         self._open().attribute(name, value)
 
     def uniform_mesh(
@@ -50,14 +50,14 @@ class Description:
         spacing: Sequence[float] = (1.0, 1.0, 1.0),
         dimension: int = 3,
     ) -> None:
-        """A mesh whose vertex i lies at origin + i spacing, along z, y, x.
+        """Define a mesh whose vertex i lies at origin + i spacing, along z, y, x.
 
         Args:
-            name: of the mesh.
-            elements: all of them, whichever rank holds them; one less than vertices.
+            name: name of the mesh.
+            elements: elements of the whole mesh; one less than vertices.
             origin: (z, y, x) of the vertex with the indices 0.
-            spacing: along z, y, x.
-            dimension: axes in use, counted from x; the others have a count of 1.
+            spacing: spacings along z, y, x.
+            dimension: number of axes in use, counted from x; the others have a count of 1.
         """
         box = make_box(elements, f"mesh {name}")
         self._open().uniform_mesh(name, box.pair, tuple(origin), tuple(spacing), dimension)
@@ -70,18 +70,18 @@ class Description:
         start: Triple = (0, 0, 0),
         dimension: int = 3,
     ) -> None:
-        """A mesh with the given coordinates of all vertices along each axis.
+        """Define a mesh by the coordinates of all vertices along each axis.
 
         Args:
-            name: of the mesh.
+            name: name of the mesh.
             coordinates: along z, y, x, of the whole mesh, the same on every rank; one value for
                 an axis that is not in use.
-            start: index of the first ones.
-            dimension: axes in use, counted from x.
+            start: index of the first vertex along each axis.
+            dimension: number of axes in use, counted from x.
         """
         lines = [np.asarray(line, np.float64) for line in coordinates]
         if len(lines) != 3 or any(line.ndim != 1 or not line.size for line in lines):
-            raise StagingError(f"Mesh {name} needs three lines of coordinates, along z, y and x.")
+            raise StagingError(f"Mesh {name} needs three 1-D arrays of coordinates along z, y, x.")
         counts = [
             len(line) - 1 if axis >= 3 - dimension else len(line) for axis, line in enumerate(lines)
         ]
@@ -98,15 +98,15 @@ class Description:
         dtype: DTypeLike = np.float64,
         dimension: int = 3,
     ) -> None:
-        """A mesh whose vertices' coordinates are themselves a field.
+        """Define a mesh whose coordinates are a vertex field.
 
         Args:
-            name: of the mesh.
-            elements: all of them, along z, y, x.
-            field: name of the vertex field with components x, y, z, which this defines too, and
-                which is put as any other.
-            dtype: of that field.
-            dimension: axes in use, counted from x.
+            name: name of the mesh.
+            elements: elements of the whole mesh, along z, y, x.
+            field: name of the vertex field with components x, y, z, which is defined by this call
+                and put like other fields.
+            dtype: type of that field.
+            dimension: number of axes in use, counted from x.
         """
         box, kind = make_box(elements, f"mesh {name}"), _native(dtype, f'Field "{field}"')
         self._open().curvilinear_mesh(name, box.pair, field, kind.name, dimension)
@@ -122,20 +122,20 @@ class Description:
         components: int = 1,
         **attributes: int | float | str,
     ) -> None:
-        """A quantity on a mesh.
+        """Define a field on a mesh.
 
         Args:
-            name: of the field.
-            mesh: its mesh.
+            name: name of the field.
+            mesh: name of its mesh.
             association: whether values belong to elements or to vertices.
             dtype: float32, float64, int32, int64 or uint8.
-            components: of one value.
-            attributes: its unit, say.
+            components: number of components of a value.
+            attributes: attributes such as the unit.
         """
         kind = _native(dtype, f'Field "{name}"')
         if not 1 <= components < 1 << 32:
             raise StagingError(
-                f'Field "{name}" cannot have {components} components; it needs one at least.'
+                f'Field "{name}" cannot have {components} components; it needs at least one.'
             )
         self._open().field(name, mesh, association, kind.name, components, attributes)
         self._fields[name] = DescribedField(self._dimensions[mesh], kind, components)
@@ -147,44 +147,42 @@ class Description:
         owned: Extents,
         association: Association = "element",
     ) -> None:
-        """A part of a mesh that this rank holds; any number of them.
+        """Define a block of a mesh on this rank; a rank may have several.
 
         Args:
-            id: unique among the blocks of all ranks.
-            mesh: its mesh.
-            owned: what this rank owns, ghosts not counted, in global indices.
-            association: whether `owned` are elements, whose vertices are then shared with
-                neighbours, or vertices, which then are not.
+            id: number, unique among the blocks of all ranks.
+            mesh: name of its mesh.
+            owned: owned global indices, without ghosts.
+            association: whether `owned` are elements, whose vertices are shared with neighbours,
+                or vertices, which are not shared.
         """
         self._open().block(id, mesh, make_box(owned, f"block {id}").pair, association)
         self._blocks[id] = None
 
     def remove_block(self, id: int) -> None:
-        """The block is this rank's no more."""
+        """Remove a block of this rank."""
         self._open().remove_block(id)
         del self._blocks[id]
 
-    def _described(self, field: str) -> DescribedField:
+    def _field(self, field: str) -> DescribedField:
         if field not in self._fields:
             raise StagingError(f'field "{field}" {unknown(field, list(self._fields))}.')
         return self._fields[field]
 
-    def _which(self, block: int | None) -> int:
+    def _block_id(self, block: int | None) -> int:
         if block is not None:
             return block
         if len(self._blocks) != 1:
-            raise StagingError(
-                f"This rank has {len(self._blocks)} blocks; say which one is meant with block=."
-            )
+            raise StagingError(f"This rank has {len(self._blocks)} blocks; name one with block=.")
         return next(iter(self._blocks))
 
 
 def _native(dtype: DTypeLike, what: str) -> np.dtype[Any]:
-    """The dtype, if this machine's order of bytes is its."""
+    """Return the dtype; raises `StagingError` if its byte order is not this machine's."""
     kind = np.dtype(dtype)
     if not kind.isnative:
         raise StagingError(
-            f"{what} is to be of {kind.str}, whose bytes are in the other order than this "
-            f"machine's; describe it as {kind.newbyteorder('=').name}, and convert the values."
+            f"{what} has the type {kind.str}, whose byte order is not this machine's; describe it "
+            f"as {kind.newbyteorder('=').name}, and convert the values."
         )
     return kind

@@ -1,7 +1,4 @@
-"""Engines of one's own in Python: what the core asks of them.
-
-`Writer.with_engine` and `Reader.with_source` take any object that has these methods.
-"""
+"""Interfaces of user-defined engines in Python, for `Writer.with_engine`, `Reader.with_source`."""
 
 from __future__ import annotations
 
@@ -16,16 +13,16 @@ from uzushio.staging.box import Triple
 
 @dataclass(frozen=True)
 class Counters:
-    """What happened to the steps of a stream so far; whole on the writer's rank 0.
+    """Counters of the steps of a stream; complete on the writer's rank 0.
 
     Attributes:
-        published: steps that the solver offered.
-        delivered: handed to a reader, counted for each reader.
-        dropped: steps that a reader attached at that time never got.
-        seconds_waited: of the solver.
-        peak_bytes: most that was held for readers at a time.
-        bytes: that are held now.
-        steps: that are held now.
+        published: steps published by the solver.
+        delivered: steps delivered, counted for each reader.
+        dropped: steps that a reader attached at that time never received.
+        seconds_waited: time that the solver waited.
+        peak_bytes: maximum of bytes held for readers.
+        bytes: bytes held now.
+        steps: steps held now.
     """
 
     published: int = 0
@@ -38,7 +35,7 @@ class Counters:
 
 
 class WriterEngine(ABC):
-    """Carries the steps of one rank of a writer. All but `counters` is collective."""
+    """Engine of one rank of a writer; all methods except `counters` are collective."""
 
     @abstractmethod
     def publish(self, part: Any, values: list[np.ndarray]) -> int | None:
@@ -46,60 +43,60 @@ class WriterEngine(ABC):
 
         Args:
             part: the core's StepInfo with this rank's blocks.
-            values: the arrays (z, y, x, component) of these blocks with their ghosts, strided,
-                read-only, in the order of the table; valid until the return.
+            values: arrays (z, y, x, component) of these blocks with their ghosts, strided,
+                read-only, in the order of the table; valid until the method returns.
 
         Returns:
-            Its sequence number, or None if it was dropped.
+            Sequence number of the step, or None if it was dropped.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Give readers what is left, and end the stream."""
+        """Deliver the remaining steps, and end the stream."""
 
     @abstractmethod
     def counters(self) -> Counters:
-        """What happened so far."""
+        """Return the counters."""
 
 
-#: A piece that a reader wants: the writer's rank; places of the block in the step and of the array
-#: in the block; the box (start, count) in the stored array; first component and number of
-#: components; where to, (z, y, x, component), possibly strided.
+#: Requested piece of an array: the writer's rank; index of the block in the step and of the array
+#: in the block; box (start, count) in the stored array; first component and number of components;
+#: target (z, y, x, component), possibly strided.
 Piece: TypeAlias = tuple[int, int, int, tuple[Triple, Triple], int, int, np.ndarray]
 
 
 class Source(ABC):
-    """Where one rank of a reader gets steps from. Faults raise `StagingError` or a kind of it."""
+    """Source of steps of one rank of a reader; failures raise `StagingError` or a subclass."""
 
-    #: Whether `next` is called on all ranks, at once.
+    #: Whether `next` is collective.
     collective = False
 
     @abstractmethod
     def next(self, limit: float) -> bytes | Literal["timeout", "ended"]:
-        """Wait at most `limit` seconds for a step; on rank 0 of the reader alone.
+        """Wait at most `limit` seconds for a step; called only on rank 0 of the reader.
 
-        If this source is `collective`, on all ranks; rank 0's result counts.
+        If this source is `collective`, it is called on all ranks, and rank 0's result is used.
 
         Returns:
-            What `_core.staging.announce` makes of its number and table.
+            Number and table of the step, encoded by `_core.staging.announce`.
         """
 
     def begin(self, sequence: int, step: Any) -> None:
-        """All ranks now have this step (the core's StepInfo), until `end`."""
+        """Begin a step (the core's StepInfo) on this rank, valid until `end`; on all ranks."""
         return None
 
     @abstractmethod
     def fetch(self, sequence: int, wanted: list[Piece], limit: float) -> None:
-        """Bring pieces of the step."""
+        """Fetch pieces of the step within `limit` seconds."""
 
     def end(self, sequence: int) -> None:
-        """This rank is done with the step."""
+        """End the step on this rank."""
         return None
 
     @abstractmethod
     def release(self, sequence: int) -> None:
-        """All ranks are done with the step; on rank 0 alone."""
+        """Release the step after all ranks ended it; called only on rank 0."""
 
     def close(self) -> None:
-        """Leave; the last call."""
+        """Close the source; the last call."""
         return None

@@ -1,4 +1,4 @@
-"""Which engine carries a stream, and how: from a YAML file, or from a section of a case."""
+"""Options of a stream, from a YAML file or a section of a case."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from uzushio.errors import StagingError
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Names an options file that replaces those that a program opens its streams with.
+#: Environment variable with the path of an options file that replaces a program's own.
 OVERRIDE = "UZUSHIO_STAGING"
 
 
 def engine_names() -> list[str]:
-    """The engines that `engine:` in the options may name."""
+    """Return the valid values of the option `engine`."""
     return sorted({*_core.staging.engine_names(), "adios2"})
 
 
 def parse_options(options: str | Mapping[str, Any], where: str) -> Any:
-    """The core's options, with the section `adios2` as the attribute of that name.
+    """Parse options; the section `adios2` becomes the attribute of that name.
 
     Args:
-        options: YAML, or what would be in it.
-        where: what is read, for messages.
+        options: YAML text, or its content.
+        where: source of the options, for messages.
 
     Raises:
-        StagingError: names the key, the value, and what is allowed.
+        StagingError: an invalid option; names the key, the value, and the allowed values.
     """
     if isinstance(options, Mapping):
         options = yaml.safe_dump(plain(options), sort_keys=False)
@@ -44,7 +44,7 @@ def parse_options(options: str | Mapping[str, Any], where: str) -> Any:
 
 
 def _section(options: str, where: str) -> Any:
-    """What the key `adios2` holds."""
+    """Return the section `adios2`."""
     try:
         return (yaml_file.parse_value(options) or {}).get("adios2") or {}
     except yaml.YAMLError as error:
@@ -55,18 +55,17 @@ def _section(options: str, where: str) -> Any:
 def choose_options(
     options: str | Path | Mapping[str, Any] | None, comm: MPI.Comm | None = None
 ) -> Any:
-    """The core's options, the same on all ranks (collective).
+    """Return the core's options, the same on all ranks (collective).
 
     Args:
-        options: a YAML file, which rank 0 reads, or what would be in it; None for the defaults. A
-            file that rank 0's environment variable UZUSHIO_STAGING names goes before a file, or
-            none.
+        options: path of a YAML file, which rank 0 reads, or its content; None for the defaults.
+            The file in rank 0's environment variable UZUSHIO_STAGING replaces a file or None.
         comm: the ranks; None for this process alone.
 
     Raises:
         StagingError: as `parse_options`, or the file cannot be read.
     """
-    ready: Any = options  # a publisher hands over what the case has had parsed
+    ready: Any = options  # a publisher passes the parsed options of the case
     if isinstance(ready, _core.staging.Options):
         return ready
     if isinstance(options, Mapping):
@@ -78,7 +77,7 @@ def choose_options(
 
 
 def _read(options: str | Path | None) -> tuple[str, str]:
-    """Name and text of the options."""
+    """Return name and text of the options."""
     file = os.environ.get(OVERRIDE) or options
     if file is None:
         return "options", ""

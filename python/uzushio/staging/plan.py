@@ -1,6 +1,6 @@
-"""Plan files: how much is staged, over which hops, by how many ranks.
+"""Plan files: step size and interval, groups of ranks, and hops of a staging chain.
 
-Terms are those of `uzushio.staging.plan_rates`. Bytes, bytes per second and seconds.
+The terms are those of `uzushio.staging.plan_rates`. Units: bytes, bytes per second, seconds.
 """
 
 from __future__ import annotations
@@ -18,104 +18,106 @@ from uzushio.config.yaml_document import Document
 from uzushio.config.yaml_file import KeyPath
 from uzushio.errors import CaseError
 
-#: More than anyone has: the search for the smallest number of ranks goes no further.
-MOST_RANKS = 10**9
+#: Upper limit of the search for the smallest number of ranks.
+MAX_RANKS = 10**9
 
 Name = Annotated[str, Field(min_length=1)]
-Count = Annotated[int, Field(gt=0, le=MOST_RANKS)]
+Count = Annotated[int, Field(gt=0, le=MAX_RANKS)]
 
 
-class Step(Section):
-    """What is published, and how often."""
+class PlannedStep(Section):
+    """Size and interval of published steps."""
 
     size: Size = Field(ge=1.0, description="bytes of a step, of all ranks together")
     interval: Seconds = Field(description="seconds from one published step to the next")
 
 
-class Group(Section):
-    """Ranks on the way."""
+class RankGroup(Section):
+    """Group of ranks: writers, a relay, or readers."""
 
     name: Name
     ranks: Count
 
 
-class Writers(Group):
+class WriterGroup(RankGroup):
     """The solver's ranks."""
 
     name: Name = "writers"
 
 
-class Relay(Group):
-    """A relay of the chain."""
+class RelayGroup(RankGroup):
+    """Ranks of a relay in the chain."""
 
-    budget: Size = Field(64e6, description="bytes that a process may hold, whatever the step")
+    budget: Size = Field(64e6, description="maximum bytes that a process holds, for any step size")
 
 
-class Readers(Group):
-    """The ranks that look at the steps."""
+class ReaderGroup(RankGroup):
+    """The readers' ranks."""
 
     name: Name = "readers"
-    steps_held: Count = Field(1, description="steps of which a process holds its share at once")
-    memory: Size | None = Field(None, description="bytes that a process has for these steps")
+    steps_held: Count = Field(1, description="number of steps that a process holds at once")
+    memory: Size | None = Field(None, description="bytes available in a process for these steps")
 
 
 class Hop(Section):
-    """One stretch of the way."""
+    """Section of the route between two groups or switches."""
 
-    between: tuple[Name, Name] = Field(description="where it starts and ends: groups or switches")
+    between: tuple[Name, Name] = Field(description="start and end: groups or switches")
     per_connection: dict[str, Rate] = Field(description="rate of one connection, by transport")
-    total: Rate = Field(description="rate of all connections together at most")
+    total: Rate = Field(description="maximum rate of all connections together")
     connections_per_rank: Count = 1
-    transport: str | None = Field(None, description="in use here, if not the plan's")
+    transport: str | None = Field(
+        None, description="transport of this hop; the plan's if not given"
+    )
 
     @property
     def name(self) -> str:
-        """Both ends."""
+        """Names of both ends."""
         return f"{self.between[0]} to {self.between[1]}"
 
 
-class Plan(Section):
-    """A plan file. The hops lead from the writers through all relays, in order, to the readers."""
+class StagingPlan(Section):
+    """Plan file; the hops lead from the writers through all relays, in order, to the readers."""
 
     title: str = ""
-    step: Step
-    transport: str = Field(description="in use on every hop that names no other")
-    writers: Writers
-    relays: tuple[Relay, ...] = ()
-    readers: Readers
+    step: PlannedStep
+    transport: str = Field(description="transport of all hops that do not set one")
+    writers: WriterGroup
+    relays: tuple[RelayGroup, ...] = ()
+    readers: ReaderGroup
     hops: tuple[Hop, ...]
 
     @property
     def need(self) -> float:
-        """Bytes per second that are published."""
+        """Published bytes per second."""
         return self.step.size / self.step.interval
 
     @property
     def groups(self) -> dict[str, int]:
         """Ranks of each group, from the writers to the readers."""
-        groups: tuple[Group, ...] = (self.writers, *self.relays, self.readers)
+        groups: tuple[RankGroup, ...] = (self.writers, *self.relays, self.readers)
         return {group.name: group.ranks for group in groups}
 
     def transport_of(self, hop: Hop) -> str:
-        """The transport in use on `hop`."""
+        """Return the transport of `hop`."""
         return hop.transport or self.transport
 
 
-def load_plan(path: Path | str) -> Plan:
+def load_plan(path: Path | str) -> StagingPlan:
     """Read and validate a plan file.
 
     Raises:
         CaseError: one line for each mistake, naming the file and line, the key, the value given
-            and what is allowed.
+            and the allowed values.
     """
     document = Document.read(path, "plan")
-    plan = document.validate(Plan)
-    check_way(plan, document.where)
+    plan = document.validate(StagingPlan)
+    check_route(plan, document.where)
     return plan
 
 
-def check_way(plan: Plan, where: Callable[[KeyPath], str] | None = None) -> None:
-    """Check what spans several keys, for plans from files and for those made in Python.
+def check_route(plan: StagingPlan, where: Callable[[KeyPath], str] | None = None) -> None:
+    """Check the route, for plans from files and for those made in Python.
 
     Raises:
         CaseError: if the hops do not lead from the writers through all relays to the readers, or
@@ -129,8 +131,8 @@ def check_way(plan: Plan, where: Callable[[KeyPath], str] | None = None) -> None
         raise CaseError("\n".join(lines))
 
 
-def _mistakes(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
-    """What is wrong with the way: the key, and the rest of a sentence that starts with it."""
+def _mistakes(plan: StagingPlan) -> Iterator[tuple[KeyPath, str]]:
+    """Yield each mistake: the key, and the rest of a sentence that starts with it."""
     names = list(_name_mistakes(plan))
     if names:
         yield from names
@@ -147,16 +149,16 @@ def _mistakes(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
                     ("hops", index, "per_connection"),
                     f"has no rate for the plan's transport: {_unknown(plan.transport, known)}",
                 )
-    yield from _way_mistakes(plan)
+    yield from _route_mistakes(plan)
 
 
 def _unknown(value: str, allowed: list[str]) -> str:
-    """Say that `value` is not among `allowed`, and which is nearest."""
+    """Describe an unknown value, with the nearest allowed one."""
     return f"'{value}' {unknown(value, allowed)}"
 
 
-def _name_mistakes(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
-    """Two groups of the same name."""
+def _name_mistakes(plan: StagingPlan) -> Iterator[tuple[KeyPath, str]]:
+    """Yield groups with the same name."""
     names: dict[str, KeyPath] = {plan.writers.name: ("writers", "name")}
     others: list[tuple[str, KeyPath]] = [
         (relay.name, ("relays", index, "name")) for index, relay in enumerate(plan.relays)
@@ -164,12 +166,12 @@ def _name_mistakes(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
     for name, key in [*others, (plan.readers.name, ("readers", "name"))]:
         if name in names:
             above = ".".join(map(str, names[name]))
-            yield key, f"'{name}' is also {above}; each needs a name of its own"
+            yield key, f"'{name}' is also {above}; names must be unique"
         names.setdefault(name, key)
 
 
-def _way_mistakes(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
-    """Hops that do not join, and groups that are not passed in order."""
+def _route_mistakes(plan: StagingPlan) -> Iterator[tuple[KeyPath, str]]:
+    """Yield hops that do not connect, and groups that are not passed in order."""
     if not plan.hops:
         yield ("hops",), "are empty, must lead from the writers to the readers"
         return
@@ -182,7 +184,7 @@ def _way_mistakes(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
             yield key, f"starts at '{start}', must start at '{here}', {whose}"
             return
         if end in visited:
-            yield key, f"comes back to '{end}', must lead on"
+            yield key, f"returns to '{end}', must lead to a new place"
             return
         visited.append(end)
         here = end

@@ -1,24 +1,24 @@
-"""Whether steps get from writers through relays to readers as fast as they are published.
+"""Throughput of a staging chain, from writers through relays to readers.
 
-The terms, as `docs/how-to/plan.md` explains them with an example:
+The terms, with an example in `docs/how-to/plan.md`:
 
 - *group*: the writer ranks, the ranks of one relay, or the reader ranks.
-- *hop*: a stretch of the way with rates of its own, between two groups, or between a group and a
+- *hop*: section of the route with its own rates, between two groups, or between a group and a
   place without ranks such as a switch.
 - *connections* of a hop: `connections_per_rank` for each rank of the group at its end; of the
-  smaller group where both ends are groups. Between two switches the nearest groups count.
-- *usable*: what the connections could carry together, per connection × connections.
-- *available*: what the hop's network carries in total, whatever the connections.
-- *rate* of a hop: the lesser of the two. *Limited by* connections, or by the total, where more
-  connections would not help.
-- *rate* of the way: that of its slowest hop, the *bottleneck* (the first of equals). Relays forward
-  chunks as they arrive (cut-through), so all hops work at once, and a step takes its size over this
-  rate.
-- *need*: the size of a step over the interval between steps; the way *keeps up* if its rate is not
-  below the need.
+  smaller group if both ends are groups. Between two switches, those of the nearest groups.
+- *usable*: rate of all connections together, per connection × connections.
+- *available*: total rate of the hop's network, independent of the connections.
+- *rate* of a hop: the minimum of both. It is *limited by* connections, or by the total, where more
+  connections do not help.
+- *rate* of the route: that of its slowest hop, the *bottleneck* (the first of equals). Relays
+  forward chunks as they arrive (cut-through), so all hops work concurrently, and a step takes its
+  size divided by this rate.
+- *need*: size of a step divided by the interval between steps; the route *keeps up* if its rate is
+  at least the need.
 
-Bytes, bytes per second and seconds throughout. Not in the model: latency, other traffic, uneven
-shares of the ranks, and what readers do with a step.
+Units: bytes, bytes per second and seconds. Not in the model: latency, other traffic, uneven shares
+of the ranks, and the readers' work on a step.
 
 Source: section 5.2, Tables 1 and 2 of the paper cited in `docs/how-to/plan.md`.
 """
@@ -31,12 +31,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from uzushio.config.quantities import show_rate, show_size, show_time
-from uzushio.staging.plan import MOST_RANKS, Hop, Plan, check_way
+from uzushio.staging.plan import MAX_RANKS, Hop, StagingPlan, check_route
 
 
 @dataclass(frozen=True)
 class HopRate:
-    """A hop by one transport; rates in bytes per second."""
+    """Rates of a hop with one transport, in bytes per second."""
 
     hop: str
     transport: str
@@ -51,14 +51,14 @@ class HopRate:
 
 
 @dataclass(frozen=True)
-class WayRate:
-    """The whole way: with the transports `in use`, or with one transport on every hop.
+class RouteRate:
+    """Rate of the whole route: with the transports in use, or with one transport on every hop.
 
     Attributes:
-        factor: rate over need.
-        smallest: the smallest number of ranks of each relay and of the readers with which the way
-            keeps up and a reader's steps fit; None if no number of ranks does.
-        obstacles: why not, a sentence for each hop.
+        factor: rate divided by need.
+        smallest: smallest number of ranks of each relay and of the readers with which the route
+            keeps up and a reader's steps fit in memory; None if no number suffices.
+        obstacles: why no number suffices, a sentence for each hop.
     """
 
     transport: str
@@ -73,43 +73,44 @@ class WayRate:
 
 @dataclass(frozen=True)
 class Assessment:
-    """What a plan comes to; bytes and bytes per second.
+    """Result of a plan, in bytes and bytes per second.
 
     Attributes:
-        hops: each hop by each of its transports.
-        ways: the one in use first, then one for each transport that every hop has.
+        need: rate that the route needs to keep up.
+        hops: each hop with each of its transports.
+        ways: the route in use first, then one for each transport that every hop has.
         relay_memory: bytes per process of each relay.
         reader_memory: bytes per reader process.
-        reader_fits: whether these are within `readers.memory`; true if none is given.
+        reader_fits: whether they fit `readers.memory`; true if that is not given.
     """
 
     need: float
     hops: tuple[HopRate, ...]
-    ways: tuple[WayRate, ...]
+    ways: tuple[RouteRate, ...]
     relay_memory: dict[str, float]
     reader_memory: float
     reader_fits: bool
 
 
-def assess(plan: Plan) -> Assessment:
-    """Work out what `plan` comes to.
+def assess(plan: StagingPlan) -> Assessment:
+    """Compute rates and memory of a plan.
 
     Raises:
         CaseError: if the hops do not lead from the writers through all relays to the readers, or
             a hop has no rate for its transport.
     """
-    check_way(plan)
+    check_route(plan)
     in_use = [plan.transport_of(hop) for hop in plan.hops]
     shared = [
         transport
         for transport in plan.hops[0].per_connection
         if all(transport in hop.per_connection for hop in plan.hops)
     ]
-    ways = [_way(plan, in_use, "in use")]
+    ways = [_route_rate(plan, in_use, "in use")]
     for transport in shared:
         everywhere = [transport] * len(plan.hops)
         if everywhere != in_use:
-            ways.append(_way(plan, everywhere, transport))
+            ways.append(_route_rate(plan, everywhere, transport))
     memory = _reader_memory(plan, plan.readers.ranks)
     return Assessment(
         need=plan.need,
@@ -125,7 +126,7 @@ def assess(plan: Plan) -> Assessment:
     )
 
 
-def _hop_rate(plan: Plan, index: int, transport: str) -> HopRate:
+def _hop_rate(plan: StagingPlan, index: int, transport: str) -> HopRate:
     hop = plan.hops[index]
     ranks = min(plan.groups[group] for group in _ends(plan, index))
     usable = _usable(hop, transport, ranks)
@@ -148,12 +149,12 @@ def _usable(hop: Hop, transport: str, ranks: int) -> float:
     return ranks * hop.connections_per_rank * hop.per_connection[transport]
 
 
-def _reader_memory(plan: Plan, ranks: int) -> float:
+def _reader_memory(plan: StagingPlan, ranks: int) -> float:
     return plan.step.size * plan.readers.steps_held / ranks
 
 
-def _ends(plan: Plan, index: int) -> list[str]:
-    """The groups whose ranks hold the connections of the hop at `index`."""
+def _ends(plan: StagingPlan, index: int) -> list[str]:
+    """Return the groups whose ranks hold the connections of the hop at `index`."""
     ends = [place for place in plan.hops[index].between if place in plan.groups]
     if ends:
         return ends
@@ -162,13 +163,13 @@ def _ends(plan: Plan, index: int) -> list[str]:
     return [before[-1], after[0]]
 
 
-def _way(plan: Plan, transports: list[str], label: str) -> WayRate:
-    """Follow the way with the given transport on each hop."""
+def _route_rate(plan: StagingPlan, transports: list[str], label: str) -> RouteRate:
+    """Compute the rate of the route with the given transport on each hop."""
     hops = [_hop_rate(plan, index, transport) for index, transport in enumerate(transports)]
     bottleneck = min(hops, key=lambda hop: hop.rate)
     obstacles = tuple(_obstacles(plan, hops))
     smallest = None if obstacles else _smallest(plan, transports)
-    return WayRate(
+    return RouteRate(
         transport=label,
         rate=bottleneck.rate,
         seconds_per_step=bottleneck.seconds_per_step,
@@ -180,8 +181,8 @@ def _way(plan: Plan, transports: list[str], label: str) -> WayRate:
     )
 
 
-def _obstacles(plan: Plan, hops: list[HopRate]) -> Iterator[str]:
-    """Say on which hops no number of relay and reader ranks would do."""
+def _obstacles(plan: StagingPlan, hops: list[HopRate]) -> Iterator[str]:
+    """Describe the hops on which no number of relay and reader ranks suffices."""
     need = (
         f"below the {show_rate(plan.need)} that {show_size(plan.step.size)} "
         f"every {show_time(plan.step.interval)} need"
@@ -192,7 +193,7 @@ def _obstacles(plan: Plan, hops: list[HopRate]) -> Iterator[str]:
             yield f"{hop.name} carries {show_rate(hop.total)} in total, {need}"
             continue
         for group in _ends(plan, index):
-            ranks = plan.writers.ranks if group == plan.writers.name else MOST_RANKS
+            ranks = plan.writers.ranks if group == plan.writers.name else MAX_RANKS
             usable = _usable(hop, found.transport, ranks)
             if usable < plan.need:
                 yield (
@@ -200,15 +201,15 @@ def _obstacles(plan: Plan, hops: list[HopRate]) -> Iterator[str]:
                     f"connections of {group} carry {show_rate(usable)}, {need}"
                 )
     if plan.readers.memory is not None:
-        share = _reader_memory(plan, MOST_RANKS)
+        share = _reader_memory(plan, MAX_RANKS)
         if share > plan.readers.memory:
             yield f"{show_size(plan.readers.memory)} is too little memory for any reader's share"
 
 
-def _smallest(plan: Plan, transports: list[str]) -> dict[str, int]:
-    """Find the smallest number of ranks of each group but the writers.
+def _smallest(plan: StagingPlan, transports: list[str]) -> dict[str, int]:
+    """Find the smallest number of ranks of each group except the writers.
 
-    A hop needs enough ranks of each group at its ends, so no group's number depends on another's.
+    A hop needs enough ranks of each group at its ends, so the groups are independent.
     """
 
     def enough(group: str) -> Callable[[int], bool]:
@@ -225,6 +226,6 @@ def _smallest(plan: Plan, transports: list[str]) -> dict[str, int]:
 
         return test
 
-    counts = range(1, MOST_RANKS)
+    counts = range(1, MAX_RANKS)
     searched = [group for group in plan.groups if group != plan.writers.name]
     return {group: 1 + bisect_left(counts, True, key=enough(group)) for group in searched}

@@ -1,4 +1,4 @@
-"""The reading side of a stream."""
+"""Reader of a stream."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from uzushio.staging.step import Step
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Longest that a wait is deaf to Ctrl-C, seconds.
-_SLICE = 0.25
-#: Seconds between looks for a contact file.
-_LOOK = 0.02
-#: Seconds after which a wait says what it waits for.
-_QUIET = 2.0
+#: Interval at which a wait checks for Ctrl-C, seconds.
+_POLL_INTERVAL = 0.25
+#: Seconds between checks for a contact file.
+_CONTACT_INTERVAL = 0.02
+#: Seconds after which a wait prints a notice.
+_NOTICE_AFTER = 2.0
 _ADVICE = (
-    "Start the writer, or look where it writes its contact file; a run writes one only if its case "
+    "Start the writer, or check the path of its contact file; a run writes one only if its case "
     "has a section `publish`."
 )
 
@@ -55,17 +55,17 @@ def attach(
             the folder of stored steps. A leading ~/ of a path is the home folder.
         comm: ranks that read together and see the same steps; None: this process alone, which
             then needs no MPI.
-        stream: its name, if another one there would be a mistake.
-        attach_limit: seconds to wait for a writer that is not there yet.
-        step_limit: seconds that `for step in reader` waits for each step.
-        answer_limit: seconds to wait for values.
-        connections: for each pair of a reader's and a writer's rank.
-        verify: check the checksums of all that arrives; None: of stored steps, and not of streams.
-        secret: in hexadecimal, for "host:port"; a contact file holds it.
-        tls: for "host:port": the writer uses TLS.
+        stream: expected name of the stream; empty for any.
+        attach_limit: timeout for a writer that does not exist yet, seconds.
+        step_limit: timeout of `for step in reader` for each step, seconds.
+        answer_limit: timeout for values, seconds.
+        connections: connections for each pair of a reader's and a writer's rank.
+        verify: check the checksums of all received values; None: only of stored steps.
+        secret: hexadecimal secret for "host:port"; a contact file contains it.
+        tls: for "host:port": whether the writer uses TLS.
 
     Raises:
-        PeerGone: there is no writer within the limit, or it is gone.
+        PeerGone: no writer answered within the limit, or it is gone.
         StagingError: the contact is unusable, or of another stream.
     """
     where = os.path.expanduser(os.fspath(contact))
@@ -87,10 +87,10 @@ def attach(
 
 
 def _is_adios2(contact: str, comm: MPI.Comm | None, limit: float) -> bool:
-    """Wait for a contact that is a file or a folder, and say whether the engine adios2 made it.
+    """Wait for a contact that is a file or a folder; return whether the engine adios2 made it.
 
     Raises:
-        PeerGone: it is not there in time.
+        PeerGone: it does not exist within `limit` seconds.
     """
     from uzushio.staging import adios2_engine
 
@@ -98,41 +98,40 @@ def _is_adios2(contact: str, comm: MPI.Comm | None, limit: float) -> bool:
         return False
     path = Path(contact)
 
-    def look() -> bytes:
-        began, told = time.monotonic(), False
+    def poll() -> bytes:
+        began, noticed = time.monotonic(), False
         while not path.exists():
             waited = time.monotonic() - began
             if waited >= limit:
                 raise PeerGone(
-                    f"No writer was there within {limit:g} s: there is no {contact}. {_ADVICE}"
+                    f"No writer was there within {limit:g} s: {contact} does not exist. {_ADVICE}"
                 )
-            if waited >= _QUIET and not told:
-                told = True
+            if waited >= _NOTICE_AFTER and not noticed:
+                noticed = True
                 _notice(
-                    f"Waiting for the writer for up to {limit:g} s: there is no {contact} yet. "
+                    f"Waiting for the writer for up to {limit:g} s: {contact} does not exist yet. "
                     f"{_ADVICE}"
                 )
             _core.staging.heed()
-            time.sleep(_LOOK)
-        return bytes([adios2_engine.leads_to(path)])
+            time.sleep(_CONTACT_INTERVAL)
+        return bytes([adios2_engine.is_adios2_contact(path)])
 
     handle = None if comm is None else comm.handle
-    return bool(_core.staging.from_rank_0(handle, look)[0])
+    return bool(_core.staging.from_rank_0(handle, poll)[0])
 
 
 class Reader:
     """Steps of a stream, one at a time. Made by `attach`; iterate over it, or call `next`.
 
-    All methods are collective over the reader's ranks. A rank that leaves its `with` after an
-    exception does not wait for the others, who raise a `StagingError` that says what it was. One
-    thread at a time may use it: those of one process take turns, and what they read is of the step
-    that there is by then.
+    All methods are collective over the reader's ranks. A rank that leaves its `with` block by an
+    exception does not wait for the others, which raise a `StagingError` with its message. Calls of
+    several threads of a process are serialised; a read returns values of the current step.
     """
 
     def __init__(self, core: Any, comm: MPI.Comm | None, step_limit: float = math.inf) -> None:
         self._core, self.comm, self._step_limit = core, comm, step_limit
         self._step: Step | None = None
-        self.ended = False  #: the writer has closed, and all its steps were had
+        self.ended = False  #: the writer has closed, and all its steps were received
 
     @staticmethod
     def with_source(
@@ -143,7 +142,7 @@ class Reader:
         answer_limit: float = 60.0,
         verify: bool | None = None,
     ) -> Reader:
-        """A reader of a source of one's own."""
+        """Make a reader of a user-defined source."""
         handle = None if comm is None else comm.handle
         core = _core.staging.Reader.from_source(source, handle, answer_limit, verify)
         return Reader(core, comm, step_limit)
@@ -160,29 +159,30 @@ class Reader:
         if error is None:
             self.detach()
         else:
-            self._leave(error)
+            self._fail(error)
 
     def next(self, limit: float = math.inf) -> Step | None:
-        """Give the step back that there is, and wait for the next one.
+        """Release the current step, and wait for the next one.
 
         Args:
-            limit: seconds to wait; 0 asks whether there is one.
+            limit: seconds to wait; 0 checks without waiting.
 
         Returns:
-            The step; None if there is none in time, or, if `ended` is True, none will follow.
+            The step; None after `limit` seconds without a step, or, if `ended` is True, at the end
+            of the stream.
 
         Raises:
             PeerGone, PeerSilent: the writer is gone, or does not answer.
-            StagingError: an array of `Block.view` still looks at the step that there is.
+            StagingError: an array of `Block.view` still refers to the current step.
         """
         if self._step is not None:
             self._core.release()
-            self._step._over()
+            self._step._invalidate()
             self._step = None
-        # Time is counted in waits, so that all ranks of a reader wait equally often.
+        # Time is measured in waits, so that all ranks of a reader wait equally often.
         left = limit
         while not self.ended:
-            wait = min(left, _SLICE)
+            wait = min(left, _POLL_INTERVAL)
             arrival = self._core.next(wait)
             left -= wait
             if arrival == "step":
@@ -194,19 +194,19 @@ class Reader:
         return None
 
     def __iter__(self) -> Iterator[Step]:
-        """The steps from now on, until the writer ends the stream.
+        """Iterate over the steps until the writer ends the stream.
 
         Raises:
             PeerSilent: no step came within `step_limit` seconds.
         """
-        quiet = _QUIET
+        notice_after = _NOTICE_AFTER
         while True:
-            step = self.next(min(quiet, self._step_limit))
-            if step is None and not self.ended and quiet < self._step_limit:
+            step = self.next(min(notice_after, self._step_limit))
+            if step is None and not self.ended and notice_after < self._step_limit:
                 if self.comm is None or self.comm.rank == 0:
                     _notice("Attached, and waiting for the first step.")
-                step = self.next(self._step_limit - quiet)
-            quiet = math.inf
+                step = self.next(self._step_limit - notice_after)
+            notice_after = math.inf
             if step is not None:
                 yield step
             elif self.ended:
@@ -218,28 +218,28 @@ class Reader:
                 )
 
     def release(self) -> None:
-        """Give the step back before the next one is asked for."""
+        """Release the current step before `next`."""
         if self._step is not None:
             self._core.release()
-            self._step._over()
+            self._step._invalidate()
             self._step = None
 
     def detach(self) -> None:
-        """Leave. If arrays of `Block.view` are left, as soon as the last of them is gone."""
+        """Detach from the stream; delayed until the last array of `Block.view` is deleted."""
         if self._step is not None:
-            self._step._over()
+            self._step._invalidate()
             self._step = None
         if self._core is not None:
             self._core.detach()
         self.ended = True
 
-    def _leave(self, error: BaseException) -> None:
-        """Leave alone, and tell the other ranks why."""
+    def _fail(self, error: BaseException) -> None:
+        """Detach this rank only, and send the error to the other ranks."""
         text = str(error)
         if not isinstance(error, StagingError):
             text = f"{type(error).__name__}: {text}".removesuffix(": ")
         if self._step is not None:
-            self._step._over()
+            self._step._invalidate()
             self._step = None
         if self._core is not None:
             self._core.fail(type(error).__name__, text)

@@ -1,4 +1,4 @@
-"""Pass a stream on from the network of its writer to that of its readers: `uzushio relay`."""
+"""Relay of a stream from the writer's network to the readers' network: `uzushio relay`."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from uzushio import _core
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Bytes that a relay holds at most, unless told otherwise.
-MEMORY = 64 << 20
+#: Default maximum of the bytes that a relay holds.
+DEFAULT_MEMORY = 64 << 20
 
 
 @dataclass(frozen=True)
 class RelayOptions:
-    """Between whom, and how.
+    """Options of a relay.
 
     Attributes:
         source: contact file of the writer (or of a relay), or its "host:port".
-        target: contact file to be written, for readers (or relays).
-        secret: of a source given as host:port, in hexadecimal.
+        target: contact file to write, for readers (or relays).
+        secret: hexadecimal secret of a source given as host:port.
         source_tls: whether a source given as host:port uses TLS.
         listen: address to listen on for readers; 0.0.0.0 or :: for all.
-        port: of rank 0, the next ones after it; 0: any that is free.
-        advertise: name that readers are told; empty: `listen`, or the host's.
+        port: port of rank 0, the following ones for other ranks; 0: any free ports.
+        advertise: host name for readers; empty: `listen`, or the host's name.
         tls: TLS 1.3 towards readers.
-        memory: bytes held at most for each rank, in buffers of the system too.
-        once: end with the writer, rather than wait for the next one.
-        wait: seconds to wait for the writer, with `once`.
+        memory: maximum bytes held by each rank, including buffers of the system.
+        once: end with the writer instead of waiting for the next one.
+        wait: timeout for the writer, with `once`, seconds.
     """
 
     source: str
@@ -44,22 +44,22 @@ class RelayOptions:
     port: int = 0
     advertise: str = ""
     tls: bool = False
-    memory: int = MEMORY
+    memory: int = DEFAULT_MEMORY
     once: bool = False
     wait: float = 60.0
 
 
 @dataclass(frozen=True)
 class RelayStatus:
-    """What one rank of a relay does.
+    """State of one rank of a relay.
 
     Attributes:
-        stream: name of the last writer's stream; empty: there was none yet.
-        readers: attached now; counted on rank 0.
-        connections: of readers, joined now.
-        passed: bytes towards readers since the start.
-        held: bytes, now.
-        most_held: bytes, so far.
+        stream: name of the last writer's stream; empty before the first writer.
+        readers: number of attached readers; counted on rank 0.
+        connections: number of spliced connections.
+        passed: bytes sent towards readers since the start.
+        held: bytes held now.
+        most_held: maximum of the bytes held.
     """
 
     stream: str
@@ -71,13 +71,13 @@ class RelayStatus:
 
 
 class Relay:
-    """A relay, which has written its contact; `run` serves.
+    """Relay whose contact file is written; `run` serves readers.
 
-    Collective over `comm`, whose ranks must all see a source that is a file. Its rank 0 takes the
-    readers in; data of rank w of the writer goes through rank w modulo their number.
+    Collective over `comm`; a source that is a file must be readable on all ranks. Rank 0 accepts
+    the readers; data of rank w of the writer pass through rank w modulo the number of ranks.
 
     Raises:
-        StagingError: it cannot listen, or cannot write its contact.
+        StagingError: the relay cannot listen, or cannot write its contact file.
     """
 
     def __init__(self, options: RelayOptions, comm: MPI.Comm | None = None) -> None:
@@ -97,20 +97,20 @@ class Relay:
         )
 
     def run(self, go_on: Callable[[], bool] = lambda: True) -> None:
-        """Serve until `go_on`, which is asked ten times a second, says no; or as configured.
+        """Serve until `go_on`, called ten times a second, returns False, or as configured.
 
         Raises:
-            PeerGone: on rank 0, with `once`, if no writer came in time.
+            PeerGone: on rank 0, with `once`: no writer attached within `wait` seconds.
         """
         self._core.run(go_on)
 
     def status(self) -> RelayStatus:
-        """From `go_on`, or when `run` has returned."""
+        """Return the state; call it from `go_on`, or after `run`."""
         return RelayStatus(**self._core.status())
 
 
-class Progress:
-    """Says every few seconds what a relay does."""
+class RelayProgress:
+    """Progress lines of a relay, one every few seconds."""
 
     def __init__(self, say: Callable[[str], None], every: float) -> None:
         self._say = say
@@ -118,8 +118,8 @@ class Progress:
         self._time = time.monotonic()
         self._passed = 0
 
-    def look(self, status: RelayStatus) -> None:
-        """To be called often."""
+    def update(self, status: RelayStatus) -> None:
+        """Print a line if the interval is over; call it often."""
         now = time.monotonic()
         if now - self._time < self._every:
             return
@@ -129,7 +129,7 @@ class Progress:
 
 
 def describe(status: RelayStatus, rate: float) -> str:
-    """One line: stream, readers, rate (bytes per second), bytes held."""
+    """Format one line: stream, readers, rate (bytes per second), bytes held."""
     stream = f'stream "{status.stream}"' if status.stream else "no writer yet"
     return (
         f"{stream}, {status.readers} readers, {status.connections} connections, "

@@ -1,4 +1,4 @@
-"""A step as a reader has it: what there is, and its values."""
+"""Step of a stream in a reader: meshes, fields, blocks, and values."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Attributes = Mapping[str, int | float | str]
 
 @dataclass(frozen=True)
 class Mesh:
-    """A structured mesh, whole (one zone of a multiblock grid).
+    """Whole structured mesh (one zone of a multiblock mesh).
 
     Attributes:
-        name: of the mesh.
+        name: name of the mesh.
         kind: "uniform", "rectilinear" or "curvilinear".
-        dimension: axes in use, counted from x.
+        dimension: number of axes in use, counted from x.
         elements: all elements.
         vertices: all vertices, one more along each axis in use.
         origin: of a uniform mesh: (z, y, x) of the vertex with the indices 0.
@@ -71,16 +71,16 @@ class Mesh:
 
 @dataclass(frozen=True)
 class Field:
-    """A quantity on a mesh.
+    """Field on a mesh.
 
     Attributes:
-        name: of the field.
+        name: name of the field.
         mesh: name of its mesh.
         association: whether values belong to vertices or to elements.
-        dtype: of one value.
-        components: of one value; more than one is the last axis of arrays.
-        attributes: its unit, say.
-        box: all global indices that it may have, ghosts not counted.
+        dtype: type of one component.
+        components: number of components; several are the last axis of arrays.
+        attributes: attributes such as the unit.
+        box: all global indices, without ghosts.
     """
 
     name: str
@@ -94,16 +94,16 @@ class Field:
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a mesh that one rank of the writer holds.
+    """Block of a mesh on one rank of the writer.
 
     Attributes:
-        id: the writer's own number for it, unique in the step.
-        rank: of the writer.
+        id: the writer's number of the block, unique in the step.
+        rank: rank of the writer.
         mesh: name of its mesh.
-        elements: that it owns, ghosts not counted.
-        vertices: that it owns.
-        ghosts: for each field that it has, the widths of the ghost layers stored with it, below
-            and above along z, y, x.
+        elements: owned elements, without ghosts.
+        vertices: owned vertices.
+        ghosts: for each field of the block, the widths of its stored ghost layers, below and above
+            along z, y, x.
     """
 
     id: int
@@ -117,11 +117,11 @@ class Block:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Names of the fields that it has values of: not all, where a stream has several meshes."""
+        """Names of the fields with values on the block, which may be fewer than the step's."""
         return tuple(self.ghosts)
 
     def box(self, name: str, ghosts: bool = False) -> Box:
-        """Global indices of the field's values on this block.
+        """Return the global indices of the field's values on this block.
 
         Raises:
             StagingError: the block has no such field.
@@ -141,12 +141,12 @@ class Block:
         return Box((z, y, x), (nz, ny, nx))
 
     def values(self, name: str, ghosts: bool = False, out: np.ndarray | None = None) -> np.ndarray:
-        """A copy of the field's values on this block, (z, y, x) and components if several.
+        """Copy the field's values on this block, (z, y, x), and components if several.
 
         Args:
-            name: of the field.
-            ghosts: the stored ghost layers too, and not the owned values alone.
-            out: an array to fill, of the shape and dtype of the result, instead of a new one.
+            name: name of the field.
+            ghosts: include the stored ghost layers.
+            out: array for the result, of its shape and dtype, instead of a new one.
 
         Raises:
             StagingError: the block has no such field, the step was released, the writer is gone.
@@ -154,83 +154,84 @@ class Block:
         step, described = self._step, self._step.field(name)
         array = _array(self.box(name, ghosts).count, described, (), out)
         if array.size:
-            step._live().read_block(name, self._place, ghosts, array, described.components > 1)
+            step._require_live().read_block(
+                name, self._place, ghosts, array, described.components > 1
+            )
         return array
 
     def view(self, name: str) -> np.ndarray:
-        """The field's values with their ghosts where the writer put them, read-only, no copy.
+        """Return the field's values with their ghosts in the writer's memory, read-only, no copy.
 
-        The array looks at memory that the writer takes back with the step. While it, or any array
-        made of it without a copy, is there, the reader will not go on to the next step: that
-        raises `StagingError`. So use views in a function that returns before that.
+        The writer reuses the memory after the step is released. While the array, or another view
+        of its memory, exists, advancing to the next step raises `StagingError`. So use views in a
+        function that returns before that.
 
         Raises:
-            StagingError: as `values`; and if the engine has no memory to look at, or the block is
-                on another node: then take `values`.
+            StagingError: as `values`; or the engine does not share memory, or the block is on
+                another node: use `values` then.
         """
         described = self._step.field(name)
         self.box(name)
-        found = self._step._live().view(name, self._place)
+        found = self._step._require_live().view(name, self._place)
         if found is None:
             raise StagingError(
-                f'The values of "{name}" on block {self.id} cannot be looked at where they are '
-                "(the engine carries copies, or the writer is on another node); take values()."
+                f'The values of "{name}" on block {self.id} cannot be viewed in place (the engine '
+                "transfers copies, or the writer is on another node); use values()."
             )
         return np.asarray(found[..., 0] if described.components == 1 else found)
 
     def verify(self, name: str) -> bool:
-        """Whether the values are those that were published, by their checksum.
+        """Whether the values match their checksum.
 
         Raises:
-            StagingError: they came without checksum (`checksums: true` in the writer's options).
+            StagingError: there is no checksum (set `checksums: true` in the writer's options).
         """
         self.box(name)
-        return bool(self._step._live().verify(name, self._place))
+        return bool(self._step._require_live().verify(name, self._place))
 
 
 class Step:
-    """One step in a reader's hands, until the reader goes on to the next.
+    """Current step of a reader, until the reader advances to the next one.
 
-    What there is (meshes, fields, blocks, attributes) can still be asked for later; values cannot.
+    Meshes, fields, blocks and attributes stay valid afterwards; values cannot be read then.
     """
 
     def __init__(self, core: Any, comm: MPI.Comm | None = None) -> None:
         self._core: Any = core
         self._info = core.step()
-        self.comm = comm  #: of the reader, or None for a process alone
+        self.comm = comm  #: communicator of the reader, or None for a single process
         self.index: int = self._info.index  #: the solver's number of the step
         self.time: float = self._info.time
-        #: Counts the steps that the writer's queue accepted, from 0.
+        #: Number of the step among those that the writer's queue accepted, from 0.
         self.sequence: int = core.sequence
 
     def __repr__(self) -> str:
         return f"<Step {self.index} at time {self.time:g}: {', '.join(self.fields)}>"
 
-    def _live(self) -> Any:
+    def _require_live(self) -> Any:
         if self._core is None:
             raise StagingError(
-                f"Step {self.index} was given back to the writer; read its values before the "
-                "reader goes on."
+                f"Step {self.index} is released; read its values before the reader advances."
             )
         return self._core
 
-    def _over(self) -> None:
+    def _invalidate(self) -> None:
         self._core = None
 
     @cached_property
     def attributes(self) -> Attributes:
-        """Numbers and texts that go with the step."""
+        """Attributes of the step: numbers and texts."""
         return dict(self._info.attributes)
 
     @cached_property
     def meshes(self) -> Mapping[str, Mesh]:
-        """The meshes by name."""
+        """Meshes by name."""
         found = map(Mesh._from_core, self._info.meshes)
         return {mesh.name: mesh for mesh in found}
 
     @cached_property
     def fields(self) -> Mapping[str, Field]:
-        """The fields by name."""
+        """Fields by name."""
         meshes = list(self.meshes.values())
         result = {}
         for name, mesh, association, dtype, components, attributes in self._info.fields:
@@ -262,7 +263,7 @@ class Step:
         ]
 
     def field(self, name: str) -> Field:
-        """The field of this name; raises `StagingError` that names those that there are."""
+        """Return a field by name; raises `StagingError` with the known names."""
         found = self.fields.get(name)
         if found is None:
             raise StagingError(f'field "{name}" {unknown(name, list(self.fields))}.')
@@ -276,38 +277,40 @@ class Step:
         fill: float | None = None,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Any box of a field, whichever ranks and blocks of the writer hold it.
+        """Read any box of a field, from all blocks of the writer that overlap it.
 
-        Not collective: each rank of a reader reads what it likes (inside the solver's process,
-        engine `inproc`, all ranks must read together).
+        Not collective, except inside the solver's process (engine `inproc`), where all ranks must
+        read together.
 
         Args:
-            name: of the field.
+            name: name of the field.
             box: global indices, `np.s_[4, :, 10:20]` or a `Box`; None for all. A single index
                 drops its axis.
-            fill: what to put where no block has a value; None: that is an error.
-            out: an array to fill, of the shape and dtype of the result, instead of a new one.
+            fill: value where no block has one; None: missing values are an error.
+            out: array for the result, of its shape and dtype, instead of a new one.
 
         Returns:
             The values (z, y, x), and components as the last axis if there are several.
 
         Raises:
-            StagingError: no such field, values are missing, or the step was released.
+            StagingError: unknown field, missing values, or the step was released.
             PeerGone, PeerSilent: the writer is gone, or does not answer.
         """
         described = self.field(name)
         wanted, dropped = select(box, described.box)
         array = _array(wanted.count, described, dropped, out)
-        four = _four(array, described, dropped)
-        holes = [make_box(hole, "hole") for hole in self._live().read(name, wanted.pair, four)]
+        values = _four_axes(array, described, dropped)
+        holes = [
+            make_box(hole, "hole") for hole in self._require_live().read(name, wanted.pair, values)
+        ]
         if holes and fill is None:
             more = f" and {len(holes) - 1} more boxes" if len(holes) > 1 else ""
             raise StagingError(
-                f'No block has values of "{name}" in {holes[0]}{more}; read what is there, or say '
-                "what to put there with fill=."
+                f'No block has values of "{name}" in {holes[0]}{more}; read another box, or give a '
+                "value for missing ones with fill=."
             )
         for hole in holes:
-            four[hole.slices(wanted.start)] = fill
+            values[hole.slices(wanted.start)] = fill
         return array
 
     def values(
@@ -318,16 +321,16 @@ class Step:
         ghosts: bool = False,
         out: Mapping[int, np.ndarray] | None = None,
     ) -> dict[int, np.ndarray]:
-        """Copies of a field's values on many blocks, by the block's id.
+        """Copy a field's values on many blocks; returns arrays by the block's id.
 
-        As `Block.values` of each, and faster: all are asked for at once. As `read`, not collective
-        but in the solver's process.
+        As `Block.values` of each block, but faster, with one request for all. Collective only
+        inside the solver's process, as `read`.
 
         Args:
-            name: of the field.
-            blocks: of this step; None for all that have values of the field.
-            ghosts: the stored ghost layers too, and not the owned values alone.
-            out: arrays to fill, by the block's id, one for each block.
+            name: name of the field.
+            blocks: blocks of this step; None for all with values of the field.
+            ghosts: include the stored ghost layers.
+            out: arrays for the results, by the block's id, one for each block.
 
         Raises:
             StagingError, PeerGone, PeerSilent: as `read`; a block has no such field, or is of
@@ -339,7 +342,7 @@ class Step:
         result, wanted = {}, {}
         for block in chosen:
             if block._step is not self:
-                raise StagingError(f"Block {block.id} is of another step; take those of this one.")
+                raise StagingError(f"Block {block.id} is of another step; use this step's blocks.")
             given = None if out is None else out.get(block.id)
             if given is None and out is not None:
                 raise StagingError(f"There is no array for block {block.id} in out=.")
@@ -350,12 +353,12 @@ class Step:
             result[block.id] = array = _array(box.count, described, (), given)
             if array.size:
                 wanted[block._place] = array
-        self._live().read_blocks(name, wanted, ghosts, described.components > 1)
+        self._require_live().read_blocks(name, wanted, ghosts, described.components > 1)
         return result
 
 
 def _box(pair: tuple[Sequence[int], Sequence[int]]) -> Box:
-    """A box as the core has it, which has checked it."""
+    """Convert a box of the core, without checks."""
     (z, y, x), (nz, ny, nx) = pair
     return Box((z, y, x), (nz, ny, nx))
 
@@ -363,7 +366,7 @@ def _box(pair: tuple[Sequence[int], Sequence[int]]) -> Box:
 def _array(
     count: Triple, described: Field, dropped: tuple[int, ...], out: np.ndarray | None
 ) -> np.ndarray:
-    """An array for values of a field: a new one, or `out` if it fits."""
+    """Return an array for values of a field: a new one, or `out` if it fits."""
     shape: tuple[int, ...] = count
     if dropped:
         shape = tuple(n for axis, n in enumerate(count) if axis not in dropped)
@@ -385,8 +388,8 @@ def _array(
     return out
 
 
-def _four(array: np.ndarray, described: Field, dropped: tuple[int, ...]) -> np.ndarray:
-    """The same memory as (z, y, x, component)."""
+def _four_axes(array: np.ndarray, described: Field, dropped: tuple[int, ...]) -> np.ndarray:
+    """Return a view of the array as (z, y, x, component)."""
     if described.components == 1:
         array = array[..., np.newaxis]
     return np.expand_dims(array, dropped) if dropped else array

@@ -1,4 +1,4 @@
-"""The writing side of a stream."""
+"""Writer of a stream."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def open(
     """Open a stream for writing; collective over `comm`.
 
     Args:
-        name: of the stream; its contact file is "NAME.contact" unless the options say otherwise.
+        name: name of the stream; the default contact file is "NAME.contact".
         comm: ranks that publish together; None: this process alone, which then needs no MPI.
-        options: engine, queue and the rest: a YAML file, or a mapping of what would be in it. The
-            environment variable UZUSHIO_STAGING, if set, names a file to take instead of a file.
+        options: path of a YAML file with engine, queue and other options, or its content. A file
+            in the environment variable UZUSHIO_STAGING replaces the file.
 
     Raises:
         StagingError: the options are wrong, or the engine cannot start.
@@ -51,7 +51,7 @@ def open(
 
 @dataclass
 class OpenStep:
-    """What `with writer.step(...)` hands out."""
+    """Step inside `with writer.step(...)`."""
 
     index: int
     time: float
@@ -59,25 +59,25 @@ class OpenStep:
 
 
 class Writer(Description):
-    """A stream that the ranks of a communicator write. Made by `open`.
+    """Writer of a stream on the ranks of a communicator. Made by `open`.
 
-    `open`, `step` and `close` are collective; the rest is each rank's own. What is described stays
-    until it is described anew. Boxes are `Box`, (start, count), or counts alone, along z, y, x. One
-    thread at a time may use it: threads take turns.
+    `open`, `step` and `close` are collective; other methods are local. Descriptions of meshes,
+    fields and blocks stay valid until they are replaced. Boxes are `Box`, (start, count), or counts
+    alone, along z, y, x. Calls of several threads are serialised.
     """
 
     def __init__(self, core: Any, comm: MPI.Comm | None = None) -> None:
         super().__init__(core)
         self.comm = comm
-        self._held: list[np.ndarray] = []
-        self._handed: list[np.ndarray] = []
-        self._works: list[Callable[[Step], object]] = []
+        self._put_arrays: list[np.ndarray] = []
+        self._buffers: list[np.ndarray] = []
+        self._functions: list[Callable[[Step], object]] = []
         self._failure: Exception | None = None
         self._last: Counters | None = None
 
     @staticmethod
     def with_engine(name: str, comm: MPI.Comm | None, engine: WriterEngine) -> Writer:
-        """A writer with an engine of one's own."""
+        """Make a writer with a user-defined engine."""
         handle = None if comm is None else comm.handle
         return Writer(_core.staging.Writer.from_engine(name, handle, engine), comm)
 
@@ -90,7 +90,7 @@ class Writer(Description):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close; after an error stop at once, and readers see the writer gone."""
+        """Close; after an error abandon the stream, which readers see as a lost writer."""
         if error is None:
             self.close()
         else:
@@ -98,19 +98,19 @@ class Writer(Description):
 
     @property
     def name(self) -> str:
-        """Of the stream."""
+        """Name of the stream."""
         return str(self._open().name)
 
     @contextmanager
     def step(self, index: int, time: float) -> Iterator[OpenStep]:
-        """Publish a step: what is put inside the block belongs to it (collective).
+        """Publish a step with the values put inside the block (collective).
 
-        After an exception inside the block, on whichever rank, nothing is published, and the next
-        step may follow: `StagingError` on the ranks that it was not raised on says what it was.
+        After an exception inside the block on any rank, nothing is published, and the next step
+        may follow; the other ranks raise a `StagingError` with its message.
 
         Args:
             index: the solver's number of the step.
-            time: of the step.
+            time: time of the step.
         """
         opened = OpenStep(index, time)
         self.begin_step(index, time)
@@ -118,15 +118,15 @@ class Writer(Description):
             yield opened
         except BaseException as error:
             if self._core is not None:
-                # What is wrong with giving up matters less than why.
+                # The original exception matters more than a failure of the cancellation.
                 with suppress(StagingError):
                     self.cancel_step(f"{type(error).__name__}: {error}")
             raise
         opened.sequence = self.end_step()
 
     def begin_step(self, index: int, time: float) -> None:
-        """Begin a step (collective); `step` does this too."""
-        self._held.clear()
+        """Begin a step (collective); `step` calls this."""
+        self._put_arrays.clear()
         self._open().begin_step(index, time)
 
     def put(
@@ -136,75 +136,74 @@ class Writer(Description):
         block: int | None = None,
         ghosts: GhostWidths = 0,
     ) -> None:
-        """Values of a field on a block for this step, or on many blocks.
+        """Put values of a field on one block, or on many blocks, into this step.
 
-        They are read at the end of the step, where they lie, whatever their strides: leave them
-        alone until then. Only arrays with negative or zero strides are copied here.
+        The values are read in place at the end of the step, with any strides: do not change them
+        until then. Only arrays with negative or zero strides are copied in this call.
 
         Args:
-            field: its name.
+            field: name of the field.
             values: (z, y, x) with ghosts, and components last if there are several; axes that the
-                mesh does not use may be left out. Of the field's dtype. For many blocks at once,
-                which is faster than one by one: {id: array}, without `block`.
-            block: its id; None: the only block of this rank.
+                mesh does not use may be left out. Of the field's dtype. For many blocks in one
+                call, which is faster: {id: array}, without `block`.
+            block: id of the block; None: the only block of this rank.
             ghosts: widths of the ghost layers in `values`: one number for all axes in use, or
                 one or (lower, upper) for each of z, y, x.
 
         Raises:
-            StagingError: the shape or the dtype is not what the field and the block have.
+            StagingError: shape or dtype do not match the field and the block.
         """
-        described = self._described(field)
+        described = self._field(field)
         widths = ghost_pair(ghosts, described.dimension)
         component_axis = described.components > 1
         if isinstance(values, np.ndarray) or not isinstance(values, Mapping):
-            array = _to_put(field, values, described)
-            self._open().put(field, self._which(block), array, widths, component_axis)
-            self._held.append(array)
+            array = _puttable(field, values, described)
+            self._open().put(field, self._block_id(block), array, widths, component_axis)
+            self._put_arrays.append(array)
             return
         if block is not None:
-            raise StagingError("Values of many blocks say which they are of: leave block= out.")
-        arrays = {id: _to_put(field, array, described) for id, array in values.items()}
-        self._held.extend(arrays.values())
+            raise StagingError("Values of many blocks are given by id: leave block= out.")
+        arrays = {id: _puttable(field, array, described) for id, array in values.items()}
+        self._put_arrays.extend(arrays.values())
         self._open().put_blocks(field, arrays, widths, component_axis)
 
     def buffer(self, field: str, block: int | None = None, ghosts: GhostWidths = 0) -> np.ndarray:
-        """Memory to write a block's values of this step into, instead of `put`.
+        """Return memory for a block's values of this step, in place of `put`.
 
-        Where the engine can, readers then get it without a copy. The array is valid until the end
-        of the step, and read-only from then on: ask for the next one in the next step.
+        If the engine supports it, readers get this memory without a copy. The array is valid until
+        the end of the step and read-only afterwards: request a new one in each step.
 
         Args:
-            field: its name.
-            block: its id; None: the only block of this rank.
+            field: name of the field.
+            block: id of the block; None: the only block of this rank.
             ghosts: as in `put`.
 
         Returns:
-            (z, y, x) with ghosts, and components last if there are several. What is in it is not
-            defined.
+            Uninitialised array (z, y, x) with ghosts, and components last if there are several.
         """
-        described = self._described(field)
+        described = self._field(field)
         widths = ghost_pair(ghosts, described.dimension)
         array: np.ndarray = self._open().buffer(
-            field, self._which(block), widths, described.dtype.name
+            field, self._block_id(block), widths, described.dtype.name
         )
         if described.components == 1:
             array = array[..., 0]
-        self._handed.append(array)
+        self._buffers.append(array)
         return array
 
     def end_step(self, stop: Callable[[], bool] | None = None) -> int | None:
         """Publish the step (collective).
 
         Args:
-            stop: asked ten times a second while the step waits for readers, for those that are to
-                come and for room in the queue: True ends the wait. For programs that note a
-                signal, as on all ranks.
+            stop: called ten times a second while the step waits for the first readers or for space
+                in the queue; True ends the wait. For programs that record signals; all ranks must
+                pass it.
 
         Returns:
-            Its sequence number, or None if the queue's policy dropped it, for all readers.
+            Sequence number of the step, or None if the queue's policy dropped it for all readers.
 
         Raises:
-            WaitStopped: `stop` ended the wait; the step was not published, the next one may be.
+            WaitStopped: `stop` ended the wait; this step was not published, others may follow.
         """
         try:
             sequence: int | None = self._open().end_step(stop)
@@ -212,35 +211,35 @@ class Writer(Description):
             failure, self._failure = self._failure, None
             raise error from failure
         finally:
-            self._forget()
+            self._drop_arrays()
         return sequence
 
     def cancel_step(self, reason: str) -> None:
-        """Give the step up in place of `end_step` (collective; `step` does this too).
+        """Cancel the step, in place of `end_step` (collective; `step` calls this).
 
-        Nothing is published, and the next step may begin. Ranks that call `end_step` meanwhile
-        raise a `StagingError` with the reason.
+        Nothing is published, and the next step may begin. Ranks in `end_step` raise a
+        `StagingError` with the reason.
         """
         try:
             self._open().cancel_step(reason)
         finally:
-            self._forget()
+            self._drop_arrays()
 
-    def _forget(self) -> None:
-        """Arrays of the step that is over are the solver's; those of `buffer` are closed."""
-        self._held.clear()
-        for array in self._handed:
+    def _drop_arrays(self) -> None:
+        """Drop the arrays of the step, and make those of `buffer` read-only."""
+        self._put_arrays.clear()
+        for array in self._buffers:
             array.flags.writeable = False
-        self._handed.clear()
+        self._buffers.clear()
 
     def close(self, stop: Callable[[], bool] | None = None) -> None:
-        """Give readers what is left, then end the stream (collective).
+        """Deliver the remaining steps to readers, then end the stream (collective).
 
         Args:
-            stop: as of `end_step`; where it says True, readers get two seconds.
+            stop: as in `end_step`; after True, readers have two seconds.
 
         Raises:
-            WaitStopped: not all readers have had what was left; the stream is closed.
+            WaitStopped: not all readers received the remaining steps; the stream is closed.
         """
         if self._core is not None:
             self._core.close(stop)
@@ -248,17 +247,17 @@ class Writer(Description):
             self._core = None
 
     def abandon(self, reason: str = "") -> None:
-        """Stop at once, without a word to readers, who see the writer gone.
+        """Close at once without an end of stream; readers see a lost writer.
 
         Not collective: the other ranks raise a `StagingError` with the reason at their next step.
         """
         core, self._core = self._core, None
         if core is not None:
             core.abandon(reason)
-            self._forget()
+            self._drop_arrays()
 
     def counters(self) -> Counters:
-        """What happened to the steps so far; whole on rank 0."""
+        """Return the counters of the stream; complete on rank 0."""
         if self._last is not None:
             return self._last
         return Counters(**self._open().counters())
@@ -266,38 +265,38 @@ class Writer(Description):
     def on_step(self, work: Callable[[Step], object]) -> None:
         """Engine `inproc`: run `work` on every rank inside each step, on the solver's own arrays.
 
-        It gets the same `Step` that a reader in another process does. Arrays of `Block.view` must
-        be gone when it returns. What it raises becomes a `StagingError` at the end of the step.
+        `work` gets a `Step`, as a reader in another process does. No array of `Block.view` may
+        remain when it returns. Its exception becomes a `StagingError` at the end of the step.
         """
-        # The core holds no more than a number: whatever the function refers to can be collected.
-        owner, number = weakref.ref(self), len(self._works)
-        self._works.append(work)
+        # The core holds only a number, so objects of the function can be garbage-collected.
+        owner, number = weakref.ref(self), len(self._functions)
+        self._functions.append(work)
         self._open().on_step(lambda core: _run(owner(), number, core))
 
 
 def _run(writer: Writer | None, number: int, core: Any) -> None:
-    """Do a piece of `Writer.on_step`'s work on the step that the core stands at."""
+    """Run a function of `Writer.on_step` on the core's current step."""
     if writer is None:
-        raise StagingError("The writer was dropped while it published; keep it, and close it.")
+        raise StagingError("The writer was deleted while it published; keep it until close().")
     step = Step(core, writer.comm)
     try:
-        writer._works[number](step)
+        writer._functions[number](step)
     except Exception as error:
         writer._failure = error
         raise StagingError(
             f"The function that runs inside the step failed: {type(error).__name__}: {error}"
         ) from error
     finally:
-        step._over()
+        step._invalidate()
 
 
-def _to_put(name: str, values: np.ndarray, described: DescribedField) -> np.ndarray:
-    """The values as the core takes them: as they lie, or a copy if their strides forbid that."""
+def _puttable(name: str, values: np.ndarray, described: DescribedField) -> np.ndarray:
+    """Check values for the core; copy them if their strides require it."""
     array = np.asarray(values)
     if array.dtype != described.dtype:
         raise StagingError(
             f'Field "{name}" is of {described.dtype}, the values put are {array.dtype}; '
-            "describe the field as what it is, or convert the values."
+            "describe the field with that dtype, or convert the values."
         )
     axes = array.ndim
     if described.components > 1:

@@ -1,7 +1,7 @@
-"""Find the values of tunable parameters with which a case runs fastest here, and use them.
+"""Search for the fastest values of tunable parameters of a case, and their use in later runs.
 
-`subject.py` is what a room declares, `search.py` how points are chosen, `race.py` how they are
-timed, `kept.py` and `use.py` how later runs come to use what was found.
+`subject.py` is the interface of a room, `search.py` chooses points, `race.py` times them,
+`result_cache.py` and `use.py` store the result and apply it to later runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From a case file to what can be tuned of it."""
+"""Tunable parameters of a case file."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from uzushio.tuning.subject import Parameter, Subject, Value
 #: Case file, overrides, ranks.
 Declare = Callable[[Path, list[str], int], Subject]
 
-#: Keys of a case that say what it is about.
+#: Keys of a case with its model or solver.
 _KINDS = ("model", "solver")
-#: Key of a case that says whether its runs use tuned values.
+#: Key of a case for the use of tuned values in its runs.
 USE_KEY = "tuned"
 
 
 @dataclass(frozen=True)
 class Declared:
-    """What can be tuned of a case.
+    """Tunable parameters of a case.
 
     Attributes:
-        subject: the room's declaration.
-        given: values that the case itself says: they stay, and are not tuned.
-        used: whether runs of this case are to use tuned values.
+        subject: declaration of the room.
+        given: values set in the case; they are not tuned.
+        used: whether runs of this case use tuned values.
     """
 
     subject: Subject
@@ -38,10 +38,10 @@ class Declared:
 
 
 def declare(file: Path, overrides: list[str], ranks: int) -> Declared:
-    """Read a case, and ask its room what can be tuned.
+    """Read a case, and get the declaration of its room.
 
     Raises:
-        CaseError: the case is wrong, or nothing can be tuned of what it is about.
+        CaseError: the case is invalid, or its model or solver has no tunable parameters.
     """
     document = read_document(file, overrides)
     name, where = _about(document)
@@ -56,30 +56,30 @@ def declare(file: Path, overrides: list[str], ranks: int) -> Declared:
     except CaseError as error:
         raise CaseError(f"{where}: {error}") from error
     subject = function(file, overrides, ranks)
-    said = given(document, subject.parameters)
-    return Declared(subject, said, document.values.get(USE_KEY, True) is True)
+    fixed = given(document, subject.parameters)
+    return Declared(subject, fixed, document.values.get(USE_KEY, True) is True)
 
 
 def is_tunable(document: Document) -> bool:
-    """Whether somebody declares what can be tuned of a case."""
+    """Whether a case has tunable parameters."""
     name = next((document.values[key] for key in _KINDS if key in document.values), None)
     return name in registry.known_tunables()
 
 
 def given(document: Document, parameters: Iterable[Parameter]) -> dict[str, Value]:
-    """What a case says of parameters, by their keys "section.key"; null says nothing."""
+    """Return the values of parameters that a case sets, by key "section.key"; null is not set."""
     found: dict[str, Value] = {}
     for one in parameters:
         value: Any = document.values
         for key in one.name.split("."):
             value = value.get(key) if isinstance(value, dict) else None
-        if isinstance(value, (int, float, str)) and (one.unsaid is None or value != one.unsaid):
+        if isinstance(value, (int, float, str)) and (one.unset is None or value != one.unset):
             found[one.name] = value
     return found
 
 
 def _about(document: Document) -> tuple[str, str]:
-    """Model or solver of the case, and where it says so."""
+    """Return model or solver of the case, with file and line."""
     for key in _KINDS:
         name = document.values.get(key)
         if isinstance(name, str):

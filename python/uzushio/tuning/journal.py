@@ -1,8 +1,8 @@
-"""The trials of a tuning, in an Optuna journal: each repetition is on disk before the next begins.
+"""Trials of a tuning in an Optuna journal; each repetition is on disk before the next one starts.
 
-A study holds the guided search, one the random search beside it, one the default of each batch, one
-the finals. Batches are planned as a whole and the plan is written first, so that a tuning that was
-killed goes on with the very trials that it would have made.
+There are four studies: the guided search, the random search, the default in each batch, and the
+finals. The plan of a batch is written before its trials, so a tuning that was killed continues with
+the same trials.
 """
 
 from __future__ import annotations
@@ -30,27 +30,28 @@ from uzushio.tuning.space import Key, Space
 from uzushio.tuning.subject import Parameter, Value
 
 FILE = "journal.log"
-#: What the names of plans begin with; their number follows.
+#: Prefix of the names of plans, followed by the number of the batch.
 _PLAN = "batch "
 
 
-def quieten() -> None:
-    """Keep Optuna's remarks to itself: what matters is said in our words."""
+def silence_optuna() -> None:
+    """Silence Optuna's log messages and warnings."""
     optuna.logging.set_verbosity(logging.ERROR)
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
 
 
 @dataclass
-class Record:
-    """One trial.
+class TrialRecord:
+    """Record of one trial.
 
     Attributes:
-        key: of the point.
-        by: the strategy that proposed it.
-        batch: that it is in.
-        seconds: of its repetitions.
-        failure: why it could not be run.
-        done: whether it is over.
+        key: values of the point.
+        by: strategy that proposed it.
+        batch: number of its batch.
+        seconds: times of its repetitions.
+        failure: reason of a failure.
+        done: whether the trial is complete.
+        identity: Optuna's number of the trial.
     """
 
     key: Key
@@ -63,27 +64,27 @@ class Record:
 
     @property
     def best(self) -> float:
-        """Least seconds; infinity for a trial that failed or has none."""
+        """Minimum of the seconds; infinity for a trial that failed or has none."""
         return min(self.seconds, default=float("inf")) if not self.failure else float("inf")
 
 
 class Trials:
-    """One study of the journal."""
+    """Study of the journal."""
 
     def __init__(self, storage: JournalStorage, name: str, space: Space) -> None:
         self._study = optuna.create_study(storage=storage, study_name=name, load_if_exists=True)
         self._space = space
 
-    def all(self) -> list[Record]:
-        """All trials, in their order."""
+    def all(self) -> list[TrialRecord]:
+        """Return all trials, in order."""
         return [_record(trial) for trial in self._study.get_trials(deepcopy=False)]
 
-    def batch(self, number: int) -> list[Record]:
-        """Those of one batch."""
+    def batch(self, number: int) -> list[TrialRecord]:
+        """Return the trials of one batch."""
         return [record for record in self.all() if record.batch == number]
 
-    def begin(self, key: Key, by: str, batch: int) -> Record:
-        """Write down that a trial begins."""
+    def begin(self, key: Key, by: str, batch: int) -> TrialRecord:
+        """Write the start of a trial."""
         distributions = distributions_of(self._space.parameters)
         self._study.add_trial(
             create_trial(
@@ -95,20 +96,20 @@ class Trials:
         )
         return self.all()[-1]
 
-    def note(self, record: Record) -> None:
-        """Write down the repetitions so far, or the failure."""
+    def update(self, record: TrialRecord) -> None:
+        """Write the repetitions so far, or the failure."""
         trial = Trial(self._study, record.identity)
         if record.failure:
             trial.set_user_attr("failure", record.failure)
         else:
             trial.set_user_attr("seconds", record.seconds)
 
-    def finish(self, record: Record, value: float) -> None:
-        """Write down that a trial is over.
+    def finish(self, record: TrialRecord, value: float) -> None:
+        """Write the end of a trial.
 
         Args:
-            record: of it.
-            value: its least time in units of the default's in the same batch.
+            record: the trial.
+            value: its minimum time relative to the default's in the same batch.
         """
         record.done = True
         number = Trial(self._study, record.identity).number
@@ -118,25 +119,25 @@ class Trials:
             self._study.tell(number, value)
 
     def plan(self, number: int) -> list[tuple[Key, str]] | None:
-        """What was planned for a batch, if it was."""
+        """Return the plan of a batch; None if there is none."""
         planned = self._study.user_attrs.get(f"{_PLAN}{number}")
         return None if planned is None else _plan(planned)
 
     def write_plan(self, number: int, plan: Sequence[tuple[Key, str]]) -> None:
-        """Write down what a batch is made of."""
+        """Write the plan of a batch."""
         self._study.set_user_attr(f"{_PLAN}{number}", [[list(key), by] for key, by in plan])
 
-    def note_all(self, name: str, value: Any) -> None:
-        """Write down something about the whole study."""
+    def set_attribute(self, name: str, value: Any) -> None:
+        """Write an attribute of the study."""
         self._study.set_user_attr(name, value)
 
-    def noted(self, name: str, default: Any) -> Any:
-        """What was written down about the whole study."""
+    def attribute(self, name: str, default: Any) -> Any:
+        """Return an attribute of the study."""
         return self._study.user_attrs.get(name, default)
 
 
 def open_storage(folder: Path) -> JournalStorage:
-    """Open the journal of a folder that this process has locked; a torn last line is cut off.
+    """Open the journal of a folder that this process has locked; removes an incomplete last line.
 
     Raises:
         OutputError: another line is damaged.
@@ -148,7 +149,7 @@ def open_storage(folder: Path) -> JournalStorage:
         if whole < len(text):
             os.truncate(path, whole)
     try:
-        storage = JournalStorage(JournalFileBackend(str(path), lock_obj=_Locked(str(path))))
+        storage = JournalStorage(JournalFileBackend(str(path), lock_obj=_NoLock(str(path))))
         for study in storage.get_all_studies():
             for trial in storage.get_all_trials(study._study_id, deepcopy=False):
                 _record(trial)
@@ -157,17 +158,17 @@ def open_storage(folder: Path) -> JournalStorage:
                 _plan(plan)
     except OSError:
         raise
-    except Exception as error:  # Optuna raises what its replay of a line happens to meet
-        said = " ".join(str(error).split())[:200]
+    except Exception as error:  # Optuna's replay of a line raises any kind of exception
+        reason = " ".join(str(error).split())[:200]
         raise OutputError(
-            f"{path} is damaged ({type(error).__name__}: {said}); choose another folder with "
-            "--out, or say --overwrite to begin anew."
+            f"{path} is damaged ({type(error).__name__}: {reason}); choose another folder with "
+            "--out, or start again with --overwrite."
         ) from error
     return storage
 
 
-class _Locked(JournalFileOpenLock):
-    """The folder is locked as a whole, and that lock goes with the process, however it ends."""
+class _NoLock(JournalFileOpenLock):
+    """Empty lock: the folder is locked as a whole, until the end of the process."""
 
     def acquire(self) -> bool:
         return True
@@ -177,7 +178,7 @@ class _Locked(JournalFileOpenLock):
 
 
 def distributions_of(parameters: Sequence[Parameter]) -> dict[str, BaseDistribution]:
-    """What Optuna is told: numbers as places in their list, so that near ones are near."""
+    """Return Optuna's distributions; numbers are indices of their values, which keeps the order."""
     return {
         one.name: IntDistribution(0, len(one.values) - 1)
         if one.ordered
@@ -188,7 +189,7 @@ def distributions_of(parameters: Sequence[Parameter]) -> dict[str, BaseDistribut
 
 
 def to_params(parameters: Sequence[Parameter], key: Key) -> dict[str, Any]:
-    """A point as Optuna has it."""
+    """Convert a point to Optuna's parameters."""
     return {
         one.name: one.values.index(value) if one.ordered else value
         for one, value in zip(parameters, key, strict=True)
@@ -197,7 +198,7 @@ def to_params(parameters: Sequence[Parameter], key: Key) -> dict[str, Any]:
 
 
 def from_params(parameters: Sequence[Parameter], params: Mapping[str, Any]) -> dict[str, Value]:
-    """The opposite of `to_params`."""
+    """Convert Optuna's parameters to a point."""
     return {
         one.name: one.values[0]
         if len(one.values) == 1
@@ -212,9 +213,9 @@ def _plan(planned: Sequence[tuple[Sequence[Value], str]]) -> list[tuple[Key, str
     return [(tuple(key), by) for key, by in planned]
 
 
-def _record(trial: FrozenTrial) -> Record:
+def _record(trial: FrozenTrial) -> TrialRecord:
     attributes = trial.user_attrs
-    return Record(
+    return TrialRecord(
         key=tuple(attributes["key"]),
         by=attributes["by"],
         batch=attributes["batch"],

@@ -1,4 +1,4 @@
-"""Measure what a model of cost needs: messages, memory, caches, cores."""
+"""Measurement of the machine for cost models: messages, memory, caches, cores."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 _CPU = Path("/sys/devices/system/cpu/cpu0/cache")
-_LONG = 4 << 20  # bytes of a long message, and of the array that is copied eight times over
+_LONG = 4 << 20  # bytes of a long message, and an eighth of the copied array
 _SECONDS = 0.05  # for each measurement
 
 
 def measure(comm: MPI.Intracomm, rates: Mapping[str, float]) -> Machine:
-    """Measure on all ranks at the same time (collective); a quarter of a second.
+    """Measure on all ranks at the same time (collective); takes a quarter of a second.
 
     Args:
         comm: the ranks.
-        rates: what the subject has measured.
+        rates: rates measured by the subject.
     """
     latency, bandwidth = _messages(comm)
     return Machine(
@@ -42,7 +42,7 @@ def measure(comm: MPI.Intracomm, rates: Mapping[str, float]) -> Machine:
 
 
 def caches(folder: Path = _CPU) -> tuple[int, int, int]:
-    """Bytes of the data caches of level 1, 2, 3 (Linux); 0 where the system does not say."""
+    """Return the bytes of the data caches of level 1, 2, 3 (Linux); 0 if not known."""
     found = [0, 0, 0]
     for entry in sorted(folder.glob("index*")):
         try:
@@ -57,32 +57,32 @@ def caches(folder: Path = _CPU) -> tuple[int, int, int]:
 
 
 def _messages(comm: MPI.Intracomm) -> tuple[float, float]:
-    """Latency and bandwidth between neighbours by number, all pairs at the same time."""
+    """Measure latency and bandwidth between ranks 2 n and 2 n + 1, all pairs at the same time."""
     if comm.size == 1:
         return 0.0, float("inf")
     partner = comm.rank ^ 1
     if partner >= comm.size:
-        partner = comm.rank  # the odd one out talks to itself
+        partner = comm.rank  # the last of an odd number of ranks sends to itself
 
     def exchange(buffers: tuple[np.ndarray, np.ndarray]) -> Callable[[], None]:
         return lambda: comm.Sendrecv(buffers[0], partner, recvbuf=buffers[1], source=partner)
 
     short, long = (
-        _least(comm, exchange((np.zeros(size, np.uint8), np.zeros(size, np.uint8))))
+        _fastest(comm, exchange((np.zeros(size, np.uint8), np.zeros(size, np.uint8))))
         for size in (8, _LONG)
     )
     return short, _LONG / max(long - short, 1e-9)
 
 
 def _memory(comm: MPI.Intracomm) -> float:
-    """Bytes a second of a copy out of cache, all ranks at the same time."""
-    # Pages that nobody has written to are all the same one, which stays in the cache.
+    """Measure the bytes per second of a copy in memory, on all ranks at the same time."""
+    # Unwritten pages are all mapped to one zero page, which stays in the cache.
     source, target = (np.ones(8 * _LONG // 8) for _ in range(2))
-    return 2 * source.nbytes / _least(comm, lambda: np.copyto(target, source))
+    return 2 * source.nbytes / _fastest(comm, lambda: np.copyto(target, source))
 
 
-def _least(comm: MPI.Intracomm, work: Callable[[], None]) -> float:
-    """Seconds of the fastest of some repetitions, as the slowest rank has it."""
+def _fastest(comm: MPI.Intracomm, work: Callable[[], None]) -> float:
+    """Return the seconds of the fastest repetition, maximum over the ranks."""
     from mpi4py import MPI
 
     work()

@@ -1,4 +1,4 @@
-"""What a tuning tells: its progress, a table at the end, a summary for programs."""
+"""Output of a tuning: progress, a table of the finals, a summary for programs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column, Table
 
 from uzushio.terminal import tell
-from uzushio.tuning.journal import Record
-from uzushio.tuning.search import Finalist, Outcome, State
+from uzushio.tuning.journal import TrialRecord
+from uzushio.tuning.search import Finalist, SearchResult, SearchState
 from uzushio.tuning.space import Key, Space
 
 
-class Teller:
-    """Shows a search on a terminal as a bar, else as a line for each batch.
+class ProgressReporter:
+    """Progress of a search: a bar on a terminal, else one line for each batch.
 
     Args:
-        space: of the points.
-        quiet: whether to say nothing.
+        space: search space.
+        quiet: print nothing.
     """
 
     def __init__(self, space: Space, quiet: bool) -> None:
@@ -40,7 +40,7 @@ class Teller:
             )
             self._bar.add_task("measuring the first points", total=1.0)
 
-    def __enter__(self) -> Teller:
+    def __enter__(self) -> ProgressReporter:
         if self._bar is not None:
             self._bar.start()
         return self
@@ -56,8 +56,8 @@ class Teller:
         elif not self._quiet:
             tell(text)
 
-    def told(self, state: State) -> None:
-        """Show how far the search is."""
+    def on_batch(self, state: SearchState) -> None:
+        """Show the state of the search after a batch."""
         text = f"{state.trials} trials"
         if state.best is not None:
             key, faster = state.best
@@ -72,7 +72,7 @@ class Teller:
             tell(f"{state.fraction:4.0%} {text}")
 
     def _left(self, fraction: float) -> str:
-        """Time left, from the share that was done since this process began."""
+        """Estimate the time left from the progress since this process started."""
         if self._first is None:
             self._first, self._began = fraction, time.monotonic()
             return ""
@@ -84,20 +84,20 @@ class Teller:
 
 
 def changed(space: Space, key: Key) -> str:
-    """The values of a point that differ from the default's."""
+    """Return the values of a point that differ from the default's."""
     default = space.default().key
     parts = [
         f"{one.name.rpartition('.')[2]} {value}"
-        for one, value, usual in zip(space.parameters, key, default, strict=True)
-        if value != usual
+        for one, value, default_value in zip(space.parameters, key, default, strict=True)
+        if value != default_value
     ]
     return ", ".join(parts) or "the default"
 
 
-def table(space: Space, outcome: Outcome) -> Table:
-    """The finalists, the fastest first, with the default, the best of each search, the choice."""
+def table(space: Space, outcome: SearchResult) -> Table:
+    """Make a table of the finalists, fastest first, with the default and the choice."""
     result = Table(
-        title="finals: least of interleaved repetitions in random order", title_justify="left"
+        title="finals: minimum of interleaved repetitions in random order", title_justify="left"
     )
     result.add_column("")
     result.add_column("found by")
@@ -117,34 +117,34 @@ def table(space: Space, outcome: Outcome) -> Table:
     return result
 
 
-def sentences(space: Space, outcome: Outcome) -> list[str]:
-    """What the table means."""
+def sentences(space: Space, outcome: SearchResult) -> list[str]:
+    """Describe the result in sentences, one a line."""
     lines = []
     guided = [one for one in outcome.guided if not one.failure]
     gain = outcome.default.best / outcome.chosen.best
     lines.append(f"Chosen: {changed(space, outcome.chosen.key)}; {gain:.2f} x the default.")
     if outcome.reason:
-        lines.append(f"Not simply the fastest: {outcome.reason}")
+        lines.append(f"The fastest point was not chosen: {outcome.reason}")
     if outcome.best_random is not None:
         beside = outcome.best_random.best / outcome.chosen.best
         lines.append(
-            f"Random search of as many trials ({len(outcome.random)}): its best takes "
-            f"{beside:.2f} x the time of what was chosen."
+            f"Random search with as many trials ({len(outcome.random)}): its best takes "
+            f"{beside:.2f} x the time of the chosen point."
         )
     lines.append(
-        f"Of {len(space.all)} possible points the model kept {len(space.kept)}; {len(guided)} were "
-        f"timed. Measured over predicted times scatter by a factor {outcome.model_error:.2f} to "
-        f"either side (the room says {space.subject.trust:g})."
+        f"Of {len(space.all)} possible points the model kept {len(space.remaining)}; "
+        f"{len(guided)} were timed. The ratio of measured to predicted times scatters by a factor "
+        f"{outcome.model_error:.2f} to either side (the room declares {space.subject.trust:g})."
     )
     if outcome.model_error > space.subject.trust:
         lines.append(
-            "That is more than the room says, so less was pruned from then on; the best may have "
-            "been left out before."
+            "That is more than the room declares, so later batches pruned less; the best point may "
+            "have been pruned before."
         )
     if outcome.noise > 1.1:
         lines.append(
             f"The machine was not quiet: the default's median time is {outcome.noise:.2f} x its "
-            "least."
+            "minimum."
         )
     failed = [one for one in (*outcome.guided, *outcome.random) if one.failure]
     if failed:
@@ -152,8 +152,8 @@ def sentences(space: Space, outcome: Outcome) -> list[str]:
     return lines
 
 
-def summary(space: Space, outcome: Outcome) -> dict[str, Any]:
-    """All that was measured, as JSON."""
+def summary(space: Space, outcome: SearchResult) -> dict[str, Any]:
+    """Return all measurements as plain JSON values."""
 
     def finalist(one: Finalist | None) -> dict[str, Any] | None:
         if one is None:
@@ -161,7 +161,7 @@ def summary(space: Space, outcome: Outcome) -> dict[str, Any]:
         values = space.point(one.key)
         return {"values": values, "found_by": _found_by(one, outcome), "seconds": one.seconds}
 
-    def trial(record: Record) -> dict[str, Any]:
+    def trial(record: TrialRecord) -> dict[str, Any]:
         predicted = space.find(record.key)
         return {
             "values": space.point(record.key),
@@ -184,7 +184,7 @@ def summary(space: Space, outcome: Outcome) -> dict[str, Any]:
         "reason": outcome.reason or None,
         "speedup": outcome.default.best / outcome.chosen.best,
         "possible": len(space.all),
-        "kept_by_model": len(space.kept),
+        "kept_by_model": len(space.remaining),
         "model_error": outcome.model_error,
         "noise": outcome.noise,
         "trials": [trial(one) for one in outcome.guided],
@@ -192,7 +192,7 @@ def summary(space: Space, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _found_by(one: Finalist, outcome: Outcome) -> str:
+def _found_by(one: Finalist, outcome: SearchResult) -> str:
     also = one.by != "random" and outcome.best_random is not None
     return f"{one.by}, random" if also and one.key == outcome.best_random.key else one.by  # type: ignore[union-attr]
 

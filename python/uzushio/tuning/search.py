@@ -1,4 +1,4 @@
-"""Search the fastest point: batches that race, a random search beside, and finals."""
+"""Search for the fastest point: racing batches, a concurrent random search, and finals."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from dataclasses import dataclass
 from optuna.storages import JournalStorage
 
 from uzushio.errors import TuningError
-from uzushio.tuning.bench import Bench
-from uzushio.tuning.journal import Record, Trials
-from uzushio.tuning.race import FIRST_LIMIT, Entry, race
+from uzushio.tuning.journal import TrialRecord, Trials
+from uzushio.tuning.race import FIRST_LIMIT, RaceEntry, race
+from uzushio.tuning.runner import PointRunner
 from uzushio.tuning.space import Key, Space
 from uzushio.tuning.strategies import propose
 
-#: Points of the guided search in a batch, and how the batches after the first choose them.
+#: Points of the guided search in a batch, and their strategies in the first and later batches.
 BATCH = 4
 _FIRST = ("model",) * BATCH
 _LATER = ("TPE", "neighbour", "TPE", "neighbour")
-#: The fastest points of the search that are measured again.
+#: Number of the fastest points of the search in the finals.
 FINALISTS = 4
-#: A point is taken instead of the default, or with something switched on, if it is faster by this.
+#: Relative gain that a point needs over the default, or over a point with a parameter off.
 MARGIN = 0.02
-#: Seconds of each point's repetitions in the finals at least, in so many rounds at most.
-_FINALS_SPAN, _MOST_ROUNDS = 0.2, 50
+#: Minimum seconds of each point's repetitions in the finals, and maximum number of rounds.
+_FINALS_SPAN, _MAX_ROUNDS = 0.2, 50
 
 
 @dataclass(frozen=True)
-class Budget:
-    """How long to search: for trials of the guided search, or seconds of all; the finals included.
+class SearchBudget:
+    """Budget of a search: trials of the guided search, or seconds of all trials and the finals.
 
     Exactly one of the two is given.
     """
@@ -41,19 +41,19 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Of a search.
+class SearchSettings:
+    """Settings of a search.
 
     Attributes:
-        budget: after which it ends.
-        repetitions: of each point in its batch; in the finals twice as many.
-        baseline: whether a random search of the same number of trials goes on beside.
-        seed: of all that is drawn at random.
-        limit: seconds for one repetition of the first points.
-        memory: bytes that points which are ready at a time may take.
+        budget: budget of trials or seconds.
+        repetitions: repetitions of each point in its batch; twice as many in the finals.
+        baseline: whether to run a random search with the same number of trials.
+        seed: seed of all random numbers.
+        limit: maximum seconds for one repetition of the first points.
+        memory: maximum bytes of points that are set up at the same time.
     """
 
-    budget: Budget = Budget(trials=40)
+    budget: SearchBudget = SearchBudget(trials=40)
     repetitions: int = 4
     baseline: bool = True
     seed: int = 0
@@ -63,12 +63,12 @@ class Settings:
 
 @dataclass(frozen=True)
 class Finalist:
-    """A point of the finals.
+    """Point of the finals.
 
     Attributes:
-        key: of it.
-        by: what had proposed it.
-        seconds: of its repetitions in the finals.
+        key: values of the point.
+        by: strategy that proposed it.
+        seconds: times of its repetitions in the finals.
     """
 
     key: Key
@@ -77,31 +77,32 @@ class Finalist:
 
     @property
     def best(self) -> float:
-        """Least seconds."""
+        """Minimum of the seconds."""
         return min(self.seconds)
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a search found.
+class SearchResult:
+    """Result of a search.
 
     Attributes:
-        chosen: the finalist that is to be used.
-        default: the finalist that is used without tuning.
-        finalists: all, the fastest first.
+        chosen: finalist for later runs.
+        default: finalist with the default values.
+        finalists: all finalists, fastest first.
         guided: trials of the guided search.
-        random: trials of the random search; empty without.
-        best_random: the best that it found, as measured in the finals.
-        reason: why `chosen` is not simply the fastest, if it is not.
-        model_error: factor f by which measured over predicted times scattered to either side.
-        noise: median over least time of the default in its batches.
+        random: trials of the random search; empty without one.
+        best_random: best point of the random search, as measured in the finals.
+        reason: why `chosen` is not the fastest, or "".
+        model_error: scatter of the ratio of measured to predicted times, as a factor to either
+            side.
+        noise: median divided by minimum time of the default in its batches.
     """
 
     chosen: Finalist
     default: Finalist
     finalists: Sequence[Finalist]
-    guided: Sequence[Record]
-    random: Sequence[Record]
+    guided: Sequence[TrialRecord]
+    random: Sequence[TrialRecord]
     best_random: Finalist | None
     reason: str
     model_error: float
@@ -109,14 +110,14 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class State:
-    """What is told after each batch.
+class SearchState:
+    """State of a search after a batch.
 
     Attributes:
-        fraction: of the budget that is used, 0 to 1.
-        trials: of the guided search so far.
-        best: the fastest point so far, and how many times faster than the default it is.
-        random: how many times faster than the default the random search's best is; None without.
+        fraction: used share of the budget, 0 to 1.
+        trials: number of trials of the guided search.
+        best: fastest point so far, and its speedup over the default.
+        random: speedup of the random search's best point; None without one.
     """
 
     fraction: float
@@ -126,76 +127,81 @@ class State:
 
 
 class Search:
-    """One search in one journal; it goes on where an earlier one was interrupted.
+    """Search in a journal; continues an interrupted search of the same journal.
 
     Args:
-        space: of points, pruned by the model.
-        bench: that times them.
-        storage: of the journal.
-        settings: see there.
-        earlier: a point that an earlier tuning found, to begin with.
-        told: is called after each batch.
+        space: points, pruned by the model.
+        runner: times the points.
+        storage: the journal.
+        settings: budget, repetitions and limits.
+        earlier: result of an earlier tuning, timed in the first batch.
+        on_batch: called after each batch.
     """
 
     def __init__(
         self,
         space: Space,
-        bench: Bench,
+        runner: PointRunner,
         storage: JournalStorage,
-        settings: Settings,
+        settings: SearchSettings,
         earlier: Key | None = None,
-        told: Callable[[State], None] = lambda _: None,
+        on_batch: Callable[[SearchState], None] = lambda _: None,
     ) -> None:
-        self._space, self._bench, self._settings, self._told = space, bench, settings, told
+        self._space, self._runner, self._settings, self._on_batch = (
+            space,
+            runner,
+            settings,
+            on_batch,
+        )
         self._guided, self._random, self._default, self._finals = (
             Trials(storage, name, space) for name in ("guided", "random", "default", "finals")
         )
         self._earlier = earlier
         self._trust = space.subject.trust
 
-    def run(self) -> Outcome:
-        """Search until the budget is used, and decide.
+    def run(self) -> SearchResult:
+        """Search until the budget is used, and choose a point.
 
         Raises:
-            TuningError: the default cannot be run, or the job that runs points is gone.
+            TuningError: the default cannot be run, or the job that times points is lost.
         """
         batch, began = 0, time.monotonic()
-        before = float(self._guided.noted("spent", 0.0))
+        before = float(self._guided.attribute("spent", 0.0))
         while True:
             plan = self._guided.plan(batch)
             if plan is None:
-                # The clock counts while something is measured; what was there already is free.
+                # Only the time of new measurements is counted.
                 spent = before + time.monotonic() - began
-                if self._enough(spent):
+                if self._budget_is_used(spent):
                     break
                 plan = self._propose(batch)
                 if not plan:
                     break
-            if not self._over(batch, plan):
+            if not self._is_measured(batch, plan):
                 self._measure(batch, plan)
-                self._guided.note_all("spent", before + time.monotonic() - began)
+                self._guided.set_attribute("spent", before + time.monotonic() - began)
             else:
                 began = time.monotonic()
-            self._tell(before + time.monotonic() - began)
+            self._report_progress(before + time.monotonic() - began)
             batch += 1
         return self._decide(batch)
 
     # ---- batches ---------------------------------------------------------------------------
 
-    def _enough(self, spent: float) -> bool:
+    def _budget_is_used(self, spent: float) -> bool:
         budget = self._settings.budget
         if budget.seconds is not None:
-            return spent + self._finals_take() >= budget.seconds
+            return spent + self._finals_seconds() >= budget.seconds
         return len(self._guided.all()) >= (budget.trials or 0)
 
-    def _finals_take(self) -> float:
-        """Seconds that the finals will take, about."""
+    def _finals_seconds(self) -> float:
+        """Estimate the seconds of the finals."""
         finalists = sorted(one.best for one in self._guided.all() if one.best < math.inf)
         default = min((one.best for one in self._default.all()), default=0.0)
         return 2 * self._settings.repetitions * (2 * default + sum(finalists[:FINALISTS]))
 
     def _propose(self, batch: int) -> list[tuple[Key, str]]:
-        """Plan a batch, and write the plan down."""
+        """Plan a batch, and write the plan."""
         self._learn_trust()
         values = self._values(self._guided)
         wanted = list(_LATER if batch else _FIRST)
@@ -207,10 +213,10 @@ class Search:
         if batch == 0 and self._earlier is not None and self._space.find(self._earlier):
             plan.append((self._earlier, "earlier tuning"))
         if batch == 0:
-            # Whether these pay is measured, whatever the model says.
+            # The gain of these is always measured, regardless of the model.
             plan += [(one.key, "model") for one in self._space.switched_on()]
             plan = list(dict(plan[: max(1, min(BATCH - 1, int(min(left, BATCH)) - 1))]).items())
-        # The default is known from each batch, and is where most of the good points may be near.
+        # The default is timed in each batch, and good points may be near it.
         known = {self._space.default().key: 1.0} if batch else {}
         known |= values | {key: math.inf for key, _ in plan}
         wanted = wanted[: int(min(left, BATCH)) - len(plan)]
@@ -224,13 +230,13 @@ class Search:
         return plan
 
     def _fitting(self, plan: list[tuple[Key, str]]) -> list[tuple[Key, str]]:
-        """As many of the points as fit into memory beside the default; at least one."""
-        room = self._settings.memory - self._memory(self._space.default().key)
+        """Return as many points as fit into memory beside the default; at least one."""
+        available = self._settings.memory - self._memory(self._space.default().key)
         fitting: list[tuple[Key, str]] = []
         for key, by in plan:
-            # A point of the random search of about this size comes with it.
-            room -= (2 if self._settings.baseline else 1) * self._memory(key)
-            if fitting and room < 0:
+            # The random search adds a point of about the same size.
+            available -= (2 if self._settings.baseline else 1) * self._memory(key)
+            if fitting and available < 0:
                 break
             fitting.append((key, by))
         return fitting
@@ -238,8 +244,8 @@ class Search:
     def _memory(self, key: Key) -> int:
         return self._space.subject.memory(self._space.point(key))
 
-    def _over(self, batch: int, plan: Sequence[tuple[Key, str]]) -> bool:
-        """Whether all of a batch was measured before."""
+    def _is_measured(self, batch: int, plan: Sequence[tuple[Key, str]]) -> bool:
+        """Whether all points of a batch are measured already."""
         return all(
             len(found) == len(wanted) and all(one.done for one in found)
             for trials, wanted in self._parts(batch, plan)
@@ -249,7 +255,7 @@ class Search:
     def _parts(
         self, batch: int, plan: Sequence[tuple[Key, str]]
     ) -> list[tuple[Trials, Sequence[tuple[Key, str]]]]:
-        """The studies that take part in a batch, and their points."""
+        """Return the studies of a batch, and their points."""
         return [
             (self._default, [(self._space.default().key, "default")]),
             (self._guided, plan),
@@ -257,48 +263,48 @@ class Search:
         ]
 
     def _measure(self, batch: int, plan: Sequence[tuple[Key, str]]) -> None:
-        """Race the points of a batch, or what is left of it."""
+        """Race the points of a batch that are not measured yet."""
         records = [
             (trials, record)
             for trials, wanted in self._parts(batch, plan)
-            for record in _begun(trials, wanted, batch)
+            for record in _begin_missing(trials, wanted, batch)
         ]
         default = records[0][1].key
-        self._race(records, self._settings.repetitions, batch, stays={default})
-        weather = records[0][1].best
-        if weather == math.inf:
+        self._race(records, self._settings.repetitions, batch, always_timed={default})
+        baseline_time = records[0][1].best
+        if baseline_time == math.inf:
             raise TuningError(
                 f"the default values cannot be timed: {records[0][1].failure or 'no time'}"
             )
         for trials, record in records:
             if not record.done:
-                trials.finish(record, record.best / weather)
+                trials.finish(record, record.best / baseline_time)
 
     def _race(
         self,
-        records: Iterable[tuple[Trials, Record]],
+        records: Iterable[tuple[Trials, TrialRecord]],
         repetitions: int,
         batch: int,
-        stays: set[Key],
+        always_timed: set[Key],
         drop: bool = True,
     ) -> None:
-        """Race the records' points, each point once, and write down every repetition."""
-        by_key: dict[Key, list[tuple[Trials, Record]]] = {}
+        """Race the records' points, each point once, and write every repetition."""
+        by_key: dict[Key, list[tuple[Trials, TrialRecord]]] = {}
         for trials, record in records:
             by_key.setdefault(record.key, []).append((trials, record))
-        entries: dict[int, list[tuple[Trials, Record]]] = {}
+        entries: dict[int, list[tuple[Trials, TrialRecord]]] = {}
         racing = []
         for key, same in by_key.items():
             known = max((record.seconds for _, record in same), key=len)
             failure = next((record.failure for _, record in same if record.failure), "")
-            entry = Entry(self._space.point(key), list(known), failure, key in stays)
+            entry = RaceEntry(self._space.point(key), list(known), failure, key in always_timed)
             entries[id(entry)] = same
             racing.append(entry)
             _write(same, entry)
 
         rng = random.Random(hash((self._settings.seed, batch, repetitions)))
         race(
-            self._bench,
+            self._runner,
             racing,
             repetitions,
             rng,
@@ -308,22 +314,22 @@ class Search:
         )
 
     def _values(self, trials: Trials) -> dict[Key, float]:
-        """Times in units of the default's in the same batch, which has had the same weather."""
-        weather = {one.batch: one.best for one in self._default.all()}
+        """Return times relative to the default's in the same batch, which had the same load."""
+        baseline_time = {one.batch: one.best for one in self._default.all()}
         return {
-            one.key: math.inf if one.best == math.inf else one.best / weather[one.batch]
+            one.key: math.inf if one.best == math.inf else one.best / baseline_time[one.batch]
             for one in trials.all()
             if one.done
         }
 
     def _learn_trust(self) -> None:
-        """Prune less if the model proves worse than its room says."""
+        """Prune less if the error of the model is larger than its room declares."""
         self._space.prune(max(self._trust, self._model_error()))
 
     def _model_error(self) -> float:
-        """Factor to either side by which measured over predicted times scatter.
+        """Return the scatter of measured over predicted times, as a factor to either side.
 
-        The slowest tenth does not count: those may have been held up.
+        The slowest tenth is ignored, as other load may have slowed it.
         """
         ratios = sorted(
             value / found.predicted
@@ -332,20 +338,20 @@ class Search:
         )
         return math.sqrt(ratios[int(0.9 * (len(ratios) - 1))] / ratios[0]) if ratios else 1.0
 
-    def _tell(self, spent: float) -> None:
+    def _report_progress(self, spent: float) -> None:
         budget, trials = self._settings.budget, len(self._guided.all())
         done = trials / budget.trials if budget.trials else spent / (budget.seconds or 1.0)
         guided, drawn = self._values(self._guided), self._values(self._random)
         best = min(guided, key=lambda key: guided[key], default=None)
         fastest = None if best is None or guided[best] == math.inf else (best, 1 / guided[best])
-        self._told(
-            State(min(1.0, done), trials, fastest, 1 / min(drawn.values()) if drawn else None)
+        self._on_batch(
+            SearchState(min(1.0, done), trials, fastest, 1 / min(drawn.values()) if drawn else None)
         )
 
     # ---- finals ----------------------------------------------------------------------------
 
     def _finalists(self) -> list[tuple[Key, str]]:
-        """The default, the best of each search, and the best with each thing switched off."""
+        """Return the default, the best of each search, and the best with each parameter off."""
         guided, drawn = self._values(self._guided), self._values(self._random)
         by = {one.key: one.by for one in self._guided.all()}
         ranking = sorted((key for key in guided if guided[key] < math.inf), key=guided.__getitem__)
@@ -356,24 +362,24 @@ class Search:
         for place, parameter in enumerate(self._space.parameters):
             if parameter.off is None or all(key[place] == parameter.off for key, _ in chosen):
                 continue
-            off = [key for key in (*ranking, *(one.key for one in self._space.kept))]
+            off = [key for key in (*ranking, *(one.key for one in self._space.remaining))]
             rival = next((key for key in off if key[place] == parameter.off), None)
             if rival is not None:
                 chosen.append((rival, by.get(rival, "model")))
-        return list({key: (key, who) for key, who in reversed(chosen)}.values())[::-1]
+        return list({key: (key, by) for key, by in reversed(chosen)}.values())[::-1]
 
-    def _decide(self, batches: int) -> Outcome:
+    def _decide(self, batches: int) -> SearchResult:
         """Measure the finalists again, and choose."""
         self._learn_trust()
         plan = self._finals.plan(batches)
         if plan is None:
             plan = self._finalists()
             self._finals.write_plan(batches, plan)
-        records = _begun(self._finals, plan, batches)
-        # Short work is repeated more often: a burst of other work outlasts a few repetitions.
+        records = _begin_missing(self._finals, plan, batches)
+        # Short work is repeated more often, as a burst of other load outlasts a few repetitions.
         fastest = min(one.best for one in (*self._default.all(), *self._guided.all()))
         repetitions = max(
-            2 * self._settings.repetitions, min(_MOST_ROUNDS, math.ceil(_FINALS_SPAN / fastest))
+            2 * self._settings.repetitions, min(_MAX_ROUNDS, math.ceil(_FINALS_SPAN / fastest))
         )
         for part in self._in_memory(records):
             self._race(
@@ -394,7 +400,7 @@ class Search:
         noise = [_median(one.seconds) / one.best for one in self._default.all() if one.seconds]
         drawn = self._values(self._random)
         best_drawn = min(drawn, key=drawn.__getitem__, default=None)
-        return Outcome(
+        return SearchResult(
             chosen=chosen,
             default=default,
             finalists=timed,
@@ -406,9 +412,9 @@ class Search:
             noise=_median(noise) if noise else 1.0,
         )
 
-    def _in_memory(self, records: Sequence[Record]) -> list[list[Record]]:
-        """The finalists, all together if they fit into memory; else in as few groups as do."""
-        groups: list[list[Record]] = [[]]
+    def _in_memory(self, records: Sequence[TrialRecord]) -> list[list[TrialRecord]]:
+        """Divide the finalists into the fewest groups that fit into memory."""
+        groups: list[list[TrialRecord]] = [[]]
         for record in records:
             taken = sum(self._memory(one.key) for one in groups[-1])
             if groups[-1] and taken + self._memory(record.key) > self._settings.memory:
@@ -418,15 +424,15 @@ class Search:
 
 
 def choose(finalists: Sequence[Finalist], default: Finalist, space: Space) -> tuple[Finalist, str]:
-    """Choose the fastest, but for what does not pay.
+    """Choose the fastest finalist that differs from the default only where it gains enough.
 
     Args:
-        finalists: the fastest first.
+        finalists: fastest first.
         default: one of them.
-        space: says which parameters can be switched off.
+        space: parameters that can be switched off.
 
     Returns:
-        The choice, and why it is not the fastest if it is not.
+        The choice, and the reason if it is not the fastest.
     """
     chosen, reason = finalists[0], ""
     for place, parameter in enumerate(space.parameters):
@@ -445,17 +451,19 @@ def choose(finalists: Sequence[Finalist], default: Finalist, space: Space) -> tu
     return chosen, reason
 
 
-def _begun(trials: Trials, wanted: Sequence[tuple[Key, str]], batch: int) -> list[Record]:
-    """The records of a batch; those that were not begun yet are begun."""
+def _begin_missing(
+    trials: Trials, wanted: Sequence[tuple[Key, str]], batch: int
+) -> list[TrialRecord]:
+    """Return the records of a batch, and start the missing ones."""
     found = trials.batch(batch)
     return found + [trials.begin(key, by, batch) for key, by in wanted[len(found) :]]
 
 
-def _write(same: Sequence[tuple[Trials, Record]], entry: Entry) -> None:
+def _write(same: Sequence[tuple[Trials, TrialRecord]], entry: RaceEntry) -> None:
     for trials, record in same:
         if record.seconds != entry.seconds or record.failure != entry.failure:
             record.seconds, record.failure = list(entry.seconds), entry.failure
-            trials.note(record)
+            trials.update(record)
 
 
 def _median(values: Sequence[float]) -> float:

@@ -1,4 +1,4 @@
-"""All points that a subject's rules allow, what its model predicts for them, and which remain."""
+"""Search space: points allowed by a subject's rules, their predicted times, and pruning."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import dataclass, replace
 from uzushio.errors import TuningError
 from uzushio.tuning.subject import Machine, Parameter, Point, Subject, Value
 
-#: Of points that rules allow: more than this takes minutes, and says that rules are missing.
-LARGEST = 500_000
+#: Maximum number of allowed points: more take minutes, and indicate missing rules.
+MAX_POINTS = 500_000
 
-#: A point as a key: its values in the order of the parameters.
+#: Point as a key: its values in the order of the parameters.
 Key = tuple[Value, ...]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A point that the rules allow.
+    """Allowed point.
 
     Attributes:
-        key: its values, in the order of the parameters.
-        predicted: seconds, by the model.
+        key: values in the order of the parameters.
+        predicted: seconds predicted by the model.
     """
 
     key: Key
@@ -30,15 +30,15 @@ class Candidate:
 
 
 class Space:
-    """The points of a subject, of which those that differ only in what does not act are one.
+    """Allowed points of a subject; points that differ only in inactive parameters are one.
 
     Args:
-        subject: the room's declaration.
-        machine: what the model of cost is fed with.
-        given: values that the case itself says: they stay, and are not tuned.
+        subject: declaration of the room.
+        machine: measurements for the cost model.
+        given: values set in the case; they are not tuned.
 
     Raises:
-        TuningError: what the case itself says is refused by a rule.
+        TuningError: a rule refuses the values of the case.
     """
 
     def __init__(self, subject: Subject, machine: Machine, given: Point | None = None) -> None:
@@ -50,36 +50,36 @@ class Space:
             for key in allowed(subject, self.parameters)
         }
         self.all = sorted(self._by_key.values(), key=lambda one: one.predicted)
-        self.kept = self.all
+        self.remaining = self.all
         self.prune(subject.trust)
 
     def prune(self, trust: float) -> None:
-        """Keep what can be the best if the model is right within a factor `trust` to either side.
+        """Keep the points that can be the best if the model's error is within a factor `trust`.
 
-        A best point b and the best predicted q: p(b) <= f t(b) <= f t(q) <= f² p(q), with t in
-        units of the unknown common factor.
+        For the best point b and the best predicted q: p(b) <= f t(b) <= f t(q) <= f² p(q), with t
+        in units of the unknown common factor.
         """
-        most = self.all[0].predicted * max(1.0, trust) ** 2
-        self.kept = [one for one in self.all if one.predicted <= most]
+        max_predicted = self.all[0].predicted * max(1.0, trust) ** 2
+        self.remaining = [one for one in self.all if one.predicted <= max_predicted]
 
     def point(self, key: Key) -> dict[str, Value]:
-        """The values by name."""
+        """Return the values by name."""
         return self._point(key)
 
     def key(self, point: Point) -> Key:
-        """The point with the defaults of what does not act."""
+        """Return the key of a point, with the inactive values of parameters that do not act."""
         values: dict[str, Value] = {}
         for parameter in self.parameters:
             given = point.get(parameter.name, parameter.default)
-            values[parameter.name] = given if _acts(parameter, values) else parameter.resting
+            values[parameter.name] = given if _acts(parameter, values) else parameter.inactive_value
         return tuple(values.values())
 
     def find(self, key: Key) -> Candidate | None:
-        """The candidate, if the rules allow it."""
+        """Return the candidate of a key; None if the rules refuse it."""
         return self._by_key.get(key)
 
     def default(self) -> Candidate:
-        """What runs use that nobody has tuned, or what is nearest to it with what the case says."""
+        """Return the default point, or the nearest allowed one with the values of the case."""
         key = self.key(self.subject.default())
         found = self.find(key)
         return found or min(
@@ -87,7 +87,7 @@ class Space:
         )
 
     def switched_on(self) -> list[Candidate]:
-        """For each value that is not "off", the best predicted point: pruned or not."""
+        """Return the best predicted point for each value that is not "off", pruned or not."""
         found: dict[tuple[int, Value], Candidate] = {}
         for one in self.all:
             for place, parameter in enumerate(self.parameters):
@@ -96,11 +96,12 @@ class Space:
         return list(dict.fromkeys(found.values()))
 
     def neighbours(self, key: Key) -> list[Candidate]:
-        """Kept candidates that differ from `key` in one parameter, numbers by one or two places.
+        """Return remaining candidates with one parameter different from `key`, best first.
 
-        Parameters that act only in the neighbour have any value there; best predicted first.
+        Numbers differ by one or two places. Parameters that act only in the neighbour have any
+        value there.
         """
-        return [one for one in self.kept if self._near(one.key, key)]
+        return [one for one in self.remaining if self._near(one.key, key)]
 
     def _near(self, one: Key, other: Key) -> bool:
         changed = 0
@@ -117,15 +118,15 @@ class Space:
 
 
 def check(subject: Subject, given: Point) -> None:
-    """Raise `TuningError` if what the case says leaves nothing that the rules allow."""
+    """Raise `TuningError` if the rules refuse all points with the values of the case."""
     next(allowed(subject, with_given(subject.parameters, given)))
 
 
 def allowed(subject: Subject, parameters: Sequence[Parameter]) -> Iterator[Key]:
-    """Walk through the parameters, and turn back at the first rule that is broken.
+    """Yield the allowed points, by depth-first search with a check of each rule.
 
     Raises:
-        TuningError: there is no point, or far too many.
+        TuningError: there is no point, or more than the maximum.
     """
     names = [one.name for one in parameters]
     last = {name: place for place, name in enumerate(names)}
@@ -140,10 +141,10 @@ def allowed(subject: Subject, parameters: Sequence[Parameter]) -> Iterator[Key]:
         key = stack.pop()
         if len(key) == len(names):
             found += 1
-            if found > LARGEST:
+            if found > MAX_POINTS:
                 raise TuningError(
-                    f"{subject.room} has more than {LARGEST} possible points; fix some values in "
-                    "the case, or with --set."
+                    f"{subject.room} has more than {MAX_POINTS} possible points; fix some values "
+                    "in the case, or with --set."
                 )
             yield key
             continue
@@ -151,7 +152,7 @@ def allowed(subject: Subject, parameters: Sequence[Parameter]) -> Iterator[Key]:
         parameter = parameters[place]
         values = dict(zip(names, key, strict=False))
         acts = _acts(parameter, values)
-        for value in reversed(parameter.values) if acts else (parameter.resting,):
+        for value in reversed(parameter.values) if acts else (parameter.inactive_value,):
             values[parameter.name] = value
             reasons = (rule.refusal(*(values[n] for n in rule.names)) for rule in rules[place])
             refusal = next(filter(None, reasons), None)
@@ -161,16 +162,16 @@ def allowed(subject: Subject, parameters: Sequence[Parameter]) -> Iterator[Key]:
                 refusals[refusal] += 1
     if not found:
         reason = refusals.most_common(1)[0][0] if refusals else "there is nothing to tune"
-        raise TuningError(f"no values are possible with what the case says: {reason}.")
+        raise TuningError(f"no values are possible with those of the case: {reason}.")
 
 
 def _acts(parameter: Parameter, values: Point) -> bool:
-    """Whether the parameter acts beside earlier values."""
+    """Whether the parameter acts with the values of earlier parameters."""
     return all(values[name] in allowed for name, allowed in parameter.only_if.items())
 
 
 def with_given(parameters: Iterable[Parameter], given: Point) -> list[Parameter]:
-    """The parameters; those that the case says have one value."""
+    """Return the parameters, with a single value for those set in the case."""
     return [
         replace(
             one,

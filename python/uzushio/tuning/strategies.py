@@ -1,4 +1,4 @@
-"""Ways to propose points that are worth a trial; one table, which a search works through."""
+"""Strategies that propose points for trials, in one table."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from optuna.trial import TrialState, create_trial
 from uzushio.tuning.journal import distributions_of, from_params, to_params
 from uzushio.tuning.space import Key, Space
 
-#: Proposals of the sampler for one point, of which all but the first that suits are thrown away.
+#: Maximum number of proposals of the sampler for one point; unusable ones are discarded.
 _ASKS = 64
 
 
 @dataclass(frozen=True)
 class History:
-    """What a search has found so far.
+    """Results of a search so far.
 
     Attributes:
-        values: by point: its time in units of the default's; infinity where it failed.
-        planned: points of the batch that is being made.
-        seed: of what is drawn at random, another one for each batch.
+        values: time of each point relative to the default's; infinity for failures.
+        planned: points of the current plan.
+        seed: seed of the random numbers of this batch.
     """
 
     values: dict[Key, float]
@@ -31,11 +31,11 @@ class History:
     seed: int
 
     def seen(self, key: Key) -> bool:
-        """Whether a point was or will be measured."""
+        """Whether a point is measured or planned."""
         return key in self.values or key in self.planned
 
     def ranking(self) -> list[Key]:
-        """Points that could be run, the fastest first."""
+        """Return the points without failure, fastest first."""
         found = [key for key, value in self.values.items() if value < float("inf")]
         return sorted(found, key=lambda key: self.values[key])
 
@@ -44,25 +44,25 @@ Strategy = Callable[[Space, History], Iterator[Key]]
 
 
 def predicted(space: Space, history: History) -> Iterator[Key]:
-    """What the model takes for the best, of points that differ in much from all that were seen.
+    """Propose the best predicted points that differ from all known points in many parameters.
 
-    The best predicted points alone differ in little, and would share what the model has wrong.
+    The best predicted points differ little, and would share the errors of the model.
     """
     known = [*history.values, *history.planned]
     for unlike in range(len(space.names) // 2, -1, -1):
-        for one in space.kept:
+        for one in space.remaining:
             if not history.seen(one.key) and all(_unlike(one.key, key) > unlike for key in known):
                 known.append(one.key)
                 yield one.key
 
 
 def _unlike(one: Key, other: Key) -> int:
-    """Values in which two points differ."""
+    """Return the number of values in which two points differ."""
     return sum(a != b for a, b in zip(one, other, strict=True))
 
 
 def neighbours(space: Space, history: History) -> Iterator[Key]:
-    """One step away from the best so far; in the order of the model."""
+    """Propose neighbours of the best points so far, in the order of the model."""
     for best in history.ranking()[:3]:
         for one in space.neighbours(best):
             if not history.seen(one.key):
@@ -70,11 +70,11 @@ def neighbours(space: Space, history: History) -> Iterator[Key]:
 
 
 def tpe(space: Space, history: History) -> Iterator[Key]:
-    """Optuna's tree-structured Parzen estimator, which takes parameters together."""
+    """Propose points by Optuna's multivariate tree-structured Parzen estimator."""
     distributions = distributions_of(space.parameters)
     if not distributions:
         return
-    kept = {one.key for one in space.kept}
+    kept = {one.key for one in space.remaining}
     study = optuna.create_study(
         sampler=optuna.samplers.TPESampler(
             seed=history.seed, multivariate=True, constant_liar=True, n_startup_trials=1
@@ -94,9 +94,9 @@ def tpe(space: Space, history: History) -> Iterator[Key]:
         trial = study.ask(distributions)
         key = space.key(from_params(space.parameters, trial.params))
         if key in kept and not history.seen(key):
-            yield key  # and it goes on as a trial that runs
+            yield key  # remains a running trial of the sampler
         else:
-            # Not to be asked for again; a point that is known counts with its time.
+            # Tell the sampler the known time, or prune the point.
             known = history.values.get(key, float("inf"))
             if known < float("inf"):
                 study.tell(trial, known)
@@ -105,7 +105,7 @@ def tpe(space: Space, history: History) -> Iterator[Key]:
 
 
 def at_random(space: Space, history: History) -> Iterator[Key]:
-    """Any point that the rules allow, as likely as any other: what others are compared with."""
+    """Propose allowed points with equal probability, as a baseline for the other strategies."""
     rng = random.Random(history.seed)
     for one in rng.sample(space.all, len(space.all)):
         if not history.seen(one.key):
@@ -123,13 +123,13 @@ STRATEGIES: dict[str, Strategy] = {
 def propose(
     names: Sequence[str], space: Space, values: dict[Key, float], seed: int
 ) -> list[tuple[Key, str]]:
-    """A point of each strategy named; where one has none, the model's next, if there is one.
+    """Propose a point by each named strategy, or by the model if a strategy has none left.
 
     Args:
-        names: of strategies, one for each point wanted.
-        space: of points.
-        values: what was found, as `History.values`.
-        seed: of this batch.
+        names: names of strategies, one for each point.
+        space: search space.
+        values: results so far, as `History.values`.
+        seed: seed of this batch.
     """
     history = History(values, set(), seed)
     sources: dict[str, Iterator[Key]] = {}

@@ -1,7 +1,7 @@
-"""What a room says of its tunable parameters: a subject. The tuner knows no room but by this.
+"""Interface between the tuner and a room with tunable parameters.
 
-A subject lists parameters and rules, predicts what a point costs, and makes a workload that the
-ranks of a job run to time a point. `registry.py` finds it by the case.
+A subject lists parameters and rules, predicts the time of a point, and makes the workload that the
+ranks of a job run to time a point. `uzushio.case.registry` finds the subject of a case.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ Point = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One thing that can be tuned.
+    """Tunable parameter.
 
     Attributes:
-        name: as the case file says it, "section.key".
-        values: that are tried. Numbers in ascending order: near ones are taken to act alike.
-        default: what runs use that nobody has tuned; one of `values`.
-        meaning: for people, in a few words.
-        unit: of the values.
-        only_if: earlier parameters by name, and their values with which this one acts; with others
-            it is `idle` and is not tried.
-        idle: the value that goes with a parameter that does not act; the default if not given.
-        unsaid: a value that says nothing in a case, as null does: it leaves the choice open.
-        off: the value that turns it off. Another one is taken only where a measurement shows that
-            it pays beside the same with this one.
+        name: key in the case file, "section.key".
+        values: candidate values. Numbers in ascending order; near ones are assumed to act alike.
+        default: value of runs without tuning; one of `values`.
+        meaning: short description.
+        unit: unit of the values.
+        only_if: earlier parameters by name, with the values for which this one acts; with other
+            values it is not tuned and has the value `idle`.
+        idle: value of the parameter when it does not act; the default if not given.
+        unset: value that leaves the choice to the tuner in a case, as null does.
+        off: value that switches the parameter off. Another value is chosen only if a measurement
+            shows a gain over this one.
     """
 
     name: str
@@ -44,17 +44,17 @@ class Parameter:
     unit: str = ""
     only_if: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     idle: Value | None = None
-    unsaid: Value | None = None
+    unset: Value | None = None
     off: Value | None = None
 
     def __post_init__(self) -> None:
         assert self.values and len(set(self.values)) == len(self.values), self.name
-        for value in (self.default, self.resting):
+        for value in (self.default, self.inactive_value):
             assert value in self.values, f"{self.name}: {value} is not among its values"
 
     @property
-    def resting(self) -> Value:
-        """The value that it has where it does not act."""
+    def inactive_value(self) -> Value:
+        """Value of the parameter when it does not act."""
         return self.default if self.idle is None else self.idle
 
     @property
@@ -65,11 +65,11 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Rule:
-    """Which values go together.
+    """Constraint on the values of several parameters.
 
     Attributes:
-        names: of the parameters that it looks at.
-        refusal: from their values: a sentence that says why they do not go together, or None.
+        names: names of the parameters.
+        refusal: function of their values that returns a reason against them, or None.
     """
 
     names: tuple[str, ...]
@@ -78,16 +78,16 @@ class Rule:
 
 @dataclass(frozen=True)
 class Machine:
-    """What the ranks can do, all of them at the same time; measured when the job has started.
+    """Performance of the machine with all ranks active, measured at the start of the job.
 
     Attributes:
-        processor: its model.
-        cores: of this node.
-        caches: bytes of level 1, 2, 3 that one core can use; 0 where it is not known.
-        latency: seconds for a message between two ranks, besides its bytes.
-        bandwidth: bytes a second of a long message between two ranks.
-        memory: bytes a second that a rank copies in memory, read and written.
-        rates: what the subject measured itself.
+        processor: processor model.
+        cores: number of cores of the node.
+        caches: bytes of level 1, 2, 3 available to one core; 0 if not known.
+        latency: seconds of an empty message between two ranks.
+        bandwidth: bytes per second of a long message between two ranks.
+        memory: bytes per second of a copy in memory by a rank, read plus written.
+        rates: rates measured by the subject.
     """
 
     processor: str
@@ -100,40 +100,41 @@ class Machine:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Machine:
-        """The opposite of `dataclasses.asdict`, through JSON."""
+        """Make the object from the JSON form of `dataclasses.asdict`."""
         return cls(**{**values, "caches": tuple(values["caches"])})
 
 
 class Workload(ABC):
-    """What the ranks of one job run again and again to time points; one object on each rank."""
+    """Work that the ranks of a job run repeatedly to time points; one object on each rank."""
 
     @abstractmethod
     def ready(self, point: Point) -> Callable[[], object]:
-        """Set up a point, and return the work that is timed (collective, as the work).
+        """Set up a point, and return the function that is timed; both are collective.
 
-        Everything that the first run would pay alone (memory, plans) belongs here. Several points
-        are ready at a time; what belongs to one must go with the function that was returned.
+        One-time costs (memory, plans) belong here. Several points are set up at the same time; all
+        resources of a point must be released with the returned function.
 
         Raises:
-            UzushioError: on all ranks, if the point cannot be run after all.
+            UzushioError: on all ranks: the point cannot be run.
         """
 
     def calibrate(self) -> Mapping[str, float]:
-        """Rates that the model of cost needs, as `Machine.rates` (collective); short."""
+        """Measure rates for the cost model, as `Machine.rates` (collective); short."""
         return {}
 
 
 class Subject(ABC):
-    """A room's declaration for one case on one number of ranks.
+    """Declaration of a room for one case and number of ranks.
 
     Attributes:
-        room: its name.
-        ranks: of the job.
-        size: what the best values depend on besides machine and ranks: the key of what is kept.
-        parameters: that are tuned; `only_if` names earlier ones only.
-        rules: that points obey.
-        trust: factor f of the model: measured times are between c / f and c f times predicted ones
-            for some c. Pruning keeps every point that can be the best then.
+        room: name of the room.
+        ranks: number of ranks of the job.
+        size: properties of the problem that affect the best values; part of the key of stored
+            results.
+        parameters: tunable parameters; `only_if` refers to earlier ones.
+        rules: constraints on points.
+        trust: error factor f of the model: measured times are between c / f and c f times the
+            predicted ones for some c. Pruning keeps every point that can then be the best.
     """
 
     room: str
@@ -145,16 +146,16 @@ class Subject(ABC):
 
     @abstractmethod
     def predict(self, point: Point, machine: Machine) -> float:
-        """Seconds that the workload takes, by the model; only ratios matter."""
+        """Predict the seconds of the workload; only ratios matter."""
 
     @abstractmethod
     def workload(self, comm: MPI.Intracomm) -> Workload:
         """Make the workload (collective)."""
 
     def memory(self, point: Point) -> int:
-        """Bytes that a point takes while it is ready, on all ranks of a node together."""
+        """Return the bytes of a point that is set up, on all ranks of a node together."""
         return 0
 
     def default(self) -> dict[str, Value]:
-        """What runs use that nobody has tuned."""
+        """Return the values of runs without tuning."""
         return {parameter.name: parameter.default for parameter in self.parameters}

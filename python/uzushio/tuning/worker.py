@@ -1,8 +1,8 @@
-"""The ranks that time points: a job that stays up, and takes commands from the tuner.
+"""Ranks that time points: a long-lived job that receives commands from the tuner.
 
-Commands are JSON lines on the standard input of rank 0, answers JSON lines with a mark in front on
-its standard output: launchers carry both, between nodes too, and an input that ends is a tuner that
-is gone. All other ranks sleep while they wait.
+Commands are JSON lines on the standard input of rank 0; answers are JSON lines with a prefix on its
+standard output. Launchers forward both, also between nodes, and the end of the input means that the
+tuner has ended. The other ranks sleep while they wait.
 """
 
 from __future__ import annotations
@@ -28,49 +28,49 @@ if TYPE_CHECKING:
 
     from uzushio.tuning.subject import Subject, Workload
 
-#: In front of each answer, so that whatever else is printed does no harm.
+#: Prefix of each answer, which distinguishes it from other output.
 MARK = "\x1euzushio-tuning "
-#: Seconds in which the other ranks must fail too for a failure to be all ranks'.
-_PATIENCE = 2.0
-_PAUSE = 0.0005  # seconds between two looks for a command
+#: Seconds within which all ranks must fail for a failure that does not end the job.
+_GRACE_PERIOD = 2.0
+_POLL_INTERVAL = 0.0005  # seconds between checks for a command
 
 
 def serve(comm: MPI.Intracomm, declare: Callable[[], Subject]) -> int:
-    """Answer commands until the tuner says that it is the end, or is gone (collective)."""
+    """Answer commands until the command `end`, or the end of the input (collective)."""
     _die_with_launcher()
     subject = declare()
-    # Points are compared with the default's: without memory for that there is nothing to tune.
-    least = subject.memory(subject.default()) / comm.size
-    memory.require(comm, least, "tuning")
+    # The default is always timed, so its memory is the minimum.
+    min_memory = subject.memory(subject.default()) / comm.size
+    memory.require(comm, min_memory, "tuning")
     workload = subject.workload(comm)
     worker = _Worker(comm, workload)
     gc.collect()
-    gc.freeze()  # what was imported: a look at all of it takes longer than a short sweep
-    worker.say({"ranks": comm.size, "pids": comm.gather(os.getpid())})
+    gc.freeze()  # collecting the imported modules takes longer than a short sweep
+    worker.answer({"ranks": comm.size, "pids": comm.gather(os.getpid())})
     for command in _commands(comm):
-        worker.obey(command)
+        worker.handle_command(command)
     return 0
 
 
 class _Worker:
-    """Holds the points that are ready."""
+    """Points that are set up on a rank, and handlers of the commands."""
 
     def __init__(self, comm: MPI.Intracomm, workload: Workload) -> None:
         self._comm, self._workload = comm, workload
-        self._together = comm.Dup()
+        self._failure_comm = comm.Dup()
         self._ready: dict[int, Callable[[], object]] = {}
 
-    def say(self, answer: dict[str, Any]) -> None:
-        """Answer (rank 0; nothing on others)."""
+    def answer(self, answer: dict[str, Any]) -> None:
+        """Send an answer from rank 0; does nothing on other ranks."""
         if self._comm.rank == 0:
             print(f"{MARK}{json.dumps(answer)}", flush=True)
 
-    def obey(self, command: dict[str, Any]) -> None:
-        """Do what a command says, and answer."""
+    def handle_command(self, command: dict[str, Any]) -> None:
+        """Run a command, and answer."""
         match command["do"]:
             case "machine":
                 rates = self._workload.calibrate()
-                self.say(dataclasses.asdict(machine.measure(self._comm, rates)))
+                self.answer(dataclasses.asdict(machine.measure(self._comm, rates)))
             case "ready":
                 self._try(lambda: self._set_up(command["index"], command["point"]))
             case "run":
@@ -78,14 +78,14 @@ class _Worker:
             case "drop":
                 self._ready.clear()
                 gc.collect()
-                self.say({})
+                self.answer({})
 
     def _set_up(self, index: int, point: dict[str, Any]) -> dict[str, Any]:
         self._ready[index] = self._workload.ready(point)
         return {}
 
     def _time(self, index: int) -> float:
-        """Seconds of the slowest rank, from the moment when all were there."""
+        """Return the seconds of the slowest rank, from a common barrier."""
         from mpi4py import MPI
 
         if index not in self._ready:
@@ -103,36 +103,36 @@ class _Worker:
         return float(self._comm.allreduce(seconds, MPI.MAX))
 
     def _try(self, act: Callable[[], dict[str, Any]]) -> None:
-        """Answer with what comes of it, or why it failed on all ranks.
+        """Answer with the result, or with the failure of all ranks.
 
-        A rank that fails alone ends the job: the others may wait for it in the middle of the work.
+        A failure on some ranks only ends the job, as the other ranks may wait in communication.
         """
         try:
             answer = act()
         except (UzushioError, ValueError, RuntimeError, MemoryError) as error:
             answer = {"failed": sentence(error) or type(error).__name__}
-            if not all_arrive(self._together, _PATIENCE):
+            if not all_arrive(self._failure_comm, _GRACE_PERIOD):
                 print(f"rank {self._comm.rank}: {answer['failed']}", file=sys.stderr, flush=True)
                 self._comm.Abort(1)
                 os._exit(1)
         else:
-            request = self._together.Ibarrier()
+            request = self._failure_comm.Ibarrier()
             while not request.Test():
-                time.sleep(_PAUSE)
+                time.sleep(_POLL_INTERVAL)
         failures: list[str | None] = self._comm.allgather(answer.get("failed"))
         failure = next(filter(None, failures), None)
-        self.say({"failed": failure} if failure else answer)
+        self.answer({"failed": failure} if failure else answer)
 
 
 def _commands(comm: MPI.Intracomm) -> Iterator[dict[str, Any]]:
-    """The commands, on all ranks."""
+    """Yield the commands, on all ranks."""
     lines = _lines(sys.stdin.buffer) if comm.rank == 0 else iter(())
     while True:
         command = json.loads(next(lines, b'{"do": "end"}')) if comm.rank == 0 else None
-        # Whoever waits in a broadcast keeps a core busy, which the tuner may need.
+        # A wait in a broadcast would keep a core busy that the tuner may need.
         request = comm.Ibarrier()
         while not request.Test():
-            time.sleep(_PAUSE)
+            time.sleep(_POLL_INTERVAL)
         command = comm.bcast(command)
         if command["do"] == "end":
             return
@@ -140,12 +140,12 @@ def _commands(comm: MPI.Intracomm) -> Iterator[dict[str, Any]]:
 
 
 def _lines(source: BinaryIO) -> Iterator[bytes]:
-    """Whole lines until the end."""
+    """Yield complete lines until the end of the input."""
     while (line := source.readline()).endswith(b"\n"):
         yield line
 
 
 def _die_with_launcher() -> None:
-    """Have the kernel kill this rank with the process that started it (Linux)."""
+    """Make the kernel kill this rank when its parent process ends (Linux)."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)

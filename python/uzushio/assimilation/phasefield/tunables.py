@@ -56,8 +56,8 @@ class PhaseFieldSubject(Subject):
         defaults = BlockingSection()
         self.parameters = (
             groups("blocking.oblt", ranks),
-            Parameter("blocking.x_tile", divisors, x_tile, "ranks of a group along x", unsaid=0),
-            Parameter("blocking.y_tile", divisors, y_tile, "ranks of a group along y", unsaid=0),
+            Parameter("blocking.x_tile", divisors, x_tile, "ranks of a group along x", unset=0),
+            Parameter("blocking.y_tile", divisors, y_tile, "ranks of a group along y", unset=0),
             Parameter("blocking.scheme", tuple(schemes()), defaults.scheme, "of time blocking"),
             _steps("blocking.fblt", defaults.fblt, "of a forward block", window),
             _steps("blocking.bblt", defaults.bblt, "of a backward block", window),
@@ -153,7 +153,7 @@ def _steps(name: str, preferred: int, meaning: str, window: Window) -> Parameter
 
 def _cache(name: str, values: tuple[int, ...], meaning: str) -> Parameter:
     """Return the parameter of an extent of tiles in the cache; 0: automatic."""
-    return Parameter(name, values, 0, meaning, "", _BLOCKED, unsaid=0)
+    return Parameter(name, values, 0, meaning, "", _BLOCKED, unset=0)
 
 
 def _unequal(scheme: str, fblt: int, bblt: int) -> str | None:

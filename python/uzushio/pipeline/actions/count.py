@@ -1,4 +1,4 @@
-"""Action `count`: how many values are not numbers, and the range of the others."""
+"""Action `count`: number of non-finite values, and range of the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from uzushio.pipeline.stream import Stream
 
 
 class CountSettings(Section):
-    """What to count."""
+    """Fields to count, and the file."""
 
     fields: list[str] = Field(min_length=1, description="names of the fields")
     file: ResultFile | None = Field(
@@ -28,7 +28,7 @@ class CountSettings(Section):
 
 
 class Count(Action[CountSettings]):
-    """Writes the number of points, of values that are no numbers, and the range, for each field."""
+    """Numbers of points and of non-finite values, and the range, for each field."""
 
     settings_model: ClassVar[type[Section]] = CountSettings
 
@@ -37,11 +37,11 @@ class Count(Action[CountSettings]):
         return self.settings.file or f"{self.name}.jsonl"
 
     def files(self) -> Sequence[str]:
-        """The lines."""
+        """Return the file of the lines."""
         return [self._file]
 
     def prepare(self, stream: Stream) -> Sequence[Need]:
-        """One field after the other: each may be on a grid of its own."""
+        """Make one need for each field, as fields may be on different grids."""
         self._needs = [Need((stream.scalar(name).name,)) for name in self.settings.fields]
         self._steps = 0
         return self._needs
@@ -49,12 +49,12 @@ class Count(Action[CountSettings]):
     def run(self, context: Context) -> None:
         """Add a line to the file."""
         found = []
-        with context.together():
+        with context.collective():
             for need in self._needs:
                 values = [part.owned(need.fields[0]) for part in context.parts(need)]
                 found.append([_range(part) for part in values])
         every = context.comm.gather(found)
-        with context.together():
+        with context.collective():
             if every is not None:
                 line: dict[str, Any] = {"step": context.index, "time": context.time}
                 for name, ranks in zip(self.settings.fields, zip(*every, strict=True), strict=True):
@@ -67,12 +67,12 @@ class Count(Action[CountSettings]):
         self._steps += 1
 
     def summary(self) -> Mapping[str, Any]:
-        """The file, and how many steps are in it."""
+        """Return the file and the number of steps in it."""
         return {"files": [self._file], "steps": self._steps}
 
 
 def _range(values: np.ndarray) -> tuple[int, int, float, float]:
-    """Number of values, of those that are not finite, least and greatest of the others."""
+    """Return number of values, number of non-finite ones, minimum and maximum of the others."""
     good = np.isfinite(values)
     kept = values[good]
     ends = (kept.min(), kept.max()) if kept.size else (np.nan, np.nan)

@@ -1,4 +1,4 @@
-"""Action `extract`: planes, lines, boxes and strides of fields, as Zarr and VTKHDF."""
+"""Action `extract`: planes, lines, boxes and strides of fields as Zarr or VTKHDF."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pydantic import Field, field_validator
 
 from uzushio.config.section import Section
 from uzushio.errors import OutputError, PipelineError
-from uzushio.extracts.frame import Frame, Variable
-from uzushio.extracts.spread import Spread
+from uzushio.extracts.distribution import Distribution
+from uzushio.extracts.schema import StoreSchema, Variable
 from uzushio.extracts.zarr_series import ZarrSeries
 from uzushio.parallel.collective import system_sentence
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.result_files import suffixed
-from uzushio.pipeline.where import Selection, Where
+from uzushio.pipeline.selection import GridSelection, SelectionSettings
 from uzushio.staging.box import Triple
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _SUFFIXES = (".zarr", ".vtkhdf", ".hdf")
 
 
-class ExtractSettings(Where):
-    """What to write, and where."""
+class ExtractSettings(SelectionSettings):
+    """Fields, points and files of an extract."""
 
     fields: list[str] = Field(min_length=1, description="names of fields and sources")
     to: list[str] = Field(
@@ -45,7 +45,7 @@ class ExtractSettings(Where):
     )
     compatible: bool = Field(
         False,
-        description="VTKHDF for ParaView before 6.2: cells one by one where it knows no other",
+        description="VTKHDF for ParaView before 6.2: an unstructured grid if it reads no other",
     )
 
     @field_validator("to", mode="before")
@@ -76,19 +76,19 @@ class ExtractSettings(Where):
 
 
 class Extract(Action[ExtractSettings]):
-    """Writes the same points of the same fields at each step that it runs at."""
+    """Values of the same fields at the same points, appended to stores at each step."""
 
     settings_model: ClassVar[type[Section]] = ExtractSettings
-    _selection: Selection
+    _selection: GridSelection
     _need: Need
     _stores: list[ZarrSeries | VtkhdfSeries]
 
     def files(self) -> Sequence[str]:
-        """The stores."""
+        """Return the stores."""
         return self.settings.to or [f"{self.name}.zarr"]
 
     def prepare(self, stream: Stream) -> Sequence[Need]:
-        """Find the points, and make sure that they can be written."""
+        """Find the points, and check that they can be written."""
         settings = self.settings
         for name in settings.fields:
             stream.quantity(name)
@@ -99,49 +99,51 @@ class Extract(Action[ExtractSettings]):
         if self._selection.grid.coordinate_field not in (None, *names):
             names.append(str(self._selection.grid.coordinate_field))
         self._need = Need(tuple(names), region=self._selection.region)
-        frame = self._frame(stream, names)
+        schema = self._frame(stream, names)
         self._files = [self.setup.folder / one for one in settings.to or [f"{self.name}.zarr"]]
-        self._stores = [self._store(file, frame) for file in self._files]
+        self._stores = [self._store(file, schema) for file in self._files]
         self._names = {name: _plain(name) for name in names}
         self._steps = 0
         return [self._need]
 
-    def _frame(self, stream: Stream, names: list[str]) -> Frame:
+    def _frame(self, stream: Stream, names: list[str]) -> StoreSchema:
         variables = {}
         for name in names:
             quantity = stream.quantity(name)
             dtype = quantity.dtype
             if self.settings.precision == "single" and dtype == np.float64:
                 dtype = np.dtype(np.float32)
-            told = {"units": quantity.unit, "long_name": quantity.description}
-            told = {key: value for key, value in told.items() if value}
-            variables[_plain(name)] = Variable(_plain(name), dtype, quantity.components, told)
+            attributes = {"units": quantity.unit, "long_name": quantity.description}
+            attributes = {key: value for key, value in attributes.items() if value}
+            variables[_plain(name)] = Variable(_plain(name), dtype, quantity.components, attributes)
         selection = self._selection
-        return Frame(selection.count, variables, selection.lines, selection.dropped, self._title())
+        return StoreSchema(
+            selection.count, variables, selection.lines, selection.dropped, self._title()
+        )
 
     def _title(self) -> Mapping[str, Any]:
         return {"title": self.name, "source": "uzushio"}
 
-    def _store(self, file: Path, frame: Frame) -> ZarrSeries | VtkhdfSeries:
+    def _store(self, file: Path, schema: StoreSchema) -> ZarrSeries | VtkhdfSeries:
         if file.suffix == ".zarr":
             chunks: Triple | None = self.settings.chunks
-            return ZarrSeries(file, frame, chunks)
+            return ZarrSeries(file, schema, chunks)
         from uzushio.extracts.vtkhdf_layout import kind_of
         from uzushio.extracts.vtkhdf_series import VtkhdfSeries
 
         try:
-            return VtkhdfSeries(file, frame, kind_of(frame, self.settings.compatible))
+            return VtkhdfSeries(file, schema, kind_of(schema, self.settings.compatible))
         except OutputError as error:
             raise PipelineError(str(error).removesuffix(".")) from error
 
     def run(self, context: Context) -> None:
-        """Add the step to all stores; one that fails does not keep the others from it."""
+        """Append the step to all stores; a failure of one store does not affect the others."""
         found = [
             (part, place)
             for part in context.parts(self._need)
             if (place := self._selection.of(part)) is not None
         ]
-        spread = Spread(context.comm, [box for _, (box, _) in found])
+        distribution = Distribution(context.comm, [box for _, (box, _) in found])
         values = {
             plain: [part.owned(name)[places] for part, (_, places) in found]
             for name, plain in self._names.items()
@@ -151,12 +153,12 @@ class Extract(Action[ExtractSettings]):
             try:
                 with context.stage(f"write {store.path.suffix[1:]}"):
                     if isinstance(store, ZarrSeries):
-                        store.append(context.index, context.time, spread, values)
+                        store.append(context.index, context.time, distribution, values)
                     else:
                         corners = values.get(
                             _plain(self._selection.grid.coordinate_field or ""), []
                         )
-                        store.append(context.index, context.time, spread, values, corners)
+                        store.append(context.index, context.time, distribution, values, corners)
             except OutputError as error:
                 failures.append(str(error))
         if failures:
@@ -164,7 +166,7 @@ class Extract(Action[ExtractSettings]):
         self._steps += 1
 
     def close(self) -> None:
-        """Make one file of each VTKHDF series."""
+        """Merge each VTKHDF series to one file."""
         for store in self._stores if self.setup.comm.rank == 0 else ():
             if isinstance(store, ZarrSeries):
                 continue
@@ -177,7 +179,7 @@ class Extract(Action[ExtractSettings]):
                 )
 
     def summary(self) -> Mapping[str, Any]:
-        """The files, and how much is in them."""
+        """Return the files, and numbers of steps, points and bytes."""
         return {
             "files": [os.path.relpath(file, self.setup.folder) for file in self._files],
             "steps": self._steps,
@@ -187,5 +189,5 @@ class Extract(Action[ExtractSettings]):
 
 
 def _plain(name: str) -> str:
-    """A field's name as one that stands for no path."""
+    """Encode slashes in a field's name, which stores would read as paths."""
     return name.replace("/", "%2F")

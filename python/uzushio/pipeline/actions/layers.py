@@ -1,6 +1,6 @@
-"""Actions `slice`, `isosurface` and `volume`: pictures of one layer, without a view of their own.
+"""Actions `slice`, `isosurface` and `volume`: pictures of one layer, without a named view.
 
-What a view has besides its layers (camera, size, title, …) stands in the section `view`.
+The section `view` holds the keys of a view except its layers: camera, size, title, ….
 """
 
 from __future__ import annotations
@@ -10,69 +10,75 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from uzushio.config.section import Section
-from uzushio.pipeline.actions.picture import Files, ShowsView
+from uzushio.pipeline.actions.picture import PictureFiles, ViewAction
 from uzushio.pipeline.result_files import plain_name
 from uzushio.render.view import IsosurfaceLayer, SliceLayer, View, VolumeLayer
 
 
-class Around(View):
-    """A view without its layers."""
+class ViewWithoutLayers(View):
+    """View without its layers."""
 
     layers: tuple[()] = ()
 
 
-class SliceSettings(SliceLayer, Files):
-    """A slice, what is around it, and where to."""
+class SliceSettings(SliceLayer, PictureFiles):
+    """Slice layer, other keys of its view, and files."""
 
-    view: Around = Field(default_factory=Around, description="camera, size, title, …")
-
-
-class IsosurfaceSettings(IsosurfaceLayer, Files):
-    """Surfaces, what is around them, and where to."""
-
-    view: Around = Field(default_factory=Around, description="camera, size, title, …")
+    view: ViewWithoutLayers = Field(
+        default_factory=ViewWithoutLayers, description="camera, size, title, …"
+    )
 
 
-class VolumeSettings(VolumeLayer, Files):
-    """A volume, what is around it, and where to."""
+class IsosurfaceSettings(IsosurfaceLayer, PictureFiles):
+    """Isosurface layer, other keys of its view, and files."""
 
-    view: Around = Field(default_factory=Around, description="camera, size, title, …")
+    view: ViewWithoutLayers = Field(
+        default_factory=ViewWithoutLayers, description="camera, size, title, …"
+    )
 
 
-class OneLayer(ShowsView):
-    """A picture of one layer."""
+class VolumeSettings(VolumeLayer, PictureFiles):
+    """Volume layer, other keys of its view, and files."""
+
+    view: ViewWithoutLayers = Field(
+        default_factory=ViewWithoutLayers, description="camera, size, title, …"
+    )
+
+
+class LayerAction(ViewAction):
+    """Picture of one layer."""
 
     layer_model: ClassVar[type[Section]]
 
     def view(self) -> View:
-        """The layer, and what is around it."""
+        """Return the view with this layer."""
         own = {name: getattr(self.settings, name) for name in self.layer_model.model_fields}
-        around = self.settings.view
-        given = {name: getattr(around, name) for name in around.model_fields_set}
+        base = self.settings.view
+        given = {name: getattr(base, name) for name in base.model_fields_set}
         return View.model_validate(given | {"layers": (self.layer_model.model_validate(own),)})
 
     @classmethod
     def default_name(cls, settings: Any) -> str:
-        """Kind and field."""
+        """Return kind and field."""
         return plain_name(f"{settings.kind}_{settings.field}")
 
 
-class Slice(OneLayer):
-    """A picture of a slice."""
+class Slice(LayerAction):
+    """Picture of a slice."""
 
     settings_model: ClassVar[type[Section]] = SliceSettings
     layer_model: ClassVar[type[Section]] = SliceLayer
 
 
-class Isosurface(OneLayer):
-    """A picture of surfaces."""
+class Isosurface(LayerAction):
+    """Picture of isosurfaces."""
 
     settings_model: ClassVar[type[Section]] = IsosurfaceSettings
     layer_model: ClassVar[type[Section]] = IsosurfaceLayer
 
 
-class Volume(OneLayer):
-    """A picture of a volume."""
+class Volume(LayerAction):
+    """Picture of a volume."""
 
     settings_model: ClassVar[type[Section]] = VolumeSettings
     layer_model: ClassVar[type[Section]] = VolumeLayer

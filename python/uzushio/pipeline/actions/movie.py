@@ -1,4 +1,4 @@
-"""Action `movie`: a view as a movie, without files of single pictures."""
+"""Action `movie`: movie of a view, without files of single pictures."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, model_validator
 
 from uzushio.config.section import Section
-from uzushio.pipeline.actions.picture import ShowsView
-from uzushio.pipeline.actions.reel import Fps, check_fps
+from uzushio.pipeline.actions.movie_writer import Fps, check_fps
+from uzushio.pipeline.actions.picture import ViewAction
 from uzushio.pipeline.result_files import MovieFile
 from uzushio.render.view import View
 
 
 class MovieSettings(Section):
-    """Which view, and where to."""
+    """View and file of a movie."""
 
     view: str | View = Field(description="name of one of the views, or a section as there")
     movie: MovieFile = Field(
@@ -37,12 +37,12 @@ class MovieSettings(Section):
         return self
 
 
-class Movie(ShowsView):
-    """A movie of a view."""
+class Movie(ViewAction):
+    """Movie of a view."""
 
     settings_model: ClassVar[type[Section]] = MovieSettings
 
     @classmethod
     def default_name(cls, settings: Any) -> str:
-        """That of the view, and what it is."""
+        """Return the name of the view, followed by "_movie"."""
         return f"{settings.view}_movie" if isinstance(settings.view, str) else ""

@@ -1,4 +1,4 @@
-"""Action `picture`: a view as a PNG or JPEG file for each step, and as a movie too."""
+"""Action `picture`: PNG or JPEG files of a view, one for each step, and optionally a movie."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from uzushio.config.names import unknown
 from uzushio.config.section import Section
 from uzushio.errors import PipelineError
 from uzushio.pipeline.action import Action
-from uzushio.pipeline.actions.reel import Fps, Reel, check_fps
+from uzushio.pipeline.actions.movie_writer import Fps, MovieWriter, check_fps
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.drawing import Drawing
 from uzushio.pipeline.need import Need
@@ -20,8 +20,8 @@ from uzushio.pipeline.stream import Stream
 from uzushio.render.view import View
 
 
-class Files(Section):
-    """Which files pictures go to."""
+class PictureFiles(Section):
+    """Files of pictures."""
 
     file: PicturePattern | None = Field(
         "pictures/{name}_{step:08d}.png",
@@ -39,8 +39,8 @@ class Files(Section):
         return self
 
 
-class PictureSettings(Files):
-    """Which view, and where to."""
+class PictureSettings(PictureFiles):
+    """View and files of pictures."""
 
     view: str | View = Field(description="name of one of the views, or a section as there")
 
@@ -51,7 +51,7 @@ class PictureSettings(Files):
 
 
 def view_of(view: str | View, setup: Setup) -> View:
-    """The view that is meant; raises `PipelineError`."""
+    """Return a view given by name or as a section; raises `PipelineError` for unknown names."""
     if isinstance(view, View):
         return view
     views = setup.views
@@ -60,10 +60,10 @@ def view_of(view: str | View, setup: Setup) -> View:
     return views[view]
 
 
-class ShowsView(Action[Any]):
-    """What draws a view and writes pictures and movies of it.
+class ViewAction(Action[Any]):
+    """Base of the actions that draw a view and write pictures and movies of it.
 
-    Subclasses say which view their settings mean.
+    Subclasses return their view in `view`.
     """
 
     def __init__(self, settings: Any, name: str, setup: Setup) -> None:
@@ -71,28 +71,28 @@ class ShowsView(Action[Any]):
         self._drawing: Drawing | None = None
         self._files: list[str] = []
         file = settings.movie
-        self._reel = None if file is None else Reel(setup, file, settings.fps)
+        self._movie_writer = None if file is None else MovieWriter(setup, file, settings.fps)
 
     def view(self) -> View:
-        """What is shown; raises `PipelineError`."""
+        """Return the view; raises `PipelineError`."""
         return view_of(self.settings.view, self.setup)
 
     def files(self) -> Sequence[str]:
-        """The pictures, and the movie."""
+        """Return the picture of step 0 and the movie."""
         pattern = getattr(self.settings, "file", None)
         pictures = [] if pattern is None else [pattern.format(name=self.name, step=0, time=0.0)]
         return pictures if self.settings.movie is None else [*pictures, self.settings.movie]
 
     def prepare(self, stream: Stream) -> Sequence[Need]:
-        """The fields of all layers."""
+        """Return the needs of all layers."""
         self._drawing = Drawing.of(self.view(), self.setup)
         return self._drawing.prepare(stream)
 
     def run(self, context: Context) -> None:
-        """Draw and write."""
+        """Draw the picture, and write it."""
         assert self._drawing is not None
         picture = self._drawing.picture(context)
-        with context.stage("write"), context.together():
+        with context.stage("write"), context.collective():
             if picture is None:
                 return
             pattern = getattr(self.settings, "file", None)
@@ -100,30 +100,30 @@ class ShowsView(Action[Any]):
                 named = pattern.format(name=self.name, step=context.index, time=context.time)
                 picture.save(context.folder / named)
                 self._files.append(named)
-            if self._reel is not None:
-                self._reel.add(picture)
+            if self._movie_writer is not None:
+                self._movie_writer.add(picture)
 
     def close(self) -> None:
         """Finish the movie."""
-        if self._reel is not None:
-            self._reel.close()
+        if self._movie_writer is not None:
+            self._movie_writer.close()
         if self._drawing is not None:
             self._drawing.close()
 
     def summary(self) -> Mapping[str, Any]:
-        """Files, and values that were not numbers."""
-        movie = {} if self._reel is None else self._reel.summary()
+        """Return the files and the number of non-finite values."""
+        movie = {} if self._movie_writer is None else self._movie_writer.summary()
         nan = 0 if self._drawing is None else self._drawing.nan
         view = self.settings.view if isinstance(getattr(self.settings, "view", None), str) else None
         return {"view": view, "files": self._files, "nan": nan, **movie}
 
 
-class Picture(ShowsView):
-    """A picture of a view."""
+class Picture(ViewAction):
+    """Picture of a view."""
 
     settings_model: ClassVar[type[Section]] = PictureSettings
 
     @classmethod
     def default_name(cls, settings: Any) -> str:
-        """That of the view."""
+        """Return the name of the view."""
         return settings.view if isinstance(settings.view, str) else ""

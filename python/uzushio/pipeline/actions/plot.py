@@ -1,4 +1,4 @@
-"""Action `plot`: profiles, spectra and numbers over time, as a figure and as a table."""
+"""Action `plot`: profiles, spectra and time series, as a figure and a table."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from uzushio.pipeline.action import Action
 from uzushio.pipeline.curves.profile import Profile, ProfileSettings
 from uzushio.pipeline.curves.series import Series, SeriesSettings
 from uzushio.pipeline.curves.spectrum import Spectrum, SpectrumSettings
-from uzushio.pipeline.curves.subject import Subject
-from uzushio.pipeline.figure import FigureFile, FigureSettings, Pace
+from uzushio.pipeline.curves.subject import PlotSubject
+from uzushio.pipeline.figure import FigureFile, FigureSettings, TimeBudget
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.table import Table
 from uzushio.render.typeface import mathtext
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PlotSettings(FigureSettings):
-    """What to plot, one of three, and how it looks."""
+    """Subject of a plot, one of three, and appearance of the figure."""
 
     profile: ProfileSettings | None = None
     spectrum: SpectrumSettings | None = None
@@ -38,8 +38,8 @@ class PlotSettings(FigureSettings):
             raise ValueError("needs exactly one of 'profile', 'spectrum' and 'series'")
         return self
 
-    def subject(self) -> Subject:
-        """What is plotted."""
+    def subject(self) -> PlotSubject:
+        """Return the subject of the plot."""
         if self.profile is not None:
             return Profile(self.profile)
         if self.spectrum is not None:
@@ -49,34 +49,34 @@ class PlotSettings(FigureSettings):
 
 
 class Plot(Action[PlotSettings]):
-    """NAME.png (or .pdf, .svg), and NAME.csv with the numbers in it and before."""
+    """NAME.png (or .pdf, .svg) of the latest step, and NAME.csv with the numbers of all steps."""
 
     settings_model: ClassVar[type[Section]] = PlotSettings
     _curves: list[tuple[np.ndarray, np.ndarray, str]]
 
     def files(self) -> Sequence[str]:
-        """The figure and its table."""
+        """Return the figures and the table."""
         return [f"{self.name}{suffix}" for suffix in (*self.settings.suffixes, ".csv")]
 
     def prepare(self, stream: Stream) -> Sequence[Need]:
-        """Check names, places, and the files to compare with."""
+        """Check names, positions, and files of reference curves."""
         self._subject = self.settings.subject()
         needs = self._subject.prepare(stream)
         self._time_unit = stream.time_unit
         self._curves = [one.curve(self.setup.base) for one in self.settings.compare]
         folder = self.setup.folder
         self._table = Table(folder / f"{self.name}.csv", self._subject.columns)
-        self._drawing = FigureFile(folder, self.name, self.settings, Pace.of(self.setup))
+        self._drawing = FigureFile(folder, self.name, self.settings, TimeBudget.of(self.setup))
         self._steps, self._time = 0, 0.0
         if self.setup.comm.rank == 0:
             FigureFile.load()
         return needs
 
     def run(self, context: Context) -> None:
-        """Add to the table, and draw."""
+        """Add rows to the table, and draw."""
         with context.stage("reduce"):
             rows = self._subject.rows(context)
-        with context.together(), context.stage("plot"):
+        with context.collective(), context.stage("plot"):
             self._time = context.time
             if context.comm.rank == 0:
                 self._table.add(context.index, context.time, rows)
@@ -93,12 +93,12 @@ class Plot(Action[PlotSettings]):
         )
 
     def close(self) -> None:
-        """Bring the figure up to date."""
+        """Update the figure to the last step."""
         if self.setup.comm.rank == 0 and self._steps and self._drawing.behind:
             self._draw(now=True)
 
     def summary(self) -> Mapping[str, Any]:
-        """The files."""
+        """Return the files and counts."""
         return {
             "files": [*(path.name for path in self._drawing.paths), self._table.path.name],
             "steps": self._steps,

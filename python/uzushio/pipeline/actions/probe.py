@@ -1,4 +1,4 @@
-"""Action `probe`: values at points and along lines, over time."""
+"""Action `probe`: time series of values at points and along lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, model_validator
 from uzushio.config.section import Section
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.curves.subject import name_axis
-from uzushio.pipeline.figure import FigureFile, FigureSettings, Pace, label
+from uzushio.pipeline.figure import FigureFile, FigureSettings, TimeBudget, label
 from uzushio.pipeline.interpolation import Interpolation
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.table import Table
@@ -37,8 +37,8 @@ def _file_name(given: str) -> str:
 Name = Annotated[str, AfterValidator(_file_name)]
 
 
-class Line(Section):
-    """Points at equal distances on a straight line."""
+class ProbeLine(Section):
+    """Equidistant points on a straight line."""
 
     begin: Point = Field(alias="from", description="first point, x, y, z")
     end: Point = Field(alias="to", description="last point")
@@ -46,23 +46,23 @@ class Line(Section):
 
     @property
     def places(self) -> np.ndarray:
-        """(points, 3), x, y, z."""
+        """Positions, (points, 3), x, y, z."""
         return np.linspace(self.begin, self.end, self.points)
 
     @property
     def distances(self) -> np.ndarray:
-        """Of the points from the first one."""
+        """Distances of the points from the first one."""
         return np.asarray(np.linalg.norm(self.places - self.places[0], axis=1))
 
 
 class ProbeSettings(FigureSettings):
-    """Where to look, and at what."""
+    """Places and fields to probe."""
 
     fields: list[str] = Field(min_length=1, description="names of fields of one grid")
     points: dict[Name, Point] | list[Point] = Field(
         {}, description="x, y, z of points, with names or without"
     )
-    lines: dict[Name, Line] = Field({}, description="name: {from, to, points}")
+    lines: dict[Name, ProbeLine] = Field({}, description="name: {from, to, points}")
 
     @model_validator(mode="after")
     def _some(self) -> Self:
@@ -72,19 +72,19 @@ class ProbeSettings(FigureSettings):
 
     @property
     def named(self) -> dict[str, Point]:
-        """The points by name."""
+        """Points by name."""
         if isinstance(self.points, dict):
             return dict(self.points)
         return {f"p{number}": point for number, point in enumerate(self.points)}
 
 
 class Probe(Action[ProbeSettings]):
-    """NAME.csv with a column for each field and point, and NAME-LINE.csv for each line."""
+    """NAME.csv with one column for each field and point, and NAME-LINE.csv for each line."""
 
     settings_model: ClassVar[type[Section]] = ProbeSettings
 
     def files(self) -> Sequence[str]:
-        """Figures and tables, of the points and of each line."""
+        """Return figures and tables of the points and of each line."""
         names = [
             *([""] if self.settings.named else []),
             *(f"-{line}" for line in self.settings.lines),
@@ -93,7 +93,7 @@ class Probe(Action[ProbeSettings]):
         return [f"{self.name}{name}{suffix}" for name in names for suffix in suffixes]
 
     def prepare(self, stream: Stream) -> Sequence[Need]:
-        """Find all places."""
+        """Find all positions."""
         settings, self._stream = self.settings, stream
         fields = settings.fields
         for name in fields:
@@ -111,9 +111,9 @@ class Probe(Action[ProbeSettings]):
             name: Table(folder / f"{self.name}-{name}.csv", ["distance", "x", "y", "z", *fields])
             for name in settings.lines
         }
-        pace = Pace.of(self.setup)
+        budget = TimeBudget.of(self.setup)
         self._drawings = {
-            name: FigureFile(folder, f"{self.name}{'-' if name else ''}{name}", settings, pace)
+            name: FigureFile(folder, f"{self.name}{'-' if name else ''}{name}", settings, budget)
             for name in [*([""] if settings.named else []), *settings.lines]
         }
         self._steps, self._time = 0, 0.0
@@ -121,18 +121,18 @@ class Probe(Action[ProbeSettings]):
         return [self._need]
 
     def run(self, context: Context) -> None:
-        """Add rows to the tables; figures are for the end."""
+        """Add rows to the tables; figures are drawn at the end."""
         fields = self.settings.fields
         with context.stage("probe"):
             found = self._interpolation(context.comm, context.parts(self._need), fields)
-        with context.together():
+        with context.collective():
             self._time = context.time
             if context.comm.rank == 0:
                 self._add(context, found)
         self._steps += 1
 
     def _add(self, context: Context, found: np.ndarray) -> None:
-        """Write values of fields at places, (fields, places)."""
+        """Write the values, (fields, positions), of a step."""
         count = len(self.settings.named)
         if self._points is not None:
             self._points.add(context.index, context.time, found[:, :count].reshape(1, -1))
@@ -143,7 +143,7 @@ class Probe(Action[ProbeSettings]):
             count += line.points
 
     def close(self) -> None:
-        """Draw."""
+        """Draw the figures."""
         if self.setup.comm.rank != 0 or not self._steps:
             return
         title = self.settings.title or self.name
@@ -169,12 +169,12 @@ class Probe(Action[ProbeSettings]):
 
     def _paint_line(self, name: str, axes: Axes) -> None:
         rows = self._lines[name].last
-        for number, told in enumerate(name_axis(axes, self._stream, self.settings.fields)):
-            axes.plot(rows[:, 2], rows[:, 6 + number], label=told)
+        for number, name in enumerate(name_axis(axes, self._stream, self.settings.fields)):
+            axes.plot(rows[:, 2], rows[:, 6 + number], label=name)
         axes.set_xlabel(label("distance", self._stream.length_unit))
 
     def summary(self) -> Mapping[str, Any]:
-        """The files."""
+        """Return the files and the number of steps."""
         tables = [*([self._points] if self._points else []), *self._lines.values()]
         files = [*(one.path.name for one in tables)]
         drawn = [one for one in self._drawings.values() if one.drawn]

@@ -1,4 +1,4 @@
-"""Action `python`: a file of the user's own, which gets the blocks as VTK's datasets."""
+"""Action `python`: a function of the user, called with the blocks as VTK datasets."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ if TYPE_CHECKING:
 
 
 class PythonSettings(Section):
-    """Which function, and what it sees."""
+    """Function of the user and its fields."""
 
-    file: Path = Field(description="Python file; its folder is found by `import`")
+    file: Path = Field(description="Python file; its folder is on the path of `import`")
     function: str = Field("run", description="called with the step on each rank")
     fields: list[str] | None = Field(
         None, description="names of fields and sources; all fields of the stream if not given"
     )
     cells: bool = Field(
-        False, description="datasets share the points between them, so that no cell is missing"
+        False, description="datasets overlap by one point, so that no cell is missing between them"
     )
 
 
 @dataclass
 class PythonStep:
-    """What the user's function gets, until it returns.
+    """Argument of the user's function, valid until it returns.
 
     Attributes:
         index: the solver's number of the step.
-        time: of the step.
-        attributes: numbers and texts that go with the step.
-        comm: the ranks, a communicator of this function's own. If a rank raises or returns while
-            others wait for it here, the job ends when the action's `wait_limit` is over.
-        folder: for results.
-        datasets: this rank's parts, none or many: vtkImageData, vtkRectilinearGrid or
-            vtkStructuredGrid, pyvista's where it is installed. Their arrays are the blocks' own
-            memory, not to be written to; they are emptied when the function returns.
-        grids: the same by the name of the grid that their points are of.
-        copied: bytes of arrays that could not be looked at where they are.
-        keep: whatever the function wants to keep until the next step.
+        time: time of the step.
+        attributes: numbers and texts of the step.
+        comm: communicator for this function alone. If a rank raises or returns while others wait
+            for it in communication, the job ends after the action's `wait_limit`.
+        folder: folder of results.
+        datasets: this rank's parts, zero or more: vtkImageData, vtkRectilinearGrid or
+            vtkStructuredGrid, of pyvista if it is installed. Their arrays are the memory of the
+            blocks and read-only; the datasets are emptied when the function returns.
+        grids: the datasets by name of their grid.
+        copied: bytes of arrays that had to be copied.
+        keep: objects that the function keeps until the next step.
     """
 
     index: int
@@ -75,7 +75,7 @@ class PythonStep:
 
 
 class Python(Action[PythonSettings]):
-    """Calls the function; what it raises is this action's failure."""
+    """Call of a user's function; an exception of the function is a failure of the action."""
 
     settings_model: ClassVar[type[Section]] = PythonSettings
     _function: Callable[[PythonStep], object] | None = None
@@ -103,12 +103,12 @@ class Python(Action[PythonSettings]):
         return self._needs
 
     def _load(self) -> Callable[[PythonStep], object]:
-        """The function of the file; raises `PipelineError`, a sentence's end."""
+        """Load the function from the file; raises `PipelineError` without full stop."""
         file = (self.setup.base / self.settings.file.expanduser()).resolve()
         try:
             import vtkmodules.vtkCommonDataModel  # noqa: F401
 
-            with suppress(ImportError):  # before the first step: it takes seconds
+            with suppress(ImportError):  # imported before the first step, as it takes seconds
                 import pyvista  # noqa: F401
         except ImportError as error:
             raise PipelineError(
@@ -133,8 +133,8 @@ class Python(Action[PythonSettings]):
         return found  # type: ignore[no-any-return]
 
     def run(self, context: Context) -> None:
-        """Hand the parts over."""
-        with context.together():
+        """Call the function with the parts as datasets."""
+        with context.collective():
             grids, views = self._views(context)
         copied = sum(view.copied for view in views)
         step = PythonStep(
@@ -148,7 +148,7 @@ class Python(Action[PythonSettings]):
             self._keep,
         )
         self._copied += copied
-        # On some ranks alone, perhaps: the pipeline waits for all of them, with a limit.
+        # The function may fail on some ranks only: the pipeline agrees on that, with a timeout.
         with context.stage("python"):
             failure = self._call(step)
             grids.clear()
@@ -157,13 +157,13 @@ class Python(Action[PythonSettings]):
                 raise failure
             if not all(free):
                 raise PipelineError(
-                    f"{self._file} keeps arrays of step {context.index}, whose memory goes back "
+                    f"{self._file} keeps arrays of step {context.index}, whose memory returns "
                     "to the solver; keep copies."
                 )
         self._steps += 1
 
     def _views(self, context: Context) -> tuple[dict[str, list[Any]], list[VtkView]]:
-        """This rank's parts as datasets, by grid; no local name keeps one of them."""
+        """Return this rank's parts as datasets by grid, and their views."""
         from uzushio.pipeline.vtk_view import VtkView
 
         grids: dict[str, list[Any]] = {}
@@ -176,9 +176,9 @@ class Python(Action[PythonSettings]):
         return grids, views
 
     def _call(self, step: PythonStep) -> PipelineError | None:
-        """Call the function; what it raised, in a sentence, with the traceback as a note.
+        """Call the function; return its exception as a sentence, with the traceback as a note.
 
-        The exception itself would keep the function's names, and with them the solver's memory.
+        The exception itself would keep the frame of the function, and so the solver's memory.
         """
         assert self._function is not None
         try:
@@ -190,17 +190,17 @@ class Python(Action[PythonSettings]):
         return None
 
     def close(self) -> None:
-        """Let go of what the function kept."""
+        """Drop the objects that the function kept."""
         if self._function is not None:
             self._keep.clear()
 
     def summary(self) -> Mapping[str, Any]:
-        """How often it was called, and what had to be copied for it (on rank 0)."""
+        """Return the number of calls and of copied bytes (of rank 0)."""
         return {"files": [], "steps": self._steps, "bytes_copied": self._copied}
 
 
 def _trace(file: Path, error: BaseException) -> str:
-    """The traceback of an exception, from the user's file on."""
+    """Format the traceback of an exception, from the user's file on."""
     inside = error.__traceback__
     while inside is not None and inside.tb_frame.f_code.co_filename != str(file):
         inside = inside.tb_next
@@ -209,7 +209,7 @@ def _trace(file: Path, error: BaseException) -> str:
 
 
 def _told(file: Path, error: BaseException) -> str:
-    """An exception of the user's file with its line."""
+    """Format an exception with its line in the user's file."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(file)]
     line = error.lineno if isinstance(error, SyntaxError) else (lines or [None])[-1]

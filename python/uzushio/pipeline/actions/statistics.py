@@ -1,4 +1,4 @@
-"""Action `statistics`: means, variances, extremes and covariances over time, at each point."""
+"""Action `statistics`: means, variances, extremes and covariances over time at each point."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pydantic import Field
 
 from uzushio.config.section import Section
 from uzushio.errors import OutputError, PipelineError
-from uzushio.extracts.frame import Frame, Variable
-from uzushio.extracts.spread import Spread
+from uzushio.extracts.distribution import Distribution
+from uzushio.extracts.schema import StoreSchema, Variable
 from uzushio.extracts.zarr_series import ZarrSeries
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
-from uzushio.pipeline.where import Selection, Where
+from uzushio.pipeline.selection import GridSelection, SelectionSettings
 from uzushio.staging.box import Box
 
 if TYPE_CHECKING:
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from uzushio.pipeline.stream import Stream
 
 
-class StatisticsSettings(Where):
-    """Of what, and how often it is written."""
+class StatisticsSettings(SelectionSettings):
+    """Fields, pairs and interval of writing."""
 
     fields: list[str] = Field(min_length=1, description="names of fields of one grid")
     covariances: list[tuple[str, str]] = Field([], description="pairs of the fields")
     write_every: Annotated[int, Field(gt=0)] | None = Field(
-        None, description="samples between writings; at the end only if not given"
+        None, description="samples between writes; only at the end if not given"
     )
 
 
-class Moments:
-    """Of fields on a box of points: everything that is known of the samples so far.
+class PointMoments:
+    """Moments of the samples of fields on a box of points.
 
-    Means are advanced by differences from them, and so are the products (B. P. Welford,
-    Technometrics 4 (1962), 419): values far from 0 lose no digits.
+    Means and products are updated by differences from the mean (B. P. Welford, Technometrics 4
+    (1962), 419), so values far from 0 lose no digits.
     """
 
     def __init__(self, box: Box, fields: Sequence[str], pairs: Sequence[tuple[str, str]]) -> None:
@@ -49,7 +49,7 @@ class Moments:
         self.products = {pair: np.zeros(box.count) for pair in pairs}
 
     def add(self, values: Mapping[str, np.ndarray]) -> None:
-        """Take one more sample."""
+        """Add a sample."""
         self.samples += 1
         before = {name: values[name] - mean for name, mean in self.mean.items()}
         for name, mean in self.mean.items():
@@ -60,7 +60,7 @@ class Moments:
             self.products[one, other] += before[one] * (values[other] - self.mean[other])
 
     def results(self) -> dict[str, np.ndarray]:
-        """By name; covariances are of the samples, divided by their number."""
+        """Return the moments by name; covariances are divided by the number of samples."""
         found: dict[str, np.ndarray] = {}
         for name in self.mean:
             found[f"mean_{name}"] = self.mean[name]
@@ -73,19 +73,19 @@ class Moments:
 
 
 class Statistics(Action[StatisticsSettings]):
-    """NAME.zarr; the sums stay with the ranks that have the points."""
+    """Statistics in NAME.zarr; each rank accumulates the moments of its own points."""
 
     settings_model: ClassVar[type[Section]] = StatisticsSettings
-    _moments: list[Moments] | None = None
+    _moments: list[PointMoments] | None = None
     _times: list[tuple[int, float]]
-    _selection: Selection | None = None
+    _selection: GridSelection | None = None
 
     def files(self) -> Sequence[str]:
-        """The store."""
+        """Return the store."""
         return [f"{self.name}.zarr"]
 
     def prepare(self, stream: Stream) -> Sequence[Need]:
-        """Find the points; samples that were taken stay if these are the same."""
+        """Find the points; earlier samples are kept if the points are the same."""
         settings = self.settings
         for name in settings.fields:
             stream.scalar(name)
@@ -97,7 +97,7 @@ class Statistics(Action[StatisticsSettings]):
                         f"({', '.join(settings.fields)})"
                     )
         selection = settings.on(stream.grid_of(settings.fields[0]))
-        if self._selection is None or not _alike(self._selection, selection):
+        if self._selection is None or not _same_points(self._selection, selection):
             self._moments, self._times = None, []
         self._selection = selection
         own = [(name, name) for name in settings.fields]
@@ -113,8 +113,8 @@ class Statistics(Action[StatisticsSettings]):
         for name in self.settings.fields:
             unit = units[name]
             square = f"({unit})^2" if unit else ""
-            for kind, told in (("mean", unit), ("variance", square), ("min", unit), ("max", unit)):
-                found[f"{kind}_{name}"] = told
+            for kind, of in (("mean", unit), ("variance", square), ("min", unit), ("max", unit)):
+                found[f"{kind}_{name}"] = of
         for one, other in self._pairs:
             if one != other:
                 both = [f"({units[name]})" for name in (one, other) if units[name]]
@@ -125,9 +125,9 @@ class Statistics(Action[StatisticsSettings]):
         }
 
     def run(self, context: Context) -> None:
-        """Take a sample, and write if it is time."""
+        """Add a sample, and write the store if it is due."""
         assert self._selection is not None
-        with context.together(), context.stage("statistics"):
+        with context.collective(), context.stage("statistics"):
             found = [
                 (part, place)
                 for part in context.parts(self._need)
@@ -135,11 +135,13 @@ class Statistics(Action[StatisticsSettings]):
             ]
             boxes = [box for _, (box, _) in found]
             if self._moments is None:
-                self._moments = [Moments(box, self.settings.fields, self._pairs) for box in boxes]
+                self._moments = [
+                    PointMoments(box, self.settings.fields, self._pairs) for box in boxes
+                ]
             if [one.box for one in self._moments] != boxes:
                 raise PipelineError(
                     f"The blocks of the stream changed after {len(self._times)} samples, and "
-                    "statistics take the same ones at each step."
+                    "statistics need the same blocks at each step."
                 )
             for moments, (part, (_, places)) in zip(self._moments, found, strict=True):
                 moments.add({name: part.owned(name)[places] for name in self.settings.fields})
@@ -149,7 +151,7 @@ class Statistics(Action[StatisticsSettings]):
             self._write()
 
     def finish(self) -> None:
-        """Write what there is."""
+        """Write the store if it lacks the last samples."""
         every = self.settings.write_every
         if self._times and (every is None or len(self._times) % every):
             self._write()
@@ -168,40 +170,40 @@ class Statistics(Action[StatisticsSettings]):
             "last_time": self._times[-1][1],
         }
         selection = self._selection
-        frame = Frame(
+        schema = StoreSchema(
             selection.count, self._variables, selection.lines, selection.dropped, told, once=True
         )
         with collective(comm):
             if comm.rank == 0:
                 self._check()
                 shutil.rmtree(fresh, ignore_errors=True)
-        spread = Spread(comm, [one.box for one in self._moments])
+        distribution = Distribution(comm, [one.box for one in self._moments])
         results = [one.results() for one in self._moments]
         values = {name: [one[name] for one in results] for name in self._variables}
         with self.setup.timings.stage("write zarr"):
             index, time = self._times[-1]
-            ZarrSeries(fresh, frame).append(index, time, spread, values)
+            ZarrSeries(fresh, schema).append(index, time, distribution, values)
         with collective(comm):
             if comm.rank == 0:
                 shutil.rmtree(self._path, ignore_errors=True)
                 fresh.rename(self._path)
 
     def _check(self) -> None:
-        """Raise `OutputError` if something else has the store's name."""
-        from uzushio.extracts.zarr_series import is_ours
+        """Raise `OutputError` if the path exists and is not a store of this action."""
+        from uzushio.extracts.zarr_series import is_extract
 
-        if self._path.exists() and not is_ours(self._path):
+        if self._path.exists() and not is_extract(self._path):
             raise OutputError(
-                f"{self._path} is there, and no pipeline wrote it; move it away, or give the "
-                "action another name."
+                f"{self._path} exists and was not written by a pipeline; move it away, or give "
+                "the action another name."
             )
 
     def summary(self) -> Mapping[str, Any]:
-        """The file, and the number of samples."""
+        """Return the file and the number of samples."""
         return {"files": [self._path.name], "samples": len(self._times)}
 
 
-def _alike(one: Selection, other: Selection) -> bool:
+def _same_points(one: GridSelection, other: GridSelection) -> bool:
     """Whether the selections are of the same points."""
     places = [(s.grid.name, s.start, s.count, s.stride, s.dropped) for s in (one, other)]
     if places[0] != places[1] or (one.lines is None) != (other.lines is None):

@@ -1,4 +1,4 @@
-"""Averages over planes or lines, as functions of one axis."""
+"""Profiles: averages over planes or lines, as functions of one axis."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from pydantic import Field
 
 from uzushio.errors import PipelineError
-from uzushio.pipeline.curves.subject import Subject, name_axis
+from uzushio.pipeline.curves.subject import PlotSubject, name_axis
 from uzushio.pipeline.figure import label
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.quadrature import Measure, Reducer
-from uzushio.pipeline.where import AXES, Axis, Selection, Where, line_of
+from uzushio.pipeline.selection import AXES, Axis, GridSelection, SelectionSettings, line_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from uzushio.pipeline.table import Table
 
 
-class ProfileSettings(Where):
-    """What to average, and along what."""
+class ProfileSettings(SelectionSettings):
+    """Fields, points and axis of a profile."""
 
     fields: list[str] = Field(min_length=1, description="names of fields of one grid")
-    along: Axis = Field(description="axis that stays; the others are averaged")
-    reduce: Measure = Field("mean", description="of the values at each position")
+    along: Axis = Field(description="axis of the profile; the others are averaged")
+    reduce: Measure = Field("mean", description="reduction of the values at each position")
 
 
-class Profile(Subject):
-    """One curve for each field."""
+class Profile(PlotSubject):
+    """Profiles, one curve for each field."""
 
     def __init__(self, settings: ProfileSettings) -> None:
         self._settings = settings
@@ -45,9 +45,9 @@ class Profile(Subject):
             stream.scalar(name)
         grid = stream.grid_of(settings.fields[0])
         line_of(grid, settings.along)
-        self._selection: Selection = settings.on(grid)
+        self._selection: GridSelection = settings.on(grid)
         if self._selection.count[self._axis] < 2:
-            raise PipelineError(f"a profile along {settings.along} takes two points there at least")
+            raise PipelineError(f"a profile along {settings.along} needs at least two points there")
         self.columns = [settings.along, *(self._name(field) for field in settings.fields)]
         self._need = Need(tuple(settings.fields), region=self._selection.region)
         return [self._need]
@@ -56,7 +56,7 @@ class Profile(Subject):
         return field if self._settings.reduce == "mean" else f"{self._settings.reduce}({field})"
 
     def rows(self, context: Context) -> np.ndarray:
-        """One row for each point along the axis."""
+        """Compute one row for each point along the axis."""
         fields, measure = self._settings.fields, self._settings.reduce
         reducer = Reducer(context.comm, self._selection, self._axis)
         found = reducer(context.parts(self._need), fields, [measure])
@@ -65,7 +65,7 @@ class Profile(Subject):
         return np.column_stack([lines[self._axis], *(found[field, measure] for field in fields)])
 
     def paint(self, axes: Axes, table: Table) -> None:
-        """Draw the newest step, with the one at the middle of the time before in grey."""
+        """Draw the latest step."""
         names = name_axis(axes, self._stream, self._settings.fields, self._name("{}"))
         rows = table.last
         for number, name in enumerate(names):

@@ -1,4 +1,4 @@
-"""Numbers made of whole fields, over time."""
+"""Time series of reductions of fields."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field, field_validator
 
-from uzushio.pipeline.curves.subject import Subject, name_axis
+from uzushio.pipeline.curves.subject import PlotSubject, name_axis
 from uzushio.pipeline.figure import label
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.quadrature import Measure, Reducer
-from uzushio.pipeline.where import Selection, Where
+from uzushio.pipeline.selection import GridSelection, SelectionSettings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from uzushio.pipeline.table import Table
 
 
-class SeriesSettings(Where):
-    """What to reduce."""
+class SeriesSettings(SelectionSettings):
+    """Fields, points and reductions of a time series."""
 
     fields: list[str] = Field(min_length=1, description="names of fields")
     reduce: list[Measure] = Field(
@@ -36,8 +36,8 @@ class SeriesSettings(Where):
         return [given] if isinstance(given, str) else given
 
 
-class Series(Subject):
-    """One curve for each field and reduction."""
+class Series(PlotSubject):
+    """Time series, one curve for each field and reduction."""
 
     of_one_step = False
 
@@ -45,9 +45,9 @@ class Series(Subject):
         self._settings = settings
 
     def prepare(self, stream: Stream) -> Sequence[Need]:
-        """Find the points, field by field: each may be on a grid of its own."""
+        """Find the points for each field, as fields may be on different grids."""
         settings, self._stream = self._settings, stream
-        self._selections: dict[str, Selection] = {}
+        self._selections: dict[str, GridSelection] = {}
         self._needs: dict[str, Need] = {}
         for name in settings.fields:
             stream.scalar(name)
@@ -65,7 +65,7 @@ class Series(Subject):
         return f"{measure}({field})"
 
     def rows(self, context: Context) -> np.ndarray:
-        """One row."""
+        """Compute one row."""
         row: list[float] = []
         for field in self._settings.fields:
             reducer = Reducer(context.comm, self._selections[field], None)

@@ -1,4 +1,4 @@
-"""One-dimensional power spectra along an axis with points at equal distances."""
+"""One-dimensional power spectra along an axis with equidistant points."""
 
 from __future__ import annotations
 
@@ -11,12 +11,19 @@ from pydantic import Field, field_validator
 
 from uzushio.config.section import Section
 from uzushio.errors import PipelineError
-from uzushio.extracts.spread import Spread
-from uzushio.pipeline.curves.subject import Subject
+from uzushio.extracts.distribution import Distribution
+from uzushio.pipeline.curves.subject import PlotSubject
 from uzushio.pipeline.figure import label, to_power
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.quadrature import weights
-from uzushio.pipeline.where import AXES, Axis, Selection, Where, line_of, nearest
+from uzushio.pipeline.selection import (
+    AXES,
+    Axis,
+    GridSelection,
+    SelectionSettings,
+    line_of,
+    nearest,
+)
 from uzushio.staging.box import Box
 
 if TYPE_CHECKING:
@@ -28,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class SpectrumSettings(Section):
-    """What to transform, and where."""
+    """Fields, axis and positions of a spectrum."""
 
     fields: list[str] = Field(min_length=1, description="names of fields of one grid")
     along: Axis = Field(description="axis that is transformed")
@@ -44,8 +51,8 @@ class SpectrumSettings(Section):
         return {k: v if isinstance(v, list) else [v] for k, v in given.items()}
 
 
-class Spectrum(Subject):
-    """One curve for each field and position.
+class Spectrum(PlotSubject):
+    """Power spectra, one curve for each field and position.
 
     With f = Σ F exp(i k x) over a line of n points, the spectrum at k = 2 π m / L, L = n Δx, is
     E(k) = (|F(k)|² + |F(−k)|²) / Δk, averaged over lines: its sum times Δk is the mean of f².
@@ -55,19 +62,19 @@ class Spectrum(Subject):
         self._settings = settings
 
     def prepare(self, stream: Stream) -> Sequence[Need]:
-        """Check the distances, and find the planes."""
+        """Check the spacing, and find the planes."""
         settings, self._stream = self._settings, stream
         for name in settings.fields:
             stream.scalar(name)
         grid = stream.grid_of(settings.fields[0])
         self._along = AXES.index(settings.along)
         line = line_of(grid, settings.along)
-        line = line[: grid.turn(self._along) or len(line)]  # each point once
+        line = line[: grid.period_points(self._along) or len(line)]  # each point once
         step = np.diff(line)
         if len(line) < 2 or np.abs(step - step.mean()).max() > 1e-6 * step.mean():
             raise PipelineError(
-                f"a spectrum along {settings.along} takes points at equal distances, and those of "
-                f"{grid.name} have others; choose another axis"
+                f"a spectrum along {settings.along} needs equidistant points, and the spacing of "
+                f"{grid.name} varies; choose another axis"
             )
         if settings.along in settings.at:
             raise PipelineError(f"{settings.along} is transformed, and has no position in `at`")
@@ -79,7 +86,7 @@ class Spectrum(Subject):
         positions = settings.at.get(AXES[self._across])
         self._groups, names = self._planes(grid, positions)
         once: dict[Axis, tuple[int, int]] = {settings.along: (0, len(line) - 1)}
-        self._whole: Selection = Where(within_index=once).on(grid)
+        self._whole: GridSelection = SelectionSettings(within_index=once).on(grid)
         self._length = float(step.mean()) * len(line)
         self.columns = ["k", *(f"{field}{name}" for field in settings.fields for name in names)]
         self._labels = [f"{field}{name}" for field in settings.fields for name in names]
@@ -88,7 +95,7 @@ class Spectrum(Subject):
     def _planes(
         self, grid: object, positions: list[float] | None
     ) -> tuple[list[list[int]], list[str]]:
-        """Indices across, from 0, of the planes of each curve, and what to call it."""
+        """Return the indices, from 0, of the planes of each curve, and its name."""
         from uzushio.pipeline.stream import Grid
 
         assert isinstance(grid, Grid)
@@ -101,7 +108,7 @@ class Spectrum(Subject):
         return [[one] for one in found], [f" at {axis} = {line[one]:.4g}" for one in found]
 
     def _need(self) -> Need:
-        """All planes between the first and the last one."""
+        """Return the need of all planes from the first to the last one."""
         region = self._whole.region
         every = [plane for group in self._groups for plane in group]
         start, count = list(region.start), list(region.count)
@@ -112,14 +119,14 @@ class Spectrum(Subject):
         return self._wanted
 
     def rows(self, context: Context) -> np.ndarray:
-        """One row for each wave number, k = 0 first."""
+        """Compute one row for each wave number, k = 0 first."""
         comm, fields = context.comm, self._settings.fields
         found = [
             (part, place)
             for part in context.parts(self._wanted)
             if (place := self._whole.of(part)) is not None
         ]
-        spread = Spread(comm, [box for _, (box, _) in found])
+        distribution = Distribution(comm, [box for _, (box, _) in found])
         count = self._whole.count[self._along]
         power = np.zeros((len(fields), len(self._groups), count // 2 + 1))
         lines = weights(self._whole)
@@ -132,7 +139,7 @@ class Spectrum(Subject):
                     boxes = self._rows_of(plane, comm.size)
                     for box, array in zip(
                         boxes[comm.rank],
-                        spread.exchange(values, boxes, np.dtype(np.float64)),
+                        distribution.exchange(values, boxes, np.dtype(np.float64)),
                         strict=True,
                     ):
                         own = last[box.slices()[self._last]]
@@ -145,7 +152,7 @@ class Spectrum(Subject):
         )
 
     def _rows_of(self, plane: int, ranks: int) -> list[list[Box]]:
-        """For each rank whole lines of a plane, about as many for all."""
+        """Divide the lines of a plane among the ranks, about equally."""
         cuts = np.linspace(0, self._whole.count[self._last], ranks + 1).astype(int)
         boxes = []
         for begin, end in pairwise(cuts):
@@ -157,10 +164,10 @@ class Spectrum(Subject):
         return boxes
 
     def paint(self, axes: Axes, table: Table) -> None:
-        """Draw the newest step over the wave numbers from the first on, all logarithmic."""
+        """Draw the latest step over the wave numbers above 0, with logarithmic axes."""
         rows = table.last[1:]
         peak = rows[:, 3:].max(initial=0.0)
-        # A solver may leave the last wave number empty: a line down to it would look like a value.
+        # A solver may leave the last wave number empty: a line to 0 would look like a value.
         shown = np.where(rows[:, 3:] > 1e-14 * peak, rows[:, 3:], np.nan)
         for name, power in zip(self._labels, shown.T, strict=True):
             axes.plot(rows[:, 2], power, label=name)
@@ -171,14 +178,14 @@ class Spectrum(Subject):
         what = fields[0] if len(fields) == 1 else ""
         units = {self._stream.quantity(field).unit for field in fields}
         square = to_power(units.pop(), 2) if len(units) == 1 and length else ""
-        told = f"power spectrum {f'of {what} ' if what else ''}per unit of $k$"
-        axes.set_ylabel(label(told, f"{square} {length}" if square else ""))
+        name = f"power spectrum {f'of {what} ' if what else ''}per unit of $k$"
+        axes.set_ylabel(label(name, f"{square} {length}" if square else ""))
         if peak > 0.0:
             axes.set(yscale="log", ylim=(0.5 * float(np.nanmin(shown)), 3.0 * peak))
 
 
 def _power(values: np.ndarray, along: int, last: int, weight: np.ndarray) -> np.ndarray:
-    """|F|² on both sides, summed over lines with weights."""
+    """Return |F|² of both signs of k, summed over lines with weights."""
     lines = np.moveaxis(values, (last, along), (1, 2))[0]
     count = lines.shape[1]
     square = np.abs(np.fft.rfft(lines, axis=1, norm="forward")) ** 2

@@ -1,4 +1,4 @@
-"""What all kinds of curves have."""
+"""Interface of the kinds of curves."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ if TYPE_CHECKING:
     from uzushio.pipeline.table import Table
 
 
-class Subject(ABC):
-    """Computes rows of numbers, and paints them."""
+class PlotSubject(ABC):
+    """Computation of rows of numbers, and their drawing."""
 
     #: Names of the columns of a row; set by `prepare`.
     columns: list[str]
-    #: Whether a figure shows the newest step alone, and not what led to it.
+    #: Whether a figure shows only the latest step.
     of_one_step = True
 
     @abstractmethod
     def prepare(self, stream: Stream) -> Sequence[Need]:
-        """Check names and places; raises `PipelineError`, a sentence's end."""
+        """Check names and positions; raises `PipelineError` without full stop."""
 
     @abstractmethod
     def rows(self, context: Context) -> np.ndarray:
-        """The rows of a step, (rows, columns), at least on rank 0 (collective)."""
+        """Compute the rows of a step, (rows, columns), at least on rank 0 (collective)."""
 
     @abstractmethod
     def paint(self, axes: Axes, table: Table) -> None:
-        """Draw what is in the table, with labels."""
+        """Draw the table, with labels."""
 
 
 def name_axis(axes: Axes, stream: Stream, fields: Sequence[str], form: str = "{}") -> list[str]:
-    """Label the vertical axis with what the fields have in common.
+    """Label the vertical axis with names and the common unit of fields.
 
     Args:
-        axes: to label.
-        stream: that the fields are of.
-        fields: that are drawn.
-        form: what is drawn of them, "rms({})" say.
+        axes: the axes.
+        stream: stream of the fields.
+        fields: drawn fields.
+        form: format of a drawn quantity, such as "rms({})".
 
     Returns:
-        Labels of the fields for a legend: with their units, where these differ.
+        Labels of the fields for a legend, with units if these differ.
     """
-    # The unit of an integral depends on how many axes there are to integrate over.
+    # The unit of an integral depends on the number of axes.
     known = not form.startswith("integral")
     units = [stream.quantity(name).unit if known else "" for name in fields]
     names = [form.format(name) for name in fields]

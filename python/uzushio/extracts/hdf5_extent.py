@@ -1,8 +1,8 @@
-"""Room for values in an HDF5 file: arrays that are allocated, and written to without HDF5.
+"""Extents of HDF5 files: arrays allocated by HDF5, and written by positioned writes.
 
-HDF5 keeps a file's structure in memory while it writes, and a crash can leave half of it on the
-disk. Files made here have their structure once and for all; a crash can cost values, never that.
-A full disk is noticed before values are written, and by this program, not by HDF5.
+HDF5 caches a file's metadata while it writes, so a crash can leave inconsistent metadata on disk.
+Here the metadata are written once, and a crash can only lose values. Disk blocks are reserved
+before values are written, so a full disk raises an error outside HDF5.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import numpy as np
 
 
 @contextmanager
-def whole_or_not(path: Path) -> Iterator[None]:
-    """A block that makes a file of its own, and leaves nothing of it behind when it fails.
+def scratch_file(path: Path) -> Iterator[None]:
+    """Run a block that makes the file `path` and renames it; remove the file after a failure.
 
     Raises:
-        OSError: with number and file name, also where HDF5 only said so in its message.
+        OSError: with errno and file name, also for errors that HDF5 reports in its message.
     """
     try:
         yield
@@ -38,18 +38,18 @@ def whole_or_not(path: Path) -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
-def make(path: Path, arrays: Mapping[str, tuple[tuple[int, ...], np.dtype]]) -> None:
-    """Make a file with room for arrays: a hole where their values will be.
+def create(path: Path, arrays: Mapping[str, tuple[tuple[int, ...], np.dtype]]) -> None:
+    """Create a file with allocated, unwritten arrays.
 
     Args:
-        path: of the file, replaced if it is there.
-        arrays: shape and type of each by its name in the file.
+        path: path of the file, replaced if it exists.
+        arrays: shape and type of each array by its name in the file.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the file cannot be created.
     """
     fresh = path.with_name(f".{path.name}.new")
-    with whole_or_not(fresh):
+    with scratch_file(fresh):
         with h5py.File(fresh, "w") as file:
             for name, (shape, dtype) in arrays.items():
                 made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -64,13 +64,13 @@ def make(path: Path, arrays: Mapping[str, tuple[tuple[int, ...], np.dtype]]) -> 
 
 
 @dataclass
-class Room:
-    """A part of a file that an array's values are written to, one piece after the other.
+class Hdf5Extent:
+    """Byte range of an array in a file, written sequentially.
 
     Attributes:
-        path: of the file.
-        offset: of the next byte.
-        end: of the part.
+        path: path of the file.
+        offset: offset of the next byte.
+        end: end of the range.
     """
 
     path: Path
@@ -78,22 +78,22 @@ class Room:
     end: int
 
     @staticmethod
-    def of(path: Path, name: str) -> Room:
-        """The room of an array that `make` made; raises OSError."""
+    def of(path: Path, name: str) -> Hdf5Extent:
+        """Return the extent of an array in a file of `create`; raises OSError."""
         with h5py.File(path, "r") as file:
             found = file[name]
-            return Room(path, found.id.get_offset(), found.id.get_offset() + found.nbytes)
+            return Hdf5Extent(path, found.id.get_offset(), found.id.get_offset() + found.nbytes)
 
-    def part(self, offset: int, size: int) -> Room:
-        """A part of the room, in bytes from its beginning."""
+    def part(self, offset: int, size: int) -> Hdf5Extent:
+        """Return a part of the extent; `offset` and `size` in bytes."""
         assert self.offset + offset + size <= self.end
-        return Room(self.path, self.offset + offset, self.offset + offset + size)
+        return Hdf5Extent(self.path, self.offset + offset, self.offset + offset + size)
 
     def write(self, values: np.ndarray) -> None:
         """Write the next values.
 
         Raises:
-            OSError: no space, for one; what was there is as it was then, or not used yet.
+            OSError: no space, for example; earlier values are unchanged.
         """
         assert self.offset + values.nbytes <= self.end
         memory = memoryview(np.ascontiguousarray(values).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
@@ -111,7 +111,7 @@ class Room:
 
 
 def _reserve(file: int, offset: int, size: int) -> None:
-    """Have the disk's blocks before anything is written; file systems that cannot are let be."""
+    """Reserve disk blocks; file systems without support are ignored."""
     try:
         if size:
             os.posix_fallocate(file, offset, size)

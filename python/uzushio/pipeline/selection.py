@@ -1,4 +1,4 @@
-"""Which points of a grid an action takes, as a file says it: planes, lines, boxes, strides."""
+"""Selection of points of a grid: planes, lines, boxes, strides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from uzushio.config.section import Section
 from uzushio.errors import PipelineError
-from uzushio.extracts.frame import Lines
+from uzushio.extracts.schema import Lines
 from uzushio.pipeline.need import Part
 from uzushio.pipeline.stream import Grid
 from uzushio.staging.box import Box, Triple
@@ -21,8 +21,8 @@ Stride = Annotated[int, Field(gt=0)]
 AXES: tuple[Axis, Axis, Axis] = ("z", "y", "x")
 
 
-class Where(Section):
-    """A part of a grid; without any key all of it."""
+class SelectionSettings(Section):
+    """Selection of points; without keys the whole grid."""
 
     at: dict[Axis, float] = Field(
         {}, description="axis: position; the nearest points: a plane, with two axes a line"
@@ -32,7 +32,7 @@ class Where(Section):
     within_index: dict[Axis, tuple[int, int]] = Field(
         {}, description="axis: [first, last] index of points"
     )
-    stride: Stride | dict[Axis, Stride] = Field(1, description="take one point in so many")
+    stride: Stride | dict[Axis, Stride] = Field(1, description="select one point in so many")
 
     @model_validator(mode="after")
     def _once(self) -> Self:
@@ -44,11 +44,11 @@ class Where(Section):
                 seen[axis] = key
         return self
 
-    def on(self, grid: Grid) -> Selection:
-        """The points that are meant.
+    def on(self, grid: Grid) -> GridSelection:
+        """Find the selected points of a grid.
 
         Raises:
-            PipelineError: they lie outside the grid; without place and full stop.
+            PipelineError: they lie outside the grid; without file, line and full stop.
         """
         start, count, stride, dropped = [], [], [], []
         for number, axis in enumerate(AXES):
@@ -64,7 +64,7 @@ class Where(Section):
             start.append(first + low)
             stride.append(step if high > low else 1)
             count.append((high - low) // stride[-1] + 1)
-        return Selection(grid, _triple(start), _triple(count), _triple(stride), tuple(dropped))
+        return GridSelection(grid, _triple(start), _triple(count), _triple(stride), tuple(dropped))
 
     def _single(self, grid: Grid, number: int) -> int:
         axis, points = AXES[number], grid.points.count[number]
@@ -77,7 +77,7 @@ class Where(Section):
         if axis in self.within_index:
             low, high = (_index(i, axis, points, grid) for i in self.within_index[axis])
             if low > high:
-                raise PipelineError(f"within_index.{axis} must go from less to more")
+                raise PipelineError(f"within_index.{axis} must be [first, last] with first ≤ last")
             return low, high
         begin, end = self.within[axis]
         line = line_of(grid, axis)
@@ -91,15 +91,15 @@ class Where(Section):
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
-    """Points of a grid on a lattice of their own, whose indices begin at 0.
+class GridSelection:
+    """Selected points of a grid, with indices of their own from 0.
 
     Attributes:
-        grid: that they are of.
+        grid: the grid.
         start: index in the grid of the first point, along z, y, x.
-        count: of points.
-        stride: between them.
-        dropped: axes along which one position was asked for.
+        count: numbers of points.
+        stride: strides between points.
+        dropped: axes with a single selected position.
     """
 
     grid: Grid
@@ -110,7 +110,7 @@ class Selection:
 
     @property
     def region(self) -> Box:
-        """All points of the grid between the first and the last one."""
+        """All points of the grid from the first to the last selected one."""
         z, y, x = ((n - 1) * s + 1 for n, s in zip(self.count, self.stride, strict=True))
         return Box(self.start, (z, y, x))
 
@@ -126,11 +126,11 @@ class Selection:
         return z, y, x
 
     def of(self, part: Part) -> tuple[Box, tuple[slice, slice, slice]] | None:
-        """Which of the points a part has.
+        """Find the selected points that a part owns.
 
         Returns:
-            Their indices in the selection, and where they are in the part's `owned` arrays; None
-            if there are none.
+            Their indices in the selection, and slices of the part's `owned` arrays; None if the
+            part owns none.
         """
         start, count, places = [], [], []
         for axis in range(3):
@@ -147,7 +147,7 @@ class Selection:
 
 
 def line_of(grid: Grid, axis: Axis) -> np.ndarray:
-    """The coordinates of all points along an axis.
+    """Return the coordinates of all points along an axis.
 
     Raises:
         PipelineError: the grid is curvilinear.
@@ -161,10 +161,9 @@ def line_of(grid: Grid, axis: Axis) -> np.ndarray:
 
 
 def nearest(grid: Grid, axis: Axis, position: float) -> int:
-    """The index, from 0, of the point nearest to a position.
+    """Return the index, from 0, of the point nearest to a position.
 
-    Positions up to half a distance of points beyond the last ones count for these; along a
-    periodic axis all do.
+    Positions up to half a spacing outside the grid are valid; along a periodic axis all are.
 
     Raises:
         PipelineError: the position lies outside.
@@ -173,11 +172,11 @@ def nearest(grid: Grid, axis: Axis, position: float) -> int:
     if len(line) == 1:
         return 0
     below, above = 0.5 * (line[1] - line[0]), 0.5 * (line[-1] - line[-2])
-    if turn := grid.turn(AXES.index(axis)):
-        period = grid.period(AXES.index(axis))
-        position = (position - line[0]) % period + line[0]
-        line = line[:turn]
-        if position > 0.5 * (line[-1] + line[0] + period):
+    if period_points := grid.period_points(AXES.index(axis)):
+        period_length = grid.period_length(AXES.index(axis))
+        position = (position - line[0]) % period_length + line[0]
+        line = line[:period_points]
+        if position > 0.5 * (line[-1] + line[0] + period_length):
             return 0
     elif not line[0] - below <= position <= line[-1] + above:
         raise PipelineError(
@@ -188,7 +187,7 @@ def nearest(grid: Grid, axis: Axis, position: float) -> int:
 
 
 def shape_of(words: Mapping[str, object]) -> str:
-    """For messages: "z = 0.5, y = 1"."""
+    """Format positions for messages: "z = 0.5, y = 1"."""
     return ", ".join(f"{axis} = {value}" for axis, value in words.items())
 
 

@@ -1,4 +1,4 @@
-"""A pipeline inside a solver's steps, on the solver's own ranks and memory."""
+"""Pipeline inside a solver's steps, on the solver's ranks and memory."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 
-class InsidePipeline:
-    """What `publish: {engine: inproc, pipeline: FILE}` does; collective but for `close`.
+class InSituPipeline:
+    """Pipeline of `publish: {engine: inproc, pipeline: FILE}`; collective except `close`.
 
-    The results are in the folder pipeline of the run; after a restart in one with the number of the
-    step that it went on from.
+    The results are in the folder `pipeline` of the run; after a restart, in a folder with the
+    number of the first step.
     """
 
     def __init__(
@@ -37,51 +37,51 @@ class InsidePipeline:
         folder: Path,
         warn: Callable[[str], None],
     ) -> None:
-        """Read the file and check it against what the solver has.
+        """Read the file, and check its names against the solver's fields.
 
         Args:
-            file: of the pipeline.
-            solver: whose fields are looked at.
-            fields: those that are published.
-            comm: its ranks.
-            folder: of the run.
-            warn: says what a user must know.
+            file: the pipeline's file.
+            solver: the running solver.
+            fields: published fields.
+            comm: the solver's ranks.
+            folder: folder of the run.
+            warn: prints a message to the user.
 
         Raises:
-            CaseError: the file asks for what there is not.
+            CaseError: the file names fields or attributes that the solver does not have.
         """
         self._solver, self._comm, self._warn = solver, comm, warn
         began = solver.step_index
         self._folder = folder / f"{PIPELINE}{f'-{began:08d}' if began else ''}"
-        self._pipeline = Pipeline(load(file), comm, self._folder, warn, inside=True)
+        self._pipeline = Pipeline(load(file), comm, self._folder, warn, in_situ=True)
         try:
             self._pipeline.prepare(Stream.of_layouts(fields, solver.attributes()))
         except PipelineError as error:
             raise CaseError(str(error)) from error
         if began:  # perhaps not for the first time from this checkpoint
-            self._pipeline.forget(began)
-        self.stopped: str | None = None  #: an action that is to stop the run failed; a sentence
+            self._pipeline.truncate_results(began)
+        self.stopped: str | None = None  #: failure of an action with `on_error: stop`, a sentence
         self._began = 0.0
         self._closed = False
 
     def fields(self) -> set[str]:
-        """Those that it takes."""
+        """Return the names of the fields that the pipeline reads."""
         return self._pipeline.fields()
 
-    def wants(self) -> bool:
-        """Whether it may look at the solver's present step; counts it as seen if not."""
+    def is_due(self) -> bool:
+        """Whether an action may run at the solver's current step; records the step if not."""
         index, now = self._solver.step_index, self._solver.time
-        if self._pipeline.wants(index, now):
+        if self._pipeline.is_due(index, now):
             return True
         self._pipeline.skip(index, now)
         return False
 
     def begin(self) -> None:
-        """The solver begins to write its fields for a step."""
+        """Start the timer of the fields that the solver writes for a step."""
         self._began = time.perf_counter()
 
     def step(self, step: Step) -> None:
-        """Work on a step, inside of it."""
+        """Run the actions inside a step."""
         self._pipeline.timings.add("fields", time.perf_counter() - self._began)
         try:
             self._pipeline.step(step)
@@ -90,10 +90,10 @@ class InsidePipeline:
                 raise
             self.stopped = str(error)
         if self.stopped is not None:
-            gc.collect()  # the error's frames look at the step, which goes back now
+            gc.collect()  # frames of the traceback refer to the step, which is released now
 
     def finish(self) -> None:
-        """Write what only the end makes whole, and the summary."""
+        """Finish the actions, and write the summary."""
         if self._closed:
             return
         if self.stopped is None:
@@ -105,7 +105,7 @@ class InsidePipeline:
         self._summarise()
 
     def _summarise(self) -> None:
-        """Write the summary; without space for it the run goes on."""
+        """Write the summary; if it cannot be written, the run continues."""
         ranks = self._comm.gather(dict(self._pipeline.timings))
         try:
             with collective(self._comm):
@@ -121,13 +121,13 @@ class InsidePipeline:
             self._warn(f"The pipeline has no summary: {error}")
 
     def close(self) -> None:
-        """Finish all files, whatever happened."""
+        """Close all files, also after failures."""
         if not self._closed:
             self._closed = True
             self._pipeline.close()
 
     def summary(self) -> Mapping[str, Any]:
-        """Where the results are, and what they took."""
+        """Folder of the results, counts and times."""
         counts = self._pipeline.counts
         return {
             "folder": str(self._folder),
@@ -138,12 +138,12 @@ class InsidePipeline:
         }
 
     def report(self) -> str:
-        """What was made, in a sentence."""
+        """Return one sentence on steps, pictures, failures and times."""
         counts, pipeline = self._pipeline.counts, self._pipeline
         fields = pipeline.timings.get("fields", 0.0)
         failed = f", {pipeline.failures} failures" if pipeline.failures else ""
         return (
-            f"The pipeline looked at {counts.used} of {counts.steps} steps and drew "
+            f"The pipeline used {counts.used} of {counts.steps} steps and drew "
             f"{pipeline.pictures} pictures in {pipeline.busy:.3g} s, and {fields:.3g} s went into "
             f"the fields{failed}: {self._folder}."
         )

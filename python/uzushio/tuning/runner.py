@@ -1,6 +1,6 @@
-"""What times points: an MPI job that stays up over all of them.
+"""Timing of points by a long-lived MPI job.
 
-It is started again when a point kills it, and no answer is waited for longer than a limit.
+The job is restarted after a point ended it, and every wait for an answer has a timeout.
 """
 
 from __future__ import annotations
@@ -22,49 +22,49 @@ from uzushio.parallel import launch
 from uzushio.tuning.subject import Machine, Point
 from uzushio.tuning.worker import MARK
 
-#: Jobs that points may kill before the tuner gives up.
-DEATHS = 3
-#: Seconds for a job to start, and to measure the machine.
-STARTING = 120.0
-_ENDING = 5.0
-_SLICE = 0.25
+#: Maximum number of restarts of the job.
+MAX_RESTARTS = 3
+#: Timeout for the start of a job, and for the measurement of the machine, seconds.
+START_TIMEOUT = 120.0
+_END_TIMEOUT = 5.0
+_POLL_INTERVAL = 0.25
 
 
 class PointFailedError(UzushioError):
-    """This point cannot be run, or took longer than the limit; the others go on."""
+    """A point that cannot be run or takes longer than its limit; the search continues."""
 
 
-class Bench(Protocol):
-    """Times points that are ready, in any order."""
+class PointRunner(Protocol):
+    """Timing of points that are set up, in any order."""
 
     def ready(self, index: int, point: Point) -> None:
         """Set up a point under a number; raises `PointFailedError`."""
 
     def run(self, index: int, limit: float) -> float:
-        """Run it once, and return the seconds; raises `PointFailedError`."""
+        """Run a point once, and return the seconds; raises `PointFailedError`."""
 
     def drop(self) -> None:
-        """Free all that is ready."""
+        """Release all points that are set up."""
 
 
-class JobBench:
-    """Points timed by an MPI job.
+class JobPointRunner:
+    """Timing of points by an MPI job.
 
     Args:
-        ranks: of the job.
-        arguments: of the command line that the ranks run; it must lead to `worker.serve`.
-        warn: is told when a job had to be started again.
+        ranks: number of ranks.
+        arguments: command line of the ranks, which must call `worker.serve`.
+        warn: called with a message when the job is restarted.
 
-    Use it in a `with` statement: the job starts when it is needed, and ends with it.
+    Use it in a `with` statement: the job starts with the first command, and ends with the block.
     """
 
     def __init__(self, ranks: int, arguments: list[str], warn: Callable[[str], None]) -> None:
         self._ranks, self._arguments, self._warn = ranks, arguments, warn
         self._ready: dict[int, Point] = {}
-        self._deaths = 0
-        self._job: _Job | None = None
+        self._restarts = 0
+        self._job: _WorkerJob | None = None
 
-    def __enter__(self) -> JobBench:
+    def __enter__(self) -> JobPointRunner:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -73,128 +73,128 @@ class JobBench:
             self._job = None
 
     def machine(self) -> Machine:
-        """Measure what the ranks can do."""
+        """Measure the machine on the ranks of the job."""
         try:
-            return Machine.from_json(self._ask({"do": "machine"}, STARTING))
-        except _GoneError as gone:
-            raise TuningError(f"the ranks did not measure the machine: {gone}") from gone
+            return Machine.from_json(self._ask({"do": "machine"}, START_TIMEOUT))
+        except _JobEndedError as ended:
+            raise TuningError(f"the machine could not be measured: {ended}") from ended
 
     def ready(self, index: int, point: Point) -> None:
-        """See `Bench`."""
-        self._send({"do": "ready", "index": index, "point": dict(point)}, STARTING)
+        """See `PointRunner`."""
+        self._send({"do": "ready", "index": index, "point": dict(point)}, START_TIMEOUT)
         self._ready[index] = point
 
     def run(self, index: int, limit: float) -> float:
-        """See `Bench`."""
+        """See `PointRunner`."""
         return float(self._send({"do": "run", "index": index}, limit)["seconds"])
 
     def drop(self) -> None:
-        """See `Bench`."""
+        """See `PointRunner`."""
         self._ready.clear()
         if self._job is not None:
             with contextlib.suppress(PointFailedError):
-                self._send({"do": "drop"}, STARTING)
+                self._send({"do": "drop"}, START_TIMEOUT)
 
     def _send(self, command: Mapping[str, Any], limit: float) -> dict[str, Any]:
         try:
             answer = self._ask(command, limit)
-        except _GoneError as gone:
+        except _JobEndedError as ended:
             self._job = None
             self._ready.pop(command.get("index", -1), None)
-            self._deaths += 1
-            if self._deaths > DEATHS:
+            self._restarts += 1
+            if self._restarts > MAX_RESTARTS:
                 raise TuningError(
-                    f"the job that times points ended {self._deaths} times, last because {gone}"
-                ) from gone
-            self._warn(f"a new job is started, because {gone}")
-            raise PointFailedError(str(gone)) from gone
+                    f"the job that times points ended {self._restarts} times, last because {ended}"
+                ) from ended
+            self._warn(f"a new job is started, because {ended}")
+            raise PointFailedError(str(ended)) from ended
         if "failed" in answer:
             raise PointFailedError(answer["failed"])
         return answer
 
     def _ask(self, command: Mapping[str, Any], limit: float) -> dict[str, Any]:
         if self._job is None:
-            self._job = _Job(self._ranks, self._arguments)
+            self._job = _WorkerJob(self._ranks, self._arguments)
             for index, point in self._ready.items():
-                self._job.ask({"do": "ready", "index": index, "point": dict(point)}, STARTING)
+                self._job.ask({"do": "ready", "index": index, "point": dict(point)}, START_TIMEOUT)
         return self._job.ask(command, limit)
 
 
-class _GoneError(Exception):
-    """The job ended or did not answer; the text goes on after "because"."""
+class _JobEndedError(Exception):
+    """End of the job, or no answer from it; the text continues a sentence after "because"."""
 
 
-class _Job:
-    """One MPI job; raises `TuningError` if it does not start."""
+class _WorkerJob:
+    """MPI job of the runner; raises `TuningError` if it does not start."""
 
     def __init__(self, ranks: int, arguments: list[str]) -> None:
         self._process = launch.start_job(ranks, arguments, stdin=subprocess.PIPE)
         assert self._process.stdout is not None and self._process.stderr is not None
         self._pids: list[int] = []
         self._answers: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        self._said = io.BytesIO()
-        self._pumps = [
+        self._stderr = io.BytesIO()
+        self._reader_threads = [
             threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True),
             threading.Thread(
-                target=launch.pass_on, args=(self._process.stderr, self._said), daemon=True
+                target=launch.pass_on, args=(self._process.stderr, self._stderr), daemon=True
             ),
         ]
-        for pump in self._pumps:
-            pump.start()
+        for thread in self._reader_threads:
+            thread.start()
         try:
-            self._pids = self._wait(STARTING, "start")["pids"]
-        except _GoneError as gone:
-            raise TuningError(f"the job that times points cannot be used: {gone}") from gone
+            self._pids = self._wait(START_TIMEOUT, "start")["pids"]
+        except _JobEndedError as ended:
+            raise TuningError(f"the job that times points cannot be used: {ended}") from ended
         except BaseException:
             self._kill()
             raise
 
     def ask(self, command: Mapping[str, Any], limit: float) -> dict[str, Any]:
-        """Send a command, and wait for the answer; raises `_GoneError`; the job is ended then."""
+        """Send a command, and wait for the answer; raises `_JobEndedError` if the job ended."""
         assert self._process.stdin is not None
         try:
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.write(json.dumps(command).encode() + b"\n")
                 self._process.stdin.flush()
             return self._wait(limit, "answer")
-        except _GoneError:
+        except _JobEndedError:
             raise
         except BaseException:
             self._kill()
             raise
 
     def end(self) -> None:
-        """Let the ranks leave, and see to it that they do."""
+        """End the job by a command; kill it after a timeout."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.write(b'{"do": "end"}\n')
             self._process.stdin.close()
         try:
-            self._process.wait(_ENDING)
+            self._process.wait(_END_TIMEOUT)
         except subprocess.TimeoutExpired:
             self._kill()
 
     def _wait(self, limit: float, what: str) -> dict[str, Any]:
         answer: dict[str, Any] | None = {}
-        # In slices: seconds in which this process is suspended, and the ranks too, do not count.
-        for _ in range(math.ceil(limit / _SLICE)):
+        # In short intervals: time in which this process and the ranks are suspended is not counted.
+        for _ in range(math.ceil(limit / _POLL_INTERVAL)):
             with contextlib.suppress(queue.Empty):
-                answer = self._answers.get(timeout=_SLICE)
+                answer = self._answers.get(timeout=_POLL_INTERVAL)
                 break
         else:
             self._kill()
-            raise _GoneError(f"its ranks did not {what} within {limit:.3g} s.") from None
+            raise _JobEndedError(f"its ranks did not {what} within {limit:.3g} s.") from None
         if answer is None:
             self._kill()
-            raise _GoneError(self._last_words())
+            raise _JobEndedError(self._failure_text())
         return answer
 
-    def _last_words(self) -> str:
-        for pump in self._pumps:
-            pump.join(_ENDING)
+    def _failure_text(self) -> str:
+        for thread in self._reader_threads:
+            thread.join(_END_TIMEOUT)
         status = self._process.returncode
-        lines = self._said.getvalue().decode(errors="replace").splitlines()
-        # Where a rank has said something itself, the launcher's account of it adds nothing.
+        lines = self._stderr.getvalue().decode(errors="replace").splitlines()
+        # A rank's own message is preferred to the launcher's.
         ours = [line for line in lines if line.startswith(("rank ", "uzushio: error: "))]
         others = [line for line in lines if line.strip(" -")]
         said = (ours[:1] or others[-1:] or ["."])[0].removeprefix("uzushio: error: ").strip()
@@ -209,11 +209,11 @@ class _Job:
         self._answers.put(None)
 
     def _kill(self) -> None:
-        """End the launcher and all ranks, however stuck they are."""
+        """Kill the launcher and all ranks."""
         if self._process.poll() is None:
             self._process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_ENDING)
+                self._process.wait(_END_TIMEOUT)
         for pid in self._pids:
             with contextlib.suppress(OSError):
                 if _is_ours(pid):
@@ -224,7 +224,7 @@ class _Job:
 
 
 def _is_ours(pid: int) -> bool:
-    """Whether this process runs our worker: numbers may be given anew, or be of another node."""
+    """Whether a process is a rank of the job: pids may be reused, or be of another node."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             return b"uzushio" in file.read()

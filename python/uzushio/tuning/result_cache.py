@@ -1,7 +1,7 @@
-"""The values that a tuning found, kept for later runs in the user's cache folder.
+"""Results of tunings, stored for later runs in the user's cache folder.
 
-One file for each processor model, number of cores, room, number of ranks and problem size: values
-that were measured for another of these say nothing.
+There is one file for each processor model, number of cores, room, number of ranks and problem size;
+results are valid only for the same ones.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What a tuning found.
+class TuningResult:
+    """Result of a tuning.
 
     Attributes:
-        values: by the keys of the case.
-        seconds: of the workload with them, least of the finals.
-        default_seconds: with the default values, in the same finals.
-        found_by: the strategy.
-        created: day and time.
-        case: the file that was tuned.
-        uzushio: version that was measured.
+        values: tuned values by key of the case.
+        seconds: minimum time of the workload with these values in the finals.
+        default_seconds: the same with the default values.
+        found_by: strategy that proposed the values.
+        created: date and time.
+        case: case file.
+        uzushio: version of Uzushio.
     """
 
     values: dict[str, Value]
@@ -44,12 +44,12 @@ class Kept:
 
     @property
     def speedup(self) -> float:
-        """Times as fast as the default."""
+        """Time of the default divided by the time of the tuned values."""
         return self.default_seconds / self.seconds
 
 
 def _key(subject: Subject) -> dict[str, object]:
-    """What the best values depend on."""
+    """Return the properties for which a result is valid."""
     return {
         "room": subject.room,
         "ranks": subject.ranks,
@@ -59,48 +59,48 @@ def _key(subject: Subject) -> dict[str, object]:
     }
 
 
-def name_of(subject: Subject) -> str:
-    """Name of the file in the cache folder."""
+def file_name(subject: Subject) -> str:
+    """Return the name of the file in the cache folder."""
     text = json.dumps([user_cache.processor_key(), _key(subject)], sort_keys=True)
     key = hashlib.sha256(text.encode()).hexdigest()[:12]
     return f"tuned-{subject.room}-{subject.ranks}-{key}.json"
 
 
 def file_of(subject: Subject) -> Path:
-    """Path of that file; raises `OSError` for a user without a home."""
-    return user_cache.folder() / name_of(subject)
+    """Return the path of that file; raises `OSError` for a user without a home folder."""
+    return user_cache.folder() / file_name(subject)
 
 
-def keep(subject: Subject, kept: Kept) -> Path | None:
-    """Store what was found in place of what was kept before.
+def keep(subject: Subject, kept: TuningResult) -> Path | None:
+    """Store a result, replacing an earlier one.
 
     Returns:
-        The file, or None where the cache folder cannot be written.
+        Path of the file, or None if the cache folder is not writable.
     """
     content = {"format": FORMAT, **_key(subject), **dataclasses.asdict(kept)}
-    return user_cache.keep(name_of(subject), json.dumps(content, indent=2) + "\n")
+    return user_cache.keep(file_name(subject), json.dumps(content, indent=2) + "\n")
 
 
-def recall(subject: Subject) -> Kept | None:
-    """What was kept for this machine, number of ranks and size; None if nothing that is usable is.
+def recall(subject: Subject) -> TuningResult | None:
+    """Return the stored result for this machine, number of ranks and size, or None.
 
-    A file that is damaged, or of a version that knew other parameters or allowed more, is as none.
+    A damaged file, or one of a version with other parameters or rules, is ignored.
     """
     try:
-        content = json.loads(user_cache.recall(name_of(subject)))
+        content = json.loads(user_cache.recall(file_name(subject)))
         if content.pop("format") != FORMAT:
             return None
         for name, value in _key(subject).items():
             if content.pop(name) != value:
                 return None
-        kept = Kept(**content)
+        kept = TuningResult(**content)
         return kept if _fits(kept.values, subject) and kept.seconds > 0 else None
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
 def _fits(values: Mapping[str, Value], subject: Subject) -> bool:
-    """Whether these are values of the subject's parameters that its rules allow."""
+    """Whether the subject has exactly these parameters, and its rules allow the values."""
     return set(values) == {one.name for one in subject.parameters} and not any(
         rule.refusal(*(values[name] for name in rule.names)) for rule in subject.rules
     )

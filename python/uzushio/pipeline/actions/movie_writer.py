@@ -1,4 +1,4 @@
-"""A movie that pictures are added to, on rank 0."""
+"""Writer of a movie, on rank 0."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Fps = Annotated[float, Field(ge=0.1, le=240.0)]
 
 
 def check_fps(file: str | None, fps: float) -> None:
-    """Raise `ValueError` if a movie in this file cannot have so many pictures a second."""
+    """Raise `ValueError` if the format of the file does not support the frame rate."""
     if file is not None and file.lower().endswith(".gif") and fps > MAX_GIF_FPS:
         raise ValueError(f"a GIF has at most {MAX_GIF_FPS:g} pictures a second, not {fps:g}")
 
 
-class Reel:
-    """A movie begun with its first picture; a failure of it is the movie's alone."""
+class MovieWriter:
+    """Movie that is opened with its first picture."""
 
     def __init__(self, setup: Setup, file: str, fps: float) -> None:
         self._setup, self._file, self._fps = setup, file, fps
@@ -33,7 +33,7 @@ class Reel:
         """Append a picture.
 
         Raises:
-            OutputError: it cannot be written: no encoder, no space.
+            OutputError: the movie cannot be written: no encoder, no space.
         """
         if self._movie is None:
             from uzushio.render.movie import Movie
@@ -44,12 +44,12 @@ class Reel:
         self._movie.write(picture)
 
     def close(self) -> None:
-        """End the file; raises `OutputError`."""
+        """Finish the file; raises `OutputError`."""
         if self._movie is not None:
             self._movie.close()
 
     def summary(self) -> dict[str, Any]:
-        """The file, and the number of its pictures."""
+        """Return the file, the number of its pictures and the encoder."""
         if self._movie is None:
             return {"movie": None, "movie_pictures": 0}
         return {

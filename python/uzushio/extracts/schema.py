@@ -1,4 +1,4 @@
-"""What of a store does not change from step to step."""
+"""Schema of a store: points, variables and attributes, the same for all steps."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Lines = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Variable:
-    """A quantity in a store.
+    """Variable of a store.
 
     Attributes:
-        name: of it.
-        dtype: of one number.
-        components: of one value; if several, they are the last axis.
-        attributes: unit and description, say; plain JSON.
+        name: name of the variable.
+        dtype: type of one component.
+        components: number of components; several are the last axis.
+        attributes: unit, description and others; plain JSON.
     """
 
     name: str
@@ -31,23 +31,23 @@ class Variable:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one value: () for a number."""
+        """Shape of one value: () for a scalar."""
         return () if self.components == 1 else (self.components,)
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
-    """The points of a store, and the quantities at them.
+class StoreSchema:
+    """Points, variables and attributes of a store.
 
     Attributes:
-        count: points along z, y, x.
+        count: numbers of points along z, y, x.
         variables: by name, in order.
-        lines: coordinates along z, y, x, increasing, of `count` numbers each; None if the points
-            do not lie on lines (a curvilinear mesh).
-        dropped: axes (0 for z) of one point that are no dimension of arrays in Zarr: a plane's
-            normal.
-        attributes: of the store.
-        once: whether there is one moment, and no axis of time (in Zarr).
+        lines: increasing coordinates along z, y, x, `count` numbers each; None for a curvilinear
+            mesh.
+        dropped: axes (0 for z) with one point that are no dimension of arrays in Zarr, such as the
+            normal of a plane.
+        attributes: attributes of the store.
+        once: whether there is a single time and no time axis (in Zarr).
     """
 
     count: Triple
@@ -59,17 +59,17 @@ class Frame:
 
     @property
     def whole(self) -> Box:
-        """All indices."""
+        """Box of all indices."""
         return Box((0, 0, 0), self.count)
 
     @property
     def kept(self) -> tuple[int, ...]:
-        """The axes that are not dropped."""
+        """Axes that are not dropped."""
         return tuple(axis for axis in range(3) if axis not in self.dropped)
 
     @property
     def spacing(self) -> tuple[float, float, float] | None:
-        """Distances of points along z, y, x where they are the same everywhere, else None."""
+        """Spacings along z, y, x if they are uniform, else None."""
         if self.lines is None:
             return None
         found = [spacing(line) for line in self.lines]
@@ -80,7 +80,7 @@ class Frame:
 
 
 def spacing(line: np.ndarray) -> float | None:
-    """The distance of points; 1 for one point; None if it varies."""
+    """Return the spacing of points; 1 for a single point; None if it varies."""
     if len(line) < 2:
         return 1.0
     step = float(line[-1] - line[0]) / (len(line) - 1)

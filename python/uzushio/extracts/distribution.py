@@ -1,4 +1,4 @@
-"""An array that lies on many ranks in boxes, and its values on their way to who wants them."""
+"""Array distributed over ranks in boxes, and its redistribution."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from uzushio.staging.box import Box
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Bytes that one rank receives at a time where everything goes to it.
-SLAB = 64 << 20
+#: Maximum bytes that rank 0 receives at a time when it gathers a whole array.
+MAX_SLAB_BYTES = 64 << 20
 _TAG = 71
 
 
 def common(one: Box, other: Box) -> Box | None:
-    """The indices that both boxes have; None if there are none."""
+    """Return the intersection of two boxes; None if it is empty."""
     start = tuple(map(max, one.start, other.start))
     count = tuple(min(a, b) - s for a, b, s in zip(one.stop, other.stop, start, strict=True))
     return Box(start, count) if min(count) > 0 else None  # type: ignore[arg-type]
 
 
-class Spread:
-    """Which boxes of one array each rank holds.
+class Distribution:
+    """Boxes of an array on each rank.
 
-    Made once, collectively; after that every rank knows what any other one has, and only values
-    travel. Where boxes overlap, the lowest rank's values count, on all ranks.
+    Made collectively; afterwards every rank has the boxes of all ranks, and only values are
+    exchanged. Where boxes overlap, the values of the lowest rank are used.
     """
 
     def __init__(self, comm: MPI.Comm, boxes: Sequence[Box]) -> None:
-        """Tell all ranks what this one has (collective).
+        """Exchange the boxes of all ranks (collective).
 
         Args:
-            comm: the ranks; the object keeps it, and does not free it.
-            boxes: that this rank holds, none or many.
+            comm: the ranks; referenced, not freed.
+            boxes: boxes of this rank, zero or more.
         """
         self.comm = comm
         self.table: list[list[Box]] = comm.allgather(list(boxes))
 
     @property
-    def mine(self) -> list[Box]:
-        """The boxes of this rank."""
+    def own_boxes(self) -> list[Box]:
+        """Boxes of this rank."""
         return self.table[self.comm.rank]
 
     def exchange(
@@ -53,21 +53,21 @@ class Spread:
         dtype: np.dtype[Any],
         components: tuple[int, ...] = (),
     ) -> list[np.ndarray]:
-        """Bring values to the ranks that want them (collective).
+        """Redistribute values to the requested boxes (collective).
 
         Args:
-            values: of the boxes of this rank, (z, y, x) and `components`, any strides.
-            wanted: for each rank, the boxes that it wants; all ranks give the same.
-            dtype: of the values.
-            components: the shape of one value, () for a number.
+            values: arrays of this rank's boxes, (z, y, x) and `components`, any strides.
+            wanted: for each rank, the boxes that it requests; the same on all ranks.
+            dtype: type of the values.
+            components: shape of one value, () for a scalar.
 
         Returns:
-            The arrays that this rank wanted. What nobody has is NaN, or 0 in whole numbers.
+            The arrays that this rank requested; NaN (0 for integers) where no rank has a value.
         """
         comm, rank = self.comm, self.comm.rank
         out = [_empty(box, dtype, components) for box in wanted[rank]]
         requests, landed = [], []
-        for source in reversed(range(comm.size)):  # so that the lowest rank is put last
+        for source in reversed(range(comm.size)):  # the lowest rank is written last
             for held in reversed(self.table[source]) if source != rank else ():
                 for box, array in zip(wanted[rank], out, strict=True):
                     if (both := common(held, box)) is not None:
@@ -77,14 +77,14 @@ class Spread:
         for target, boxes in enumerate(wanted):
             if target == rank:
                 continue
-            for held, have in zip(reversed(self.mine), reversed(values), strict=True):
+            for held, have in zip(reversed(self.own_boxes), reversed(values), strict=True):
                 for box in boxes:
                     if (both := common(held, box)) is not None:
                         piece = np.ascontiguousarray(have[both.slices(held.start)], dtype)
                         requests.append(comm.Isend(_bytes(piece), target, _TAG))
         own = [
             (rank, array[both.slices(box.start)], have[both.slices(held.start)])
-            for held, have in zip(reversed(self.mine), reversed(values), strict=True)
+            for held, have in zip(reversed(self.own_boxes), reversed(values), strict=True)
             for box, array in zip(wanted[rank], out, strict=True)
             if (both := common(held, box)) is not None
         ]
@@ -100,13 +100,13 @@ class Spread:
         whole: Box,
         dtype: np.dtype[Any],
         components: tuple[int, ...] = (),
-        limit: int = SLAB,
+        limit: int = MAX_SLAB_BYTES,
     ) -> Iterator[tuple[Box, np.ndarray | None]]:
-        """Bring a whole box to rank 0, a few planes of it at a time (collective, to its end).
+        """Gather a whole box on rank 0 in slabs (collective until the last slab).
 
         Yields:
-            Slabs of `whole` along its first axis that has several indices, in order, of at most
-            `limit` bytes or one index; with their values on rank 0, and None on the others.
+            Slabs of `whole` along its first axis with several indices, in order, of at most
+            `limit` bytes or one index; with values on rank 0, and None on the others.
         """
         axis = next((a for a in range(3) if whole.count[a] > 1), 0)
         each = int(np.prod(whole.count)) // whole.count[axis]

@@ -1,0 +1,79 @@
+"""State and counters of the actions of a running pipeline."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from uzushio.errors import PipelineError, UzushioError
+from uzushio.parallel.agreement import WAIT_LIMIT
+from uzushio.pipeline.action import Action
+from uzushio.pipeline.need import Need
+from uzushio.pipeline.reductions import ReductionExpression
+from uzushio.pipeline.trigger import Trigger
+
+
+@dataclass
+class ScheduledAction:
+    """Action of the file with its triggers, state and counters.
+
+    Attributes:
+        action: the action.
+        trigger: triggers in steps and time.
+        where: file and line.
+        stops: whether a failure stops the pipeline.
+        limit: seconds that ranks wait for each other at the end of a run of the action.
+        condition: trigger on values, once the stream is known.
+        needs: values that the action reads.
+        ready: whether `Action.prepare` succeeded; other methods are not called before.
+        runs: number of runs, failed ones included.
+        failures: number of failures.
+        error: message of the last failure.
+        seconds: time of all runs.
+    """
+
+    action: Action[Any]
+    trigger: Trigger
+    where: str
+    stops: bool
+    limit: float = WAIT_LIMIT
+    condition: ReductionExpression | None = None
+    needs: Sequence[Need] = ()
+    ready: bool = False
+    runs: int = 0
+    failures: int = 0
+    error: str | None = None
+    seconds: float = 0.0
+
+
+@dataclass
+class StepCounts:
+    """Counters of the steps of a pipeline.
+
+    Attributes:
+        steps: number of steps received.
+        used: number of steps at which an action ran.
+        bytes_read: bytes that this rank read from other processes.
+        first: number of the first step.
+        last: number of the last step.
+        time: time of the last step.
+    """
+
+    steps: int = 0
+    used: int = 0
+    bytes_read: int = 0
+    first: int | None = None
+    last: int | None = None
+    time: float = 0.0
+
+
+def trace_of(error: Exception) -> str:
+    """Return the traceback of an unexpected error; "" for errors with a complete message."""
+    own = error.__cause__ if isinstance(error.__cause__, PipelineError) else error
+    if notes := "\n".join(getattr(own, "__notes__", ())):
+        return notes
+    if isinstance(error, (UzushioError, OSError)):
+        return ""
+    return "".join(traceback.format_exception(error)).rstrip()
