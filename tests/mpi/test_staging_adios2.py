@@ -207,7 +207,7 @@ def test_a_reader_of_several_ranks_is_told_what_that_takes(sides: Sides, tmp_pat
     reader = sides.job(2, "follow", "reader", contact=str(tmp_path / "flow.contact"))
     assert reader.ended() == 3, reader.account()
     for rank in range(2):
-        assert "takes an ADIOS2 with MPI" in reader.hear("error", rank=rank)[1]
+        assert "needs an ADIOS2 with MPI" in reader.hear("error", rank=rank)[1]
     stop.touch()
     assert writer.ended() == 0, writer.account()
 

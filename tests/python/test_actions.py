@@ -110,7 +110,7 @@ actions:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
     assert len(said) == 1, said  # the same failure again is not said again
-    assert "action extract0 failed at step 0, and the others go on" in said[0]
+    assert "action extract0 failed at step 0, and the others continue" in said[0]
     assert "big.zarr" in said[0] and "big.vtkhdf" in said[0] and "File too large" in said[0]
     with xarray.open_zarr(tmp_path / "out/plane.zarr") as found:
         assert found.sizes["time"] == 2

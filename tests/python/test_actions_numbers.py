@@ -266,8 +266,12 @@ def test_statistics_say_so_when_blocks_change(tmp_path: Path) -> None:
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
     ("plot", {"series": {"fields": ["g"]}}, "the field 'g' is not known .*f"),
-    ("plot", {"profile": {"fields": ["f"], "along": "z", "at": {"z": 1}}}, "takes two points"),
-    ("plot", {"spectrum": {"fields": ["f"], "along": "z"}}, "points at equal distances"),
+    (
+        "plot",
+        {"profile": {"fields": ["f"], "along": "z", "at": {"z": 1}}},
+        "needs at least two points",
+    ),
+    ("plot", {"spectrum": {"fields": ["f"], "along": "z"}}, "equidistant points"),
     ("plot", {"spectrum": {"fields": ["f"], "along": "x", "at": {"x": 1}}}, "is transformed"),
     ("plot", {"spectrum": {"fields": ["f"], "along": "x", "at": {"z": 3}}}, "z = 3 lies outside"),
     ("plot", {"series": {"fields": ["v"]}}, r"has 3 components; choose one of them \(v.x"),

@@ -166,7 +166,7 @@ def test_a_failure_is_said_once_and_the_others_go_on(tmp_path: Path) -> None:
     text = "actions:\n- {fail: {}}\n- {grab: {fields: [u]}}"
     Grab.found.clear()
     pipeline = flow().inside(text, tmp_path, 3, said)
-    assert len(said) == 1 and "fail failed at step 0, and the others go on" in said[0]
+    assert len(said) == 1 and "fail failed at step 0, and the others continue" in said[0]
     assert "no good" in said[0]
     assert len(Grab.found) == 3
     actions = pipeline.summary()["actions"]
@@ -178,7 +178,7 @@ def test_a_failure_that_is_to_stop_all_does(tmp_path: Path) -> None:
         "on_error: stop\nactions:\n- {fail: {}}",
         "actions:\n- {fail: {}, on_error: stop}",
     ):
-        with pytest.raises(StagingError, match=r"fail failed at step 0.*is to stop.*no good"):
+        with pytest.raises(StagingError, match=r"fail failed at step 0.*on_error is stop.*no good"):
             flow().inside(text, tmp_path, 3)
 
 

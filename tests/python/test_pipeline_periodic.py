@@ -118,7 +118,7 @@ def test_a_staggered_field_is_interpolated_across_the_seam(tmp_path: Path) -> No
     factor = (9 * np.cos(half) - np.cos(3 * half)) / 8
     _, _, x = np.meshgrid(*grid, indexing="ij")
     np.testing.assert_allclose(found, factor * np.sin(x), atol=1e-12)
-    table = interpolation(grid[2] + half, grid[2], turns=(24, 24), period=2 * np.pi)
+    table = interpolation(grid[2] + half, grid[2], periods_points=(24, 24), period_length=2 * np.pi)
     assert table.first.min() == -2 and table.reach(0, 25) == (-2, 28)
 
 

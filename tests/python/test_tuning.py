@@ -76,7 +76,9 @@ def test_pruning_drops_what_is_too_slow_for_any_error_that_the_room_admits() -> 
     space = Space(Line(costs, [1.0] * 4, 2.0), MACHINE)
     assert [one.key for one in space.remaining] == [(0,), (1,)]
     # With a model that is worse than it says the best is lost: the bound is sharp.
-    assert (0,) not in {one.key for one in Space(Line(costs, [5.0, 0.3, 1, 1], 2.0), MACHINE).kept}
+    assert (0,) not in {
+        one.key for one in Space(Line(costs, [5.0, 0.3, 1, 1], 2.0), MACHINE).remaining
+    }
 
 
 def test_the_space_is_what_the_rules_allow_and_counts_what_does_not_act_once() -> None:
@@ -258,17 +260,17 @@ def test_a_model_that_is_worse_than_it_says_prunes_less_from_then_on(tmp_path: P
             return self.cost(point) * (1.0 + 0.5 * int(point["blocking.threads"]) ** 2)
 
     subject = Wrong()
-    assert all(one.key[3] == 1 for one in Space(subject, MACHINE).kept)
+    assert all(one.key[3] == 1 for one in Space(subject, MACHINE).remaining)
     blind = search(tmp_path, subject, Simulated(subject), 40, baseline=False)
     assert blind.chosen.key[3] == 1  # nothing told it better: all that it saw agreed
     subject.trust = 1.15
     narrow = Space(subject, MACHINE)
-    assert {one.key[3] for one in narrow.kept} == {1, 2}
+    assert {one.key[3] for one in narrow.remaining} == {1, 2}
     (tmp_path / "2").mkdir()
     outcome = search(tmp_path / "2", subject, Simulated(subject), 40)
     assert outcome.chosen.key[3] == 2
     assert outcome.model_error > 1.4
-    known = {one.key for one in narrow.kept}
+    known = {one.key for one in narrow.remaining}
     assert any(one.key not in known for one in outcome.guided)
 
 
