@@ -1,4 +1,4 @@
-"""One-sided transfers without staging between pairs of ranks of one MPI job, to compare with."""
+"""One-sided transfers without staging between pairs of ranks of one MPI job, for comparison."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from collections.abc import Callable
 import numpy as np
 from mpi4py import MPI
 
-TILE = 1 << 20  # bytes of a Put, as of mode push
-TILES = 16  # of the landing window
-GET = 16 << 20  # bytes of a Get, as of mode pull
+TILE = 1 << 20  # bytes of a Put, as in mode push
+TILES = 16  # number of tiles of the receive window
+GET = 16 << 20  # bytes of a Get, as in mode pull
 
 
 def slowest(comm: MPI.Comm, work: Callable[[], None]) -> float:
-    """Seconds until the last rank is done, all having started together."""
+    """Return the seconds from a common start to the end of the last rank."""
     comm.Barrier()
     start = time.perf_counter()
     work()
     return float(comm.allreduce(time.perf_counter() - start, op=MPI.MAX))
 
 
-def tiles(size: int, most: int) -> list[tuple[int, int]]:
-    """(first byte, number of bytes) of tiles of at most `most` bytes."""
-    return [(at, min(most, size - at)) for at in range(0, size, most)]
+def tiles(size: int, max_bytes: int) -> list[tuple[int, int]]:
+    """Divide `size` bytes into tiles: (first byte, number of bytes) of each."""
+    return [(at, min(max_bytes, size - at)) for at in range(0, size, max_bytes)]
 
 
 def put_and_copy(world: MPI.Comm, partner: int, values: np.ndarray, reads: bool) -> float:
-    """Seconds of Puts into landing windows and, at the same time, of the copies out of them.
+    """Time Puts into receive windows and, concurrently, the copies out of them.
 
-    Neither side waits for the other: no protocol between them can be faster.
+    Neither side waits for the other, so this is the limit of any protocol.
     """
     window = MPI.Win.Allocate(TILE * TILES if reads else 0, 1, comm=world)
     window.Lock_all(MPI.MODE_NOCHECK)
     mine = values.reshape(-1).view(np.uint8)
-    landed = np.frombuffer(window.tomemory(), np.uint8)
+    received = np.frombuffer(window.tomemory(), np.uint8)
 
     def work() -> None:
         for n, (at, size) in enumerate(tiles(mine.nbytes, TILE)):
             place = n % TILES * TILE
             part = mine[at : at + size]
             if reads:
-                part[...] = landed[place : place + size]
+                part[...] = received[place : place + size]
             else:
                 window.Put([part, size, MPI.BYTE], partner, (place, size, MPI.BYTE))
                 window.Flush(partner)
@@ -53,7 +53,7 @@ def put_and_copy(world: MPI.Comm, partner: int, values: np.ndarray, reads: bool)
 
 
 def get(world: MPI.Comm, partner: int, values: np.ndarray, reads: bool, pause: float) -> float:
-    """Seconds of Gets out of attached memory, whose owner calls MPI every `pause` seconds."""
+    """Time Gets from attached memory, whose owner calls MPI every `pause` seconds."""
     window = MPI.Win.Create_dynamic(comm=world)
     mine = values.reshape(-1).view(np.uint8)
     if not reads:

@@ -2,8 +2,8 @@
 
     mpiexec -n RANKS python -m mpi4py _staging_worker.py ROLE CONFIG
 
-CONFIG is JSON: the engine's options, bytes of a rank, repetitions, and a folder for what jobs tell
-each other. Rank 0 of the job that measures prints one line of JSON.
+CONFIG is JSON: the engine's options, bytes of a rank, repetitions, and a folder for files that jobs
+exchange. Rank 0 of the measuring job prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from mpi4py import MPI
 from uzushio import staging
 
 CHUNK = 4 << 20  # bytes of a call to a plain socket
-WAIT = 60.0  # seconds, for anything
-WARM = 6  # steps until every buffer of the engine has been used
+WAIT = 60.0  # timeout of all waits, seconds
+WARM = 6  # steps until all buffers of the engine have been used
 Config = dict[str, Any]
 
 
@@ -36,7 +36,7 @@ Config = dict[str, Any]
 
 
 def timed(comm: MPI.Comm, work: Callable[[], Any]) -> float:
-    """Seconds until the last rank is done, all having started together."""
+    """Return the seconds from a common start to the end of the last rank."""
     comm.Barrier()
     start = time.perf_counter()
     work()
@@ -44,7 +44,7 @@ def timed(comm: MPI.Comm, work: Callable[[], Any]) -> float:
 
 
 def tell(comm: MPI.Comm, measured: dict[str, Any]) -> None:
-    """Print what was measured, on rank 0."""
+    """Print the measurements on rank 0."""
     if comm.rank == 0:
         print(json.dumps(measured), flush=True)
 
@@ -53,14 +53,14 @@ def tell(comm: MPI.Comm, measured: dict[str, Any]) -> None:
 
 
 def announce_port(listener: socket.socket, file: Path) -> None:
-    """Let other processes find the port of a listener."""
+    """Write the port of a listener for other processes."""
     new = file.with_name(f"{file.name}.new")  # one for each rank
     new.write_text(str(listener.getsockname()[1]))
     new.rename(file)
 
 
 def connect(file: Path) -> socket.socket:
-    """Connect to the port that another process announces."""
+    """Connect to the port announced by another process."""
     deadline = time.monotonic() + WAIT
     while not file.exists():
         if time.monotonic() > deadline:
@@ -72,12 +72,12 @@ def connect(file: Path) -> socket.socket:
 
 
 def bytes_of(values: np.ndarray) -> memoryview:
-    """The memory of an array without gaps."""
+    """Return the memory of a contiguous array."""
     return memoryview(values.reshape(-1)).cast("B")
 
 
 class PlainSender(threading.Thread):
-    """Sends the same buffer over a plain socket whenever one byte asks for it."""
+    """Sender of a buffer over plain sockets, once for each received byte."""
 
     def __init__(self, values: np.ndarray, file: Path) -> None:
         super().__init__(daemon=True)
@@ -95,7 +95,7 @@ class PlainSender(threading.Thread):
 
 
 def receive_plain(connection: socket.socket, values: np.ndarray) -> None:
-    """Ask a PlainSender for its buffer, and receive it into memory that is used again."""
+    """Request the buffer of a PlainSender, and receive it into reused memory."""
     into, at = bytes_of(values), 0
     connection.sendall(b"1")
     while at < len(into):
@@ -126,12 +126,12 @@ def relay_plain(config: Config) -> None:
 
 
 def shape_of(size: int) -> tuple[int, int, int]:
-    """(z, y, x) of float64 that take about `size` bytes."""
+    """Return the shape (z, y, x) of float64 values with about `size` bytes."""
     return max(1, round(size / (8 * 250 * 500))), 250, 500
 
 
 def parts_of(values: np.ndarray, config: Config) -> list[np.ndarray]:
-    """The blocks of a rank's values: all of them, or so many equal stretches of planes."""
+    """Divide a rank's values into blocks of equal numbers of planes."""
     nz, ny, _ = values.shape
     many = config.get("blocks", 1)
     if many == 1:
@@ -147,7 +147,7 @@ def copy_parts(to: list[np.ndarray], parts: list[np.ndarray]) -> None:
 
 
 def open_writer(comm: MPI.Comm, config: Config) -> Any:
-    """Open a stream of one field: a rank's blocks, numbered from its rank × their number."""
+    """Open a stream of one field; blocks are numbered from rank × number of blocks."""
     nz, ny, nx = shape_of(config["bytes"])
     writer = staging.open("bench", comm, config["options"])
     writer.uniform_mesh("mesh", (comm.size * nz, ny, nx))
@@ -165,7 +165,7 @@ def open_writer(comm: MPI.Comm, config: Config) -> Any:
 
 
 def solve(config: Config) -> None:
-    """Time what publishing costs the solver: one copy, or none, beside memcpy."""
+    """Time publishing with one copy and without, compared with memcpy."""
     comm = MPI.COMM_WORLD
     values = np.full(shape_of(config["bytes"]), float(comm.rank))
     parts = parts_of(values, config)
@@ -217,7 +217,7 @@ def solve(config: Config) -> None:
 
 
 def look(config: Config) -> None:
-    """Read a stream as a viewer does: look at one value of each block, then take a pause."""
+    """Read a stream as a viewer does: one value of each block, then a pause."""
     with staging.attach(config["contact"], MPI.COMM_WORLD) as reader:
         for step in reader:
             for block in step.blocks:
@@ -226,12 +226,12 @@ def look(config: Config) -> None:
 
 
 def feed(config: Config) -> None:
-    """Publish the same values again and again without a copy; a plain socket offers them too."""
+    """Publish the same values repeatedly without a copy; a plain socket sends them too."""
     comm = MPI.COMM_WORLD
     values = np.full(shape_of(config["bytes"]), float(comm.rank))
     plain = PlainSender(values, Path(config["folder"], f"plain.{comm.rank}"))
     publish_all(comm, config, values)
-    plain.join(WAIT)  # files need no writer, but what they are compared to does
+    plain.join(WAIT)  # readers of files still need the plain sender
 
 
 def publish_all(
@@ -255,7 +255,7 @@ def publish_all(
 
 
 def fetch(config: Config) -> None:
-    """Time the transfer of a block a rank beside the same through plain sockets."""
+    """Time the transfer of one block per rank, compared with plain sockets."""
     comm = MPI.COMM_WORLD
     mine = np.zeros(shape_of(config["bytes"]))
     plain = connect(Path(config["folder"], f"{config['plain']}.{comm.rank}"))
@@ -270,7 +270,7 @@ def measure_fetch(
     prepare: Callable[[], None] = lambda: None,
     more: dict[str, float] | None = None,
 ) -> None:
-    """Time reads of this rank's blocks, and `limit` after each; `prepare` tells the other side.
+    """Time reads of this rank's blocks, and `limit` after each; `prepare` signals the other side.
 
     `more` is told beside these times.
     """
@@ -301,7 +301,7 @@ def measure_fetch(
                 reads.append(seconds)
                 limits.append(plain)
                 copies.append(timed(comm, lambda: copy_parts(other, parts)))
-            mine.fill(-1.0)  # now: a reader reads a step as soon as it is there
+            mine.fill(-1.0)  # now, as a step is read as soon as it is available
     measured = {"read": min(reads), "limit": min(limits), "memcpy": min(copies)}
     tell(comm, {**measured, **(more or {}), "bytes": mine.nbytes, "steps": len(reads)})
 
@@ -310,7 +310,7 @@ def measure_fetch(
 
 
 def store(config: Config) -> None:
-    """Time storing a step and reading it beside a plain file for each rank on the same disk."""
+    """Time writing and reading a step, compared with a plain file per rank on the same disk."""
     comm = MPI.COMM_WORLD
     values = np.full(shape_of(config["bytes"]), float(comm.rank))
     mine, sync = np.zeros_like(values), config["options"]["file"]["sync"]
@@ -331,7 +331,7 @@ def store(config: Config) -> None:
     with open_writer(comm, config) as writer:
         for index in range(config["repeats"]):
             if comm.rank == 0:
-                for old in steps.glob("[0-9]*"):  # no more on the disk than one step and a file
+                for old in steps.glob("[0-9]*"):  # at most one step and one file on the disk
                     shutil.rmtree(old)
             file.unlink(missing_ok=True)
             writer.begin_step(index, float(index))
@@ -341,7 +341,7 @@ def store(config: Config) -> None:
     plane = np.s_[: max(1, values.shape[0] // 100)]
     for _ in range(config["repeats"]):
         for verify, name in ((True, "read"), (False, "unchecked")):
-            # Anew, because the checksum of a chunk is looked at once a step.
+            # A new reader, because the checksum of a chunk is verified once per step.
             with staging.attach(str(steps.parent), comm, verify=verify) as reader:
                 step = reader.next(WAIT)
                 block = next(b for b in step.blocks if b.rank == comm.rank)
@@ -371,7 +371,7 @@ def mpi(config: Config) -> None:
 
     def send_when_asked() -> None:
         while not world.Iprobe(partner, tag=6):
-            time.sleep(0.0005)  # as a solver, it does not stand in MPI while it is read
+            time.sleep(0.0005)  # like a solver, the writer is not in MPI during the read
         world.recv(source=partner, tag=6)
         world.Send(values, partner, tag=7)
 
@@ -388,7 +388,7 @@ def mpi(config: Config) -> None:
             config,
             values,
             limit=lambda: world.Recv(values, partner, tag=7),
-            prepare=lambda: world.send(None, partner, tag=6),  # filling `values` takes it longer
+            prepare=lambda: world.send(None, partner, tag=6),  # filling `values` takes longer
             more=measured,
         )
     else:

@@ -1,9 +1,9 @@
-"""A pipeline inside the solver beside the solver alone, measured in the same run.
+"""Cost of a pipeline inside the solver, relative to the solver alone in the same run.
 
-The demo, drawn by the solver's own ranks: its case, its pipeline, its number of steps, one picture
-in ten steps; and the same on a larger grid. Steps at which nothing is due, and which do not follow
-one at which something was, are the solver's own time. Whatever all others take beyond that, the
-work at the end too, is the pipeline's.
+The case, the pipeline and the number of steps of the demo, drawn by the solver's ranks with one
+picture in ten steps; and the same on a larger grid. The solver's own time is that of steps without
+due actions, except those that follow a step with actions. The additional time of all other steps,
+and the time of the end, is the pipeline's.
 
     python bench/pipeline.py [--json FILE] [--steps 2400] [--large 144] [--ranks 2]
 """
@@ -36,14 +36,14 @@ Result = dict[str, Any]
 
 
 def resident(peak: bool = False) -> float:
-    """Bytes of memory that this process holds, or held at most since `forget_peak` (Linux)."""
+    """Return the resident bytes of this process, or their peak since `reset_peak` (Linux)."""
     key = "VmHWM:" if peak else "VmRSS:"
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith(key))
 
 
-def forget_peak() -> None:
-    """Count the peak from here on."""
+def reset_peak() -> None:
+    """Reset the peak of the resident memory."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
@@ -68,7 +68,7 @@ def measure(settings: Result, folder: Path) -> Result | None:
     for _ in range(3):
         solver.step()
     before = resident()
-    forget_peak()
+    reset_peak()
     publisher = Publisher(case, solver, comm, folder, lambda text: None, lambda: False)
 
     def timed(work: Any) -> float:
@@ -125,7 +125,7 @@ def run(grid: dict[str, int], steps: int, ranks: int) -> Result:
 
 
 def evaluated(result: Result, start_up: bool = True) -> Result:
-    """Add the solver's own time, and what the pipeline takes of it.
+    """Add the solver's own time, and the pipeline's time relative to it.
 
     Args:
         result: what `measure` returns.
@@ -157,7 +157,7 @@ def evaluated(result: Result, start_up: bool = True) -> Result:
 
 
 def table(results: dict[str, Result], ranks: int) -> Table:
-    """Lay the measurements out for people."""
+    """Make the table of the measurements."""
     shown = Table(f"in process, {ranks} ranks", *results)
 
     def row(label: str, value: Any) -> None:
@@ -193,7 +193,7 @@ def table(results: dict[str, Result], ranks: int) -> Table:
 
 
 def grown(result: Result) -> list[float]:
-    """Bytes by which each rank's memory grew at most."""
+    """Return the maximum growth of each rank's memory in bytes."""
     return [peak - before for before, peak in result["memory"]]
 
 

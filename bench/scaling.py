@@ -1,12 +1,12 @@
 """J and its gradient for the phase field on 1 to 8 ranks: time, messages and bytes of each scheme.
 
-Ranks share this machine's cores when they are more than these, so that time tells of the cores and
-of waiting; messages and bytes tell what a network would see.
+With more ranks than cores, times show oversubscription and waiting; messages and bytes show the
+load of a network.
 
 - strong: 1600 × 1600 points on all ranks together.
 - weak: 640 × 640 points on each rank.
 
-All schemes of a job take turns, each time is the least of the repetitions; blocks of 8 steps.
+All schemes of a job run in turn, each time is the minimum of the repetitions; blocks of 8 steps.
 
     python bench/scaling.py [--ranks 1 2 4 8] [--steps 32] [--repeats 3] [--json FILE]
 """
@@ -27,14 +27,14 @@ from rich.table import Table
 BLOCK = 8
 SCHEMES = ("plain", "pa1", "pa2", "diamond")
 STRONG = (1600, 1600)
-WEAK = (640, 640)  # of a rank
+WEAK = (640, 640)  # points of a rank
 M = 0.9
 
 Record = dict[str, Any]
 
 
 def grid(kind: str, ranks: int) -> tuple[int, int]:
-    """Rows and columns of the whole grid."""
+    """Return rows and columns of the whole grid."""
     if kind == "strong":
         return STRONG
     rows = next(n for n in range(int(ranks**0.5), 0, -1) if ranks % n == 0)
@@ -42,7 +42,7 @@ def grid(kind: str, ranks: int) -> tuple[int, int]:
 
 
 def measure(kind: str, steps: int, repeats: int) -> dict[str, Any] | None:
-    """Measure in the ranks of this job; rank 0 gets the figures of each scheme."""
+    """Measure on the ranks of this job; returns the figures of each scheme on rank 0."""
     from mpi4py import MPI
 
     from uzushio.observations import Observations
@@ -102,7 +102,7 @@ def run(kind: str, ranks: int, steps: int, repeats: int) -> dict[str, Any]:
 
 
 def table(kind: str, steps: int, results: dict[int, dict[str, Any]]) -> Table:
-    """Show one kind of scaling."""
+    """Print the table of one kind of scaling."""
     size = "1600² in all" if kind == "strong" else f"{WEAK[0]}² a rank"
     shown = Table(
         "scheme", *(f"{n} rank{'s' * (n > 1)}" for n in results),
@@ -123,7 +123,7 @@ def table(kind: str, steps: int, results: dict[int, dict[str, Any]]) -> Table:
 
 
 def records(kind: str, results: dict[int, dict[str, Any]]) -> list[Record]:
-    """State the figures of one kind of scaling."""
+    """Return the figures of one kind of scaling."""
     rows = []
     for ranks, result in results.items():
         for name, r in result.items():

@@ -1,8 +1,8 @@
-"""Staging beside the limit that the machine sets, measured in the same run: n writers, n readers.
+"""Throughput of staging relative to the limit of the machine in the same run: n writers, n readers.
 
-Each read of a step is followed by the same transfer without staging: memcpy into memory that is
-used again (shm), one plain socket for each pair of ranks with the same buffers (tcp), one MPI
-message (mpi), a loop that copies from one plain socket to another (relay). Figures are the least
+Each read of a step is followed by the same transfer without staging: memcpy into reused
+memory (shm), one plain socket for each pair of ranks with the same buffers (tcp), one MPI
+message (mpi), a loop that copies from one plain socket to another (relay). Figures are the minimum
 times of the repetitions.
 
     python bench/staging.py [--json FILE] [--megabytes 100] [--repeats 15] [--only NAME ...]
@@ -37,7 +37,7 @@ Config = dict[str, Any]
 
 @dataclass(frozen=True)
 class Row:
-    """A figure with what it is compared to."""
+    """Figure with its limit or peer."""
 
     metric: str
     value: float
@@ -50,13 +50,13 @@ class Row:
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is reached; None without one."""
+        """Whether the goal is reached; None without a goal."""
         if self.goal is None:
             return None
         return self.value >= self.goal if self.least else self.value <= self.goal
 
     def record(self) -> dict[str, Any]:
-        """The record that is kept."""
+        """Return the record for the JSON file."""
         return dict(
             metric=self.metric,
             value=self.value,
@@ -71,14 +71,14 @@ class Row:
 
 
 def launch(ranks: int) -> list[str]:
-    """What makes a command one of so many ranks; nothing for a process alone."""
+    """Return the launcher's command for a number of ranks; empty for a single process."""
     if ranks == 1:
         return []
     return [str(find_mpiexec()), "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
 
 
 def mpiexec(ranks: int, role: str, config: Config) -> list[str]:
-    """The command line of a job of workers."""
+    """Return the command line of a job of workers."""
     return [
         str(find_mpiexec()),
         *("--oversubscribe", "--bind-to", "none", "-n", str(ranks)),
@@ -93,7 +93,7 @@ def mpiexec(ranks: int, role: str, config: Config) -> list[str]:
 
 @contextmanager
 def running(*commands: list[str]) -> Iterator[None]:
-    """Run jobs beside what follows, and see that they end well."""
+    """Run jobs concurrently with the block, and check that they succeed."""
     jobs = [
         subprocess.Popen(c, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for c in commands
     ]
@@ -112,7 +112,7 @@ def running(*commands: list[str]) -> Iterator[None]:
 
 
 def _what_is_left(job: subprocess.Popen[bytes]) -> str:
-    """What a job beside the one that failed has said: it may have failed first."""
+    """Return the output of the other jobs of a failed one, which may have failed first."""
     job.terminate()
     with suppress(subprocess.TimeoutExpired):
         _, error = job.communicate(timeout=10.0)
@@ -121,7 +121,7 @@ def _what_is_left(job: subprocess.Popen[bytes]) -> str:
 
 
 def measured(command: list[str]) -> dict[str, Any]:
-    """What a job prints."""
+    """Return the output of a job."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
@@ -133,14 +133,14 @@ def measured(command: list[str]) -> dict[str, Any]:
 
 
 class Bench:
-    """The measurements, each of which returns its rows."""
+    """Measurements; each method returns its rows."""
 
     def __init__(self, size: int, repeats: int, folder: Path) -> None:
         self.size, self.repeats, self.folder = size, repeats, folder
         self._jobs = 0
 
     def config(self, options: Config, **more: Any) -> Config:
-        """What the workers of one measurement are told."""
+        """Return the configuration for the workers of one measurement."""
         self._jobs += 1
         folder = self.folder / str(self._jobs)
         folder.mkdir()
@@ -150,14 +150,14 @@ class Bench:
         return {**common, "contact": contact, "plain": "plain", "options": given, **more}
 
     def solver(self, pairs: int, size: int, policy: Config, look: float) -> dict[str, Any]:
-        """Publish through shared memory while a viewer looks."""
+        """Publish through shared memory while a viewer reads."""
         options = {"engine": "shm", "queue": policy}
         config = self.config(options, bytes=size, look=look, pause=0.002)
         with running(mpiexec(pairs, "look", config)):
             return measured(mpiexec(pairs, "solve", config))
 
     def shm(self) -> Iterator[Row]:
-        """What publishing costs the solver, with one copy and with none."""
+        """Measure the solver's time of publishing, with one copy and without."""
         policy = {"policy": "drop_oldest", "depth": 3}
         for pairs in (1, 2):
             found = self.solver(pairs, self.size, policy, look=0.0)
@@ -176,7 +176,7 @@ class Bench:
             yield Row(f"shm, no copy, {size / 1e6:g} MB: a step", 1e3 * found["buffer"], "ms", None)
 
     def latest(self) -> Iterator[Row]:
-        """What a slow viewer costs the solver at latest_only."""
+        """Measure the solver's time with a slow viewer and the policy latest_only."""
         found = self.solver(1, self.size, {"policy": "latest_only", "depth": 2}, look=0.2)
         yield Row(
             "latest_only, slow reader: the solver's wait a step",
@@ -204,7 +204,7 @@ class Bench:
         limit: str,
         **more: Any,
     ) -> Row:
-        """Read what writers publish, beside plain sockets."""
+        """Read published steps, compared with plain sockets."""
         config = self.config({"queue": LOSSLESS, **options}, **more)
         with running(mpiexec(pairs, "feed", config)):
             found = measured(mpiexec(pairs, "fetch", config))
@@ -214,7 +214,7 @@ class Bench:
     def share(
         metric: str, pairs: int, found: dict[str, Any], goal: float | None, limit: str
     ) -> Row:
-        """The share of the limit that was measured in the same run."""
+        """Return the rate relative to the limit measured in the same run."""
         total = pairs * found["bytes"]
         against = found["memcpy"] if limit.startswith("memcpy") else found["limit"]
         return Row(
@@ -228,19 +228,19 @@ class Bench:
         )
 
     def read(self) -> Iterator[Row]:
-        """A reader on the same node copies what it wants out of the writer's memory."""
+        """Readers on the same node, which copy from the writer's memory."""
         for pairs in (1, 2):
             yield self.transfer("shm, read", pairs, {"engine": "shm"}, 0.8, "memcpy")
 
     def tcp(self) -> Iterator[Row]:
-        """Other nodes."""
+        """Readers over TCP, as on other nodes."""
         for pairs in (1, 2):
             yield self.transfer("tcp", pairs, {"engine": "tcp"}, 0.85, "one plain socket a pair")
         tls = {"engine": "tcp", "tcp": {"tls": True}}
         yield self.transfer("tcp with TLS 1.3", 1, tls, None, "one plain socket a pair")
 
     def mpi(self) -> Iterator[Row]:
-        """One MPI launch, in each mode."""
+        """Writers and readers in one MPI launch, in each mode."""
         for pairs in (1, 2):
             rows: list[Row] = []
             beside: list[Row] = []
@@ -265,7 +265,7 @@ class Bench:
             )
 
     def one_sided(self, name: str, pairs: int, mode: str, found: dict[str, Any]) -> Iterator[Row]:
-        """Modes push and pull beside the same operations of MPI without staging."""
+        """Modes push and pull, compared with the same MPI operations without staging."""
         if "one-sided" in found:
             what = "MPI_Put and a copy a pair" if mode == "push" else "MPI_Get a pair"
             plain = {**found, "limit": found["one-sided"]}
@@ -276,7 +276,7 @@ class Bench:
             yield self.share(how, pairs, late, None, "MPI_Get, owner stays in MPI")
 
     def relay(self) -> Iterator[Row]:
-        """A relay between, beside a loop that copies from socket to socket."""
+        """A relay, compared with a loop that copies from socket to socket."""
         for pairs, processes in ((1, 1), (2, 1), (2, 2)):
             config = self.config({"engine": "tcp", "queue": LOSSLESS}, plain="relayed")
             there = str(Path(config["folder"], "relayed.contact"))
@@ -292,7 +292,7 @@ class Bench:
             yield self.share(name, pairs, found, 0.9, "a plain two-socket copy loop a pair")
 
     def file(self) -> Iterator[Row]:
-        """Stored steps, beside a plain file for each rank."""
+        """Stored steps, compared with a plain file for each rank."""
         for pairs in (1, 2):
             for sync in (True, False):
                 config = self.config({})
@@ -318,7 +318,7 @@ class Bench:
                     yield self.share(name, pairs, part, None, "the same without checksums")
 
     def blocks(self) -> Iterator[Row]:
-        """Many small blocks a rank, one by one and in one call, beside one of as many bytes."""
+        """Many small blocks per rank, one by one and in one call, compared with one large block."""
         planes = max(1, round(self.size / 1e6))
         for many in (1, 10 * planes):
             what = f"shm, {many} block{'s' if many > 1 else ''}"
@@ -352,12 +352,12 @@ class Bench:
                     )
 
     def adios2(self) -> Iterator[Row]:
-        """A peer: ADIOS2's SST, and its BP5 files, driven by our engine of that name."""
+        """ADIOS2's SST and BP5 as a peer, through the engine adios2."""
         if importlib.util.find_spec("adios2") is None:
             return
         from uzushio.staging.adios2_library import library
 
-        for pairs in (1, 2) if library().has_mpi else (1,):  # SST's readers of two ranks take MPI
+        for pairs in (1, 2) if library().has_mpi else (1,):  # SST's readers of two ranks need MPI
             options = {"engine": "adios2"}
             yield self.transfer("adios2 SST", pairs, options, None, "one plain socket a pair")
         for pairs in (1, 2):
@@ -379,7 +379,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Row]]] = {
 
 
 def table(rows: list[Row], size: int) -> Table:
-    """Lay the rows out for people."""
+    """Make the table of the rows."""
     shown = Table(f"{size / 1e6:g} MB a rank", "GB/s", "limit GB/s", "figure", "of", "goal", "met")
 
     def rate(value: float | None) -> str:

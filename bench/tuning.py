@@ -1,14 +1,14 @@
-"""What tuning brings: the tuned values beside the default and beside a random search, in one run.
+"""Gain by tuning: tuned values compared with the default and a random search in one run.
 
-Each size and number of ranks is one `uzushio tune` of the phase field's example, with nothing kept
-for later runs. In it the points of the search, those of a random search of as many trials, and the
-default run in turns; all of the figures below are from its finals, in which the best of both and
-the default run in turns again.
+Each size and number of ranks is one `uzushio tune` of the phase field's example, whose result is
+not stored. The points of the search, those of a random search with as many trials, and the
+default are timed in turn; all figures are from the finals, where the best of both and the default
+are timed in turn again.
 
     python bench/tuning.py [--sides 256 1600] [--ranks 1 2] [--budget 24] [--folder DIR]
                            [--json FILE]
 
-With --folder a run that was interrupted goes on there.
+With --folder an interrupted run continues there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 CASE = Path(__file__).parents[1] / "examples/cases/phasefield.yaml"
-#: Times of the chosen values over those of the best that the random search found.
+#: Maximum time of the chosen values relative to the best of the random search.
 RANDOM_GOAL = 1.0
 
 Result = dict[str, Any]
@@ -33,7 +33,7 @@ Record = dict[str, Any]
 
 
 def run(side: int, ranks: int, budget: str, folder: Path) -> Result:
-    """Tune one size on some ranks, and return what was found."""
+    """Tune one size on some ranks, and return the result."""
     out = folder / f"{side}-{ranks}"
     command = [sys.executable, "-m", "uzushio", "tune", str(CASE), "--ranks", str(ranks)]
     command += ["--set", f"grid.nx={side}", "--set", f"grid.ny={side}", "--budget", budget]
@@ -43,12 +43,12 @@ def run(side: int, ranks: int, budget: str, folder: Path) -> Result:
 
 
 def best(point: Result | None) -> float | None:
-    """Least seconds of a point in the finals."""
+    """Return the minimum seconds of a point in the finals."""
     return None if point is None else min(point["seconds"])
 
 
 def row(side: int, ranks: int, result: Result) -> list[str]:
-    """A row of the table for people."""
+    """Make a row of the table."""
     default, chosen, drawn = (best(result[name]) for name in ("default", "chosen", "random"))
     assert default is not None and chosen is not None
     changed = [
@@ -70,7 +70,7 @@ def row(side: int, ranks: int, result: Result) -> list[str]:
 
 
 def records(side: int, ranks: int, result: Result) -> list[Record]:
-    """The figures of one tuning."""
+    """Return the figures of one tuning."""
     where = f"{side} x {side} points, {ranks} rank{'s' if ranks > 1 else ''}"
     default, chosen, drawn = (best(result[name]) for name in ("default", "chosen", "random"))
     assert default is not None and chosen is not None
