@@ -1,4 +1,4 @@
-"""A stream for tests of actions: fields that are formulas, cut over ranks as a test wants it."""
+"""Stream for tests of actions: analytic fields with a decomposition chosen by the test."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+from uzushio.domain.box import Box
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.action_table import action_class
 from uzushio.pipeline.context import Context, Setup
@@ -17,7 +18,6 @@ from uzushio.pipeline.model import PipelineFile
 from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.stream import Grid, Quantity, Stream, _with_components
 from uzushio.pipeline.tiles import stored_box
-from uzushio.staging.box import Box
 
 #: Of time and the coordinates z, y, x of all points; arrays (z, y, x) and components.
 Formula = Callable[[float, np.ndarray, np.ndarray, np.ndarray], np.ndarray]

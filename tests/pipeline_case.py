@@ -1,4 +1,4 @@
-"""What tests of pipelines share: a made flow, published inside, and an action that keeps it."""
+"""Helpers of the tests of pipelines: an analytic flow, published inside, and recording actions."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mpi4py import MPI
 
 from uzushio import staging
 from uzushio.config.section import Section
+from uzushio.domain.box import Box
 from uzushio.pipeline import action_table
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.context import Context
@@ -19,7 +20,6 @@ from uzushio.pipeline.model import load
 from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.pipeline import Pipeline
 from uzushio.pipeline.stream import Stream
-from uzushio.staging.box import Box
 
 Lines = tuple[np.ndarray, np.ndarray, np.ndarray]
 #: Of x, y, z and the step.

@@ -21,7 +21,7 @@ MACHINE = Machine("test", 2, (0, 0, 0), 1e-6, 1e9, 1e10)
 
 
 class Waves(Subject):
-    """Blocked sweeps, as a model of cost would have them; the truth differs from the model.
+    """Blocked sweeps with a cost model whose predictions differ from the true times.
 
     Args:
         ranks: of the job.
@@ -64,7 +64,7 @@ class Waves(Subject):
         )
 
     def cost(self, point: Point) -> float:
-        """The truth, in seconds."""
+        """Return the true seconds."""
         steps, rows = float(point["blocking.steps"]), float(point["blocking.rows"])
         redundant = {"plain": 0.0, "slanted": 0.03, "diamond": 0.015}[str(point["blocking.scheme"])]
         messages = 1.0 / steps * (1.0 if point["blocking.scheme"] != "diamond" else 1.5)
@@ -74,7 +74,7 @@ class Waves(Subject):
         return self.unit * (1.0 + redundant * steps + messages + tiles) * threads / groups
 
     def predict(self, point: Point, machine: Machine) -> float:
-        """Wrong by up to 1.5 to either side."""
+        """Return a prediction with an error factor of up to 1.5 to either side."""
         wrong = 1.5 if (int(point["blocking.steps"]) + int(point["blocking.rows"])) % 3 else 1 / 1.5
         return 7.0 * wrong * self.cost(point)
 
@@ -114,12 +114,12 @@ def declare(file: Path, overrides: list[str], ranks: int) -> Waves:
 
 
 class Simulated:
-    """A bench without a machine: times come from a function, and the clock is the sum of them.
+    """Runner without a machine: times come from a function, and the clock is their sum.
 
     Args:
         subject: whose points are timed.
         seconds: from a point, the true seconds, and the time on the clock.
-        stop_after: runs, after which it raises KeyboardInterrupt, as if somebody killed it all.
+        stop_after: runs, after which it raises KeyboardInterrupt, as after a kill.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What the tests of staging's failures have in common."""
+"""Helpers of the tests of staging's failures."""
 
 from __future__ import annotations
 

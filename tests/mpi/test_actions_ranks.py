@@ -1,4 +1,4 @@
-"""What actions write does not depend on how a flow is cut, nor on how many ranks hold it."""
+"""Files of actions do not depend on the decomposition of a flow, nor on the number of ranks."""
 
 from __future__ import annotations
 

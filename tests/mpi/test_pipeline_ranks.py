@@ -1,4 +1,4 @@
-"""What a pipeline makes does not depend on how the solver's ranks cut the flow."""
+"""Results of a pipeline do not depend on the decomposition of the flow."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_fields_and_pictures_are_those_of_one_rank(
         np.testing.assert_array_equal(many[name], one[name], err_msg=name)
     assert np.ptp(one["picture"]) > 200
     assert np.abs(many["picture"] - one["picture"]).max() <= 2
-    # One rank looks at all of u and w (two fields, two steps) where they are, and reads nothing;
-    # several look at what is away from their seams.
+    # One rank views all of u and w (two fields, two steps) in place, and reads nothing; several
+    # view the interior of their blocks.
     # Along periodic axes each has further layers at the ends.
     assert one["read"] == 0
     assert one["looked"] == 4 * SIZE or kind == "periodic"

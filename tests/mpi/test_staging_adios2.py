@@ -1,4 +1,4 @@
-"""ADIOS2's SST inside the engine `adios2`: nobody waits for ever, whatever ADIOS2 itself does."""
+"""ADIOS2's SST inside the engine `adios2`: every wait has a timeout, although ADIOS2's has none."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_killed_writer_is_an_error_for_its_reader_and_replaced_by_the_next(
     for kill, act in enumerate(["waiting", "reading", "holding"]):
         moment = dice.uniform(0.0, 0.1)
         print(f"seed {SEED}, {kill}: {act}, {moment:.4f} s")
-        # What the one before left behind leads nowhere until it is replaced.
+        # The contact of the previous writer is unusable until it is replaced.
         reader = sides.process(act, f"reader{kill}", contact=contact, answer_limit=20.0)
         writer = sides.process(
             "write", f"writer{kill}", streams={"flow": sst(tmp_path)}, stop="none", pace=0.01
@@ -186,7 +186,7 @@ def test_a_reader_killed_while_it_is_let_in_does_not_stop_the_solver(
     streams = {"flow": sst(tmp_path, queue=queue)}
     writer = sides.process("write", "writer", streams=streams, stop=str(stop))
     writer.hear("step", 2)
-    writer.signal(signal.SIGSTOP)  # so that it lets nobody in for a while
+    writer.signal(signal.SIGSTOP)  # so that it accepts no reader for a while
     victim = sides.process("lookup", "victim", contact=str(tmp_path / "flow.contact"))
     time.sleep(1.0)
     victim.kill()
@@ -201,7 +201,9 @@ def test_a_reader_killed_while_it_is_let_in_does_not_stop_the_solver(
 
 
 @without_mpi
-def test_a_reader_of_several_ranks_is_told_what_that_takes(sides: Sides, tmp_path: Path) -> None:
+def test_a_reader_of_several_ranks_without_mpi_in_adios2_is_refused_with_advice(
+    sides: Sides, tmp_path: Path
+) -> None:
     stop = tmp_path / "stop"
     writer = sides.process("write", "writer", streams={"flow": sst(tmp_path)}, stop=str(stop))
     reader = sides.job(2, "follow", "reader", contact=str(tmp_path / "flow.contact"))

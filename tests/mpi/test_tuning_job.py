@@ -1,4 +1,4 @@
-"""`uzushio tune` with real jobs, on a workload that sleeps as long as it is to take."""
+"""`uzushio tune` with real jobs, on a workload that sleeps for its predicted time."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def test_a_case_is_tuned_and_what_is_found_is_kept(
+def test_a_case_is_tuned_and_the_result_is_stored(
     uzushio: Run, waves: Callable[..., Path], tmp_path: Path
 ) -> None:
     command = ("tune", waves(), "--ranks", 2, "--budget", 16, "--out", "here")
@@ -105,7 +105,7 @@ def test_a_budget_in_seconds_is_kept_to(
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_tuning_that_is_killed_goes_on_and_measures_nothing_twice(
+def test_a_killed_tuning_continues_and_measures_nothing_twice(
     uzushio: Run, start: Start, waves: Callable[..., Path], tmp_path: Path
 ) -> None:
     command = ("tune", waves(unit=0.01), "--ranks", 2, "--budget", 12, "--out", "here")
@@ -146,7 +146,7 @@ def recorded(folder: Path) -> dict[tuple[str, int], list[float]]:
     }
 
 
-def test_points_that_kill_the_ranks_or_hang_cost_themselves_only(
+def test_points_that_kill_the_ranks_or_hang_are_the_only_failures(
     uzushio: Run, waves: Callable[..., Path], tmp_path: Path
 ) -> None:
     trouble = {"dies": [8], "hangs": [12], "alone": [16], "fails": [4]}
@@ -185,7 +185,7 @@ def test_a_workload_that_never_works_is_one_clear_message(
     assert no_ranks_left()
 
 
-def test_what_cannot_be_tuned_is_said_in_one_sentence(
+def test_a_case_without_tunables_is_refused_in_one_sentence(
     uzushio: Run, waves: Callable[..., Path], case: Path, tmp_path: Path
 ) -> None:
     def refused(*arguments: object) -> str:

@@ -1,4 +1,4 @@
-"""Actions extract and python in a pipeline: what is in their files, and whose memory they see."""
+"""Actions extract and python in a pipeline: content of files, and use of the solver's memory."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_single_precision_halves_the_bytes(tmp_path: Path) -> None:
         np.testing.assert_allclose(found.u[0], stream.values("u", 0.0), rtol=1e-7)
 
 
-def test_an_action_without_space_is_reported_and_the_others_go_on(tmp_path: Path) -> None:
+def test_an_action_without_space_is_reported_and_the_others_continue(tmp_path: Path) -> None:
     text = """\
 actions:
 - {extract: {fields: [u], to: [big.zarr, big.vtkhdf]}}
@@ -181,7 +181,7 @@ def test_the_users_file_sees_the_solvers_own_memory_and_its_failure_is_its_own(
         ("def walk(step): ...\n", r"needs a function run\(step\)"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_said_before_the_first_step(
+def test_an_unusable_file_is_reported_before_the_first_step(
     tmp_path: Path, script: str, sentence: str
 ) -> None:
     (tmp_path / "mine.py").write_text(script)

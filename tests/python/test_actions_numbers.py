@@ -1,4 +1,4 @@
-"""Actions plot, probe and statistics: numbers that are known beforehand."""
+"""Actions plot, probe and statistics compared with exact values."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pytest
 import xarray
 from made_stream import Made
 
+from uzushio.domain.box import Box
 from uzushio.errors import OutputError, PipelineError
 from uzushio.pipeline.quadrature import weights
 from uzushio.pipeline.selection import SelectionSettings
 from uzushio.pipeline.stream import Grid
 from uzushio.pipeline.table import Table
-from uzushio.staging.box import Box
 
 STRETCHED = 1.0 - np.cos(np.pi * np.linspace(0.0, 1.0, 33))  # 0 to 2, dense at both ends
 PERIODIC = 2.0 * np.pi * np.arange(24) / 24
@@ -49,7 +49,7 @@ def series(made: Made, folder: Path, *measures: str) -> Any:
     return rows(folder / "it.csv")
 
 
-def test_an_integral_over_a_stretched_mesh_is_exact_for_what_is_linear(tmp_path: Path) -> None:
+def test_an_integral_over_a_stretched_mesh_is_exact_for_linear_fields(tmp_path: Path) -> None:
     made = channel(f=lambda t, z, y, x: (1.0 + t) * z)
     found = series(made, tmp_path, "integral", "mean", "min", "max")
     volume = 2.0 * (2.0 * np.pi) * (4.0 * np.pi)
@@ -149,7 +149,7 @@ def test_a_wave_is_in_the_spectrum_at_its_wave_number_with_half_its_square(tmp_p
     assert np.delete(found["f"], place).max() < 1e-25
 
 
-def test_a_plot_is_done_again_from_the_step_that_is_done_again(tmp_path: Path) -> None:
+def test_a_plot_is_repeated_from_the_first_repeated_step(tmp_path: Path) -> None:
     made = channel(f=lambda t, z, y, x: z + t)
     settings: Any = {"series": {"fields": ["f"], "reduce": "max"}}
     made.run(made.action("plot", tmp_path, **settings), STEPS)
@@ -180,7 +180,7 @@ def test_a_row_that_does_not_fit_on_the_disk_leaves_the_table_as_it_was(tmp_path
     assert table.path.read_text() == "step,time,f\n0,0,0.5\n2,1,2.5\n"
 
 
-def test_a_curve_of_others_is_read_with_its_names(tmp_path: Path) -> None:
+def test_a_reference_curve_is_read_by_column_names(tmp_path: Path) -> None:
     (tmp_path / "dns.csv").write_text("# from a table\nz,mean u\n0.5,1\n1.5,1\n")
     made = channel(f=lambda t, z, y, x: z)
     action = made.action(
@@ -193,7 +193,7 @@ def test_a_curve_of_others_is_read_with_its_names(tmp_path: Path) -> None:
     made.run(action, STEPS[:1])
 
 
-def test_probes_are_exact_for_what_is_linear_and_go_around_a_period(tmp_path: Path) -> None:
+def test_probes_are_exact_for_linear_fields_and_periodic(tmp_path: Path) -> None:
     made = channel(f=lambda t, z, y, x: 1.0 + 2.0 * z + t, g=lambda t, z, y, x: np.cos(y) + 0.0 * z)
     seam = 0.5 * (PERIODIC[-1] + 2.0 * np.pi)
     points = {"a": (1.3, 2.2, 0.77), "top": (0.0, 0.0, 2.0), "seam": (-0.1, seam, 0.0)}
@@ -255,7 +255,7 @@ def test_statistics_are_numpys_at_each_point_also_far_from_0(tmp_path: Path) -> 
         np.testing.assert_array_equal(found.min_w, w.min(axis=0))
 
 
-def test_statistics_say_so_when_blocks_change(tmp_path: Path) -> None:
+def test_statistics_fail_if_blocks_change(tmp_path: Path) -> None:
     made = channel(f=lambda t, z, y, x: z)
     action = made.action("statistics", tmp_path, fields=["f"])
     made.run(action, STEPS[:1], close=False)
@@ -291,7 +291,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("kind", "settings", "sentence"), BAD)
-def test_what_cannot_be_is_said_before_the_first_step(
+def test_impossible_settings_are_reported_before_the_first_step(
     tmp_path: Path, kind: str, settings: dict[str, Any], sentence: str
 ) -> None:
     made = channel(f=lambda t, z, y, x: z, v=lambda t, z, y, x: np.stack([x, y, z], axis=-1))
@@ -311,7 +311,7 @@ def test_what_cannot_be_is_said_before_the_first_step(
         ("extract", {"fields": ["f"], "stride": 0}, "greater than 0"),
     ],
 )
-def test_what_no_stream_can_have_is_said_by_the_file(
+def test_settings_impossible_for_any_stream_are_errors_of_the_file(
     tmp_path: Path, kind: str, settings: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(ValueError, match=sentence):

@@ -1,4 +1,4 @@
-"""Stores of extracts: what others read in them, and what is left after a crash or a full disk."""
+"""Stores of extracts: reading by VTK and xarray, and state after a crash or with a full disk."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ import pytest
 import xarray
 from mpi4py import MPI
 
+from uzushio.domain.box import Box, intersection
 from uzushio.errors import OutputError
-from uzushio.extracts.distribution import Distribution, common
+from uzushio.extracts.distribution import Distribution
 from uzushio.extracts.schema import StoreSchema, Variable
 from uzushio.extracts.vtkhdf_layout import kind_of
 from uzushio.extracts.vtkhdf_series import VtkhdfSeries
 from uzushio.extracts.zarr_series import ZarrSeries
-from uzushio.staging.box import Box
 
 ALONE = MPI.COMM_SELF
 SHAPES = [(4, 5, 6), (1, 5, 6), (4, 1, 6), (4, 5, 1), (4, 1, 1)]
@@ -131,7 +131,7 @@ def test_a_compatible_file_fills_the_domain_with_cells_of_positive_volume(tmp_pa
 
 
 @pytest.mark.parametrize("finished", [False, True])
-def test_a_vtkhdf_file_is_gone_on_with_from_the_step_that_is_done_again(
+def test_a_vtkhdf_file_continues_from_the_first_repeated_step(
     tmp_path: Path, finished: bool
 ) -> None:
     one, path = schema(), tmp_path / "a.vtkhdf"
@@ -228,7 +228,7 @@ def test_names_with_percent_signs_are_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["zarr", "file.zarr", "vtkhdf"])
-def test_what_another_wrote_is_not_touched(tmp_path: Path, kind: str) -> None:
+def test_files_of_other_programs_are_not_changed(tmp_path: Path, kind: str) -> None:
     one, path = schema(), tmp_path / f"a.{kind}"
     if kind == "zarr":
         path.mkdir()
@@ -260,7 +260,7 @@ def test_steps_of_other_points_are_not_mixed(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["zarr", "vtkhdf"])
-def test_no_space_is_said_and_the_steps_before_stay_and_later_ones_may_succeed(
+def test_lack_of_space_is_reported_and_earlier_and_later_steps_are_complete(
     tmp_path: Path, kind: str
 ) -> None:
     """A limit of file sizes stands for a full disk: the same calls fail, with another number."""
@@ -308,7 +308,7 @@ def test_a_merge_without_space_leaves_the_pieces_readable(
     assert store.parts.exists()
 
 
-def test_boxes_have_in_common_what_both_have() -> None:
+def test_the_intersection_of_boxes_is_symmetric_and_may_be_empty() -> None:
     one, other = Box((0, 0, 0), (4, 4, 4)), Box((3, 1, 2), (9, 1, 1))
-    assert common(one, other) == Box((3, 1, 2), (1, 1, 1)) == common(other, one)
-    assert common(one, Box((4, 0, 0), (1, 1, 1))) is None
+    assert intersection(one, other) == Box((3, 1, 2), (1, 1, 1)) == intersection(other, one)
+    assert intersection(one, Box((4, 0, 0), (1, 1, 1))).size == 0

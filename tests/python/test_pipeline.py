@@ -1,4 +1,4 @@
-"""Pipelines: what a file may say, when actions run, what they get, and what a failure does."""
+"""Pipelines: content of files, triggers, values of actions, and failures."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from mpi4py import MPI
 from pipeline_case import Flow, Grab, Lines, stretched
 
 from uzushio import staging
+from uzushio.domain.box import Box
 from uzushio.errors import CaseError, StagingError
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
 from uzushio.pipeline.tiles import best_cut, rank_share
 from uzushio.pipeline.trigger import Trigger, TriggerSettings
-from uzushio.staging.box import Box
 from uzushio.staging.step import Step
 
 GRAB = "actions:\n- {grab: {fields: [u]}}"
@@ -74,14 +74,14 @@ def mistakes(tmp_path: Path, text: str) -> str:
         ),
     ],
 )
-def test_mistakes_in_a_file_are_said_with_line_key_and_what_is_meant(
+def test_mistakes_in_a_file_are_reported_with_line_key_and_suggestion(
     tmp_path: Path, text: str, sentence: str
 ) -> None:
     told = mistakes(tmp_path, text)
     assert sentence in told and "p.yaml:" in told
 
 
-def test_a_file_that_is_not_there_is_said_to_be_no_pipeline(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_as_no_pipeline(tmp_path: Path) -> None:
     with pytest.raises(CaseError, match="name a pipeline file"):
         load(tmp_path / "none.yaml")
 
@@ -109,7 +109,7 @@ def test_a_file_that_is_not_there_is_said_to_be_no_pipeline(tmp_path: Path) -> N
         ),
     ],
 )
-def test_names_that_the_stream_has_not_are_errors_before_the_first_steps_work(
+def test_unknown_names_are_errors_before_the_first_step(
     tmp_path: Path, text: str, sentence: str
 ) -> None:
     (tmp_path / "p.yaml").write_text(text)
@@ -129,7 +129,7 @@ def fired(steps: list[tuple[int, float]], **when: Any) -> list[int]:
     return found
 
 
-def test_an_action_runs_at_multiples_and_makes_up_for_steps_it_did_not_see() -> None:
+def test_an_action_runs_at_multiples_also_after_missed_steps() -> None:
     every = [(n, 0.1 * n) for n in range(31)]
     assert fired(every, every=10) == [0, 10, 20, 30]
     assert fired(every[1:], every=10) == [10, 20, 30]
@@ -161,7 +161,7 @@ actions:
     ]
 
 
-def test_a_failure_is_said_once_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_failure_is_printed_once_and_other_actions_continue(tmp_path: Path) -> None:
     said: list[str] = []
     text = "actions:\n- {fail: {}}\n- {grab: {fields: [u]}}"
     Grab.found.clear()
@@ -173,7 +173,7 @@ def test_a_failure_is_said_once_and_the_others_go_on(tmp_path: Path) -> None:
     assert (actions["fail"]["failures"], actions["grab"]["failures"]) == (3, 0)
 
 
-def test_a_failure_that_is_to_stop_all_does(tmp_path: Path) -> None:
+def test_a_failure_with_on_error_stop_stops_the_pipeline(tmp_path: Path) -> None:
     for text in (
         "on_error: stop\nactions:\n- {fail: {}}",
         "actions:\n- {fail: {}, on_error: stop}",
@@ -182,7 +182,7 @@ def test_a_failure_that_is_to_stop_all_does(tmp_path: Path) -> None:
             flow().inside(text, tmp_path, 3)
 
 
-def test_a_source_that_cannot_be_computed_fails_those_that_look_at_it_alone(
+def test_a_source_that_cannot_be_computed_fails_only_actions_that_read_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from uzushio.pipeline import nodes
@@ -205,7 +205,7 @@ actions:
     assert list(Grab.found) == [("fine", 0), ("fine", 1)]
 
 
-def test_inside_the_solver_a_field_is_looked_at_where_it_is(
+def test_inside_the_solver_a_field_is_not_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, shared = flow(), []
@@ -286,7 +286,7 @@ def read_of(store: Path, text: str, tmp_path: Path, monkeypatch: Any) -> list[tu
     return reads
 
 
-def test_stored_steps_are_read_only_where_something_is_due_and_only_what_it_takes(
+def test_stored_steps_are_read_only_for_due_actions_and_their_fields(
     stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = """\
@@ -327,7 +327,7 @@ actions:
     assert (tmp_path / "out/s.mp4").stat().st_size > 0
 
 
-def test_values_that_are_no_numbers_are_counted_and_said(tmp_path: Path) -> None:
+def test_non_finite_values_are_counted_and_reported(tmp_path: Path) -> None:
     def holed(x: np.ndarray, y: np.ndarray, z: np.ndarray, n: int) -> np.ndarray:
         return np.where((x > 0.4) & (x < 0.6), np.nan, x + y)
 

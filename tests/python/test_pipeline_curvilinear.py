@@ -63,7 +63,7 @@ def test_a_slice_shows_the_ring_and_its_hole(tmp_path: Path) -> None:
         (SLICE | {"field": "w"}, "w"),
     ],
 )
-def test_what_cannot_be_drawn_is_said_before_the_first_step(
+def test_impossible_pictures_are_reported_before_the_first_step(
     tmp_path: Path, layer: dict[str, object], sentence: str
 ) -> None:
     with pytest.raises((PipelineError, RenderError), match=sentence):

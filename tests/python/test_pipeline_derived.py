@@ -1,4 +1,4 @@
-"""Derived fields: exact where they should be, of second order elsewhere, of the right sign."""
+"""Derived fields: exact for quadratics, of second order otherwise, of the right sign."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_vectors_and_their_components_are_sources_too(tmp_path: Path) -> None:
     np.testing.assert_array_equal(place, np.where((x < 1) & ~(z > 0), y, -y))
 
 
-def test_a_mesh_of_one_or_two_points_along_an_axis_is_no_trouble(tmp_path: Path) -> None:
+def test_a_mesh_may_have_one_or_two_points_along_an_axis(tmp_path: Path) -> None:
     lines = (np.array([0.5]), np.array([0.0, 2.0]), LINES[2])
     made = flow(lambda x, y, z, n: 3 * y, lambda x, y, z, n: x * x, zero, lines)
     (omega,) = grab(made, ALL, "omega", folder=tmp_path)
@@ -209,7 +209,7 @@ actions:
         ("  s: 1 + time", "names no field"),
     ],
 )
-def test_what_cannot_be_derived_is_said_with_its_place(
+def test_impossible_sources_are_reported_with_file_and_line(
     tmp_path: Path, sources: str, sentence: str
 ) -> None:
     with pytest.raises(Exception) as caught:

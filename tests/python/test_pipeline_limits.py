@@ -1,4 +1,4 @@
-"""Pipelines at their limits: files that clash, no steps, meshes that are flat, thin or falling."""
+"""Limits of pipelines: conflicting files, no steps, flat, thin and decreasing meshes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ actions:
     assert [one["runs"] for one in told["actions"].values()] == [0] * 6
 
 
-def test_what_a_slice_outside_of_the_mesh_and_falling_coordinates_mean_is_said(
+def test_slices_outside_the_mesh_and_decreasing_coordinates_are_reported(
     tmp_path: Path,
 ) -> None:
     said: list[str] = []

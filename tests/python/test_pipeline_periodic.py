@@ -1,4 +1,4 @@
-"""Periodic axes: derivatives across the seam, the cell there in pictures, sums that see it once."""
+"""Periodic axes: derivatives and pictures across the end of the period, sums over one period."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from PIL import Image
 from pipeline_case import Flow, Grab, Lines, grab, stretched
 
 from uzushio import staging
+from uzushio.domain.box import Box
 from uzushio.errors import PipelineError, StagingError
 from uzushio.pipeline.interpolation import Interpolation
 from uzushio.pipeline.model import load
@@ -22,7 +23,6 @@ from uzushio.pipeline.quadrature import weights
 from uzushio.pipeline.selection import SelectionSettings, nearest
 from uzushio.pipeline.stencils import interpolation
 from uzushio.pipeline.stream import Grid
-from uzushio.staging.box import Box
 
 PERIODIC = {"periodic": "x y"}
 VELOCITY = """\
@@ -69,7 +69,7 @@ def flow(grid: Lines, **more) -> Flow:
 
 
 @pytest.mark.parametrize("n", [3, 16, 32])
-def test_the_derivative_of_a_sine_has_the_schemes_own_error_at_the_seam_too(
+def test_the_derivative_of_a_sine_has_the_error_of_the_scheme_across_the_period_too(
     tmp_path: Path, n: int
 ) -> None:
     """Central differences of second order turn cos(x) into cos(x) sin(h) / h, everywhere."""
@@ -102,7 +102,7 @@ def test_a_flow_that_is_moved_along_has_its_vortices_moved(tmp_path: Path) -> No
         np.testing.assert_allclose(np.roll(one, (3, 5), (1, 2)), other, atol=1e-11)
 
 
-def test_a_staggered_field_is_interpolated_across_the_seam(tmp_path: Path) -> None:
+def test_a_staggered_field_is_interpolated_across_the_end_of_the_period(tmp_path: Path) -> None:
     grid = lines(24, 24)
     half = 0.5 * grid[2][1]
     made = Flow(
@@ -176,7 +176,9 @@ def test_stored_steps_give_what_the_solver_s_own_memory_does(tmp_path: Path) -> 
     assert (tmp_path / "out/p.png").read_bytes() == (tmp_path / "in/out/p.png").read_bytes()
 
 
-def test_inside_only_the_layers_at_the_seams_are_copied_and_nothing_is_read(tmp_path: Path) -> None:
+def test_inside_only_layers_at_the_ends_of_the_period_are_copied_and_nothing_is_read(
+    tmp_path: Path,
+) -> None:
     made = flow(lines(40, 40, 20), attributes=PERIODIC)
     pipeline = made.inside(PICTURE, tmp_path)
     assert pipeline.counts.bytes_read == 0
@@ -219,7 +221,7 @@ def test_points_of_a_mesh_with_values_at_elements_repeat_at_its_ends(tmp_path: P
     np.testing.assert_allclose(rows[:, 3], [0, 0.5, 0, 0, 0, 0, 0], atol=1e-12)
 
 
-def test_positions_turn_around() -> None:
+def test_positions_are_periodic() -> None:
     closed = np.linspace(0.0, 1.0, 11)
     points = Box((0, 0, 0), (1, 1, 10))
     one = np.zeros(1)
@@ -238,7 +240,7 @@ def test_positions_turn_around() -> None:
         )
 
 
-def test_an_attribute_that_names_no_axes_is_said(tmp_path: Path) -> None:
+def test_an_attribute_without_axes_is_reported(tmp_path: Path) -> None:
     with pytest.raises(
         (PipelineError, StagingError), match="periodic is 'yes', and must name axes"
     ):
@@ -246,7 +248,7 @@ def test_an_attribute_that_names_no_axes_is_said(tmp_path: Path) -> None:
 
 
 @given(data=st.data())
-def test_a_box_that_knows_no_ends_is_made_of_pieces_that_lie_in_the_grid(
+def test_a_box_across_the_ends_is_assembled_from_pieces_of_the_grid(
     data: st.DataObject,
 ) -> None:
     count = tuple(data.draw(st.integers(2, 7)) for _ in range(3))
@@ -291,7 +293,9 @@ def test_a_box_that_knows_no_ends_is_made_of_pieces_that_lie_in_the_grid(
     ],
     ids=["flat", "by VTK"],
 )
-def test_flat_meshes_and_vtk_show_the_seam_too(tmp_path: Path, z: np.ndarray, layers: str) -> None:
+def test_flat_meshes_and_vtk_draw_the_cells_at_the_end_of_the_period(
+    tmp_path: Path, z: np.ndarray, layers: str
+) -> None:
     _, y, x = lines()
     text = f"views: {{a: {{size: [120, 90], layers: [{layers}]}}}}\n"
     text += "actions: [{picture: {view: a, file: p.png}}]\n"

@@ -1,4 +1,4 @@
-"""A plan says which hop is slowest, and how many ranks it would take."""
+"""Plans of staging: bottleneck and smallest number of ranks, compared with published figures."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_the_smallest_numbers_keep_up_and_one_fewer_of_any_does_not(plan: Stagin
 
 @settings(deadline=None)  # cores may be shared
 @given(plans(), st.data())
-def test_more_connections_never_slow_the_way(plan: StagingPlan, data: st.DataObject) -> None:
+def test_more_connections_never_slow_the_route(plan: StagingPlan, data: st.DataObject) -> None:
     more = {name: data.draw(st.integers(ranks, 2 * ranks)) for name, ranks in plan.groups.items()}
     before, after = assess(plan), assess(with_ranks(plan, more))
     for way, larger in zip(before.ways, after.ways, strict=True):
@@ -237,7 +237,7 @@ def test_more_connections_never_slow_the_way(plan: StagingPlan, data: st.DataObj
 
 @settings(deadline=None)  # cores may be shared
 @given(plans())
-def test_the_way_is_as_fast_as_its_slowest_hop(plan: StagingPlan) -> None:
+def test_the_route_is_as_fast_as_its_slowest_hop(plan: StagingPlan) -> None:
     found = assess(plan)
     for way in found.ways:
         name = "ip" if way.transport == "in use" else way.transport
@@ -266,7 +266,7 @@ def line_of(text: str) -> int:
     return 1 + next(number for number, line in enumerate(lines) if text in line)
 
 
-def test_every_mistake_has_its_line_and_what_is_allowed(tmp_path: Path) -> None:
+def test_every_mistake_has_its_line_and_the_allowed_values(tmp_path: Path) -> None:
     found = mistakes(
         tmp_path,
         ("size: 30 GB", "size: 30 gb"),
@@ -292,7 +292,7 @@ def test_every_mistake_has_its_line_and_what_is_allowed(tmp_path: Path) -> None:
     ) in found
 
 
-def test_an_unknown_transport_is_answered_with_the_nearest(tmp_path: Path) -> None:
+def test_the_message_for_an_unknown_transport_suggests_the_nearest(tmp_path: Path) -> None:
     found = mistakes(tmp_path, ("transport: ip ", "transport: ipp "))
     assert len(found) == 3
     assert found[0].endswith(
@@ -305,7 +305,7 @@ def test_an_unknown_transport_is_answered_with_the_nearest(tmp_path: Path) -> No
     )
 
 
-def test_hops_that_do_not_join_are_refused(tmp_path: Path) -> None:
+def test_hops_that_do_not_connect_are_refused(tmp_path: Path) -> None:
     line = line_of("[GIO, IB-SW]")
     assert mistakes(tmp_path, ("[GIO, IB-SW]", "[GI0, IB-SW]")) == [
         f"plan.yaml:{line}: hops.1.between: starts at 'GI0', must start at 'GIO', "
@@ -338,7 +338,7 @@ def test_no_hops_and_no_rates_are_refused(tmp_path: Path) -> None:
     assert found[0].endswith("hops.2.per_connection: is empty, must hold a rate per transport")
 
 
-def test_a_plan_made_in_python_is_held_against_the_same() -> None:
+def test_a_plan_made_in_python_is_checked_alike() -> None:
     with pytest.raises(CaseError, match="must start at 'writers'"):
         assess(plan([hop("x", "readers")]))
     with pytest.raises(CaseError, match=r"also relays\.0\.name; names must be unique"):
@@ -370,7 +370,7 @@ def test_json_holds_the_same_in_si_units(uzushio: Run) -> None:
     assert found["ways"][0]["smallest"] == {"GIO": 12, "PP": 12}
 
 
-def test_the_command_says_what_is_wrong_and_fails(uzushio: Run, tmp_path: Path) -> None:
+def test_the_command_reports_mistakes_and_fails(uzushio: Run, tmp_path: Path) -> None:
     done = uzushio("plan", tmp_path / "none.yaml")
     assert done.returncode == 1
     assert done.stderr.startswith(f"uzushio: error: {tmp_path}/none.yaml cannot be read")

@@ -1,4 +1,4 @@
-"""Files of a pipeline: in its folder, and of the format that their names say."""
+"""Files of a pipeline: inside its folder, and of the format of their suffixes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_no_action_writes_outside_the_folder_of_results(
         ("{plot: {series: {fields: [u]}, format: eps}}", "must be 'png', 'pdf' or 'svg'"),
     ],
 )
-def test_a_name_that_cannot_be_is_refused_with_what_is_allowed(
+def test_an_invalid_name_is_refused_with_the_allowed_forms(
     tmp_path: Path, action: str, sentence: str
 ) -> None:
     assert sentence in refused(tmp_path, action)
@@ -123,7 +123,7 @@ def test_python_refuses_the_same_suffixes(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_values_that_are_no_real_numbers_are_refused_by_name() -> None:
+def test_fields_of_complex_values_are_refused_by_name() -> None:
     made = Made(LINES, {"c": lambda t, z, y, x: z + 1j * x}, dtype=np.complex128)
     with pytest.raises(PipelineError, match="the field 'c' has values of type complex128"):
         made.stream.scalar("c")

@@ -58,7 +58,7 @@ class Line(Subject):
 
 
 @given(some.data())
-def test_pruning_keeps_the_best_of_any_costs_if_the_model_is_as_good_as_it_says(
+def test_pruning_keeps_the_best_point_if_the_error_is_within_the_trust(
     data: some.DataObject,
 ) -> None:
     count = data.draw(some.integers(1, 30))
@@ -71,7 +71,7 @@ def test_pruning_keeps_the_best_of_any_costs_if_the_model_is_as_good_as_it_says(
     assert (best,) in {one.key for one in space.remaining}
 
 
-def test_pruning_drops_what_is_too_slow_for_any_error_that_the_room_admits() -> None:
+def test_pruning_drops_points_too_slow_for_any_error_within_the_trust() -> None:
     costs = [1.0, 3.9, 4.1, 50.0]
     space = Space(Line(costs, [1.0] * 4, 2.0), MACHINE)
     assert [one.key for one in space.remaining] == [(0,), (1,)]
@@ -81,7 +81,7 @@ def test_pruning_drops_what_is_too_slow_for_any_error_that_the_room_admits() -> 
     }
 
 
-def test_the_space_is_what_the_rules_allow_and_counts_what_does_not_act_once() -> None:
+def test_the_space_has_all_allowed_points_and_one_value_of_inactive_parameters() -> None:
     subject = Waves()
     expected = set()
     names = [one.name for one in subject.parameters]
@@ -96,7 +96,7 @@ def test_the_space_is_what_the_rules_allow_and_counts_what_does_not_act_once() -
     assert space.key({"blocking.scheme": "plain", "blocking.steps": 8})[1] == 1
 
 
-def test_what_the_case_says_stays_and_is_refused_with_the_rule_that_it_breaks() -> None:
+def test_values_of_the_case_are_fixed_and_refused_by_the_rule_that_they_break() -> None:
     space = Space(Waves(), MACHINE, {"blocking.steps": 12, "blocking.scheme": "slanted"})
     assert {one.key[:2] for one in space.all} == {("slanted", 12)}
     assert space.default().key[:3] == ("slanted", 12, 32)
@@ -117,7 +117,7 @@ def test_neighbours_are_one_step_away() -> None:
 # ---- timing --------------------------------------------------------------------------------------
 
 
-def test_the_least_time_counts_where_the_mean_is_wrong() -> None:
+def test_the_minimum_time_finds_the_fastest_point_where_the_mean_does_not() -> None:
     """The fastest point is hit by bursts, as one that uses all cores is."""
     subject = Waves()
     fast = {**subject.default(), "blocking.threads": 2}
@@ -157,7 +157,7 @@ def test_a_machine_that_slows_down_slows_all_points_of_a_race() -> None:
     assert [entry.best for entry in entries] == costs
 
 
-def test_hopeless_points_leave_after_two_rounds_and_failed_ones_at_once() -> None:
+def test_slow_points_are_dropped_after_two_rounds_and_failed_ones_at_once() -> None:
     subject = Waves(trouble={"fails": [8]})
     slow = {**subject.default(), "blocking.groups": 2, "blocking.rows": 4}
     fast = {**subject.default(), "blocking.threads": 2}
@@ -228,7 +228,7 @@ def test_the_search_beats_a_random_one_of_equal_budget(tmp_path: Path) -> None:
     assert statistics.mean(gains) > 1.05
 
 
-def test_what_can_be_switched_off_is_off_unless_it_is_measured_to_pay(tmp_path: Path) -> None:
+def test_parameters_are_off_unless_a_gain_is_measured(tmp_path: Path) -> None:
     for pays, groups in ((0.7, 1), (1.005, 1), (1.3, 2)):
         subject = Waves(groups_pay=pays)
         folder = tmp_path / str(pays)
@@ -250,7 +250,7 @@ def test_a_gain_within_the_noise_is_not_worth_a_change() -> None:
     assert choose([much, default], default, space) == (much, "")
 
 
-def test_a_model_that_is_worse_than_it_says_prunes_less_from_then_on(tmp_path: Path) -> None:
+def test_a_model_with_a_larger_error_than_declared_prunes_less(tmp_path: Path) -> None:
     """The best point is predicted to be far off; the errors of its neighbours give that away."""
 
     class Wrong(Waves):
@@ -274,7 +274,7 @@ def test_a_model_that_is_worse_than_it_says_prunes_less_from_then_on(tmp_path: P
     assert any(one.key not in known for one in outcome.guided)
 
 
-def test_a_tuning_that_is_killed_anywhere_goes_on_with_the_same_trials(tmp_path: Path) -> None:
+def test_a_killed_tuning_continues_with_the_same_trials(tmp_path: Path) -> None:
     subject = Waves()
     whole = Simulated(subject)
     (tmp_path / "whole").mkdir()
@@ -304,7 +304,7 @@ def test_a_tuning_that_is_killed_anywhere_goes_on_with_the_same_trials(tmp_path:
 
 
 @pytest.mark.parametrize("damage", ["garbage", "other keys", "a plan of numbers"])
-def test_a_damaged_journal_is_said_with_the_way_out(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_journal_is_reported_with_advice(tmp_path: Path, damage: str) -> None:
     storage = open_storage(tmp_path)
     trials = Trials(storage, "guided", Space(Waves(2), MACHINE))
     point = Space(Waves(2), MACHINE).default()
@@ -338,7 +338,7 @@ def test_a_default_that_cannot_be_timed_ends_the_tuning(tmp_path: Path) -> None:
         search(tmp_path, subject, Simulated(subject))
 
 
-def test_no_more_points_are_ready_at_a_time_than_memory_holds(tmp_path: Path) -> None:
+def test_points_that_are_set_up_together_fit_into_memory(tmp_path: Path) -> None:
     class Large(Waves):
         def memory(self, point: Point) -> int:
             return 100
@@ -371,7 +371,7 @@ def found(**values: object) -> TuningResult:
     return TuningResult(tuned, 1.0, 1.5, "TPE", "2026-11-21 12:00", "case.yaml", "0.1.0")
 
 
-def test_values_are_kept_for_this_machine_number_of_ranks_and_size_only(
+def test_results_are_valid_only_for_this_machine_number_of_ranks_and_size(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     subject = Waves(2)
@@ -385,7 +385,7 @@ def test_values_are_kept_for_this_machine_number_of_ranks_and_size_only(
     assert recall(subject) is None
 
 
-def test_a_damaged_file_or_one_of_another_version_is_as_none(cache: Path) -> None:
+def test_damaged_files_and_files_of_other_versions_are_ignored(cache: Path) -> None:
     subject = Waves(2)
     keep(subject, found())
     file = cache / file_name(subject)
@@ -413,7 +413,7 @@ def test_a_cache_folder_that_cannot_be_written_is_no_error(
     assert recall(Waves()) is None
 
 
-def test_what_the_case_says_is_not_mixed_with_what_was_tuned_beside_something_else() -> None:
+def test_values_of_the_case_are_not_combined_with_values_tuned_for_others() -> None:
     subject = Waves(2)
     chosen, text = choose_kept(Declared(subject, {"blocking.steps": 8}, True), found())
     assert "blocking.steps" not in chosen and chosen["blocking.scheme"] == "slanted"
@@ -425,7 +425,7 @@ def test_what_the_case_says_is_not_mixed_with_what_was_tuned_beside_something_el
     assert choose_kept(Declared(subject, subject.default(), True), None) == ({}, "")
 
 
-def test_a_rule_is_asked_as_soon_as_its_parameters_are_there() -> None:
+def test_a_rule_is_evaluated_as_soon_as_its_parameters_have_values() -> None:
     """So that a large product with few points in it is walked through at once."""
 
     class Many(Line):

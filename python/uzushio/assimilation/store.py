@@ -19,13 +19,13 @@ import numpy as np
 from uzushio.assimilation.model import Model
 from uzushio.assimilation.real_numbers import read_flags, read_real
 from uzushio.config.quantities import LARGEST, SMALLEST
+from uzushio.domain.box import Box
 from uzushio.errors import CaseError
 from uzushio.extracts.distribution import Distribution
 from uzushio.extracts.schema import StoreSchema, Variable
 from uzushio.extracts.zarr_series import ZarrSeries
 from uzushio.observations import Observations
 from uzushio.parallel.collective import collective, maximum
-from uzushio.staging.box import Box
 
 if TYPE_CHECKING:
     from mpi4py import MPI

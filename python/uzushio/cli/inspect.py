@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from uzushio.config.quantities import show_size
+from uzushio.domain.box import Box
 from uzushio.errors import StagingError
-from uzushio.staging.box import Box
 from uzushio.staging.reader import attach
 from uzushio.staging.step import Field, Mesh, Step
 from uzushio.terminal import print_table

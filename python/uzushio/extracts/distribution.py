@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uzushio.staging.box import Box
+from uzushio.domain.box import Box, intersection
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -15,13 +15,6 @@ if TYPE_CHECKING:
 #: Maximum bytes that rank 0 receives at a time when it gathers a whole array.
 MAX_SLAB_BYTES = 64 << 20
 _TAG = 71
-
-
-def common(one: Box, other: Box) -> Box | None:
-    """Return the intersection of two boxes; None if it is empty."""
-    start = tuple(map(max, one.start, other.start))
-    count = tuple(min(a, b) - s for a, b, s in zip(one.stop, other.stop, start, strict=True))
-    return Box(start, count) if min(count) > 0 else None  # type: ignore[arg-type]
 
 
 class Distribution:
@@ -70,7 +63,7 @@ class Distribution:
         for source in reversed(range(comm.size)):  # the lowest rank is written last
             for held in reversed(self.table[source]) if source != rank else ():
                 for box, array in zip(wanted[rank], out, strict=True):
-                    if (both := common(held, box)) is not None:
+                    if (both := intersection(held, box)).size:
                         memory = np.empty((*both.count, *components), dtype)
                         requests.append(comm.Irecv(_bytes(memory), source, _TAG))
                         landed.append((source, array[both.slices(box.start)], memory))
@@ -79,14 +72,14 @@ class Distribution:
                 continue
             for held, have in zip(reversed(self.own_boxes), reversed(values), strict=True):
                 for box in boxes:
-                    if (both := common(held, box)) is not None:
+                    if (both := intersection(held, box)).size:
                         piece = np.ascontiguousarray(have[both.slices(held.start)], dtype)
                         requests.append(comm.Isend(_bytes(piece), target, _TAG))
         own = [
             (rank, array[both.slices(box.start)], have[both.slices(held.start)])
             for held, have in zip(reversed(self.own_boxes), reversed(values), strict=True)
             for box, array in zip(wanted[rank], out, strict=True)
-            if (both := common(held, box)) is not None
+            if (both := intersection(held, box)).size
         ]
         for request in requests:
             request.Wait()

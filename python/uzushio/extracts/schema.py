@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from uzushio.staging.box import Box, Triple
+from uzushio.domain.box import Box, Triple
 
 Lines = tuple[np.ndarray, np.ndarray, np.ndarray]
 

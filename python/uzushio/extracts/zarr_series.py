@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from uzushio.domain.box import Box, Triple, intersection
 from uzushio.errors import OutputError
-from uzushio.extracts.distribution import Distribution, common
+from uzushio.extracts.distribution import Distribution
 from uzushio.extracts.schema import StoreSchema, Variable
 from uzushio.parallel.collective import collective
-from uzushio.staging.box import Box, Triple
 
 #: Attribute of groups written by this module; other groups are not changed.
 MARK = "uzushio_extract"
@@ -123,8 +123,8 @@ class ZarrSeries:
                 for z in ranges[0]:
                     for y in ranges[1]:
                         for x in ranges[2]:
-                            both = common(self._chunk_box((z, y, x), size), box)
-                            if both is not None:
+                            both = intersection(self._chunk_box((z, y, x), size), box)
+                            if both.size:
                                 shares[z, y, x] = shares.get((z, y, x), 0) + both.size
             for place, share in shares.items():
                 if share > most.get(place, (0, 0))[0]:

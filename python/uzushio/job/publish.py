@@ -15,13 +15,13 @@ import numpy as np
 
 from uzushio.case.model import Case, Publish
 from uzushio.config.names import unknown
+from uzushio.domain.box import Box
 from uzushio.errors import CaseError, OtherRankError, StagingError, WaitStopped
 from uzushio.job import run_folder
 from uzushio.parallel import memory
 from uzushio.parallel.agreement import Agreement
 from uzushio.parallel.collective import collective
 from uzushio.solver import FieldLayout, Solver
-from uzushio.staging.box import Box
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from uzushio.config.names import unknown
+from uzushio.domain.box import Box, union
 from uzushio.errors import PipelineError
 from uzushio.pipeline.expression import CONSTANTS, FieldExpression
 from uzushio.pipeline.nodes import (
@@ -21,7 +22,6 @@ from uzushio.pipeline.nodes import (
 )
 from uzushio.pipeline.sources import SourceSettings
 from uzushio.pipeline.stream import Grid, Quantity, Stream, components_of
-from uzushio.staging.box import Box
 
 #: Maximum extrapolation of a field of a staggered grid, in spacings.
 _BEYOND = 1.5
@@ -231,15 +231,6 @@ _KINDS: dict[str, Callable[[Graph, str, SourceSettings], Node]] = {
     "gradient": Graph._gradient,
     "magnitude": Graph._magnitude,
 }
-
-
-def union(one: Box, other: Box) -> Box:
-    """Return the smallest box that contains both."""
-    z, y, x = map(min, one.start, other.start)
-    nz, ny, nx = (
-        max(a, b) - start for a, b, start in zip(one.stop, other.stop, (z, y, x), strict=True)
-    )
-    return Box((z, y, x), (nz, ny, nx))
 
 
 def _require_near(name: str, source: Grid, target: Grid) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from uzushio.domain.box import Box
 from uzushio.errors import PipelineError
-from uzushio.staging.box import Box
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from uzushio.staging.box import Box
+from uzushio.domain.box import Box
 
 if TYPE_CHECKING:
     from uzushio.pipeline.stream import Coordinates, Grid

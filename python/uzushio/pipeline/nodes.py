@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from uzushio import _core
+from uzushio.domain.box import Box
 from uzushio.errors import PipelineError
 from uzushio.pipeline.expression import FieldExpression
 from uzushio.pipeline.stencils import AxisStencil, derivative, interpolation
 from uzushio.pipeline.stream import Grid, Quantity
 from uzushio.raycast import default_threads
-from uzushio.staging.box import Box
 
 #: Box of global indices, and the values on it.
 Patch = tuple[Box, np.ndarray]

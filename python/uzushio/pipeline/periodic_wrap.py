@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 
+from uzushio.domain.box import Box
 from uzushio.pipeline.stream import Grid
-from uzushio.staging.box import Box
 
 Places = tuple[slice, slice, slice]
 

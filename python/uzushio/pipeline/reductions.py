@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from uzushio.config.names import unknown
+from uzushio.domain.box import Box
 from uzushio.errors import PipelineError
 from uzushio.pipeline.expression import FieldExpression, ScalarExpression
 from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.need import Need, Part
-from uzushio.staging.box import Box
 
 if TYPE_CHECKING:
     from uzushio.pipeline.context import Context

@@ -10,11 +10,11 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from uzushio.config.section import Section
+from uzushio.domain.box import Box, Triple
 from uzushio.errors import PipelineError
 from uzushio.extracts.schema import Lines
 from uzushio.pipeline.need import Part
 from uzushio.pipeline.stream import Grid
-from uzushio.staging.box import Box, Triple
 
 Axis = Literal["x", "y", "z"]
 Stride = Annotated[int, Field(gt=0)]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uzushio.config.names import unknown
+from uzushio.domain.box import Box
 from uzushio.errors import PipelineError
-from uzushio.staging.box import Box
 
 if TYPE_CHECKING:
     from uzushio.solver import FieldLayout

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from uzushio.domain.box import Box, Triple, intersection
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.stream import Grid
-from uzushio.staging.box import Box, Triple
 from uzushio.staging.step import Block, Step
 
 
@@ -29,23 +29,6 @@ class Tile:
 
     points: Box
     block: Block | None = None
-
-
-def intersection(one: Box, other: Box) -> Box:
-    """Return the intersection of two boxes; with counts of 0 if it is empty."""
-    z, y, x = map(max, one.start, other.start)
-    nz, ny, nx = (
-        max(0, min(a, b) - start)
-        for a, b, start in zip(one.stop, other.stop, (z, y, x), strict=True)
-    )
-    return Box((z, y, x), (nz, ny, nx))
-
-
-def contains(outer: Box, inner: Box) -> bool:
-    """Whether `inner` lies in `outer`."""
-    return all(a <= b for a, b in zip(outer.start, inner.start, strict=True)) and all(
-        a >= b for a, b in zip(outer.stop, inner.stop, strict=True)
-    )
 
 
 def with_ghosts(box: Box, need: Need, grid: Grid) -> Box:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uzushio.domain.box import Box, Triple, contains, intersection, union
 from uzushio.errors import PipelineError
 from uzushio.parallel.collective import collective
 from uzushio.parallel.timings import Timings
-from uzushio.pipeline.graph import Graph, union
+from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.nodes import Component, Patch
 from uzushio.pipeline.periodic_wrap import PeriodicWrap
 from uzushio.pipeline.stream import Grid, Quantity
-from uzushio.pipeline.tiles import Tile, contains, cut_tiles, own_blocks, rank_share, stored_box
-from uzushio.staging.box import Box, Triple
+from uzushio.pipeline.tiles import Tile, cut_tiles, own_blocks, rank_share, stored_box
 from uzushio.staging.step import Block, Field, Step
 
 if TYPE_CHECKING:
@@ -154,8 +154,6 @@ def _own_boxes(step: Step, name: str, rank: int) -> list[tuple[Block, Box]]:
 
 def _best_own_box(step: Step, name: str, box: Box, rank: int) -> Box | None:
     """Return this rank's box of a field with the largest overlap with a box."""
-    from uzushio.pipeline.tiles import intersection
-
     found = [own for _, own in _own_boxes(step, name, rank)]
     return max(found, key=lambda own: intersection(own, box).size, default=None)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from uzushio.domain.box import Triple
     from uzushio.pipeline.need import Part
-    from uzushio.staging.box import Triple
 
 
 class VtkView:

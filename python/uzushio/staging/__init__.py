@@ -30,7 +30,7 @@ from uzushio import lazy
 from uzushio.errors import PeerGone, PeerSilent, QueueTimeout, StagingError, WaitStopped
 
 if TYPE_CHECKING:
-    from uzushio.staging.box import Box
+    from uzushio.domain.box import Box
     from uzushio.staging.engines import Counters, Source, WriterEngine
     from uzushio.staging.options import engine_names
     from uzushio.staging.reader import Reader, attach

@@ -1,52 +1,16 @@
-"""Boxes of global indices, and ghost widths, in the forms of users and of the core."""
+"""Selections of boxes, and ghost widths, in the forms of users and of the core."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from uzushio.domain.box import Box, Triple
 from uzushio.errors import StagingError
 
-Triple: TypeAlias = tuple[int, int, int]
 #: Widths of ghost layers: one for all sides, one for each axis, or (lower, upper) for each axis.
 GhostWidths: TypeAlias = int | Sequence[int | Sequence[int]]
-
-
-@dataclass(frozen=True)
-class Box:
-    """Box of global indices: `start` and `count` along z, y, x."""
-
-    start: Triple
-    count: Triple
-
-    @property
-    def stop(self) -> Triple:
-        """One past the last index along each axis."""
-        z, y, x = (s + n for s, n in zip(self.start, self.count, strict=True))
-        return z, y, x
-
-    @property
-    def pair(self) -> tuple[Triple, Triple]:
-        """(start, count), the form of the core."""
-        return self.start, self.count
-
-    @property
-    def size(self) -> int:
-        """Number of indices."""
-        return self.count[0] * self.count[1] * self.count[2]
-
-    def slices(self, origin: Triple = (0, 0, 0)) -> tuple[slice, slice, slice]:
-        """Return slices of the box in an array whose first value has the index `origin`."""
-        z, y, x = (
-            slice(s - o, s - o + n) for s, n, o in zip(self.start, self.count, origin, strict=True)
-        )
-        return z, y, x
-
-    def __str__(self) -> str:
-        ranges = (f"{s}:{e}" for s, e in zip(self.start, self.stop, strict=True))
-        return f"[{', '.join(ranges)}]"
 
 
 #: A `Box`, (start, count), or counts alone, which begin at 0.

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from uzushio.config.names import unknown
+from uzushio.domain.box import Triple
 from uzushio.errors import StagingError
-from uzushio.staging.box import Extents, Triple, make_box
+from uzushio.staging.box import Extents, make_box
 from uzushio.staging.step import Association
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from uzushio.staging.box import Triple
+from uzushio.domain.box import Triple
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from uzushio.config.names import unknown
+from uzushio.domain.box import Box, Triple
 from uzushio.errors import StagingError
-from uzushio.staging.box import Box, Selection, Triple, make_box, select
+from uzushio.staging.box import Selection, make_box, select
 
 if TYPE_CHECKING:
     from mpi4py import MPI

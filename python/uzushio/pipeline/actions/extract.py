@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from uzushio.config.section import Section
+from uzushio.domain.box import Triple
 from uzushio.errors import OutputError, PipelineError
 from uzushio.extracts.distribution import Distribution
 from uzushio.extracts.schema import StoreSchema, Variable
@@ -20,7 +21,6 @@ from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.result_files import suffixed
 from uzushio.pipeline.selection import GridSelection, SelectionSettings
-from uzushio.staging.box import Triple
 
 if TYPE_CHECKING:
     from uzushio.extracts.vtkhdf_series import VtkhdfSeries

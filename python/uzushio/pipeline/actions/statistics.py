@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from uzushio.config.section import Section
+from uzushio.domain.box import Box
 from uzushio.errors import OutputError, PipelineError
 from uzushio.extracts.distribution import Distribution
 from uzushio.extracts.schema import StoreSchema, Variable
@@ -17,7 +18,6 @@ from uzushio.extracts.zarr_series import ZarrSeries
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.selection import GridSelection, SelectionSettings
-from uzushio.staging.box import Box
 
 if TYPE_CHECKING:
     from uzushio.pipeline.context import Context

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from uzushio.config.section import Section
+from uzushio.domain.box import Box
 from uzushio.errors import PipelineError
 from uzushio.extracts.distribution import Distribution
 from uzushio.pipeline.curves.subject import PlotSubject
@@ -24,7 +25,6 @@ from uzushio.pipeline.selection import (
     line_of,
     nearest,
 )
-from uzushio.staging.box import Box
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

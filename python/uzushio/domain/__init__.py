@@ -1,0 +1,1 @@
+"""Index boxes: rectangular ranges of global indices."""
