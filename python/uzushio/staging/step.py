@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +20,18 @@ if TYPE_CHECKING:
 
 Association = Literal["vertex", "element"]
 Attributes = Mapping[str, int | float | str]
+#: Arrays of reads that failed: MPI may complete a transfer into them until the process ends.
+_unfinished: list[object] = []
+
+
+@contextmanager
+def _retained_on_error(arrays: object) -> Iterator[None]:
+    """Retain the memory of a read that ends with an error: its transfers may be in flight."""
+    try:
+        yield
+    except BaseException:
+        _unfinished.append(arrays)
+        raise
 
 
 @dataclass(frozen=True)
@@ -155,9 +168,10 @@ class Block:
         step, described = self._step, self._step.field(name)
         array = _array(self.box(name, ghosts).count, described, (), out)
         if array.size:
-            step._require_live().read_block(
-                name, self._place, ghosts, array, described.components > 1
-            )
+            with _retained_on_error(array):
+                step._require_live().read_block(
+                    name, self._place, ghosts, array, described.components > 1
+                )
         return array
 
     def view(self, name: str) -> np.ndarray:
@@ -301,9 +315,9 @@ class Step:
         wanted, dropped = select(box, described.box)
         array = _array(wanted.count, described, dropped, out)
         values = _four_axes(array, described, dropped)
-        holes = [
-            make_box(hole, "hole") for hole in self._require_live().read(name, wanted.pair, values)
-        ]
+        with _retained_on_error(array):
+            missing = self._require_live().read(name, wanted.pair, values)
+        holes = [make_box(hole, "hole") for hole in missing]
         if holes and fill is None:
             more = f" and {len(holes) - 1} more boxes" if len(holes) > 1 else ""
             raise StagingError(
@@ -354,7 +368,8 @@ class Step:
             result[block.id] = array = _array(box.count, described, (), given)
             if array.size:
                 wanted[block._place] = array
-        self._require_live().read_blocks(name, wanted, ghosts, described.components > 1)
+        with _retained_on_error(wanted):
+            self._require_live().read_blocks(name, wanted, ghosts, described.components > 1)
         return result
 
 
