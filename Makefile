@@ -1,12 +1,12 @@
 # Each target does its own set-up first (tools/setup), which costs nothing when it is done already.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check docs format bench validate adios2 lock clean
+.PHONY: help build demo test verify check docs format bench validate adios2 lock clean
 
 ENV := . tools/env.sh &&
 RANKS ?= 2
 ENGINE ?= tcp
-CXX_FILES = $$(find src include bench tests/cpp tests/fuzz examples -name "*.[ch]pp" -o -name "*.[ch]" 2>/dev/null)
+CXX_FILES = $$(find src include bench tests examples -name "*.[ch]pp" -o -name "*.[ch]" 2>/dev/null)
 
 help:  ## print this
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -14,12 +14,16 @@ help:  ## print this
 build:  ## set up, and build and install the package into .venv
 	@tools/setup
 
-demo: build  ## a turbulent channel on RANKS (2) ranks, drawn live; two minutes; ENGINE=inproc: by its own ranks
-	$(ENV) python tools/demo.py --ranks $(RANKS) --engine $(ENGINE) $(ARGS)
+demo: build  ## a turbulent channel on RANKS (2) ranks, drawn live; two minutes; ENGINE=inproc: by its own ranks; LIVE=1: in a browser
+	$(ENV) python tools/demo.py --ranks $(RANKS) --engine $(ENGINE) $(if $(LIVE),--live) $(ARGS)
 
-test:  ## every test; ARGS go to pytest
+test:  ## every test; ARGS: folders of tests/, then arguments of pytest
 	@tools/setup --tests
 	@tools/test $(ARGS)
+
+verify:  ## tests against theory, exact solutions and published data alone
+	@tools/setup --tests
+	@tools/test tests/verification $(ARGS)
 
 check: build  ## formatting, lint and types, as the pre-commit hooks do
 	$(ENV) ruff check .

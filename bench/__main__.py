@@ -1,11 +1,11 @@
-"""Run every benchmark beside this file, or those named, and print one table of their records.
+"""Run all benchmarks of this folder, or the named ones, and print one table of their records.
 
     python bench [NAME ...]
 
 A benchmark is a script ``bench/NAME.py`` that prints a table for people and, with ``--json FILE``,
-writes a list of records ``{metric, value, unit, goal, met, of}``: ``goal`` is the wanted value or
-null, ``met`` whether it was reached or null, ``of`` what a ratio is taken against or null. The
-records are kept in ``bench/results/NAME.json``.
+writes a list of records ``{metric, value, unit, goal, met, of}``: ``goal`` is the goal or null,
+``met`` whether it is met or null, ``of`` the reference of a ratio or null. The records are stored
+in ``bench/results/NAME.json``.
 
 Exits with 1 when a benchmark fails, and with 0 when a goal is missed: a figure is a finding.
 """

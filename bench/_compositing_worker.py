@@ -51,7 +51,7 @@ Picture = Callable[[], Any]
 
 
 def image(rank: int, side: int, bounds: tuple[int, int, int, int]) -> Images:
-    """A translucent image whose active pixels are those within the bounds, (side, side, 4)."""
+    """Return a translucent image, (side, side, 4), with active pixels inside the bounds."""
     rng = np.random.default_rng(rank)
     opacity = rng.uniform(0.02, 0.3, (side, side, 1))
     colour = rng.uniform(0, 1, (side, side, 3)) * opacity
@@ -63,7 +63,7 @@ def image(rank: int, side: int, bounds: tuple[int, int, int, int]) -> Images:
 
 
 def bounds_of(rank: int, side: int, share: float) -> tuple[int, int, int, int]:
-    """A square with a share of the pixels; those of all ranks lie on a ring around the centre."""
+    """Return a square with a share of the pixels; those of all ranks are on a ring."""
     edge = round(side * share**0.5)
     angle = 2 * np.pi * rank / comm.size
     x, y = (round((side - edge) / 2 * (1 + 0.8 * f(angle))) for f in (np.cos, np.sin))
@@ -79,7 +79,7 @@ def exact(side: int, share: float) -> Images:
 
 
 class Trial:
-    """Pictures by several methods in turn, with the minimum time of each."""
+    """Time pictures by several methods in turn; return the minimum time of each."""
 
     def __init__(self, expected: Images) -> None:
         self.methods: dict[str, Picture] = {}
@@ -111,7 +111,7 @@ def through(compositor: Compositor, mine: Images | None, bounds: Any = None) -> 
 
 
 def rates() -> tuple[float, float]:
-    """Bytes a second of STREAM's triad, and of blending two images, by two of the ranks.
+    """Return bytes per second of STREAM's triad, and of blending two images, by two ranks.
 
     More ranks on the same processors do not move more. The others sleep.
     """
@@ -121,7 +121,8 @@ def rates() -> tuple[float, float]:
     done = comm.Ibarrier()
     while not done.Test():
         time.sleep(0.01)
-    return comm.bcast(found)
+    known: tuple[float, float] = comm.bcast(found)
+    return known
 
 
 def full(side: int, repeats: int) -> dict[str, Any]:
@@ -129,7 +130,10 @@ def full(side: int, repeats: int) -> dict[str, Any]:
     whole = (0, side, 0, side)
     mine = image(comm.rank, side, whole)
     trial = Trial(exact(side, 1.0) if comm.rank == 0 else None)
-    make = lambda algorithm: Compositor(comm, side, side, algorithm=algorithm, frames=1)  # noqa: E731
+
+    def make(algorithm: str) -> Compositor:
+        return Compositor(comm, side, side, algorithm=algorithm, frames=1)
+
     compositors = {"shared": make(SHARED), "shared, copied": make(SHARED)}
     compositors |= {name: make(algorithm) for name, algorithm in MESSAGES.items()}
     compositors["auto"] = make("auto")

@@ -98,4 +98,4 @@ class IceT:
             return None
         size = int(np.prod(self._shape))
         memory = (ctypes.c_uint8 * size).from_address(self._icet.icetImageGetColorcub(result))
-        return np.frombuffer(memory, dtype=np.uint8).reshape(self._shape)
+        return np.ctypeslib.as_array(memory).reshape(self._shape)

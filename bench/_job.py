@@ -1,4 +1,4 @@
-"""Measure in a process or an MPI job of its own, which prints its result as a line of JSON."""
+"""Measurements in a separate process or MPI job, which prints its result as a line of JSON."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def measured(
     launcher: tuple[str, ...] = (),
     environment: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Run a script of ours with such words, and return what its last line holds.
+    """Run a script of this folder, and return the value of its last line.
 
     Args:
-        script: its path.
-        words: that it is given.
-        launcher: command that starts it; none: it is started alone.
-        environment: variables that it has besides those of this process.
+        script: path of the script.
+        words: arguments of the script.
+        launcher: command that starts it; empty: no launcher.
+        environment: variables besides those of this process.
 
     Raises:
-        SystemExit: It failed; says what it said.
-        subprocess.TimeoutExpired: It took too long.
+        SystemExit: The script failed; with its output.
+        subprocess.TimeoutExpired: The script took too long.
     """
     command = [*launcher, sys.executable, script, *map(str, words)]
     variables = os.environ | (environment or {})
@@ -45,7 +45,7 @@ def measured(
 def measured_in_job(
     ranks: int, script: str, *words: object, threads: int | None = None
 ) -> dict[str, Any]:
-    """The same in an MPI job, each rank with so many threads; raises as `measured` does."""
+    """Run a script in an MPI job like `measured`, with a number of threads per rank."""
     prepare_environment()
     environment = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
     launcher = (str(find_mpiexec()), "-n", str(ranks), "--oversubscribe", "--bind-to", "none")

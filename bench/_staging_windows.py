@@ -26,7 +26,7 @@ def tiles(size: int, max_bytes: int) -> list[tuple[int, int]]:
     return [(at, min(max_bytes, size - at)) for at in range(0, size, max_bytes)]
 
 
-def put_and_copy(world: MPI.Comm, partner: int, values: np.ndarray, reads: bool) -> float:
+def put_and_copy(world: MPI.Intracomm, partner: int, values: np.ndarray, reads: bool) -> float:
     """Time Puts into receive windows and, concurrently, the copies out of them.
 
     Neither side waits for the other, so this is the limit of any protocol.
@@ -34,7 +34,7 @@ def put_and_copy(world: MPI.Comm, partner: int, values: np.ndarray, reads: bool)
     window = MPI.Win.Allocate(TILE * TILES if reads else 0, 1, comm=world)
     window.Lock_all(MPI.MODE_NOCHECK)
     mine = values.reshape(-1).view(np.uint8)
-    received = np.frombuffer(window.tomemory(), np.uint8)
+    received = np.asarray(window.tomemory())
 
     def work() -> None:
         for n, (at, size) in enumerate(tiles(mine.nbytes, TILE)):
@@ -52,7 +52,7 @@ def put_and_copy(world: MPI.Comm, partner: int, values: np.ndarray, reads: bool)
     return seconds
 
 
-def get(world: MPI.Comm, partner: int, values: np.ndarray, reads: bool, pause: float) -> float:
+def get(world: MPI.Intracomm, partner: int, values: np.ndarray, reads: bool, pause: float) -> float:
     """Time Gets from attached memory, whose owner calls MPI every `pause` seconds."""
     window = MPI.Win.Create_dynamic(comm=world)
     mine = values.reshape(-1).view(np.uint8)

@@ -17,6 +17,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def connect(file: Path) -> socket.socket:
 
 def bytes_of(values: np.ndarray) -> memoryview:
     """Return the memory of a contiguous array."""
-    return memoryview(values.reshape(-1)).cast("B")
+    return values.reshape(-1).data.cast("B")
 
 
 class PlainSender(threading.Thread):
@@ -344,13 +345,15 @@ def store(config: Config) -> None:
             # A new reader, because the checksum of a chunk is verified once per step.
             with staging.attach(str(steps.parent), comm, verify=verify) as reader:
                 step = reader.next(WAIT)
+                assert step is not None
                 block = next(b for b in step.blocks if b.rank == comm.rank)
                 mine.fill(-1.0)
-                times[name].append(timed(comm, lambda b=block: b.values("u", out=mine)))
+                times[name].append(timed(comm, partial(block.values, "u", out=mine)))
                 assert mine.min() == mine.max() == comm.rank, "what was read is not what was stored"
             with staging.attach(str(steps.parent), comm, verify=verify) as reader:
                 step = reader.next(WAIT)
-                times[f"part {name}"].append(timed(comm, lambda s=step: s.read("u", plane)))
+                assert step is not None
+                times[f"part {name}"].append(timed(comm, partial(step.read, "u", plane)))
         mine.fill(-1.0)
         times["plain read"].append(timed(comm, read_plain))
         assert mine.min() == mine.max() == comm.rank, "what was read is not what was stored"

@@ -1,14 +1,15 @@
 """Whole assimilations: the twin experiment with time-blocked sweeps and with plain ones.
 
-`uzushio assimilate examples/cases/phasefield.yaml` as a user runs it, on two ranks; the two ways
-take turns and each time is the least. Both must estimate the very same m. Start-up of the job,
-making the observations, figures and stores are left out: the time is that of the search. It
-begins at m = 0.5, from where all of the run can be looked at, as in the last stage of an
-assimilation: from m = -1 most steps of the first line search lead to where the model is unstable.
+The command `uzushio assimilate examples/cases/phasefield.yaml` on two ranks, alternately with both
+kinds of sweeps; each time is the minimum. Both must estimate exactly the same m. The time is that
+of the search, without the start of the job, observations, figures and stores. The search begins at
+m = 0.5, from which the whole window can be fitted, as in the last stage of an assimilation: from
+m = -1 most steps of the first line search lead to states in which the model is unstable.
 
-The split of an iteration: sweeps; passes over the optimiser's vectors; the rest (Python, messages,
-the history). Beside the vectors, the time to read what L-BFGS remembers once, and point, gradient
-and direction, and to write a new step, change, gradient and point, at the rate of STREAM's triad.
+The parts of an iteration are sweeps, passes over the optimiser's vectors, and the rest (Python,
+messages, history). The time of the vectors is compared with the time to read the pairs of L-BFGS
+once, and point, gradient and direction, and to write a new step, change, gradient and point, at the
+rate of STREAM's triad.
 
     python bench/assimilate.py [--side 1600] [--iterations 20] [--ranks 2] [--repeats 2]
                                [--json FILE]
@@ -41,7 +42,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Search:
-    """Seconds of a search from the first J to its end, the split of all of it, and m."""
+    """Seconds of a search from the first J to its end, seconds of its parts, and m."""
 
     seconds: float
     split: dict[str, float]
@@ -52,7 +53,7 @@ class Search:
 def assimilate(
     side: int, iterations: int, ranks: int, blocking: dict[str, Any], folder: Path
 ) -> Search:
-    """Run one."""
+    """Run one assimilation."""
     settings = {
         "grid.nx": side,
         "grid.ny": side,
@@ -76,7 +77,7 @@ def assimilate(
         rows = list(csv.DictReader(file))
     split = json.loads((folder / "summary.json").read_text())["seconds_in"]
     rest = split["search"] - split["sweeps"] - split["vectors"]
-    # The first row is J at the first guess: what is before it is set-up.
+    # The first row is J at the first guess; the set-up is before it.
     return Search(
         float(rows[-1]["seconds"]) - float(rows[0]["seconds"]),
         {"sweeps": split["sweeps"], "vectors": split["vectors"], "rest": rest},
@@ -86,7 +87,7 @@ def assimilate(
 
 
 def triad() -> dict[str, float] | None:
-    """Bytes a second that the ranks of this job move together; rank 0 gets them."""
+    """Measure the triad's bytes per second on all ranks of this job; return it on rank 0."""
     from mpi4py import MPI
 
     from uzushio import _core
@@ -96,12 +97,12 @@ def triad() -> dict[str, float] | None:
 
 
 def record(metric: str, value: float, unit: str, of: str | None = None, **goal: Any) -> Record:
-    """State a figure."""
+    """Return the record of a figure."""
     return dict(metric=metric, value=value, unit=unit, of=of) | (goal or dict(goal=None, met=None))
 
 
 def records(best: dict[str, Search], side: int, ranks: int, rate: float) -> list[Record]:
-    """State the figures of the two ways."""
+    """Return the records of both kinds of sweeps."""
     iterations = best["plain"].iterations
     where = f"{side}², {iterations} iterations, {ranks} ranks"
     rows = [record(f"{name}, {where}", one.seconds, "s") for name, one in best.items()]

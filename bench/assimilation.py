@@ -32,7 +32,7 @@ BLOCK, BACK = 16, 8
 BYTES = {"plain": 24.0, "kept": 24.0, "replayed": 8.0 + 32.0 / BACK}  # a point and step
 FLOOR_GOAL = 1.5  # times the floor
 JAX_GOAL = 5.0  # times as fast as JAX
-MEMORY_GOAL = 1.05  # of what is accounted for
+MEMORY_GOAL = 1.05  # of the accounted memory
 WEIGHT = 4.0
 M = 0.9
 
@@ -99,7 +99,7 @@ def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any]
             )
             world.Barrier()
             times.append(perf_counter())
-            peak = peak or memory("VmHWM") - before  # of the first way, without the triad's
+            peak = peak or memory("VmHWM") - before  # of the first method, without the triad's
             taken = [float(t) for t in np.diff(times)]
             seconds[name] = [min(a, b) for a, b in zip(seconds[name], taken, strict=True)]
             triad = max(triad, _core.channel.triad_rate(world.handle, 2**22, 1))
@@ -122,7 +122,7 @@ def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any]
 
 
 def measure_jax(side: int, steps: int, repeats: int) -> dict[str, Any]:
-    """The same J by JAX: compiled once, then the least time of some calls."""
+    """Time the same J by JAX: compiled once, then the minimum time of several calls."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -162,13 +162,13 @@ def measure_jax(side: int, steps: int, repeats: int) -> dict[str, Any]:
         start = perf_counter()
         value, (dphi, slope) = gradient(phi, M, ys, last)
         dphi.block_until_ready()
-        if turn:  # the first compiles
+        if turn:  # the first call compiles
             best = min(best, perf_counter() - start)
     return {"seconds": best, "misfit": (float(value), float(slope))}
 
 
 def records(where: str, side: int, steps: int, result: dict[str, Any]) -> list[Record]:
-    """State the figures of one job, with their goals."""
+    """Return the records of one job, with their goals."""
 
     def record(
         metric: str, value: float, unit: str, goal: float | None = None, of: str | None = None
@@ -226,7 +226,7 @@ def main() -> None:
     threaded, split = (results.get(name) for name in ("1 rank of 2 threads", "2 ranks"))
     if (
         threaded and split
-    ):  # STREAM's triad has one thread a rank: what two cores can is the other's
+    ):  # STREAM's triad has one thread per rank: the rate of two cores is that of two ranks
         threaded["triad"] = split["triad"]
     rows = [
         row

@@ -1,8 +1,8 @@
-"""A step of the channel flow beside the floor that the machine sets, measured in the same run.
+"""Time of a step of the channel flow relative to a lower bound, measured in the same run.
 
-The floor is the time of the same Fourier transforms alone through FFTW, on planes that stay in
-cache, plus the time to move the bytes that the scheme must move at least at the rate of STREAM's
-triad. Step, transforms and triad alternate; each is the least of its repetitions.
+The bound is the time of the same Fourier transforms alone through FFTW, on planes that stay in
+cache, plus the time of the scheme's minimal memory traffic at the rate of STREAM's triad. Step,
+transforms and triad alternate; each time is the minimum of its repetitions.
 
     python bench/channel.py [--json FILE] [--size 128] [--repeats 15]
 """
@@ -19,7 +19,7 @@ from _job import measured_in_job
 from rich.console import Console
 from rich.table import Table
 
-GOAL = 1.5  # times the floor
+GOAL = 1.5  # times the lower bound
 FIELDS_GOAL = 14.0  # arrays of the size of a field
 MIB = 2.0**20
 #: Ranks in y and z, and the scheme of the solves along z.
@@ -27,19 +27,20 @@ JOBS = [(1, 1, "pipelined"), (1, 2, "pipelined"), (1, 2, "transpose"), (2, 1, "p
 
 
 def resident() -> float:
-    """Bytes of memory that this process holds now (Linux)."""
+    """Return the resident bytes of this process (Linux)."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096.0
 
 
 def measure(py: int, pz: int, scheme: str, n: int, repeats: int) -> dict[str, Any] | None:
-    """Time steps and their floor on the ranks of this job; the result is on rank 0."""
+    """Time steps and their lower bound on the ranks of this job; the result is on rank 0."""
     from time import perf_counter
 
     from mpi4py import MPI
 
     from uzushio.channel.case import ChannelCase
-    from uzushio.channel.solver import ChannelSolver, core
+    from uzushio.channel.decomposition import core
+    from uzushio.channel.solver import ChannelSolver
 
     comm = MPI.COMM_WORLD
     case = ChannelCase.model_validate(
@@ -73,7 +74,7 @@ def measure(py: int, pz: int, scheme: str, n: int, repeats: int) -> dict[str, An
         if repeat % 3 == 0:
             transforms.append(core.fft_seconds(solver.core, 1))
             triads.append(core.triad_rate(comm.handle, 2**22, 2))
-    moved = comm.allreduce(core.least_bytes(solver.core))
+    moved = comm.allreduce(core.min_bytes(solver.core))
     worst = {name: comm.allreduce(value, op=MPI.MAX) for name, value in best.items()}
     if comm.rank != 0:
         return None
@@ -99,7 +100,7 @@ def run(job: tuple[int, int, str], n: int, repeats: int) -> dict[str, Any]:
 
 
 def table(results: dict[str, dict[str, Any]], n: int) -> Table:
-    """Lay the measurements out for people, in milliseconds."""
+    """Format the measurements as a table, in milliseconds."""
     columns = list(results)
     shown = Table(f"{n}³, 3/2 rule, ms a step", *(f"{name}" for name in columns))
 
@@ -126,7 +127,7 @@ def table(results: dict[str, dict[str, Any]], n: int) -> Table:
 
 
 def records(results: dict[str, dict[str, Any]], n: int) -> list[dict[str, Any]]:
-    """State the figures with their goals."""
+    """Return the records with their goals."""
 
     def record(
         metric: str, value: float, unit: str, goal: float | None = None, of: str | None = None
@@ -153,8 +154,8 @@ def records(results: dict[str, dict[str, Any]], n: int) -> list[dict[str, Any]]:
 def main() -> None:
     """Measure, print the table and write the records."""
     if sys.argv[1:2] == ["--worker"]:
-        py, pz, scheme, n, repeats = sys.argv[2:7]
-        found = measure(int(py), int(pz), scheme, int(n), int(repeats))
+        words = sys.argv[2:7]
+        found = measure(int(words[0]), int(words[1]), words[2], int(words[3]), int(words[4]))
         if found is not None:
             print(json.dumps(found))
         return

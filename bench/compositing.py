@@ -1,11 +1,11 @@
-"""Sort-last compositing beside memory, and beside IceT where it is installed.
+"""Sort-last compositing compared with memory rates, and with IceT if it is installed.
 
-RGBA8, gathered at the root, on ranks of this machine. In one job all methods take turns. Each time
-is the root's for a picture: the mean of ten in a row, the minimum of the repetitions.
+RGBA8, gathered at the root, on ranks of this machine. All methods alternate in one job. Each time
+is that of a picture on the root: the mean of ten consecutive ones, the minimum of the repetitions.
 
-- full: every pixel active, all algorithms, beside the model's prediction and the choice of `auto`.
-  "shared" is the hybrid of one node with images drawn into the compositor's canvas, as a renderer
-  does; "shared, copied" gets images in other memory, as IceT does.
+- full: every pixel active, all algorithms, with the model's prediction and the choice of `auto`.
+  "shared" is the hybrid of one node with images drawn into the compositor's canvas, like those of
+  a renderer; "shared, copied" gets images in other memory, like IceT.
 - active: 12.5 % and 50 % of the pixels active, interlaced or not, with bounding rectangles or not.
 - frames: consecutive pictures, of which several are in flight.
 

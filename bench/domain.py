@@ -1,16 +1,17 @@
-"""Halo exchange of multiblock meshes beside the least that it could cost, measured in the same run.
+"""Halo exchange of multiblock meshes relative to a lower bound, measured in the same run.
 
 Five values a cell in three fields with two ghost layers, in a periodic box of ``cells``³ cells a
-rank: one zone, or two zones of which one has its axes turned. All send the same bytes in the same
-messages, one to each neighbour rank, by persistent requests, and copy the same bytes within ranks.
+rank: one zone, or two zones with different orientations. All methods send the same bytes in the
+same messages, one to each neighbour rank, by persistent requests, and copy the same bytes within
+ranks.
 
-- ours: ``HaloExchange``, which knows nothing of this mesh.
-- in place: nested loops that are written for two ghost layers, between the fields and the messages.
-- contiguous: one memcpy a message at either end, and one for what stays in the rank. Fields do not
-  lie so: of a cache line of eight values, two are ghosts of a face along i.
+- ours: ``HaloExchange``, which is independent of the mesh. - in place: nested loops for two ghost
+layers of this mesh, between the fields and the messages. - contiguous: one memcpy a message at
+either end, and one within the rank. Fields are not contiguous in
+  this way: of a cache line of eight values, two are ghosts of a face along i.
 
-All take turns; a time is that of the slowest rank for an exchange, of ten in a row, the least of
-the repetitions.
+Methods alternate. A time is that of the slowest rank for one of ten consecutive exchanges, the
+minimum of the repetitions.
 
     python bench/domain.py [--cells 32 64 96] [--ranks 1 2] [--repeats 20] [--json FILE]
 """
@@ -39,10 +40,10 @@ Result = dict[str, Any]
 
 
 def build() -> None:
-    """Build the worker in the set-up's own build folder.
+    """Build the worker in the build folder of `tools/setup`.
 
     Raises:
-        SystemExit: There is no such folder, or it does not build.
+        SystemExit: The folder is missing, or the build fails.
     """
     if not (BUILD / "CMakeCache.txt").exists():
         raise SystemExit("bench/domain.py needs the build of tools/setup: run `make build` first")
@@ -56,7 +57,7 @@ def run(cells: int, ranks: int, repeats: int) -> list[Result]:
     """Measure in an MPI job of its own.
 
     Raises:
-        SystemExit: It failed; says what it said.
+        SystemExit: The job failed; with its output.
     """
     prepare_environment()
     launcher = [str(find_mpiexec()), "-n", str(ranks), "--oversubscribe", "--bind-to", "none"]
@@ -71,7 +72,7 @@ def run(cells: int, ranks: int, repeats: int) -> list[Result]:
 
 
 def record(metric: str, value: float, of: str, goal: float | None) -> Result:
-    """State a ratio of times, and whether it reaches its goal if it has one."""
+    """Return the record of a ratio of times, with its goal if it has one."""
     met = None if goal is None else value >= goal
     of += " and messages of the same bytes"
     return {"metric": metric, "value": value, "unit": "×", "goal": goal, "met": met, "of": of}

@@ -13,7 +13,7 @@
 
 #include "domain/halo_exchange.hpp"
 #include "domain/halo_messages.hpp"
-#include "domain/persistent_requests.hpp"
+#include "domain/persistent_messages.hpp"
 #include "domain/process_counts.hpp"
 
 namespace {
@@ -62,7 +62,8 @@ std::shared_ptr<const Mesh> box_mesh(const Index<3>& cells, bool turned) {
 class Least {
   public:
     Least(MPI_Comm comm, const Decomposition& decomposition, std::span<const FieldSpec> specs,
-          Reach reach) {
+          Reach reach)
+        : messages_(comm, 0) {
         const HaloMessages plan = plan_messages(comm, decomposition, specs, reach);
         const auto values = [&](const std::vector<FieldPiece>& pieces) {
             std::int64_t sum = 0;
@@ -71,42 +72,34 @@ class Least {
                     p.piece.target.volume() * specs[static_cast<std::size_t>(p.field)].components;
             return static_cast<std::size_t>(sum);
         };
-        for (const PieceList& list : plan.receives) {
-            received_.emplace_back(values(list.pieces));
-            ghosts_.emplace_back(values(list.pieces));
-            MPI_Recv_init(received_.back().data(), static_cast<int>(received_.back().size()),
-                          MPI_DOUBLE, list.rank, 0, comm, receiving_.add());
-        }
-        for (const PieceList& list : plan.sends) {
-            sent_.emplace_back(values(list.pieces));
-            owned_.emplace_back(values(list.pieces));
-            MPI_Send_init(sent_.back().data(), static_cast<int>(sent_.back().size()), MPI_DOUBLE,
-                          list.rank, 0, comm, sending_.add());
-        }
+        for (const PieceList& list : plan.receives)
+            messages_.add_receive(list.rank, add(ghosts_, values(list.pieces)));
+        for (const PieceList& list : plan.sends)
+            messages_.add_send(list.rank, add(owned_, values(list.pieces)));
         from_ = AlignedArray<double>(values(plan.local));
         to_ = AlignedArray<double>(values(plan.local));
     }
     void exchange() {
-        receiving_.start_all();
-        for (std::size_t m = 0; m < sent_.size(); ++m) {
-            std::memcpy(sent_[m].data(), owned_[m].data(), sent_[m].bytes());
-            sending_.start(m);
-        }
+        messages_.begin([&](std::size_t m, double* values) {
+            std::memcpy(values, owned_[m].data(), owned_[m].bytes());
+        });
         if (from_.size() > 0)
             std::memcpy(to_.data(), from_.data(), from_.bytes());
-        for (std::size_t m = 0; m < received_.size(); ++m) {
-            const std::size_t arrived = receiving_.wait_any();
-            std::memcpy(ghosts_[arrived].data(), received_[arrived].data(),
-                        ghosts_[arrived].bytes());
-        }
-        sending_.wait_all();
+        messages_.end(exchange_limit, [&](std::size_t m, const double* values) {
+            std::memcpy(ghosts_[m].data(), values, ghosts_[m].bytes());
+        });
     }
     [[nodiscard]] std::size_t local_bytes() const { return from_.bytes(); }
 
   private:
-    std::vector<AlignedArray<double>> received_, ghosts_, sent_, owned_;
+    static std::int64_t add(std::vector<AlignedArray<double>>& arrays, std::size_t values) {
+        arrays.emplace_back(values);
+        return static_cast<std::int64_t>(values);
+    }
+
+    std::vector<AlignedArray<double>> ghosts_, owned_;
     AlignedArray<double> from_, to_;
-    PersistentRequests receiving_, sending_;
+    PersistentMessages<double> messages_;
 };
 
 /// The same messages, packed and unpacked by nested loops over the boxes as they lie in the fields.
@@ -114,7 +107,7 @@ class Nested {
   public:
     Nested(MPI_Comm comm, const Decomposition& decomposition, std::vector<Field<double>>& fields,
            std::span<const FieldSpec> specs, Reach reach)
-        : decomposition_(decomposition), fields_(fields) {
+        : decomposition_(decomposition), fields_(fields), messages_(comm, 1) {
         MPI_Comm_rank(comm, &rank_);
         const HaloMessages plan = plan_messages(comm, decomposition, specs, reach);
         for (const FieldPiece& piece : plan.local) {
@@ -130,9 +123,7 @@ class Nested {
                 message.back().to = target(piece, message.back());
                 natural(message.back(), message.back().from_strides);
             }
-            received_.emplace_back(pack_places(message));
-            MPI_Recv_init(received_.back().data(), static_cast<int>(received_.back().size()),
-                          MPI_DOUBLE, list.rank, 1, comm, receiving_.add());
+            messages_.add_receive(list.rank, pack_places(message));
         }
         for (const PieceList& list : plan.sends) {
             auto& message = sends_.emplace_back();
@@ -141,30 +132,20 @@ class Nested {
                 message.back().from = source(piece, message.back());
                 natural(message.back(), message.back().to_strides);
             }
-            sent_.emplace_back(pack_places(message));
-            MPI_Send_init(sent_.back().data(), static_cast<int>(sent_.back().size()), MPI_DOUBLE,
-                          list.rank, 1, comm, sending_.add());
+            messages_.add_send(list.rank, pack_places(message));
         }
-        for (std::size_t m = 0; m < sends_.size(); ++m)
-            for (Copy& copy : sends_[m])
-                copy.to = sent_[m].data() + copy.begin;
-        for (std::size_t m = 0; m < receives_.size(); ++m)
-            for (Copy& copy : receives_[m])
-                copy.from = received_[m].data() + copy.begin;
     }
     void exchange() {
-        receiving_.start_all();
-        for (std::size_t m = 0; m < sends_.size(); ++m) {
+        messages_.begin([&](std::size_t m, double* values) {
             for (const Copy& copy : sends_[m])
-                run(copy);
-            sending_.start(m);
-        }
+                run(copy, copy.from, values + copy.begin);
+        });
         for (const Copy& copy : local_)
-            run(copy);
-        for (std::size_t m = 0; m < receives_.size(); ++m)
-            for (const Copy& copy : receives_[receiving_.wait_any()])
-                run(copy);
-        sending_.wait_all();
+            run(copy, copy.from, copy.to);
+        messages_.end(exchange_limit, [&](std::size_t m, const double* values) {
+            for (const Copy& copy : receives_[m])
+                run(copy, values + copy.begin, copy.to);
+        });
     }
 
   private:
@@ -173,16 +154,16 @@ class Nested {
         double* to = nullptr;
         Index<3> extents{}, from_strides{}, to_strides{};
         std::int64_t components = 1, from_component = 0, to_component = 0;
-        std::size_t begin = 0;
+        std::int64_t begin = 0;
     };
-    static void run(const Copy& c) {
+    static void run(const Copy& c, const double* from, double* to) {
         for (std::int64_t m = 0; m < c.components; ++m)
             for (std::int64_t k = 0; k < c.extents[2]; ++k)
                 for (std::int64_t j = 0; j < c.extents[1]; ++j) {
-                    const double* in = c.from + m * c.from_component + k * c.from_strides[2] +
-                                       j * c.from_strides[1];
+                    const double* in =
+                        from + m * c.from_component + k * c.from_strides[2] + j * c.from_strides[1];
                     double* out =
-                        c.to + m * c.to_component + k * c.to_strides[2] + j * c.to_strides[1];
+                        to + m * c.to_component + k * c.to_strides[2] + j * c.to_strides[1];
                     if (c.extents[0] == 2) {
                         out[0] = in[0];
                         out[c.to_strides[0]] = in[c.from_strides[0]];
@@ -229,12 +210,11 @@ class Nested {
         (&strides == &copy.to_strides ? copy.to_component : copy.from_component) =
             strides[2] * copy.extents[2];
     }
-    static std::size_t pack_places(std::vector<Copy>& message) {
-        std::size_t values = 0;
+    static std::int64_t pack_places(std::vector<Copy>& message) {
+        std::int64_t values = 0;
         for (Copy& copy : message) {
             copy.begin = values;
-            values += static_cast<std::size_t>(copy.extents[0] * copy.extents[1] * copy.extents[2] *
-                                               copy.components);
+            values += copy.extents[0] * copy.extents[1] * copy.extents[2] * copy.components;
         }
         return values;
     }
@@ -244,8 +224,7 @@ class Nested {
     int rank_ = 0;
     std::vector<Copy> local_;
     std::vector<std::vector<Copy>> receives_, sends_;
-    std::vector<AlignedArray<double>> received_, sent_;
-    PersistentRequests receiving_, sending_;
+    PersistentMessages<double> messages_;
 };
 
 /// Least seconds of an exchange, of the slowest rank, of ways that take turns.

@@ -94,7 +94,7 @@ def measure(settings: Result, folder: Path) -> Result | None:
     if stages is None or memory is None:
         return None
     summary = json.loads((Path(inside["folder"]) / "summary.json").read_text())
-    layout = next(iter(solver.fields().values()))
+    boxes = next(iter(solver.fields().values())).boxes(solver.meshes())
     return {
         "steps": steps,
         "shown": shown,
@@ -105,7 +105,7 @@ def measure(settings: Result, folder: Path) -> Result | None:
         "failures": inside["failures"],
         "kept": summary["bytes_kept"],
         "published": len(publisher._fields),
-        "field": 8.0 * float(np.prod(layout.extent)),  # bytes of this rank's part of a field
+        "field": 8.0 * sum(box.size for box in boxes),  # bytes of this rank's part of a field
         "memory": memory,
     }
 
@@ -198,7 +198,7 @@ def grown(result: Result) -> list[float]:
 
 
 def copies(small: Result, large: Result) -> float:
-    """Fields by which memory grows with the grid, besides those that are made.
+    """Return the fields by which memory grows with the grid, in addition to computed ones.
 
     What libraries and pictures take is the same on both grids.
     """
@@ -208,7 +208,7 @@ def copies(small: Result, large: Result) -> float:
 
 
 def records(results: dict[str, Result]) -> list[Result]:
-    """State the figures with their goals."""
+    """Return the records with their goals."""
 
     def record(
         metric: str, value: float, unit: str, goal: float | None = None, of: str | None = None

@@ -66,7 +66,7 @@ def fine_field(points: int) -> Any:
 
 
 class Vtk:
-    """VTK's pictures."""
+    """Pictures by VTK."""
 
     def __init__(self, values: Any, fine: Any) -> None:
         import vtk
@@ -190,7 +190,7 @@ class Vtk:
 
 
 class Ours:
-    """The ray caster's pictures."""
+    """Pictures by the ray caster."""
 
     def __init__(self, values: Any, fine: Any, camera: tuple[Any, float]) -> None:
         import numpy as np

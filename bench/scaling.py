@@ -17,7 +17,7 @@ import argparse
 import json
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from _job import measured_in_job
@@ -67,7 +67,7 @@ def measure(kind: str, steps: int, repeats: int) -> dict[str, Any] | None:
     results = {}
     for _ in range(repeats):
         for name, (model, trajectory) in ways.items():
-            before = model.counters()
+            before = cast(dict[str, int], model.counters())
             phi[:], lam[:] = field, 0
             world.Barrier()
             start = perf_counter()
@@ -76,7 +76,7 @@ def measure(kind: str, steps: int, repeats: int) -> dict[str, Any] | None:
             world.Barrier()
             seconds[name] = min(seconds[name], perf_counter() - start)
             results[name] = (sum(misfit), sum(slope))
-            after = model.counters()
+            after = cast(dict[str, int], model.counters())
             counts[name] = {key: value - before[key] for key, value in after.items()}
     assert len(set(results.values())) == 1, results
     every = world.gather(counts)

@@ -44,16 +44,16 @@ class Row:
     unit: str
     of: str | None = None
     goal: float | None = None
-    least: bool = True  #: the goal is the least that is wanted, not the most
+    minimum: bool = True  #: whether the goal is a minimum; otherwise a maximum
     rate: float | None = None  #: bytes/s of staging
-    limit: float | None = None  #: bytes/s of what it is compared to
+    limit: float | None = None  #: bytes/s of the limit or peer
 
     @property
     def met(self) -> bool | None:
         """Whether the goal is reached; None without a goal."""
         if self.goal is None:
             return None
-        return self.value >= self.goal if self.least else self.value <= self.goal
+        return self.value >= self.goal if self.minimum else self.value <= self.goal
 
     def record(self) -> dict[str, Any]:
         """Return the record for the JSON file."""
@@ -184,7 +184,7 @@ class Bench:
             "×",
             "memcpy of the step",
             1.0,
-            least=False,
+            minimum=False,
         )
         yield Row(
             "latest_only, slow reader: median step without a copy",
@@ -192,7 +192,7 @@ class Bench:
             "×",
             "memcpy of the step",
             1.0,
-            least=False,
+            minimum=False,
         )
 
     def transfer(
@@ -228,19 +228,19 @@ class Bench:
         )
 
     def read(self) -> Iterator[Row]:
-        """Readers on the same node, which copy from the writer's memory."""
+        """Measure readers on the same node, which copy from the writer's memory."""
         for pairs in (1, 2):
             yield self.transfer("shm, read", pairs, {"engine": "shm"}, 0.8, "memcpy")
 
     def tcp(self) -> Iterator[Row]:
-        """Readers over TCP, as on other nodes."""
+        """Measure readers over TCP, as on other nodes."""
         for pairs in (1, 2):
             yield self.transfer("tcp", pairs, {"engine": "tcp"}, 0.85, "one plain socket a pair")
         tls = {"engine": "tcp", "tcp": {"tls": True}}
         yield self.transfer("tcp with TLS 1.3", 1, tls, None, "one plain socket a pair")
 
     def mpi(self) -> Iterator[Row]:
-        """Writers and readers in one MPI launch, in each mode."""
+        """Measure writers and readers in one MPI launch, in each mode."""
         for pairs in (1, 2):
             rows: list[Row] = []
             beside: list[Row] = []
@@ -265,7 +265,7 @@ class Bench:
             )
 
     def one_sided(self, name: str, pairs: int, mode: str, found: dict[str, Any]) -> Iterator[Row]:
-        """Modes push and pull, compared with the same MPI operations without staging."""
+        """Compare modes push and pull with the same MPI operations without staging."""
         if "one-sided" in found:
             what = "MPI_Put and a copy a pair" if mode == "push" else "MPI_Get a pair"
             plain = {**found, "limit": found["one-sided"]}
@@ -276,7 +276,7 @@ class Bench:
             yield self.share(how, pairs, late, None, "MPI_Get, owner stays in MPI")
 
     def relay(self) -> Iterator[Row]:
-        """A relay, compared with a loop that copies from socket to socket."""
+        """Compare a relay with a loop that copies from socket to socket."""
         for pairs, processes in ((1, 1), (2, 1), (2, 2)):
             config = self.config({"engine": "tcp", "queue": LOSSLESS}, plain="relayed")
             there = str(Path(config["folder"], "relayed.contact"))
@@ -292,7 +292,7 @@ class Bench:
             yield self.share(name, pairs, found, 0.9, "a plain two-socket copy loop a pair")
 
     def file(self) -> Iterator[Row]:
-        """Stored steps, compared with a plain file for each rank."""
+        """Compare stored steps with a plain file for each rank."""
         for pairs in (1, 2):
             for sync in (True, False):
                 config = self.config({})
@@ -318,7 +318,7 @@ class Bench:
                     yield self.share(name, pairs, part, None, "the same without checksums")
 
     def blocks(self) -> Iterator[Row]:
-        """Many small blocks per rank, one by one and in one call, compared with one large block."""
+        """Compare many small blocks per rank, one by one and in one call, with one large block."""
         planes = max(1, round(self.size / 1e6))
         for many in (1, 10 * planes):
             what = f"shm, {many} block{'s' if many > 1 else ''}"
@@ -352,13 +352,13 @@ class Bench:
                     )
 
     def adios2(self) -> Iterator[Row]:
-        """ADIOS2's SST and BP5 as a peer, through the engine adios2."""
+        """Measure ADIOS2's SST and BP5 as peers, through the engine adios2."""
         if importlib.util.find_spec("adios2") is None:
             return
         from uzushio.staging.adios2_library import library
 
         for pairs in (1, 2) if library().has_mpi else (1,):  # SST's readers of two ranks need MPI
-            options = {"engine": "adios2"}
+            options: dict[str, Any] = {"engine": "adios2"}
             yield self.transfer("adios2 SST", pairs, options, None, "one plain socket a pair")
         for pairs in (1, 2):
             options = {"engine": "adios2", "adios2": {"kind": "bp5"}}
@@ -386,7 +386,7 @@ def table(rows: list[Row], size: int) -> Table:
         return "" if value is None else f"{value / 1e9:.2f}"
 
     for row in rows:
-        goal = "" if row.goal is None else f"{'≥' if row.least else '≤'} {row.goal:g}"
+        goal = "" if row.goal is None else f"{'≥' if row.minimum else '≤'} {row.goal:g}"
         met = {None: "", True: "yes", False: "no"}[row.met]
         figure = f"{row.value:.3g} {row.unit}"
         shown.add_row(row.metric, rate(row.rate), rate(row.limit), figure, row.of or "", goal, met)

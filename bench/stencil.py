@@ -1,11 +1,11 @@
-"""Time-blocked sweeps of the phase field beside plain ones, in-cache ones and memory.
+"""Time-blocked sweeps of the phase field compared with plain ones, in-cache ones and memory rates.
 
 Forward sweeps without observations or trajectory. Methods alternate in one job; each time is the
 minimum of the repetitions.
 
 - plain: level after level over whole rows, one exchange per step.
 - pa1, pa2, diamond: blocks of 32 steps, in the cache too.
-- in cache: every rank sweeps a grid of its own, whose two buffers (0.5 MB) fit into a core's L2,
+- in cache: every rank sweeps its own grid, whose two buffers (0.5 MB) fit into a core's L2,
   level after level: one of 20 rows as long as those of the large grid, and one of short rows,
   of which four fit into L1, too.
 - triad: STREAM's, on all ranks at the same time.
@@ -19,7 +19,7 @@ import argparse
 import json
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from _job import measured_in_job
@@ -51,9 +51,10 @@ def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any]
         counted: dict[str, int] = {}
 
         def sweep() -> None:
-            before = model.counters()
+            before = cast(dict[str, int], model.counters())
             model.forward(phi, [0.7], 0, count)
-            counted.update({key: value - before[key] for key, value in model.counters().items()})
+            after = cast(dict[str, int], model.counters())
+            counted.update({key: value - before[key] for key, value in after.items()})
 
         return sweep, shape[0] * shape[1] * count * (world.size // comm.size), counted
 
@@ -99,7 +100,7 @@ def place(ranks: int, threads: int) -> str:
 
 
 def records(side: int, where: str, result: dict[str, Any]) -> list[Record]:
-    """State the figures of one job, with their goals."""
+    """Return the records of one job, with their goals."""
 
     def record(metric: str, value: float, unit: str, goal: float | None, of: str | None) -> Record:
         met = None if goal is None else bool(value >= goal)
@@ -114,7 +115,7 @@ def records(side: int, where: str, result: dict[str, Any]) -> list[Record]:
         if name in rates:
             share = best / rates[name]
             rows.append(record(f"best blocked, {side}²", share, "", CACHE_GOAL, name))
-    # A point is read and written; the line that is written is read before.
+    # A point is read and written; a written cache line is read first.
     rows.append(record("plain", 24 * rates["plain"] / result["triad"], "", None, "triad"))
     return rows
 

@@ -74,7 +74,9 @@ def records(side: int, ranks: int, result: Result) -> list[Record]:
     where = f"{side} x {side} points, {ranks} rank{'s' if ranks > 1 else ''}"
     default, chosen, drawn = (best(result[name]) for name in ("default", "chosen", "random"))
     assert default is not None and chosen is not None
-    found = [("tuned", default / chosen, "the default values", None)]
+    found: list[tuple[str, float, str, float | None]] = [
+        ("tuned", default / chosen, "the default values", None)
+    ]
     if drawn is not None:
         found.append(
             ("tuned", drawn / chosen, f"random search, {len(result['trials'])} trials", RANDOM_GOAL)

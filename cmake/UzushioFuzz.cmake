@@ -6,7 +6,7 @@
 #   mkdir -p build/corpus
 #   build/fuzz/fuzz_decode -max_total_time=600 -max_len=4096 build/corpus tests/fuzz/corpus
 #
-# tests/cpp/test_staging_corpus.cpp runs the corpus with any compiler.
+# tests/unit/test_staging_corpus.cpp runs the corpus with any compiler.
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "UZUSHIO_FUZZ needs clang, which brings libFuzzer: set CMAKE_CXX_COMPILER to clang++")
 endif()

@@ -11,7 +11,8 @@ add_library(uzushio SHARED $<TARGET_OBJECTS:uzushio_capi> $<TARGET_OBJECTS:uzush
 add_library(uzushio::uzushio ALIAS uzushio)
 target_link_libraries(uzushio PRIVATE uzushio::capi uzushio::staging)
 set(exports "${PROJECT_SOURCE_DIR}/src/capi/exports.map")
-target_link_options(uzushio PRIVATE "LINKER:--version-script=${exports}" "LINKER:--no-undefined")
+# METIS and other libraries of rooms whose code it does not use are left out.
+target_link_options(uzushio PRIVATE "LINKER:--version-script=${exports}" "LINKER:--no-undefined" "LINKER:--as-needed")
 set_target_properties(
     uzushio
     PROPERTIES LINKER_LANGUAGE CXX
@@ -32,13 +33,14 @@ endif()
 set_target_properties(uzushio PROPERTIES INSTALL_RPATH "${library_rpath}")
 
 # Headers that staging/writer.hpp and staging/reader.hpp include, and those of their errors.
-set(cpp_headers
-    choose_options engine_options reader reader_options staging_error writer
+set(cpp_headers choose_options command engine_options reader reader_options staging_error writer
     datamodel/array_layout datamodel/array_view datamodel/attribute datamodel/block datamodel/box datamodel/coordset
     datamodel/field datamodel/ghosts datamodel/model_error datamodel/scalar_type datamodel/step_info
     datamodel/stored_array datamodel/topology
     queue/delivery queue/queue_counters queue/queue_options queue/queue_timeout
     wire/decode_error)
+list(TRANSFORM cpp_headers PREPEND "staging/")
+list(APPEND cpp_headers domain/box domain/index)
 list(TRANSFORM cpp_headers APPEND ".hpp")
 
 include(CMakePackageConfigHelpers)
@@ -49,6 +51,9 @@ write_basic_package_version_file(
 # A wheel holds no links: what `-luzushio` finds there is a linker script.
 file(WRITE "${PROJECT_BINARY_DIR}/libuzushio.so.script"
      "INPUT(libuzushio.so.${PROJECT_VERSION_MAJOR})\n")
+
+include(UzushioFortran)
+make_fortran_module("${PROJECT_BINARY_DIR}/uzushio.f90")
 
 function(install_library prefix libdir component)
     if(component STREQUAL "python")
@@ -62,12 +67,12 @@ function(install_library prefix libdir component)
     endif()
     install(FILES "${PROJECT_SOURCE_DIR}/include/uzushio/uzushio.h"
                   "${PROJECT_SOURCE_DIR}/include/uzushio/compositing.h"
-                  "${PROJECT_SOURCE_DIR}/include/uzushio/uzushio.f90"
+                  "${PROJECT_BINARY_DIR}/uzushio.f90"
             DESTINATION "${prefix}include/uzushio" ${only})
     foreach(header IN LISTS cpp_headers)
         cmake_path(GET header PARENT_PATH folder)
-        install(FILES "${PROJECT_SOURCE_DIR}/src/staging/${header}"
-                DESTINATION "${prefix}include/uzushio/cpp/staging/${folder}" ${only})
+        install(FILES "${PROJECT_SOURCE_DIR}/src/${header}"
+                DESTINATION "${prefix}include/uzushio/cpp/${folder}" ${only})
     endforeach()
 
     set(destination "${prefix}${libdir}/cmake/uzushio")

@@ -1,5 +1,6 @@
-# One executable per tests/cpp/*.cpp, registered with CTest on one rank, or on each number of ranks
-# that a line of the file names: "// ranks: 1 2 4 6". "// programs: 2+1" runs it as two programs of one launch too.
+# One executable per test_*.cpp of tests/{unit,verification,mpi}, registered with CTest on one rank, or on each number of
+# ranks that a line of the file names: "// ranks: 1 2 4 6". "// programs: 2+1" runs it as two programs of one launch
+# too. The folder is the label: ctest -L verification.
 enable_testing()
 find_package(GTest REQUIRED)
 
@@ -11,16 +12,18 @@ if(version MATCHES "Open MPI|OpenRTE|prte")
 endif()
 
 # A library, so that a test with a main of its own wins.
-add_library(uzushio_test_main STATIC "${PROJECT_SOURCE_DIR}/tests/cpp/support/mpi_main.cpp")
+add_library(uzushio_test_main STATIC "${PROJECT_SOURCE_DIR}/tests/support/mpi_main.cpp")
 target_link_libraries(uzushio_test_main PUBLIC GTest::gtest MPI::MPI_CXX PRIVATE uzushio::flags)
 
 get_property(rooms GLOBAL PROPERTY UZUSHIO_ROOMS)
-file(GLOB tests CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cpp/*.cpp")
+file(GLOB tests CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*/test_*.cpp")
 foreach(source IN LISTS tests)
     cmake_path(GET source STEM name)
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET folder FILENAME label)
     add_executable(${name} "${source}")
     target_include_directories(
-        ${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests/cpp")
+        ${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
     target_link_libraries(${name} PRIVATE ${rooms} uzushio::flags uzushio_test_main)
     if(name STREQUAL "test_staging_corpus")
         target_compile_definitions(
@@ -44,7 +47,7 @@ foreach(source IN LISTS tests)
                          ${MPIEXEC_NUMPROC_FLAG} ${n} ${MPIEXEC_PREFLAGS}
                          $<TARGET_FILE:${name}> ${MPIEXEC_POSTFLAGS})
         # Threads that spin while they wait take the cores that other ranks need.
-        set_tests_properties(${name}.${n} PROPERTIES PROCESSORS ${n} TIMEOUT 240
+        set_tests_properties(${name}.${n} PROPERTIES PROCESSORS ${n} TIMEOUT 240 LABELS ${label}
                              ENVIRONMENT "OMP_WAIT_POLICY=passive;OMPI_MCA_mpi_yield_when_idle=1")
     endforeach()
 
@@ -58,9 +61,19 @@ foreach(source IN LISTS tests)
                  COMMAND ${launcher} "${MPIEXEC_EXECUTABLE}" ${launch_flags}
                          ${MPIEXEC_NUMPROC_FLAG} ${first} $<TARGET_FILE:${name}> :
                          ${MPIEXEC_NUMPROC_FLAG} ${second} $<TARGET_FILE:${name}>)
-        set_tests_properties(${name}.${both} PROPERTIES PROCESSORS 3 TIMEOUT 120)
+        set_tests_properties(${name}.${both} PROPERTIES PROCESSORS 3 TIMEOUT 120 LABELS ${label})
     endforeach()
 endforeach()
+
+# A solver of blocks in an extension module of its own, for tests/block_heat.py.
+nanobind_add_module(cylinder_heat NOMINSIZE NB_SUPPRESS_WARNINGS
+                    "${PROJECT_SOURCE_DIR}/tests/extension/cylinder_heat.cpp")
+target_include_directories(
+    cylinder_heat PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+target_link_libraries(cylinder_heat PRIVATE uzushio::domain uzushio::flags)
+target_compile_options(cylinder_heat PRIVATE -ffp-contract=off)
+set_target_properties(
+    cylinder_heat PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
 
 option(UZUSHIO_FUZZ "Offer the fuzzer's target fuzz_decode (clang)" OFF)
 if(UZUSHIO_FUZZ)

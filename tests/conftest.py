@@ -18,13 +18,14 @@ from typing import Any
 
 import hypothesis
 import pytest
-from warm_uzushio import Warm
+from command_server import CommandServer
 
-# How long an example takes is no property of the code on a machine that does other work too.
+# The time of an example depends on the load of the machine, so there is no deadline.
 hypothesis.settings.register_profile("uzushio", deadline=None)
 hypothesis.settings.load_profile("uzushio")
 
 TESTS = Path(__file__).parent
+SUPPORT = TESTS / "support"
 CASE = """\
 solver: heat
 title: a decaying wave
@@ -39,24 +40,25 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="session")
 def job_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The environment of a job: the heat solver is found by its entry point, as a package's is."""
+    """Environment of a job; the heat solver has an entry point like that of a package."""
     site = tmp_path_factory.mktemp("site")
     info = site / "heat_solver-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: heat-solver\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
         "[uzushio.solvers]\nheat = heat_solver:HeatSolver\n"
+        "cylinder = block_heat:CylinderHeat\n"
         "[uzushio.tunables]\nwaves = tuning_subjects:declare\n"
     )
     environment = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("PMIX_", "OMPI_COMM_", "UZUSHIO_"))
-        # Half of a short run is the compilation of what it imports, if nobody may keep that.
+        # Without stored bytecode, half of the time of a short run is the compilation of imports.
         and name != "PYTHONDONTWRITEBYTECODE"
     }
-    path = [str(site), str(TESTS), *filter(None, [environment.get("PYTHONPATH")])]
-    # Killed jobs leave sockets and memory behind. The names of sockets have to be short.
+    path = [str(site), str(SUPPORT), *filter(None, [environment.get("PYTHONPATH")])]
+    # Killed jobs leave sockets and memory behind. Paths of sockets must be short.
     sockets = tempfile.mkdtemp(prefix="uz-")
     memory = (
         tempfile.mkdtemp(prefix="uz-", dir="/dev/shm") if Path("/dev/shm").is_dir() else sockets
@@ -68,8 +70,8 @@ def job_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[s
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "OMPI_MCA_osc": "^ucx",
-        # Ranks share cores, with those of other jobs too: who waits lets others run. A run
-        # on two ranks takes half as long on a machine that does other work.
+        # Ranks share cores with those of other jobs: with yielding waits, a run on two ranks
+        # takes half the time on a loaded machine.
         "OMPI_MCA_mpi_yield_when_idle": "1",
         "PRTE_MCA_hwloc_default_binding_policy": "none",
         "OMP_NUM_THREADS": "1",
@@ -93,11 +95,11 @@ def wait(job: subprocess.Popen[str], timeout: float) -> subprocess.CompletedProc
 
 @pytest.fixture
 def start(job_environment: dict[str, str], tmp_path: Path) -> Iterator[Callable[..., object]]:
-    """Start a command in the test's folder; whatever is left of it is killed afterwards."""
+    """Start a command in the test's folder; it is killed after the test if it still runs."""
     jobs: list[subprocess.Popen[str]] = []
 
     def go(*command: object, **more: object) -> subprocess.Popen[str]:
-        # Of its own, because Open MPI tells jobs apart by 16 bits there (tools/own_memory).
+        # A separate folder: Open MPI identifies jobs there by 16 bits only (tools/own_memory).
         memory = "OMPI_MCA_btl_sm_backing_directory"
         job = subprocess.Popen(
             [str(word) for word in command],
@@ -118,29 +120,29 @@ def start(job_environment: dict[str, str], tmp_path: Path) -> Iterator[Callable[
         if job.poll() is None:
             os.killpg(job.pid, signal.SIGKILL)
             job.wait()
-    # What a killed launcher leaves is in the way of a later one that gets its number.
+    # Files of a killed launcher would disturb a later launcher with the same process id.
     for left in Path(job_environment["TMPDIR"]).glob("ompi.[0-9]*"):
         if not Path("/proc", left.suffix[1:]).exists():
             shutil.rmtree(left, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
-def warm(job_environment: dict[str, str]) -> Iterator[Warm]:
-    """What forks for `uzushio`: a command's imports take as long as what it does in most tests."""
-    server = Warm(job_environment)
+def command_server(job_environment: dict[str, str]) -> Iterator[CommandServer]:
+    """Server of forked commands: in most tests, imports take as long as the command itself."""
+    server = CommandServer(job_environment)
     yield server
     server.close()
 
 
 @pytest.fixture
-def uzushio(warm: Warm, job_environment: dict[str, str], tmp_path: Path) -> Run:
+def uzushio(command_server: CommandServer, job_environment: dict[str, str], tmp_path: Path) -> Run:
     """Run `uzushio ARGUMENTS` to its end in the test's folder."""
 
     def go(
         *arguments: object, timeout: float = 60, largest_file: int | None = None
     ) -> subprocess.CompletedProcess[str]:
         words = [str(word) for word in arguments]
-        started = warm.start(words, tmp_path, job_environment, largest_file)
+        started = command_server.start(words, tmp_path, job_environment, largest_file)
         status, out, errors = started.wait(timeout)
         if status is None:
             pytest.fail(f"still running after {timeout} s:\n{out}\n{errors}")
@@ -177,43 +179,43 @@ def case(tmp_path: Path) -> Path:
     return path
 
 
-class Side:
-    """A process, or a job of several, that does its part of a staging test; see `staging_sides`."""
+class Peer:
+    """Writer or reader of a staging test, a process or an MPI job; see `staging_peers`."""
 
     def __init__(self, folder: Path, name: str, ranks: int, handle: Any) -> None:
         self.name, self.ranks, self.handle = name, ranks, handle
-        self.errors = ""  #: what a command printed there, once it has ended
+        self.errors = ""  #: standard error of a command that has ended
         self._folder = folder
 
-    def said(self, rank: int = 0) -> list[tuple[str, Any]]:
-        """All that a rank told so far: kinds and values."""
+    def events(self, rank: int = 0) -> list[tuple[str, Any]]:
+        """Return the events that a rank has reported so far: kinds and values."""
         log = self._folder / f"{self.name}.{rank}.log"
         lines = log.read_text().splitlines(keepends=True) if log.exists() else []
         return [tuple(json.loads(line)) for line in lines if line.endswith("\n")]
 
     def values(self, kind: str, rank: int = 0) -> list[Any]:
-        """What a rank told of a kind."""
-        return [value for said, value in self.said(rank) if said == kind]
+        """Return the values of a rank's events of a kind."""
+        return [value for found, value in self.events(rank) if found == kind]
 
-    def hear(self, kind: str, count: int = 1, limit: float = 60.0, rank: int = 0) -> Any:
-        """Wait until a rank has told something of this kind so often, and return the last."""
+    def wait_for(self, kind: str, count: int = 1, limit: float = 60.0, rank: int = 0) -> Any:
+        """Wait for the `count`-th event of a kind; return its value."""
         deadline = time.monotonic() + limit
         while len(values := self.values(kind, rank)) < count:
             if time.monotonic() > deadline:
-                pytest.fail(f"no {kind} ({count}) within {limit} s: {self.account()}")
+                pytest.fail(f"no {kind} ({count}) within {limit} s: {self.last_events()}")
             time.sleep(0.005)
         return values[count - 1]
 
-    def more(self, kind: str, count: int = 1, limit: float = 60.0, rank: int = 0) -> Any:
-        """Wait until a rank has told so many more of this kind than it has now."""
-        return self.hear(kind, len(self.values(kind, rank)) + count, limit, rank)
+    def wait_for_more(self, kind: str, count: int = 1, limit: float = 60.0, rank: int = 0) -> Any:
+        """Wait for `count` more events of a kind; return the value of the last one."""
+        return self.wait_for(kind, len(self.values(kind, rank)) + count, limit, rank)
 
     def pids(self) -> list[int]:
-        """Of all ranks; waits until they are there."""
-        return [int(self.hear("pid", rank=rank)) for rank in range(self.ranks)]
+        """Return the process ids of all ranks, after all have started."""
+        return [int(self.wait_for("pid", rank=rank)) for rank in range(self.ranks)]
 
     def signal(self, number: int, ranks: Iterable[int] | None = None) -> None:
-        """Send a signal to ranks, all if none are named; who is to stop has stopped then."""
+        """Send a signal to the given ranks, by default all; after SIGSTOP wait until they stop."""
         pids = self.pids()
         chosen = [pids[rank] for rank in (range(self.ranks) if ranks is None else ranks)]
         for pid in chosen:
@@ -223,29 +225,29 @@ class Side:
             time.sleep(0.001)
 
     def kill(self) -> None:
-        """Kill all ranks at once, and wait until they are gone."""
+        """Kill all ranks, and wait for their end."""
         self.signal(signal.SIGKILL)
         self.ended()
 
     def ended(self, limit: float = 60.0) -> int:
-        """Wait for the end, and return the status; what hangs fails the test."""
+        """Wait for the end and return the exit status; fail the test after `limit` seconds."""
         if isinstance(self.handle, subprocess.Popen):
             done = wait(self.handle, limit)
             self.errors += done.stderr
             return done.returncode
         self.handle.join(limit)
         if self.handle.exitcode is None:
-            pytest.fail(f"still running after {limit} s: {self.account()}")
+            pytest.fail(f"still running after {limit} s: {self.last_events()}")
         return int(self.handle.exitcode)
 
-    def account(self) -> str:
-        """The last lines of all ranks, for messages."""
-        lines = [f"{self.name} {rank}: ... {self.said(rank)[-6:]}" for rank in range(self.ranks)]
+    def last_events(self) -> str:
+        """Return the last events of all ranks, for messages."""
+        lines = [f"{self.name} {rank}: ... {self.events(rank)[-6:]}" for rank in range(self.ranks)]
         return "\n".join([*lines, self.errors[-4000:]])
 
 
 def _ranks_below(job: subprocess.Popen[str], ranks: int, limit: float = 60.0) -> list[int]:
-    """The processes of the ranks that a launcher has started, once all are there."""
+    """Wait for a launcher to start all ranks; return their process ids."""
     deadline = time.monotonic() + limit
     while True:
         found = {
@@ -262,7 +264,7 @@ def _ranks_below(job: subprocess.Popen[str], ranks: int, limit: float = 60.0) ->
 
 
 def family(pid: int) -> list[int]:
-    """A process and all below it."""
+    """Return the ids of a process and all its descendants."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
@@ -271,7 +273,7 @@ def family(pid: int) -> list[int]:
 
 
 def _environment(pid: int) -> dict[str, str]:
-    """What a process was started with; nothing if it is gone."""
+    """Return the initial environment of a process; empty if it has ended."""
     try:
         text = Path(f"/proc/{pid}/environ").read_text(errors="replace")
     except OSError:
@@ -280,7 +282,7 @@ def _environment(pid: int) -> dict[str, str]:
 
 
 def _stopped(pid: int) -> bool:
-    """Whether all threads of a process have stopped, which takes a moment, or it has ended."""
+    """Return whether all threads of a process have stopped, or the process has ended."""
     try:
         texts = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/stat")]
     except OSError:
@@ -288,60 +290,60 @@ def _stopped(pid: int) -> bool:
     return all(text.rpartition(")")[2].split()[0] in "TZX" for text in texts)
 
 
-class Sides:
-    """Starts the two sides of a staging test, each in processes of its own."""
+class Peers:
+    """Launcher of the writers and readers of a staging test."""
 
     def __init__(self, folder: Path, start: Callable[..., Any]) -> None:
         self.folder = folder
         self._start = start
         self._processes: list[Any] = []
-        # Forks of a process that has imported what is needed, and has no threads and no MPI.
+        # Processes are forks of a server that has imported modules, without threads and MPI.
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["numpy", "uzushio.staging.reader"])
 
-    def process(self, act: str, name: str, **arguments: Any) -> Side:
-        """A process without MPI."""
-        import staging_sides
+    def process(self, role: str, name: str, **arguments: Any) -> Peer:
+        """Start a process without MPI."""
+        import staging_peers
 
         process = self._context.Process(
-            target=staging_sides.process, args=(act, str(self.folder), name, arguments)
+            target=staging_peers.process, args=(role, str(self.folder), name, arguments)
         )
         process.start()
         self._processes.append(process)
-        return Side(self.folder, name, 1, process)
+        return Peer(self.folder, name, 1, process)
 
-    def job(self, ranks: int, act: str, name: str, **arguments: Any) -> Side:
-        """An MPI job."""
-        script = TESTS / "mpi/staging_sides.py"
-        words = [sys.executable, script, act, self.folder, name, json.dumps(arguments)]
+    def job(self, ranks: int, role: str, name: str, **arguments: Any) -> Peer:
+        """Start an MPI job."""
+        script = TESTS / "mpi/staging_peers.py"
+        words = [sys.executable, script, role, self.folder, name, json.dumps(arguments)]
         mpiexec = Path(sys.executable).with_name("mpiexec")
         launcher = [mpiexec, "-n", ranks, "--oversubscribe", "--bind-to", "none"]
-        return Side(self.folder, name, ranks, self._start(*launcher, *words))
+        return Peer(self.folder, name, ranks, self._start(*launcher, *words))
 
-    def launch(self, *programs: tuple[int, str, str, dict[str, Any]]) -> list[Side]:
-        """One MPI job of several programs: ranks, act, name and arguments of each."""
-        script = TESTS / "mpi/staging_sides.py"
+    def launch(self, *programs: tuple[int, str, str, dict[str, Any]]) -> list[Peer]:
+        """Start one MPI job of several programs: ranks, role, name and arguments of each."""
+        script = TESTS / "mpi/staging_peers.py"
         words: list[object] = []
-        for ranks, act, name, arguments in programs:
+        for ranks, role, name, arguments in programs:
             words += [":"] if words else []
-            words += ["-n", ranks, sys.executable, script, act, self.folder, name]
+            words += ["-n", ranks, sys.executable, script, role, self.folder, name]
             words.append(json.dumps(arguments))
         mpiexec = Path(sys.executable).with_name("mpiexec")
         job = self._start(mpiexec, "--oversubscribe", "--bind-to", "none", *words)
-        return [Side(self.folder, name, ranks, job) for ranks, _, name, _ in programs]
+        return [Peer(self.folder, name, ranks, job) for ranks, _, name, _ in programs]
 
-    def relay(self, name: str, source: str, target: str, ranks: int = 1) -> Side:
-        """The command line's relay."""
+    def relay(self, name: str, source: str, target: str, ranks: int = 1) -> Peer:
+        """Start `uzushio relay`."""
         words = ["-m", "uzushio", "relay", "--from", source, "--to", target]
         job = self._start(sys.executable, *words, *(["--ranks", ranks] if ranks > 1 else []))
         pids = [job.pid] if ranks == 1 else _ranks_below(job, ranks)
         for rank, pid in enumerate(pids):
             log = self.folder / f"{name}.{rank}.log"
             log.write_text(json.dumps(["pid", pid]) + "\n")
-        return Side(self.folder, name, ranks, job)
+        return Peer(self.folder, name, ranks, job)
 
     def end(self) -> None:
-        """Kill what is left."""
+        """Kill the remaining processes."""
         for process in self._processes:
             if process.exitcode is None:
                 process.kill()
@@ -349,8 +351,35 @@ class Sides:
 
 
 @pytest.fixture
-def sides(start: Callable[..., Any], tmp_path: Path) -> Iterator[Sides]:
-    """Start readers and writers; whatever is left of them is killed afterwards."""
-    both = Sides(tmp_path, start)
+def peers(start: Callable[..., Any], tmp_path: Path) -> Iterator[Peers]:
+    """Launcher of readers and writers; the remaining ones are killed after the test."""
+    both = Peers(tmp_path, start)
     yield both
     both.end()
+
+
+@pytest.fixture(scope="module")  # Playwright's event loop would stop asyncio.run in other files
+def browser() -> Iterator[Any]:
+    """Chromium of the system."""
+    from live_pages import chromium
+
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def live(browser: Any) -> Iterator[Any]:
+    """Live view of a running stream, with a drawing side that paints one colour."""
+    from live_pages import running
+
+    with running(browser) as view:
+        yield view
+
+
+@pytest.fixture
+def stored(browser: Any) -> Iterator[Any]:
+    """Live view of stored steps, with such a drawing side."""
+    from live_pages import STORED, running
+
+    with running(browser, STORED) as view:
+        yield view

@@ -40,7 +40,7 @@ Phases = list[Any]
 
 
 def plan(scheme: str, width: int, height: int, steps: int, odd: bool = False) -> Phases:
-    """A block as its phases: what comes, what is computed meanwhile, what then."""
+    """Return the phases of a block: received rectangles, regions computed during and after."""
     phases: Phases = _core.stencil.plan(
         MPI.COMM_SELF.handle, width, height, scheme, steps, odd, overlap=True
     )
@@ -48,12 +48,12 @@ def plan(scheme: str, width: int, height: int, steps: int, odd: bool = False) ->
 
 
 def columns(rects: list[tuple[int, int, int, int]], row: int) -> list[int]:
-    """Columns of rectangles in a row."""
+    """Return the columns of rectangles in a row."""
     return [x for x0, x1, y0, y1 in rects if y0 <= row < y1 for x in range(x0, x1)]
 
 
 def level_of(scheme: str, buffer: int, x: int) -> int:
-    """The level of a value that comes from beside the tile: of PA2's and the diamond's slopes."""
+    """Return the level of a received value, on the slopes of PA2 and the diamond."""
     if scheme in ("plain", "pa1"):
         return 0
     inside = -1 - x if x < 0 else x - WIDTH  # points from the border
@@ -61,7 +61,7 @@ def level_of(scheme: str, buffer: int, x: int) -> int:
 
 
 def section(scheme: str) -> tuple[np.ndarray, list[tuple[int, int]]]:
-    """Levels by columns in two blocks, and where values come: (column, level)."""
+    """Return levels by columns in two blocks, and received values: (column, level)."""
     shown = range(-MARGIN, WIDTH + MARGIN)
     levels = np.full((2 * STEPS, len(shown)), NOTHING)
     arrived: list[tuple[int, int]] = []
@@ -78,7 +78,7 @@ def section(scheme: str) -> tuple[np.ndarray, list[tuple[int, int]]]:
                     level = level_of(scheme, buffer, x + moved if moved else x)
                     arrived.append((x, block * steps + level))
             for kind, updates in ((BEFORE, meanwhile), (AFTER, after)):
-                # A first phase without messages waits for none.
+                # A first phase without messages does not wait.
                 if kind == AFTER and not come:
                     kind = BEFORE
                 for update, rects in enumerate(updates):
@@ -93,7 +93,7 @@ def section(scheme: str) -> tuple[np.ndarray, list[tuple[int, int]]]:
 
 
 def mark(levels: np.ndarray, level: int, x: int, kind: int) -> None:
-    """Say what a point is, if it is shown; what the rank itself does hides what others do."""
+    """Set the kind of a point if it is shown; the rank's own kind has priority."""
     if 0 <= x + MARGIN < levels.shape[1]:
         levels[level, x + MARGIN] = max(kind, levels[level, x + MARGIN])
 
@@ -137,7 +137,7 @@ def draw_sections(path: Path) -> None:
 
 
 def redundant(scheme: str, width: int, height: int, steps: int, margin: int) -> np.ndarray:
-    """How often each point around a tile is computed in a block by who does not own it."""
+    """Return how often other ranks than the owner compute each point around a tile in a block."""
     counts = np.zeros((height + 2 * margin, width + 2 * margin), dtype=int)
     for _, meanwhile, after in plan(scheme, width, height, steps):
         for updates in (meanwhile, after):
@@ -149,7 +149,7 @@ def redundant(scheme: str, width: int, height: int, steps: int, margin: int) -> 
 
 
 def draw_from_above(path: Path) -> None:
-    """Draw how often points are computed in vain, and how tiles stay in the cache."""
+    """Draw the number of redundant updates of points, and the tiles in the cache."""
     with style():
         figure = Figure(figsize=(10.0, 3.4), layout="constrained")
         axes = figure.subplots(1, 3, width_ratios=(1.0, 1.0, 1.1))

@@ -1,9 +1,9 @@
-"""Does m come out within its standard deviations? The twin experiment, with ten draws of noise.
+"""Error of m in standard deviations, in twin experiments with ten draws of noise.
 
     python validation/assimilation.py [--size 256] [--seeds 10] [--ranks 1] [--folder runs/twins]
 
 Runs examples/cases/phasefield.yaml on a smaller grid once for each seed of the noise, and writes a
-table of what was found. Runs that are there are not done again.
+table of the results. Existing runs are not repeated.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def twin(seed: int, size: int, ranks: int, folder: Path) -> dict[str, float]:
             "observations.keep=false",
             "checkpoint.share=0",
         ]
-        words = [word for one in settings for word in ("--set", one)]
+        words = [word for setting in settings for word in ("--set", setting)]
         command = [sys.executable, "-m", "uzushio", "assimilate", str(CASE), "--overwrite"]
         more = ["--out", str(run), "--ranks", str(ranks), "--quiet"]
         subprocess.run([*command, *words, *more], check=True)
-    told = json.loads((run / "summary.json").read_text())
-    m = told["results"]["parameters"]["m"]
+    summary = json.loads((run / "summary.json").read_text())
+    m = summary["results"]["parameters"]["m"]
     return {
         "seed": seed,
         "m": m["estimate"],
@@ -45,16 +45,16 @@ def twin(seed: int, size: int, ranks: int, folder: Path) -> dict[str, float]:
         "error_in_sd": (m["estimate"] - m["truth"]) / m["sd"],
         "residual": m["residual"],
         "products": m["products"],
-        "iterations": told["iterations"],
-        "forward": told["results"]["forward_runs"],
-        "backward": told["results"]["backward_runs"],
-        "J": told["results"]["J"],
-        "ended": told["ended"],
+        "iterations": summary["iterations"],
+        "forward": summary["results"]["forward_runs"],
+        "backward": summary["results"]["backward_runs"],
+        "J": summary["results"]["J"],
+        "ended": summary["ended"],
     }
 
 
 def main() -> int:
-    """Run all, write the table, and say whether each m is within three standard deviations."""
+    """Run all, write the table, and return 0 if each m is within three standard deviations."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--size", type=int, default=256)
     options.add_argument("--seeds", type=int, default=10)

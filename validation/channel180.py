@@ -1,10 +1,10 @@
 """Compare a long run of turbulent channel flow at Re_tau = 180 with published ones.
 
-    make validate                         run or go on, then compare
+    make validate                         run or continue, then compare
     make validate ARGS=--analyse-only     compare with the newest checkpoint, also while it runs
-    make validate ARGS=--redraw           draw the profiles again from the table on the page
+    make validate ARGS=--redraw           draw the profiles again from the stored table
 
-It takes hours on two cores. Ctrl-C stops it after a checkpoint; the next call goes on from there.
+It takes hours on two cores. Ctrl-C stops it after a checkpoint; the next call continues from there.
 The comparison is written to docs/validation/.
 """
 
@@ -25,24 +25,25 @@ import numpy as np
 import xarray as xr
 from mpi4py import MPI
 
-from uzushio import __version__, checkpoint
+from uzushio import __version__
 from uzushio.case.model import load_case
 from uzushio.channel import figures, reference, statistics
 from uzushio.channel.case import ChannelCase
 from uzushio.channel.figures import plots
 from uzushio.channel.figures.averages import Averages, half
-from uzushio.checkpoint.manifest import Manifest, read_manifest
 from uzushio.figure_style import style, write
 from uzushio.statistics.averages import TimeAverage
 from uzushio.statistics.uncertainty import derive, explanation
+from uzushio.store import checkpoint
+from uzushio.store.checkpoint.manifest import Manifest, read_manifest
 
 ROOT = Path(__file__).resolve().parent.parent
 CASE = Path(__file__).with_suffix(".yaml")
 PAGES = ROOT / "docs" / "validation"
 NAME = CASE.stem
 
-MEAN_GOAL = 0.02  #: largest deviation of the mean profile
-RMS_GOAL = 0.03  #: largest deviation of the peaks of the r.m.s. profiles
+MEAN_GOAL = 0.02  #: maximum deviation of the mean profile
+RMS_GOAL = 0.03  #: maximum deviation of the peaks of the r.m.s. profiles
 FIRST = 1.0  #: z+ from which the mean profile is compared; below, it is z+ itself
 HEIGHTS = np.array([1, 2, 5, 10, 15, 20, 30, 40, 60, 80, 100, 120, 150, 175])
 #: Profiles: power of u_tau in their unit, and their symmetry about the centre.
@@ -51,7 +52,7 @@ BUDGET = [*reference.BUDGET, "budget_residual"]
 
 
 def main() -> int:
-    """Run, go on or only compare; returns the exit status."""
+    """Run, continue or only compare; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--ranks", type=int, default=2, help="MPI ranks of the run (2)")
     parser.add_argument("--analyse-only", action="store_true", help="compare what is there")
@@ -86,14 +87,14 @@ def main() -> int:
 
 
 def advance(case: ChannelCase, run: Path, ranks: int) -> int:
-    """Start the run, or go on with it, to its end; returns the exit status."""
+    """Start or continue the run to its end; return the exit status."""
     newest = checkpoint.newest(run)
     if newest and case.time.end and read_manifest(newest).time >= case.time.end * (1 - 1e-9):
         return 0
     how = ["--restart", str(run), "--restart-fallback"] if newest else ["--overwrite"]
     command = [sys.executable, "-m", "uzushio", "run", str(CASE), "--out", str(run), *how]
     process = subprocess.Popen([*command, "--ranks", str(ranks)], cwd=ROOT)
-    # Ctrl-C reaches the run by itself, SIGTERM only us; either way we wait for its checkpoint.
+    # The run receives Ctrl-C itself, but SIGTERM only from here. Wait for its checkpoint.
     signal.signal(signal.SIGINT, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGTERM))
     return process.wait()
@@ -101,7 +102,7 @@ def advance(case: ChannelCase, run: Path, ranks: int) -> int:
 
 @dataclass(frozen=True)
 class Result:
-    """What a run has come to."""
+    """Result of a run."""
 
     case: ChannelCase
     manifest: Manifest
@@ -110,7 +111,7 @@ class Result:
 
     @classmethod
     def of(cls, run: Path) -> Result:
-        """Read the case as it was run, its newest checkpoint and the last job's summary."""
+        """Read the case of a run, its newest checkpoint and the last job's summary."""
         case = cast(ChannelCase, load_case(run / "case.yaml"))
         found = checkpoint.open_checkpoint(run, MPI.COMM_SELF, fallback=True)
         average = TimeAverage()
@@ -128,7 +129,7 @@ class Result:
 
     @property
     def statistics(self) -> xr.Dataset:
-        """Averages over time and what is derived from them."""
+        """Averages over time and quantities derived from them."""
         return self.averages.whole
 
     @property
@@ -138,17 +139,17 @@ class Result:
 
     @property
     def averaged(self) -> float:
-        """Time over which is averaged, in h/u_tau."""
+        """Averaging time in h/u_tau."""
         return (self.manifest.time - self.case.statistics.start) * self.u_tau
 
     @property
     def u_tau(self) -> float:
-        """Friction velocity that was measured."""
+        """Measured friction velocity."""
         return float(self.statistics.attrs["u_tau"])
 
     @property
     def re_tau(self) -> float:
-        """Friction Reynolds number that was measured."""
+        """Measured friction Reynolds number."""
         return float(self.statistics.attrs["re_tau"])
 
     def profile(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -162,24 +163,24 @@ class Result:
         z, values, error = self.averages.profile(name, power, parity)
         if error is None:
             error = np.abs(half(self.statistics, name, power, -parity)[1])
-        if z[0] > 0.0:  # all of them vanish at the wall
+        if z[0] > 0.0:  # all are zero at the wall
             z, values, error = (np.concatenate([[0.0], a]) for a in (z, values, error))
         return z, values, error
 
     def spread(self, name: str, height: float) -> str:
-        """The 95 % interval of a profile at a height, as text; nothing if it is not known."""
+        """Return the 95 % interval of a profile at a height as text, empty if unknown."""
         if not self.has_intervals:
             return ""
         z, _, error = self.profile(name)
         return f" ± {np.interp(height, z, error):.2g}"
 
     def at(self, name: str, heights: np.ndarray) -> np.ndarray:
-        """A profile at other heights; NaN beyond the last."""
+        """Return a profile at other heights; NaN above the last."""
         z, values, _ = self.profile(name)
         return reference.interpolate(heights, z, values)
 
     def noise(self, name: str) -> float:
-        """Root mean square of a profile's error between z+ = `FIRST` and the centre."""
+        """Return the root mean square of a profile's error between z+ = `FIRST` and the centre."""
         z, _, error = self.profile(name)
         return float(np.sqrt(np.mean(error[z >= FIRST] ** 2)))
 
@@ -193,7 +194,7 @@ def mean_deviation(result: Result, one: reference.Profiles) -> tuple[float, floa
 
 
 def peak(z: np.ndarray, values: np.ndarray) -> tuple[float, float]:
-    """The largest value of a smooth profile, and its height."""
+    """Return the maximum of a smooth profile, and its height."""
     fine = np.linspace(z[0], z[-1], 20001)
     curve = reference.interpolate(fine, z, values)
     return float(curve.max()), float(fine[np.argmax(curve)])
@@ -202,7 +203,7 @@ def peak(z: np.ndarray, values: np.ndarray) -> tuple[float, float]:
 def page(
     result: Result, references: list[reference.Profiles], pictures: list[Path]
 ) -> Iterator[str]:
-    """The lines of the comparison."""
+    """Return the lines of the comparison."""
     yield f"# {result.case.title}\n"
     yield (
         f"Written by `validation/{NAME}.py` (`make validate`) with Uzushio {__version__} from the "
@@ -245,7 +246,7 @@ def page(
 
 
 def what_was_run(result: Result) -> Iterator[list[str]]:
-    """Grid, resolution and times."""
+    """Describe grid, resolution and times."""
     grid, nu = result.case.grid, result.case.flow.viscosity
     heights = np.diff(grid.wall_faces()) * result.u_tau / nu
     dx, dy = (v * result.u_tau / nu for v in (grid.lx / grid.nx, grid.ly / grid.ny))
@@ -282,7 +283,7 @@ def what_was_run(result: Result) -> Iterator[list[str]]:
 
 
 def against_goals(result: Result, references: Iterable[reference.Profiles]) -> Iterator[list[str]]:
-    """The deviations that have a goal."""
+    """Compare deviations with their goals."""
     for one in references:
         deviation, z = mean_deviation(result, one)
         here = float(result.at("u", np.array([z]))[0])
@@ -307,14 +308,14 @@ def against_goals(result: Result, references: Iterable[reference.Profiles]) -> I
 
 
 def verdict(deviation: float, goal: float) -> tuple[str, str, str]:
-    """Deviation, goal, and whether it is met."""
+    """Return deviation, goal, and whether the goal is met."""
     return percent(deviation), f"{100 * goal:g} %", "met" if abs(deviation) <= goal else "not met"
 
 
 def mean_table(
     result: Result, references: Iterable[reference.Profiles]
 ) -> tuple[list[str], list[list[str]]]:
-    """Mean velocity at some heights."""
+    """Return a table of the mean velocity at some heights."""
     columns, names = [result.at("u", HEIGHTS)], ["z+", "here"]
     for one in references:
         published = reference.interpolate(HEIGHTS, one.z, one.u)
@@ -331,7 +332,7 @@ def mean_table(
 
 
 def peaks(result: Result, references: Iterable[reference.Profiles]) -> Iterator[list[str]]:
-    """Largest fluctuations and shear stress, and where they are."""
+    """Return a table of the maxima of fluctuations and shear stress, and their heights."""
     z, uw, _ = result.profile("uw")
     own = {f"{c}_rms": result.profile(f"{c}_rms")[:2] for c in "uvw"} | {"minus_uw": (z, -uw)}
     labels = {"minus_uw": "−⟨u'w'⟩"} | {f"{c}_rms": f"{c} r.m.s." for c in "uvw"}
@@ -341,7 +342,7 @@ def peaks(result: Result, references: Iterable[reference.Profiles]) -> Iterator[
 
 
 def bulk(result: Result, references: list[reference.Profiles]) -> Iterator[list[str]]:
-    """Figures of the whole flow."""
+    """Return a table of quantities of the whole flow."""
     u_bulk = float(result.statistics.attrs["bulk_velocity"]) / result.u_tau
     u_centre = float(result.profile("u")[1][-1])
     yield ["Re_tau", f"{result.re_tau:.2f}", *(f"{one.re_tau}" for one in references)]
@@ -366,7 +367,7 @@ def bulk(result: Result, references: list[reference.Profiles]) -> Iterator[list[
 
 
 def uncertainty(result: Result) -> str:
-    """What the errors of the profiles are, and what they are not."""
+    """Describe the errors of the profiles, and what they do not include."""
     if result.has_intervals:
         how = explanation(result.statistics, ["u", "uu", "vv", "ww"], result.u_tau, " h/u_tau")
         return (
@@ -391,7 +392,7 @@ def published_distance(references: list[reference.Profiles], name: str) -> float
 
 
 def convergence(result: Result, references: list[reference.Profiles]) -> Iterator[list[str]]:
-    """What would vanish if the average were endless, beside what the published ones differ by."""
+    """Compare residuals that vanish for long averages with differences of published profiles."""
     nu = result.case.flow.viscosity
     nominal = 1.0 / nu
     if result.case.flow.reynolds_tau:
@@ -418,7 +419,7 @@ def stress_error(result: Result) -> float:
     """Largest distance of the total shear stress from the straight line that it tends to."""
     z, u, _ = result.profile("u")
     faces, uw, _ = result.profile("uw")
-    # The faces between two centres, where the scheme has its viscous stress.
+    # Faces between two centres, where the viscous stress of the scheme is.
     viscous = np.diff(u[1:]) / np.diff(z[1:])
     inner = slice(1, 1 + len(viscous))
     total = viscous - uw[inner]
@@ -452,7 +453,7 @@ def write_profiles(result: Result, path: Path) -> None:
 
 
 def redraw(case: ChannelCase, pages: Path) -> None:
-    """Draw the mean, the r.m.s. and the budget again, from the table of a run that is gone."""
+    """Draw the mean, the r.m.s. and the budget again from the table of a deleted run."""
     text = (pages / f"{NAME}_profiles.csv").read_text(encoding="utf-8").splitlines()
     told = re.search(r"Re_tau = (\S+); (\d+) samples from t = (\S+) to (\S+) h/u_tau", text[0])
     assert told is not None, text[0]
@@ -462,7 +463,7 @@ def redraw(case: ChannelCase, pages: Path) -> None:
     u_tau = re_tau * case.flow.viscosity
     lower = data["z_over_h"]
     z = np.append(lower, 2.0 - lower[::-1])
-    inner = z[1:-1]  # the budget is not in the table's row of the wall
+    inner = z[1:-1]  # the table has no budget at the wall
 
     def mirrored(name: str, factor: float, sign: float = 1.0) -> tuple[str, np.ndarray]:
         values = factor * data[name][np.isfinite(data[name])]
@@ -492,12 +493,12 @@ def redraw(case: ChannelCase, pages: Path) -> None:
 
 
 def percent(value: float) -> str:
-    """A ratio in per cent, with its sign."""
+    """Format a ratio in per cent, with its sign."""
     return f"{100 * value:+.2f} %"
 
 
 def table(columns: list[str], rows: Iterable[list[str]]) -> Iterator[str]:
-    """A Markdown table."""
+    """Return a Markdown table."""
     yield f"| {' | '.join(columns)} |"
     yield f"|{'---|' * len(columns)}"
     yield from (f"| {' | '.join(row)} |" for row in rows)

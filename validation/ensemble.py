@@ -1,11 +1,11 @@
-"""How far from the truth is m, in standard deviations by curvature and by an ensemble?
+"""Error of m in standard deviations, from the curvature of J and from an ensemble.
 
     python validation/ensemble.py [--folder runs/ensemble] [--sets 48:0.1:300:40 ...]
 
-Twins whose initial state differs from the first guess by noise of the background's sigma, so that
-all that the estimate supposes holds but for linearity: the error in standard deviations, by the
-curvature of J or by the scatter of perturbed assimilations, should have a root mean square of 1.
-Each line of the table is written when its twin is done; those that are there are not done again.
+The initial states of the twins differ from the first guess by noise of the background's sigma, so
+that all assumptions of the estimate hold except linearity. The error in standard deviations, from
+the curvature of J or from the spread of perturbed assimilations, should have a root mean square of
+1. Each line of the table is written after its twin is complete; existing lines are not repeated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mpi4py import MPI
 
 from uzushio.assimilation.case import Uncertainty
 from uzushio.assimilation.deviations import deviations
-from uzushio.assimilation.ensemble import MemberFiles, spreads
+from uzushio.assimilation.ensemble import MemberFiles, ensemble_spreads
 from uzushio.assimilation.model import Guess
 from uzushio.assimilation.noise import Stream, normal
 from uzushio.assimilation.phasefield.case import PhaseFieldCase
@@ -31,13 +31,13 @@ ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "docs/validation/phasefield_ensemble.csv"
 COLUMNS = ("points", "background", "seed", "m", "sd", "error_in_sd", "members", "mean", "spread",
            "error_in_spread")  # fmt: skip
-#: Points along a side, background, twins, and how many of them have an ensemble.
+#: Points along a side, background sigma, number of twins, number of those with an ensemble.
 SETS = ["32:0.1:300:0", "48:0.03:300:20", "48:0.1:300:30", "96:0.1:100:15"]
 MEMBERS, STEPS = 20, 64
 
 
 def problem(points: int, background: float, seed: int) -> Problem:
-    """A twin whose truth is drawn from the background."""
+    """Return a twin whose truth is drawn from the background."""
     case = PhaseFieldCase.model_validate(
         {
             "model": "phasefield",
@@ -61,7 +61,7 @@ def problem(points: int, background: float, seed: int) -> Problem:
 def twin(
     points: int, background: float, seed: int, folder: Path, ensemble: bool
 ) -> dict[str, float]:
-    """Estimate m, and find one standard deviation or both."""
+    """Estimate m and one standard deviation or both."""
     posed = problem(points, background, seed)
     parts = posed.minimiser(posed.scales(posed.guess, STEPS), STEPS)
     search, space = parts.search, parts.space
@@ -83,13 +83,13 @@ def twin(
             MEMBERS, files, lambda: False, lambda _: None, MPI.COMM_SELF
         )
         assert members is not None
-        (spread,) = spreads(members)
+        (spread,) = ensemble_spreads(members)
         numbers[6:] = [MEMBERS, spread.mean, spread.sd, (m - 1.0) / spread.sd]
     return dict(zip(COLUMNS, numbers, strict=True))
 
 
-def told(errors: list[float]) -> str:
-    """Root mean square, mean and scatter about it, with what is not known of them."""
+def scatter_of(errors: list[float]) -> str:
+    """Return root mean square, mean and spread, with their sampling errors."""
     count, values = len(errors), np.array(errors)
     square = math.sqrt(float(np.mean(values**2)))
     scatter = float(values.std(ddof=1))
@@ -100,7 +100,7 @@ def told(errors: list[float]) -> str:
 
 
 def main() -> int:
-    """Do what is not in the table yet, and say how far the estimates are."""
+    """Compute the missing lines of the table, and print the errors of the estimates."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--folder", type=Path, default=ROOT / "runs/ensemble")
     options.add_argument(
@@ -121,12 +121,14 @@ def main() -> int:
             with TABLE.open("a", newline="") as file:
                 csv.DictWriter(file, COLUMNS, lineterminator="\n").writerow(rows[-1])
         print(f"{points} x {points} points, background {background}")
-        print(f"  {len(rows)} twins, by curvature: {told([row['error_in_sd'] for row in rows])}")
+        print(
+            f"  {len(rows)} twins, by curvature: {scatter_of([row['error_in_sd'] for row in rows])}"
+        )
         both = [row for row in rows if row["members"]]
         if both:
             print(f"  {len(both)} of them with an ensemble")
-            print(f"    by curvature: {told([row['error_in_sd'] for row in both])}")
-            print(f"    by scatter:   {told([row['error_in_spread'] for row in both])}")
+            print(f"    by curvature: {scatter_of([row['error_in_sd'] for row in both])}")
+            print(f"    by scatter:   {scatter_of([row['error_in_spread'] for row in both])}")
             ratio = np.mean([row["spread"] / row["sd"] for row in both])
             shift = np.mean([(row["mean"] - row["m"]) / row["sd"] for row in both])
             print(f"    scatter over sd {ratio:.2f}, members' mean less estimate {shift:+.2f} sd")

@@ -65,7 +65,7 @@ typedef enum uz_status {
 typedef int uz_type;
 enum { UZ_FLOAT32 = 1, UZ_FLOAT64 = 2, UZ_INT32 = 3, UZ_INT64 = 4, UZ_UINT8 = 5 };
 
-/* Location of values, and of what a block owns: UZ_VERTEX or UZ_ELEMENT. */
+/* Location of values, and of the indices that a block owns: UZ_VERTEX or UZ_ELEMENT. */
 typedef int uz_association;
 enum { UZ_VERTEX = 1, UZ_ELEMENT = 2 };
 
@@ -96,7 +96,7 @@ typedef struct uz_array {
 typedef struct uz_counters {
     uint64_t published;    /* steps that the solver offered */
     uint64_t delivered;    /* to readers, counted for each reader */
-    uint64_t dropped;      /* steps that a reader attached at that time never got */
+    uint64_t dropped;      /* steps that a reader attached at that time did not get */
     double seconds_waited; /* of the solver */
     uint64_t peak_bytes;   /* maximum in the queue */
     uint64_t bytes;        /* in the queue now */
@@ -109,8 +109,8 @@ typedef struct uz_writer uz_writer;
 /* Return the version of the library at run time, "1.2.3". The text is static. */
 UZ_API const char* uz_version(void);
 
-/* Return the message of the last error on this thread, a whole sentence; empty if there was none.
- * Valid until the next error on this thread. */
+/* Return the message of the last error on this thread, a complete sentence; empty if there was
+ * none. Valid until the next error on this thread. */
 UZ_API const char* uz_error_message(void);
 
 /* Open the stream `name`. Collective.
@@ -209,7 +209,7 @@ UZ_API uz_status uz_get_counters(const uz_writer* writer, uz_counters* counters)
 UZ_API uz_status uz_close(uz_writer** writer);
 
 /* End the stream at once after a failure of the solver, free the writer and set it to NULL. Readers
- * see the writer as gone. Not collective. */
+ * get the error that the writer has ended. Not collective. */
 UZ_API void uz_abandon(uz_writer** writer);
 
 #ifdef __cplusplus

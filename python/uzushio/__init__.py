@@ -1,11 +1,11 @@
 """Uzushio: massively parallel flow simulation.
 
 `load_case` reads a case, `run` runs it, and a `Simulation` is stepped by hand; `open_checkpoint`
-gives the fields of a checkpoint. `assimilate` fits a model to observations. `uzushio.solver` is the
-contract between a flow solver and the framework; `uzushio.case` holds the sections of a case file
-that all solvers share. The rooms can be used by themselves: `uzushio.staging`, `uzushio.render`,
-`uzushio.assimilation` and the others. What goes wrong raises a kind of
-`uzushio.errors.UzushioError`. The command line is `uzushio` or `python -m uzushio`.
+returns the fields of a checkpoint. `assimilate` fits a model to observations. `uzushio.solver` is
+the interface between a flow solver and the framework; `uzushio.case` has the sections of case files
+that are common to all solvers. Each room can be used alone: `uzushio.staging`, `uzushio.render`,
+`uzushio.assimilation` and the others. Errors are subclasses of `uzushio.errors.UzushioError`. The
+command line is `uzushio` or `python -m uzushio`.
 
 `docs/reference/python.md` has an example for each.
 """
@@ -18,6 +18,7 @@ from uzushio import lazy
 
 if TYPE_CHECKING:
     from uzushio import assimilation as assimilation
+    from uzushio import block_solver as block_solver
     from uzushio import case as case
     from uzushio import channel as channel
     from uzushio import compositing as compositing
@@ -47,6 +48,7 @@ __all__ = [
     "__version__",
     "assimilate",
     "assimilation",
+    "block_solver",
     "case",
     "channel",
     "compositing",
@@ -81,6 +83,7 @@ if not TYPE_CHECKING:
         },
         modules=(
             "assimilation",
+            "block_solver",
             "case",
             "channel",
             "compositing",

@@ -1,4 +1,4 @@
-"""The command line from its first moment: `uzushio`, and `python -m uzushio`."""
+"""Entry point of the command line: `uzushio`, and `python -m uzushio`."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def main() -> None:
 def _open_closed_streams() -> None:
     """Connect closed standard streams (`>&-`) to /dev/null.
 
-    The next file that is opened would take the number of a closed stream, and receive its text.
+    Else the next file that is opened would get the descriptor of a closed stream, and its text.
     """
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
-            setattr(sys, name, open(number, mode))  # noqa: SIM115 - open as long as the process
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor, which is this one
+            setattr(sys, name, open(number, mode))  # noqa: SIM115 - stays open until the process ends
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Errors that a user can act on: every message is one full sentence that says what to do."""
+"""Errors with a message for users: one complete sentence with advice."""
 
 from __future__ import annotations
 
 
 class UzushioError(RuntimeError):
-    """An expected failure; the command line prints its message without a traceback."""
+    """Base class of expected errors; the command line prints the message without a traceback."""
 
 
 class CaseError(UzushioError):
@@ -31,18 +31,18 @@ class MemoryShortageError(UzushioError):
 
 
 class LaunchError(UzushioError):
-    """The MPI job cannot be started as asked."""
+    """The MPI job cannot be started with these options."""
 
 
 class OtherRankError(UzushioError):
-    """Another rank failed, and prints the error; this one is not printed."""
+    """Another rank failed and prints its error; this error is not printed."""
 
 
 class StagingError(UzushioError):
-    """A stream cannot be opened, written or read as asked; raised on all its ranks."""
+    """A stream cannot be opened, written or read; raised on all its ranks."""
 
 
-class PeerGone(StagingError):  # noqa: N818 - the name that the C++ side has
+class PeerGone(StagingError):  # noqa: N818 - the name in C++
     """The peer's process ended, its connection was cut, or there was no peer."""
 
 
@@ -64,6 +64,10 @@ class RenderError(UzushioError):
 
 class PipelineError(UzushioError):
     """A pipeline names a missing field, or one of its actions failed; raised on all ranks."""
+
+
+class ViewerError(UzushioError):
+    """The live view cannot be served, or a page's request is refused."""
 
 
 class ModelError(UzushioError):

@@ -1,4 +1,4 @@
-"""How the figures look: one size of type, few lines, colours that stay apart in every eye."""
+"""Style of figures: one font size, few lines, colours that colour-blind readers can distinguish."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ import matplotlib as mpl
 from cycler import cycler
 from matplotlib.figure import Figure
 
-# Colours of M. Okabe and K. Ito, told apart also by readers who do not see red or green.
+# Colours of M. Okabe and K. Ito, which colour-blind readers can distinguish.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#B5528A"
 SKY, AMBER, GREY, BLACK = "#56B4E9", "#E69F00", "#808080", "#222222"
 
-#: A marker for each reference in a figure.
+#: Markers of the references in a figure.
 MARKERS = ("o", "x")
 
-#: Endings of the files that `write_each` makes.
+#: File formats of `write_each`.
 FORMATS = ("png", "pdf", "svg")
-#: A name and what is lowered behind it: Re_tau and u_τ, but not q_criterion.
-_LOWERED = re.compile(r"\b(Re|[A-Za-zνω])_(tau|[a-zτ])(?![A-Za-z0-9])")
+#: A symbol with a subscript: Re_tau and u_τ, but not q_criterion.
+_SUBSCRIPT = re.compile(r"\b(Re|[A-Za-zνω])_(tau|[a-zτ])(?![A-Za-z0-9])")
 _GREEK = {"tau": "\\tau", "τ": "\\tau"}
-#: Key of the description in a file's metadata; that of PNG is read by reports.
+#: Key of the description in a file's metadata; reports read that of PNG.
 _DESCRIPTION = {".png": "Description", ".svg": "Description", ".pdf": "Subject"}
-#: Letters of a caption that go into an inch.
+#: Letters of a caption per inch.
 _LETTERS_PER_INCH = 17.0
 RESOLUTION = 150  #: dots per inch
 
@@ -54,7 +54,7 @@ _STYLE: Any = {
 
 
 def style() -> AbstractContextManager[None]:
-    """Make the figures of a `with` block look alike."""
+    """Return a context in which figures have the common style."""
     return mpl.rc_context(_STYLE)
 
 
@@ -65,9 +65,9 @@ def sheet(
     layout: Literal["constrained", "compressed"] = "constrained",
     description: str = "",
 ) -> Figure:
-    """Make an empty figure of so many inches with a title.
+    """Create an empty figure with a title; width and height are in inches.
 
-    The description in words goes into the files, where reports and screen readers find it.
+    The description is written into the files' metadata, for reports and screen readers.
     """
     figure = Figure(figsize=(width, height), layout=layout)
     figure.suptitle(symbols(title), x=0.01, ha="left", fontsize=11.0)
@@ -76,19 +76,19 @@ def sheet(
 
 
 def symbols(text: str) -> str:
-    """Set letters that are lowered in text: Re_tau, u_τ, U_b."""
-    return _LOWERED.sub(lambda found: f"${found[1]}_{{{_GREEK.get(found[2], found[2])}}}$", text)
+    """Return the text with subscripts in math notation: Re_tau, u_τ, U_b."""
+    return _SUBSCRIPT.sub(lambda found: f"${found[1]}_{{{_GREEK.get(found[2], found[2])}}}$", text)
 
 
 def caption(figure: Figure, *lines: str) -> None:
-    """Write lines of small type below a figure: what was averaged, how its bands were found."""
+    """Write a caption in small letters below a figure, such as the method of its bands."""
     width = int(_LETTERS_PER_INCH * figure.get_figwidth())
     text = "\n".join(textwrap.fill(line, width) for line in lines if line)
     figure.supxlabel(text, x=0.01, ha="left", fontsize=8.0, color="#555555")
 
 
 def write(figure: Figure, path: Path) -> Path:
-    """Write a figure as PNG, PDF or SVG, as the suffix says; returns `path`."""
+    """Write a figure as PNG, PDF or SVG according to the suffix; return `path`."""
     metadata = {_DESCRIPTION[path.suffix]: figure.get_label()} if figure.get_label() else None
     figure.savefig(path, dpi=RESOLUTION, bbox_inches="tight", pad_inches=0.08, metadata=metadata)
     return path
@@ -98,18 +98,18 @@ def write_each(figure: Figure, path: Path, formats: Iterable[str] = FORMATS) -> 
     """Write a figure as PNG for screens, and as PDF and SVG for papers.
 
     Args:
-        figure: to write.
-        path: without the ending.
-        formats: endings of the files.
+        figure: the figure.
+        path: path without suffix.
+        formats: file formats.
 
     Yields:
-        Each file when it is written.
+        The path of each file after it is written.
     """
     for kind in formats:
         yield write(figure, path.with_suffix(f".{kind}"))
-        figure.set_layout_engine("none")  # it is laid out now, and need not be again
+        figure.set_layout_engine("none")  # the layout is computed once
 
 
 def write_all(figure: Figure, path: Path, formats: Iterable[str] = FORMATS) -> list[Path]:
-    """Write a figure as `write_each`, and return the files."""
+    """Write a figure like `write_each`, and return the paths."""
     return list(write_each(figure, path, formats))

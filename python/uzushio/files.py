@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 SUMMARY = "summary.json"
-#: Folder, below that of a run, of the results of the pipeline inside its solver.
+#: Name of the folder of a run's results of the pipeline inside its solver.
 PIPELINE = "pipeline"
 
 
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> Path:
-    """Write `summary.json`; returns its path."""
+    """Write `summary.json`; return its path."""
     path = folder / SUMMARY
     atomic_write(path, json.dumps(summary, indent=2, default=_plain) + "\n")
     return path
@@ -24,25 +25,55 @@ def write_summary(folder: Path, summary: Mapping[str, Any]) -> Path:
 def read_summary(folder: Path) -> dict[str, Any]:
     """Read `summary.json`; return an empty dictionary if it cannot be read."""
     try:
-        told = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        content = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def atomic_write(path: Path, text: str) -> None:
-    """Write a small file atomically."""
-    fresh = path.with_name(f".{path.name}.new")
-    try:
-        with fresh.open("w", encoding="utf-8") as file:
+def atomic_write(path: Path, text: str, mode: int = 0o666) -> None:
+    """Write a small file atomically, and wait until it is on the disk.
+
+    Args:
+        path: of the file, replaced if it exists.
+        text: its content.
+        mode: its permissions, less those that the umask removes.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    with atomic_file(path) as fresh:
+        descriptor = os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+        with open(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        fresh.rename(path)
-    except OSError as error:  # the error of a full disk names no file
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """Yield the path of a hidden file for writing; it replaces `path` at the end of the block.
+
+    It is in the same folder, has the same suffix, and is removed if the block raises an exception.
+
+    Raises:
+        OSError: the file cannot be written; the error names `path`.
+    """
+    fresh = path.with_name(f".{path.stem}.{secrets.token_hex(4)}{path.suffix}")
+    try:
+        yield fresh
+        fresh.replace(path)
+    except OSError as error:
+        # The error of a full disk has no file name, others name the hidden file.
+        if error.filename not in (None, str(fresh)):
+            raise
+        if error.errno is None:  # of a library
+            error.filename = str(path)
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
         with suppress(OSError):
             fresh.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _plain(value: Any) -> Any:

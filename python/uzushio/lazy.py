@@ -1,9 +1,10 @@
-"""Public names of a package, imported when they are first used.
+"""Public names of a package that are imported at first use.
 
-`import uzushio` must not wait for NumPy, MPI or matplotlib, and yet `dir`, `help` and completion
-list all that is public. A package says under `TYPE_CHECKING` what type checkers see, and::
+`import uzushio` must not import NumPy, MPI or matplotlib, but `dir`, `help` and completion must
+list all public names. A package imports its names under `TYPE_CHECKING` for type checkers, and
+has::
 
-    if not TYPE_CHECKING:  # a type checker would take any name for one of the package's
+    if not TYPE_CHECKING:  # with __getattr__, a type checker would accept any name
         __getattr__, __dir__ = lazy.names(__name__, {"Reader": "reader", "attach": "reader"})
 """
 
@@ -21,10 +22,10 @@ def names(
     """Return `__getattr__` and `__dir__` of a package (PEP 562).
 
     Args:
-        package: its name; it has `__all__`.
-        homes: public name to the module in the package that defines it; ".module" for a module
-            beside the package, "module:other" if it has another name there.
-        modules: that are public themselves.
+        package: name of the package, which has `__all__`.
+        homes: module in the package that defines each public name; ".module" for a module of the
+            parent package, "module:other" if the name differs there.
+        modules: public modules of the package.
     """
 
     def load(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The tables of public names in the reference page on Python, `docs/reference/python.md`."""
+"""Tables of public names in the reference page on Python, `docs/reference/python.md`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from types import ModuleType
 
 import uzushio
 
-#: What stands above this line in the page is written by hand.
-MARK = "<!-- What follows is made by `make docs` from the docstrings; do not edit. -->\n"
+#: First generated line of the page; the text above it is written by hand.
+MARK = "<!-- `make docs` generates the following from the docstrings; do not edit. -->\n"
 
 
 def rewrite(page: Path) -> None:
-    """Put the tables of the names as they are now into the page."""
+    """Replace the tables of the page by the current names."""
     text = page.read_text(encoding="utf-8")
     page.write_text(text[: text.index(MARK)] + MARK + names(), encoding="utf-8")
 
@@ -38,12 +38,12 @@ def _table(module: ModuleType) -> str:
         for name in _public(module)
         if name != "__version__"
     ]
-    head = [f"\n### `{module.__name__}`\n", f"{_first(module)}\n", "| name | what it is |"]
+    head = [f"\n### `{module.__name__}`\n", f"{_first(module)}\n", "| name | meaning |"]
     return "\n".join([*head, "|---|---|", *rows]) + "\n"
 
 
 def _public(module: ModuleType) -> list[str]:
-    """`__all__`, or what a module without one defines itself."""
+    """Return `__all__`, or else the names that the module defines."""
     listed = getattr(module, "__all__", None)
     if listed is not None:
         return list(listed)
@@ -61,6 +61,6 @@ def _line(value: object, name: str) -> str:
 
 
 def _first(value: object) -> str:
-    """The first paragraph of a docstring in one line."""
+    """Return the first paragraph of a docstring on one line."""
     text = (inspect.getdoc(value) or "").partition("\n\n")[0]
     return " ".join(text.split()).removesuffix("::").replace("|", "\\|")

@@ -1,8 +1,8 @@
-"""The contract between a flow solver and everything that runs, watches and stores it.
+"""Interface between a flow solver and the framework that runs, publishes and stores it.
 
-The run loop, the case file, checkpoints, statistics, the monitor and the command line use this
-module and know no solver. To add a solver: subclass `Case` with the sections it needs, subclass
-`Solver`, and name the pair in `uzushio.case.registry`.
+The run loop, case files, checkpoints, statistics, the monitor and the command line use this
+interface and depend on no solver. To add a solver: subclass `Case` with the sections that it needs,
+subclass `Solver`, and register it in `uzushio.case.registry`.
 
 Methods marked *collective* are called by every rank of the communicator, in the same order.
 """
@@ -10,15 +10,16 @@ Methods marked *collective* are called by every rank of the communicator, in the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from uzushio.errors import CaseError
-from uzushio.errors import SolverDivergedError as SolverDivergedError
+from uzushio.domain.box import Box, Triple
+from uzushio.errors import CaseError, SolverDivergedError
+from uzushio.store.array import DistributedArray, State, StoredState
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,54 +27,31 @@ if TYPE_CHECKING:
 
     from uzushio.case.model import Case
 
-
-@dataclass(frozen=True)
-class DistributedArray:
-    """This rank's box of an array that the ranks of a job hold together.
-
-    Attributes:
-        shape: global shape; the first axis is the one that checkpoints are split over (z planes).
-        start: global index of this rank's first element, one per axis.
-        data: this rank's box, C-ordered indexing, possibly strided; a view, valid until the next
-            step. Its shape plus `start` lies within `shape`. May be empty.
-        dims: names of the axes for those who open a checkpoint with xarray; none if not known.
-    """
-
-    shape: tuple[int, ...]
-    start: tuple[int, ...]
-    data: np.ndarray
-    dims: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class State:
-    """All that a solver needs to go on: distributed arrays, and small values equal on all ranks.
-
-    `attributes` is plain JSON (numbers round-trip exactly; strings, lists, dicts). `coordinates`
-    are those of axes by name, whole, for who opens a checkpoint with xarray; no restart needs them.
-    """
-
-    arrays: Mapping[str, DistributedArray]
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    coordinates: Mapping[str, np.ndarray] = field(default_factory=dict)
+__all__ = [
+    "DistributedArray",
+    "Estimate",
+    "Offer",
+    "Parameter",
+    "Reading",
+    "Sample",
+    "Solver",
+    "SolverDivergedError",
+    "SolverField",
+    "SolverMesh",
+    "State",
+    "StoredState",
+    "Traffic",
+    "UniformCoordinates",
+    "coordinate_field",
+]
 
 
-#: Reads the box [start, start + shape) of the stored array `name`; raises `CheckpointError`.
-BoxReader = Callable[[str, tuple[int, ...], tuple[int, ...]], np.ndarray]
-
-
-@dataclass(frozen=True)
-class StoredState:
-    """A checkpoint as `Solver.restore` sees it, whatever number of ranks wrote it."""
-
-    shapes: Mapping[str, tuple[int, ...]]
-    attributes: Mapping[str, Any]
-    read: BoxReader
+Association = Literal["vertex", "element"]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One figure of the progress line, equal on all ranks."""
+    """Figure of the progress line, equal on all ranks."""
 
     value: float
     unit: str = ""
@@ -82,7 +60,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A value that may be changed while the solver runs (steering)."""
+    """Value that may be changed while the solver runs (steering)."""
 
     value: float
     low: float
@@ -92,43 +70,127 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class FieldLayout:
-    """What a named field is, and which part of it this rank has; the same for a whole run.
+class UniformCoordinates:
+    """Uniform spacing: vertex i of an axis is at origin + i spacing; both along z, y, x."""
+
+    origin: tuple[float, float, float]
+    spacing: tuple[float, float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class SolverMesh:
+    """Structured mesh, or a zone of a multiblock mesh, and this rank's blocks of it.
+
+    Constant during a run; all attributes except `blocks` are equal on all ranks.
 
     Attributes:
-        mesh: names the points that the values are at; fields at the same points have the same name
-            here, coordinates, start and extent.
-        coordinates: global 1-D coordinates of the values, `{"z": …, "y": …, "x": …}`.
-        start: global index (z, y, x) of this rank's first value.
-        extent: number of this rank's values along z, y, x; zeros if it has none.
-        unit: of the values, "1" when non-dimensional.
-        description: in words.
+        vertices: number of vertices of the whole mesh along z, y, x.
+        coordinates: coordinates of all vertices: uniform, or 1-D arrays along z, y, x; None if the
+            mesh is curvilinear, for which `Solver.write_coordinates` writes them.
+        blocks: this rank's boxes of elements or vertices, disjoint from those of all ranks. A box
+            may be empty.
+        blocks_of: whether `blocks` are elements, whose vertices neighbours share, or vertices.
+        dimension: number of used axes, counted from x; the others have one vertex.
     """
 
-    mesh: str
-    coordinates: Mapping[str, np.ndarray]
-    start: tuple[int, int, int]
-    extent: tuple[int, int, int]
+    vertices: Triple
+    coordinates: UniformCoordinates | tuple[np.ndarray, np.ndarray, np.ndarray] | None
+    blocks: tuple[Box, ...]
+    blocks_of: Association = "vertex"
+    dimension: int = 3
+
+    @property
+    def elements(self) -> Triple:
+        """Number of elements along z, y, x; 1 along an unused axis."""
+        return self._moved(self.vertices, -1)
+
+    def box(self, block: Box, association: Association) -> Box:
+        """Return the elements or vertices of a block."""
+        if association == self.blocks_of or block.size == 0:
+            return block
+        return Box(block.start, self._moved(block.count, 1 if association == "vertex" else -1))
+
+    def _moved(self, count: Sequence[int], by: int) -> Triple:
+        z, y, x = (n + by if axis >= 3 - self.dimension else n for axis, n in enumerate(count))
+        return z, y, x
+
+    def lines(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Return the coordinates of all vertices along z, y, x; None if curvilinear."""
+        given = self.coordinates
+        if not isinstance(given, UniformCoordinates):
+            return given
+        z, y, x = (
+            origin + spacing * np.arange(count)
+            for origin, spacing, count in zip(
+                given.origin, given.spacing, self.vertices, strict=True
+            )
+        )
+        return z, y, x
+
+
+@dataclass(frozen=True)
+class SolverField:
+    """Field of a solver.
+
+    Attributes:
+        meshes: names of its meshes: one, or the zones of a multiblock mesh.
+        association: whether values belong to vertices or to elements.
+        components: number of components; several are the last axis of arrays.
+        unit: unit of the values, "1" if non-dimensional.
+        description: description for users.
+    """
+
+    meshes: tuple[str, ...]
+    association: Association = "vertex"
+    components: int = 1
     unit: str = "1"
     description: str = ""
+
+    def parts(self, name: str) -> dict[str, str]:
+        """Return the name of the field called `name` on each of its meshes, by mesh.
+
+        A field of several meshes is published and stored as one field per mesh.
+        """
+        if len(self.meshes) == 1:
+            return {self.meshes[0]: name}
+        return {mesh: f"{mesh}/{name}" for mesh in self.meshes}
+
+    def boxes(self, meshes: Mapping[str, SolverMesh]) -> list[Box]:
+        """Return the boxes of this rank's values, one per block, in order of meshes."""
+        return [
+            meshes[mesh].box(block, self.association)
+            for mesh in self.meshes
+            for block in meshes[mesh].blocks
+        ]
+
+    def shape(self, box: Box) -> tuple[int, ...]:
+        """Return the shape of the array of a box."""
+        return (*box.count, self.components) if self.components > 1 else box.count
+
+
+def coordinate_field(mesh: str) -> str:
+    """Return the name of the published vertex field with a curvilinear mesh's coordinates."""
+    return f"{mesh}/xyz"
 
 
 @dataclass(frozen=True)
 class Offer:
-    """Fields and attributes that a solver will have, known from its case.
+    """Meshes, fields and attributes of a solver, computed from its case.
 
     Attributes:
-        fields: as `Solver.fields`, with the parts of a single rank.
-        attributes: as `Solver.attributes`; what is not known before the run is 0.
+        meshes: as `Solver.meshes`, with the blocks of a single rank.
+        fields: as `Solver.fields`.
+        attributes: as `Solver.attributes`; values that are unknown before the run are 0.
     """
 
-    fields: Mapping[str, FieldLayout]
+    meshes: Mapping[str, SolverMesh]
+    fields: Mapping[str, SolverField]
     attributes: Mapping[str, int | float | str]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One instantaneous statistic, reduced over the ranks; averaged over time by the run."""
+    """Instantaneous statistic, reduced over the ranks; the run averages it over time."""
 
     dims: tuple[str, ...]
     values: np.ndarray
@@ -136,7 +198,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Communication of one rank in one step, by kind: the largest over the ranks."""
+    """Communication of one kind in one step: maximum over the ranks."""
 
     messages: int
     bytes: int
@@ -144,14 +206,14 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a case will need, known without running it (`uzushio check`).
+    """Resources that a case needs, estimated without running it (`uzushio check`).
 
     Attributes:
-        grid: a sentence on the grid and its decomposition for people.
-        memory_per_rank: bytes of the solver's arrays on the rank that holds the most.
-        field_arrays: that memory in arrays of the size of one scalar field of the rank.
+        grid: description of the grid and its decomposition for users.
+        memory_per_rank: bytes of the solver's arrays, maximum over the ranks.
+        field_arrays: the same memory in arrays of the size of one scalar field of the rank.
         traffic: kind of communication ("all-to-all", "halo", …) to its `Traffic` in one step.
-        notes: further lines worth a user's attention, for example a coarse resolution.
+        notes: remarks for users, for example on a coarse resolution.
         checkpoint_bytes: size of one checkpoint; 0 if not known.
         field_bytes: sizes of the fields that can be published, by name; empty if not known.
         step_length: length of a step in time; None if not known before the run.
@@ -168,7 +230,7 @@ class Estimate:
 
 
 class Solver(ABC):
-    """A flow solver. `step_index` and `time` are those of the fields it holds now."""
+    """Flow solver. `step_index` and `time` are those of its current fields."""
 
     step_index: int
     time: float
@@ -176,13 +238,14 @@ class Solver(ABC):
     @classmethod
     @abstractmethod
     def estimate(cls, case: Case, ranks: int) -> Estimate:
-        """Say what `case` on `ranks` ranks will need; raises `CaseError` if they do not fit."""
+        """Return the needs of `case` on `ranks` ranks; raises `CaseError` if they do not fit."""
 
     @classmethod
     def offer(cls, case: Case) -> Offer | None:
-        """Say which fields and attributes there will be, without making the solver.
+        """Return the fields and attributes of a case, without making the solver.
 
-        With it the files of `publish` are checked before the run; None if the solver cannot say.
+        They are used to check the files of `publish` before the run. None if the solver does not
+        support this.
         """
         return None
 
@@ -190,8 +253,8 @@ class Solver(ABC):
     def seconds_per_step(cls, case: Case, ranks: int) -> float | None:
         """Estimate the computing time of a step of the busiest rank, in seconds, on this machine.
 
-        Communication is left out. A solver may measure a small grid for it, in about a second; None
-        if the solver does not estimate it.
+        Communication is not included. A solver may measure a small grid in about a second. None if
+        the solver does not estimate it.
         """
         return None
 
@@ -209,44 +272,59 @@ class Solver(ABC):
 
     @abstractmethod
     def monitor(self) -> Mapping[str, Reading]:
-        """The figures of the progress line, in order (collective)."""
+        """Return the figures of the progress line, in order (collective)."""
 
     @abstractmethod
-    def fields(self) -> Mapping[str, FieldLayout]:
-        """The fields that can be looked at, the same names in the same order on all ranks."""
+    def meshes(self) -> Mapping[str, SolverMesh]:
+        """Return the meshes of the fields by name, in the same order on all ranks."""
 
     @abstractmethod
-    def write_field(self, name: str, out: np.ndarray) -> None:
-        """Write this rank's part of a field of this step in physical space (collective).
+    def fields(self) -> Mapping[str, SolverField]:
+        """Return the fields that can be published by name, in the same order on all ranks."""
+
+    @abstractmethod
+    def write_field(self, name: str, out: Sequence[np.ndarray]) -> None:
+        """Write this rank's values of a field of this step in physical space (collective).
 
         Args:
             name: one of `fields`.
-            out: float64, C-contiguous, of the `extent` of the field: memory of whoever looks.
+            out: float64, C-contiguous, one array for each of `SolverField.boxes`; memory of the
+                caller.
         """
 
-    def attributes(self) -> Mapping[str, int | float | str]:
-        """Figures that go with the fields of this step, equal on all ranks (collective).
+    def write_coordinates(self, mesh: str, block: int, out: np.ndarray) -> None:
+        """Write x, y and z of the vertices of a block of a curvilinear mesh.
 
-        The text `periodic`, "x y" say, names the axes along which the first point follows the last
-        one, at the distance of the others. The texts `length_unit` and `time_unit` are the units of
-        coordinates and time, which pipelines write at the axes of pictures and plots.
+        Args:
+            mesh: one of `meshes`.
+            block: index in `SolverMesh.blocks`.
+            out: float64, (z, y, x, 3).
+        """
+        raise NotImplementedError(f"{type(self).__name__} has a curvilinear mesh: {mesh}")
+
+    def attributes(self) -> Mapping[str, int | float | str]:
+        """Return attributes of the fields of this step, equal on all ranks (collective).
+
+        The text `periodic`, such as "x y", names the periodic axes: the first point follows the
+        last one at the distance of the others. The texts `length_unit` and `time_unit` are the
+        units of coordinates and time, which pipelines write on the axes of pictures and plots.
         """
         return {}
 
     @abstractmethod
     def state(self) -> State:
-        """Views of all that a restart needs (collective)."""
+        """Return views of all arrays that a restart needs (collective)."""
 
     @abstractmethod
     def restore(self, stored: StoredState) -> None:
-        """Take the state of a checkpoint, including `step_index` and `time` (collective).
+        """Restore the state of a checkpoint, including `step_index` and `time` (collective).
 
         Raises:
             CaseError: if the checkpoint is of another grid.
         """
 
     def interpolate(self, stored: StoredState) -> None:
-        """Take the state of a checkpoint that may be of another grid (collective).
+        """Interpolate the state of a checkpoint that may be of another grid (collective).
 
         Raises:
             CaseError: if the solver cannot, or the checkpoint is of another domain.
@@ -257,7 +335,7 @@ class Solver(ABC):
         )
 
     def parameters(self) -> Mapping[str, Parameter]:
-        """The steerable parameters by name."""
+        """Return the steerable parameters by name."""
         return {}
 
     def steer(self, name: str, value: float) -> None:
@@ -277,7 +355,7 @@ class Solver(ABC):
         raise NotImplementedError
 
     def sample(self) -> Mapping[str, Sample]:
-        """Instantaneous statistics of this step; the values count on rank 0 only (collective)."""
+        """Return instantaneous statistics of this step; values are valid on rank 0 (collective)."""
         return {}
 
     def statistics(self, mean: Mapping[str, Sample], samples: int) -> xr.Dataset | None:
@@ -290,13 +368,13 @@ class Solver(ABC):
     def figures(self, folder: Path, statistics: xr.Dataset | None) -> Iterable[Path]:
         """Draw the pictures and plots of the run into `folder` (collective; paths on rank 0).
 
-        A generator draws one after the other. It ends early if the run is asked to stop, so that it
-        communicates before its first figure only.
+        A generator draws one figure after the other. It may be ended early by a request to stop, so
+        it must communicate only before its first figure.
         """
         return ()
 
     def summary(self) -> Mapping[str, Any]:
-        """Plain JSON values for `summary.json`: timings, counters, final figures (collective)."""
+        """Return JSON values for `summary.json`: timings, counters, final figures (collective)."""
         return {}
 
     #: The case model that `uzushio run` validates the file against.

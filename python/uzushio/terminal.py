@@ -6,11 +6,15 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Self
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 def tell(text: str) -> None:
@@ -51,6 +55,64 @@ class TerminalConsole(Console):
     def on_broken_pipe(self) -> None:
         """Discard the output; Rich would end the program."""
         _discard()
+
+
+class ProgressOutput:
+    """Progress as a bar on a terminal, otherwise as lines; messages appear above the bar.
+
+    Args:
+        columns: width of the terminal; 0: no terminal.
+        enabled: whether anything is printed.
+        text: of the bar before the first `show`.
+    """
+
+    def __init__(self, columns: int, enabled: bool, text: str = "") -> None:
+        self._columns, self._enabled, self._text = columns, enabled, text
+        self._bar: Progress | None = None
+
+    def __enter__(self) -> Self:
+        """Show the bar if there is a terminal."""
+        if self._enabled and self._columns:
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            self._bar = Progress(
+                BarColumn(bar_width=20),
+                TextColumn(
+                    "{task.percentage:3.0f}% {task.description}",
+                    markup=False,
+                    table_column=Column(no_wrap=True, overflow="ellipsis"),
+                ),
+                console=TerminalConsole(force_terminal=True, width=self._columns),
+                auto_refresh=False,
+            )
+            self._bar.add_task(self._text, total=1.0)
+            with output_may_end():
+                self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the last state of the bar on the terminal."""
+        if self._bar is not None:
+            with output_may_end():
+                self._bar.stop()
+            self._bar = None
+
+    def show(self, fraction: float, text: str) -> None:
+        """Show the share that is done, 0 to 1, and a text."""
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=fraction, description=text)
+            with output_may_end():
+                self._bar.refresh()
+        elif self._enabled:
+            tell(f"{fraction:4.0%} {text}")
+
+    def say(self, text: str) -> None:
+        """Print a line, unless it is empty."""
+        if self._bar is not None:
+            with output_may_end():
+                self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        elif self._enabled and text:
+            tell(text)
 
 
 def print_table(table: Table, console: Console) -> None:

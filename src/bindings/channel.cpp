@@ -10,8 +10,8 @@
 #include "bindings/bindings.hpp"
 #include "bindings/mpi_handle.hpp"
 #include "channel/estimate.hpp"
-#include "channel/floor.hpp"
-#include "channel/physical.hpp"
+#include "channel/physical_output.hpp"
+#include "channel/roofline.hpp"
 #include "channel/sampler.hpp"
 #include "channel/solver.hpp"
 
@@ -23,7 +23,7 @@ namespace uzushio::bindings {
 namespace {
 
 using channel::Parameters;
-using channel::Physical;
+using channel::PhysicalOutput;
 using channel::Solver;
 using Profile = nb::ndarray<const spectral::Complex, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Array = nb::ndarray<nb::numpy, double>;
@@ -65,7 +65,8 @@ Array owned(std::vector<double>&& values, std::vector<std::size_t> shape) {
 using Out = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 /// Fill [plane][row][x] of this rank with a field in physical space.
-void write_physical(Physical& physical, Solver& solver, const std::string& name, const Out& out) {
+void write_physical(PhysicalOutput& physical, Solver& solver, const std::string& name,
+                    const Out& out) {
     const auto planes = static_cast<std::size_t>(solver.planes().size());
     const auto rows = static_cast<std::size_t>(physical.rows().size());
     const auto nx = static_cast<std::size_t>(solver.parameters().nx);
@@ -158,7 +159,7 @@ void bind_channel(nb::module_& module) {
             return result;
         });
     module.def("estimate", &channel::estimate, "parameters"_a,
-               "What the busiest rank will hold and send in a step; needs no other rank.");
+               "Memory of the busiest rank, and what it sends in a step; local.");
 
     nb::class_<Solver>(module, "Solver")
         .def(
@@ -167,15 +168,15 @@ void bind_channel(nb::module_& module) {
                 new (self) Solver(parameters, communicator(comm));
             },
             "parameters"_a, "comm"_a)
-        .def("step", &Solver::step, "cfl"_a, "longest"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("step", &Solver::step, "cfl"_a, "max_dt"_a, nb::call_guard<nb::gil_scoped_release>())
         .def(
             "add_mode",
             [](Solver& solver, int kx, int ky, Profile u, Profile v, Profile w) {
                 solver.add_mode(kx, ky, span(u), span(v), span(w));
             },
             "kx"_a, "ky"_a, "u"_a, "v"_a, "w"_a)
-        .def("settle", &Solver::settle, nb::call_guard<nb::gil_scoped_release>())
-        .def("refresh", &Solver::refresh, nb::call_guard<nb::gil_scoped_release>())
+        .def("project", &Solver::project, nb::call_guard<nb::gil_scoped_release>())
+        .def("exchange_ghosts", &Solver::exchange_ghosts, nb::call_guard<nb::gil_scoped_release>())
         .def("use_wisdom", &Solver::use_wisdom, "wisdom"_a)
         .def("set_drive", &Solver::set_drive, "drive"_a)
         .def("bulk_velocity", &Solver::bulk_velocity)
@@ -201,15 +202,15 @@ void bind_channel(nb::module_& module) {
         .def_prop_ro("modes_x", [](Solver& s) { return s.transform().modes().kx; })
         .def_prop_ro("modes_y", [](Solver& s) { return s.transform().modes().ky; });
 
-    nb::class_<Physical>(module, "Physical")
+    nb::class_<PhysicalOutput>(module, "PhysicalOutput")
         .def(nb::init<Solver&>(), "solver"_a, nb::keep_alive<1, 2>())
         .def("write", &write_physical, "solver"_a, "name"_a, "out"_a)
-        .def_prop_ro("rows", [](Physical& p) { return pair(p.rows()); });
+        .def_prop_ro("rows", [](PhysicalOutput& p) { return pair(p.rows()); });
 
     module.def("fft_seconds", &channel::fft_seconds, "solver"_a, "repeats"_a,
                "Seconds of one step's transforms through FFTW alone.");
-    module.def("least_bytes", &channel::least_bytes, "solver"_a,
-               "Bytes that this rank's step must move at least.");
+    module.def("min_bytes", &channel::min_bytes, "solver"_a,
+               "Minimum of bytes that a step of this rank moves between memory and processor.");
     module.def(
         "triad_rate",
         [](std::uintptr_t comm, std::size_t doubles, int repeats) {
@@ -217,8 +218,8 @@ void bind_channel(nb::module_& module) {
         },
         "comm"_a, "doubles"_a, "repeats"_a, "Bytes a second of STREAM's triad on all ranks.");
     module.def("import_wisdom", &spectral::import_wisdom, "wisdom"_a,
-               "Plan with these measurements alone from now on; false if they make no sense.");
-    module.def("wisdom", &spectral::export_wisdom, "What the FFT planner has measured, as text.");
+               "Plan with these measurements only from now on; false if they cannot be parsed.");
+    module.def("wisdom", &spectral::export_wisdom, "Measurements of the FFT planner, as text.");
 }
 
 } // namespace uzushio::bindings

@@ -9,6 +9,8 @@ NB_MODULE(_core, module) {
     uzushio::bindings::bind_channel(channel);
     auto compositing = module.def_submodule("compositing", "Sort-last image compositing.");
     uzushio::bindings::bind_compositing(compositing);
+    auto domain = module.def_submodule("domain", "Multiblock meshes and solvers on them.");
+    uzushio::bindings::bind_domain(domain);
     auto phasefield = module.def_submodule("phasefield", "Sweeps of the phase field.");
     uzushio::bindings::bind_phasefield(phasefield);
     auto pipeline = module.def_submodule("pipeline", "Kernels of derived fields.");

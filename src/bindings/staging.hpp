@@ -25,8 +25,8 @@ using BoxPair = std::pair<staging::Extent, staging::Extent>;
 /// Ghost widths in Python: (lower, upper), each (z, y, x).
 using GhostPair = std::pair<std::array<std::uint16_t, 3>, std::array<std::uint16_t, 3>>;
 
-inline staging::Box box(const BoxPair& pair) { return {pair.first, pair.second}; }
-inline BoxPair pair(const staging::Box& box) { return {box.start, box.count}; }
+inline staging::Box box(const BoxPair& pair) { return staging::box_of(pair.first, pair.second); }
+inline BoxPair pair(const staging::Box& box) { return {box.lower, box.extents()}; }
 inline staging::Ghosts ghosts(const GhostPair& pair) { return {pair.first, pair.second}; }
 inline std::chrono::nanoseconds nanoseconds(double seconds) {
     return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));

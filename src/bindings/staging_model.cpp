@@ -67,7 +67,7 @@ nb::list meshes(const StepInfo& step) {
         mesh["name"] = topology.name;
         mesh["dimension"] = topology.dimension;
         mesh["elements"] = pair(topology.elements);
-        mesh["vertices"] = pair(vertices_of(topology.elements, topology.dimension));
+        mesh["vertices"] = pair(staging::vertices_of(topology.elements, topology.dimension));
         result.append(mesh);
     }
     return result;

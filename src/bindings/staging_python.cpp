@@ -59,6 +59,14 @@ void with_python(const std::function<void()>& work) {
     }
 }
 
+nb::str valid_text(const std::string& text) {
+    PyObject* decoded =
+        PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+    if (decoded == nullptr)
+        nb::raise_python_error();
+    return nb::steal<nb::str>(decoded);
+}
+
 PythonEngine::~PythonEngine() { drop(engine_); }
 
 std::optional<std::uint64_t> PythonEngine::publish(staging::LocalStep step) {

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 
 #include <functional>
+#include <string>
 
 #include "staging/transport/step_source.hpp"
 #include "staging/transport/writer_engine.hpp"
@@ -12,6 +13,9 @@ namespace uzushio::bindings {
 /// Call Python from any thread, with or without its lock. An exception becomes the StagingError of
 /// the same type; Ctrl-C ends the caller's wait.
 void with_python(const std::function<void()>& work);
+
+/// Return a text of another process; bytes that are not UTF-8 become replacement characters.
+[[nodiscard]] nanobind::str valid_text(const std::string& text);
 
 /// Engine written in Python; see uzushio.staging.engines.
 class PythonEngine final : public staging::WriterEngine {

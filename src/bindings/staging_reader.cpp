@@ -75,6 +75,10 @@ std::string PythonReader::next(double limit) {
     });
 }
 
+void PythonReader::seek(std::uint64_t sequence) {
+    in_turn(turn_, [&] { get().seek(sequence); });
+}
+
 staging::StepInfo PythonReader::step() {
     return in_turn(turn_, [&] { return get().step(); });
 }
@@ -154,6 +158,19 @@ bool PythonReader::verify(const std::string& field, std::uint32_t block) {
     return in_turn(turn_, [&] { return get().verify(field, block); });
 }
 
+std::uint64_t PythonReader::send(const std::string& text) {
+    return in_turn(turn_, [&] { return get().send(text); });
+}
+
+nb::list PythonReader::take_replies() {
+    std::vector<staging::Reply> replies;
+    in_turn(turn_, [&] { replies = get().take_replies(); });
+    nb::list result;
+    for (const auto& reply : replies)
+        result.append(nb::make_tuple(reply.number, valid_text(reply.text)));
+    return result;
+}
+
 void PythonReader::release() {
     in_turn(turn_, [&, views = views_] {
         get().keep_step(refusal(views));
@@ -225,6 +242,7 @@ void bind_staging_reader(nb::module_& module) {
             },
             "source"_a, "comm"_a.none(), "answer_limit"_a, "verify"_a.none())
         .def("next", &PythonReader::next, "limit"_a)
+        .def("seek", &PythonReader::seek, "sequence"_a)
         .def("step", &PythonReader::step)
         .def_prop_ro("sequence", &PythonReader::sequence)
         .def("read", &PythonReader::read, "field"_a, "box"_a, "to"_a)
@@ -239,6 +257,8 @@ void bind_staging_reader(nb::module_& module) {
             },
             "field"_a, "block"_a)
         .def("verify", &PythonReader::verify, "field"_a, "block"_a)
+        .def("send", &PythonReader::send, "text"_a)
+        .def("take_replies", &PythonReader::take_replies)
         .def("release", &PythonReader::release)
         .def("detach", &PythonReader::detach)
         .def("fail", &PythonReader::fail, "kind"_a, "text"_a);

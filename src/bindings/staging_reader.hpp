@@ -25,6 +25,7 @@ class PythonReader {
     explicit PythonReader(staging::Reader& reader) : reader_(&reader) {}
 
     [[nodiscard]] std::string next(double limit);
+    void seek(std::uint64_t sequence);
     [[nodiscard]] staging::StepInfo step();
     [[nodiscard]] std::uint64_t sequence();
     [[nodiscard]] std::vector<BoxPair> read(const std::string& field, const BoxPair& box,
@@ -38,6 +39,9 @@ class PythonReader {
     [[nodiscard]] nanobind::object view(nanobind::handle self, const std::string& field,
                                         std::uint32_t block);
     [[nodiscard]] bool verify(const std::string& field, std::uint32_t block);
+    std::uint64_t send(const std::string& text);
+    /// Return (number, text) of each reply.
+    [[nodiscard]] nanobind::list take_replies();
     void release();
     /// Detach now, or when the last view has ended; collective.
     void detach();

@@ -112,6 +112,15 @@ nb::dict counters(PythonWriter& writer) {
     return result;
 }
 
+/// Return (reader, number, text, left) of each command.
+nb::list take_commands(PythonWriter& writer) {
+    nb::list result;
+    for (const auto& one : writer(&Writer::take_commands))
+        result.append(
+            nb::make_tuple(one.reader, one.command.number, valid_text(one.command.text), one.left));
+    return result;
+}
+
 } // namespace
 
 void bind_staging_writer(nb::module_& module) {
@@ -242,6 +251,12 @@ void bind_staging_writer(nb::module_& module) {
             },
             "stop"_a.none())
         .def("counters", &counters)
+        .def("take_commands", &take_commands)
+        .def(
+            "reply",
+            [](PythonWriter& writer, std::uint64_t reader, std::uint64_t number,
+               const std::string& text) { writer(&Writer::reply, reader, number, text); },
+            "reader"_a, "number"_a, "text"_a)
         .def_prop_ro("name", [](PythonWriter& writer) { return writer.writer->name(); })
         .def("on_step", &on_step, "work"_a);
 }

@@ -13,12 +13,12 @@
 
 namespace uzushio::bindings {
 
-/// What a signal's handler raised while this thread was in `interruptible`, which raises it in the
-/// end. Null outside.
+/// Exception of a signal's handler during `interruptible` on this thread, which raises it at its
+/// end. Null outside of `interruptible`.
 inline thread_local std::optional<nanobind::python_error>* raised_by_signal = nullptr;
 
-/// Call `work` without Python's lock, and let Ctrl-C end its long waits: what the signal's handler
-/// raises then goes before what `work` throws or returns. What waits tell goes to `sys.stderr`.
+/// Call `work` without Python's lock; Ctrl-C ends its long waits. The exception of the signal's
+/// handler then replaces the result or exception of `work`. Notices of waits go to `sys.stderr`.
 template <class Work> auto interruptible(Work&& work) -> std::invoke_result_t<Work> {
     using Result = std::invoke_result_t<Work>;
     std::optional<nanobind::python_error> raised;
@@ -51,14 +51,14 @@ template <class Work> auto interruptible(Work&& work) -> std::invoke_result_t<Wo
                 return result;
         }
     } catch (...) {
-        if (!asked()) // the other ranks may have been quicker to end it
+        if (!asked()) // another rank may have ended the wait first
             throw;
     }
     throw std::move(*raised);
 }
 
-/// The same, holding `mutex`, which is taken after Python's lock is given away: threads that share
-/// an object take turns, and those that wait do not stop the others.
+/// Call `work` likewise while holding `mutex`, which is locked after Python's lock is released:
+/// threads that share an object are serialised, and waiting ones do not block others.
 template <class Work>
 auto in_turn(std::recursive_mutex& mutex, Work&& work) -> std::invoke_result_t<Work> {
     return interruptible([&]() -> std::invoke_result_t<Work> {

@@ -1,5 +1,6 @@
 #include "capi/arguments.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 
@@ -23,11 +24,10 @@ std::string text_of(const char* text, const char* name) {
 }
 
 staging::Box box_of(const uz_box& box) {
-    staging::Box out;
-    for (std::size_t a = 0; a < 3; ++a) {
-        out.start[a] = box.start[a];
-        out.count[a] = box.count[a];
-    }
+    staging::Extent start, count;
+    std::copy_n(box.start, 3, start.begin());
+    std::copy_n(box.count, 3, count.begin());
+    const staging::Box out = staging::box_of(start, count);
     if (!staging::is_valid(out))
         refuse("A box has counts that are negative, or numbers that are too large: starts must be "
                "within 2^60 of 0, counts from 0 to 2^40 with at most 2^56 indices in all.");
@@ -84,13 +84,13 @@ std::array<std::vector<double>, 3> coordinates_of(const staging::Box& elements,
     std::array<std::vector<double>, 3> out;
     for (std::size_t a = 0; a < 3; ++a) {
         const bool in_use = a + dimension >= 3;
-        if (!in_use && vertices.count[a] != 1)
+        if (!in_use && vertices.extent(a) != 1)
             refuse("A mesh of " + std::to_string(dimension) +
                    " dimensions must have a count of 1 along " + axis_names[a] + ".");
         if (!in_use && values[a] == nullptr)
             out[a] = {0.0};
         else
-            out[a].assign(given(values[a], axis_names[a]), values[a] + vertices.count[a]);
+            out[a].assign(given(values[a], axis_names[a]), values[a] + vertices.extent(a));
     }
     return out;
 }

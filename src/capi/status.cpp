@@ -8,7 +8,7 @@
 namespace uzushio::capi {
 namespace {
 
-/// What went wrong last on a thread. `fixed` is for when there is no memory for a copy.
+/// Message of the last error on a thread; `fixed` is used if there is no memory for a copy.
 struct Message {
     std::string copy;
     const char* fixed = "";
@@ -21,7 +21,7 @@ void keep(const char* text) noexcept {
         message.copy = text;
         message.fixed = nullptr;
     } catch (...) {
-        message.fixed = "There is not enough memory, not even to say for what.";
+        message.fixed = "There is not enough memory for this call and for its error message.";
     }
 }
 
@@ -52,7 +52,7 @@ uz_status status_of(const std::exception_ptr& error) noexcept {
     } catch (const std::exception& e) {
         return is(UZ_ERROR_INTERNAL, e);
     } catch (...) {
-        keep("Something was thrown that is no error.");
+        keep("An exception of unknown type was thrown.");
         return UZ_ERROR_INTERNAL;
     }
 }

@@ -246,7 +246,7 @@ uz_status uz_put_array(uz_writer* writer, const char* field, uint64_t block, con
     return with(writer, [&](uz_writer& w) {
         const std::string name = text_of(field, "field");
         const auto view = checked(w, name, *given(array, "array"));
-        const bool empty = staging::Box{{}, view.count}.empty();
+        const bool empty = staging::Box::of(view.count).empty();
         if (!empty)
             given(array->data, "array->data");
         w.writer.put(name, block, view, ghosts_of(ghosts));
@@ -262,9 +262,10 @@ uz_status uz_buffer(uz_writer* writer, const char* field, uint64_t block, const 
         const std::string name = text_of(field, "field");
         const auto known = w.fields.find(name);
         if (known != w.fields.end() && known->second.type != type_of(type))
-            refuse(
-                "Field '" + name + "' is of " + std::string(staging::name_of(known->second.type)) +
-                ", but memory was asked for " + std::string(staging::name_of(type_of(type))) + ".");
+            refuse("Field '" + name + "' is of " +
+                   std::string(staging::name_of(known->second.type)) +
+                   ", but memory was requested for " +
+                   std::string(staging::name_of(type_of(type))) + ".");
         const auto view = w.writer.buffer(name, block, ghosts_of(ghosts));
         *memory = view.data;
         if (count != nullptr) {

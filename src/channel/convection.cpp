@@ -21,17 +21,17 @@ namespace {
 
 constexpr int tag_flux = 31;
 
-constexpr int rows_at_a_time = 4; ///< products of so many rows stay in cache
+constexpr int rows_at_a_time = 4; ///< so that their products stay in cache
 
-/// One row of the velocity at a cell and the next one, and at the cell's lower and upper face.
+/// Rows of u and v in a cell and in the cell above, and of w at the cell's lower and upper face.
 struct Cell {
     const double *u, *v, *w, *u_above, *v_above, *w_above;
 };
 
-/// The seven products of a row, `pitch` apart: uu - ww, uv, vv - ww at the cell; uw, vw through
-/// the upper face for the u and v equations; wu, wv along the upper face for the w equation, where
-/// `mine` is this cell's share of the two heights.
-void multiply(int n, double mine, const Cell& cell, double* products, std::ptrdiff_t pitch) {
+/// Compute the seven products of a row, `pitch` apart: uu - ww, uv, vv - ww at the cell; uw, vw
+/// through the upper face for the u and v equations; wu, wv along the upper face for the w
+/// equation. `share`: the cell's part of the height of both cells.
+void multiply(int n, double share, const Cell& cell, double* products, std::ptrdiff_t pitch) {
     const double* __restrict u = cell.u;
     const double* __restrict v = cell.v;
     const double* __restrict w = cell.w;
@@ -45,7 +45,7 @@ void multiply(int n, double mine, const Cell& cell, double* products, std::ptrdi
     double* __restrict vw = uw + pitch;
     double* __restrict wu = vw + pitch;
     double* __restrict wv = wu + pitch;
-    const double next = 1.0 - mine;
+    const double share_above = 1.0 - share;
 #pragma omp simd
     for (int i = 0; i < n; ++i) {
         const double centre = 0.5 * (w[i] + w_above[i]);
@@ -55,13 +55,13 @@ void multiply(int n, double mine, const Cell& cell, double* products, std::ptrdi
         vv[i] = v[i] * v[i] - ww;
         uw[i] = w_above[i] * 0.5 * (u[i] + u_above[i]);
         vw[i] = w_above[i] * 0.5 * (v[i] + v_above[i]);
-        wu[i] = w_above[i] * (mine * u[i] + next * u_above[i]);
-        wv[i] = w_above[i] * (mine * v[i] + next * v_above[i]);
+        wu[i] = w_above[i] * (share * u[i] + share_above * u_above[i]);
+        wv[i] = w_above[i] * (share * v[i] + share_above * v_above[i]);
     }
 }
 
-/// Largest |u| a + |v| b + |w| c of a row; adds all of it to `sum`.
-double fastest(int n, double a, double b, double c, const Cell& cell, double& sum) {
+/// Return the maximum of |u| a + |v| b + |w| c over a row, and add its sum to `sum`.
+double max_rate(int n, double a, double b, double c, const Cell& cell, double& sum) {
     const double* __restrict u = cell.u;
     const double* __restrict v = cell.v;
     const double* __restrict w = cell.w;
@@ -109,19 +109,19 @@ std::size_t Convection::bytes() const {
 }
 
 double Convection::evaluate_with_rate(const Velocity& velocity, const Velocity& n) {
-    wants_rate_ = true;
-    peak_ = 0;
-    sum_ = 0;
+    measures_rate_ = true;
+    max_rate_ = 0;
+    rate_sum_ = 0;
     evaluate(velocity, n);
-    wants_rate_ = false;
-    return std::isfinite(sum_) ? peak_ : std::numeric_limits<double>::infinity();
+    measures_rate_ = false;
+    return std::isfinite(rate_sum_) ? max_rate_ : std::numeric_limits<double>::infinity();
 }
 
 void Convection::evaluate(const Velocity& velocity, const Velocity& n) {
     watch_.start();
     std::fill_n(flux_.data(), flux_.size(), 0.0);
 
-    // What lies below the first upper face: u and v of the first cell, w of its lower face.
+    // Below the first upper face: u and v of the first cell, w of its lower face.
     start_batch(velocity, -1, 1);
     for (const Slot slot : {in_u, in_v, in_w})
         transform_.end_inverse(slot);
@@ -141,7 +141,7 @@ void Convection::evaluate(const Velocity& velocity, const Velocity& n) {
             transform_.end_inverse(slot);
         for (int b = 0; b < count; ++b)
             products(b, count, k + b);
-        // The next planes travel while these products do.
+        // The all-to-alls of these products and of the next planes overlap.
         for (int slot = uu; slot < slots; ++slot)
             transform_.begin_forward(slot, count);
         if (k + batch < total)
@@ -157,7 +157,7 @@ void Convection::evaluate(const Velocity& velocity, const Velocity& n) {
 
 void Convection::start_batch(const Velocity& velocity, int first, int count) {
     const int total = planes_.size();
-    // Beyond the upper wall there is no cell; w vanishes there and so does every flux.
+    // There is no cell above the upper wall, where w and the fluxes are zero.
     const bool top = planes_.end == wall_.cells();
     const parallel::Range cells{0, top ? total : total + 1};
     transform_.begin_inverse(in_u, velocity.u, first + 1, count, cells);
@@ -170,7 +170,7 @@ void Convection::products(int plane, int count, int k) {
     const int global = planes_.begin + k;
     const double height = wall_.height(global);
     const bool last = global + 1 == wall_.cells();
-    const double mine = last ? 1.0 : height / (height + wall_.height(global + 1));
+    const double share = last ? 1.0 : height / (height + wall_.height(global + 1));
     const auto scratch = [&](int r, int product) {
         return scratch_.data() + (std::ptrdiff_t{r} * 7 + product) * pitch_;
     };
@@ -186,10 +186,11 @@ void Convection::products(int plane, int count, int k) {
         for (int r = first; r < end; ++r) {
             const Cell cell{row(u_, r),       row(v_, r),       row(w_, r),
                             row(u_above_, r), row(v_above_, r), row(w_above_, r)};
-            if (wants_rate_)
-                peak_ = std::max(
-                    peak_, fastest(n, per_dx_, per_dy_, std::numbers::inv_pi / height, cell, sum_));
-            multiply(n, mine, cell, scratch(r - first, 0), pitch_);
+            if (measures_rate_)
+                max_rate_ =
+                    std::max(max_rate_, max_rate(n, per_dx_, per_dy_, std::numbers::inv_pi / height,
+                                                 cell, rate_sum_));
+            multiply(n, share, cell, scratch(r - first, 0), pitch_);
         }
         watch_.lap(Section::pointwise);
         for (int r = first; r < end; ++r)
@@ -250,7 +251,7 @@ void Convection::combine(const Velocity& n, int plane, int k) {
 }
 
 void Convection::flux_from_below(const Velocity& n) {
-    // The rank below has the flux through our lowest face only now, at its last plane.
+    // The rank below computes the flux through this rank's lowest face last.
     if (grid_.pz() == 1)
         return;
     const auto size = static_cast<std::ptrdiff_t>(flux_.size());

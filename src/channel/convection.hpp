@@ -12,30 +12,30 @@
 
 namespace uzushio::channel {
 
-/// Three components on the staggered grid.
+/// Velocity components, or other vectors, on the staggered grid.
 struct Velocity {
     parallel::Planes u, v, w;
 };
 
-/// Convective terms in divergence form, one pass over the planes from wall to wall: three fields
-/// go to physical space, seven products come back, and no field is ever held there.
+/// Convective terms in divergence form, in one pass over the planes from the lower wall to the
+/// upper. Three fields are transformed to physical space and seven products back; only a few planes
+/// are in physical space at a time.
 ///
-/// The kinetic energy is conserved on stretched grids too: the flux through a face carries the mean
-/// of the two cells for u and v, and half of each cell's volume flux for w. The product w w at
-/// centres is taken into the pressure (C. Basdevant, J. Comput. Phys. 50 (1983)), which saves one
-/// transform: the pressure of the solver is p + w w.
+/// The scheme conserves kinetic energy on stretched grids too: the flux through a face is that of
+/// the mean of the two cells for u and v, and of half of each cell's volume flux for w. The product
+/// w w at centres is part of the pressure (C. Basdevant, J. Comput. Phys. 50 (1983)), which saves
+/// one transform: the pressure of the solver is p + w w.
 class Convection {
   public:
-    /// Wave numbers are 2 pi times the mode over the length.
     Convection(const Parameters& parameters, const parallel::ProcessGrid& grid,
                const WallGrid& wall, parallel::Stopwatch& watch, parallel::Traffic& traffic);
 
-    /// n = -div(velocity velocity) for all planes of this rank (collective). The ghost planes of u
-    /// and v above and of w below must be up to date.
+    /// Compute n = -div(velocity velocity) on all planes of this rank (collective). The ghost
+    /// planes of u and v above and of w below must be up to date.
     void evaluate(const Velocity& velocity, const Velocity& n);
-    /// The same; returns this rank's largest |u|/dx + |v|/dy + |w|/(pi dz), or infinity if a value
-    /// is not finite. Times pi it bounds the frequency of any wave: Fourier modes reach pi/dx,
-    /// differences in z only 1/dz.
+    /// Compute the same, and return this rank's maximum of |u|/dx + |v|/dy + |w|/(pi dz), or
+    /// infinity if a value is not finite. Pi times the maximum bounds the frequency of any wave:
+    /// wave numbers reach pi/dx, those of differences in z only 1/dz.
     double evaluate_with_rate(const Velocity& velocity, const Velocity& n);
 
     [[nodiscard]] spectral::PlaneTransform& transform() { return transform_; }
@@ -64,9 +64,9 @@ class Convection {
     parallel::AlignedArray<double> scratch_;  ///< rows of seven products
     parallel::AlignedArray<double> flux_;     ///< uw and vw through the face below, re and im
     parallel::AlignedArray<double> incoming_; ///< the same from the rank below
-    bool wants_rate_ = false;
-    double peak_ = 0;
-    double sum_ = 0; ///< infinite or NaN as soon as one value is
+    bool measures_rate_ = false;
+    double max_rate_ = 0;
+    double rate_sum_ = 0; ///< not finite if a value is not finite
     parallel::Stopwatch& watch_;
     parallel::Traffic& traffic_;
 };

@@ -1,4 +1,4 @@
-// Figures of the present fields, equal on all ranks.
+// Global quantities of the present fields, equal on all ranks.
 #include <cmath>
 
 #include "channel/solver.hpp"
@@ -15,7 +15,7 @@ double Solver::sum(double local) {
 double Solver::bulk_velocity() {
     double local = 0;
     for (int k = 0; holds_mean() && k < planes_.size(); ++k)
-        local += 0.5 * wall_.height(planes_.begin + k) * now_.u.re(k)[0];
+        local += 0.5 * wall_.height(planes_.begin + k) * velocity_.u.re(k)[0];
     return sum(local);
 }
 
@@ -23,9 +23,9 @@ double Solver::wall_shear() {
     double local = 0;
     const int top = wall_.cells() - 1;
     if (holds_mean() && planes_.begin == 0)
-        local += now_.u.re(0)[0] / wall_.distance(-1);
+        local += velocity_.u.re(0)[0] / wall_.distance(-1);
     if (holds_mean() && planes_.end == top + 1)
-        local += now_.u.re(planes_.size() - 1)[0] / wall_.distance(top);
+        local += velocity_.u.re(planes_.size() - 1)[0] / wall_.distance(top);
     return 0.5 * parameters_.viscosity * sum(local);
 }
 
@@ -41,25 +41,25 @@ double Solver::kinetic_energy() {
     for (int k = 0; k < planes_.size(); ++k) {
         const int global = planes_.begin + k;
         const bool wall = global + 1 == wall_.cells();
-        local +=
-            0.25 * wall_.height(global) * (power(now_.u, now_.u, k) + power(now_.v, now_.v, k));
-        local += wall ? 0.0 : 0.25 * wall_.distance(global) * power(now_.w, now_.w, k);
+        local += 0.25 * wall_.height(global) *
+                 (power(velocity_.u, velocity_.u, k) + power(velocity_.v, velocity_.v, k));
+        local += wall ? 0.0 : 0.25 * wall_.distance(global) * power(velocity_.w, velocity_.w, k);
     }
     return sum(local);
 }
 
 double Solver::divergence() {
-    const Planes up[] = {now_.w};
+    const Planes up[] = {velocity_.w};
     halo_.exchange(up, {});
     double local = 0;
     for (int k = 0; k < planes_.size(); ++k) {
         const double height = wall_.height(planes_.begin + k);
         for (int m = 0; m < modes_; ++m) {
             const auto i = static_cast<std::size_t>(m);
-            const double re = -kx_[i] * now_.u.im(k)[m] - ky_[i] * now_.v.im(k)[m] +
-                              (now_.w.re(k)[m] - now_.w.re(k - 1)[m]) / height;
-            const double im = kx_[i] * now_.u.re(k)[m] + ky_[i] * now_.v.re(k)[m] +
-                              (now_.w.im(k)[m] - now_.w.im(k - 1)[m]) / height;
+            const double re = -kx_[i] * velocity_.u.im(k)[m] - ky_[i] * velocity_.v.im(k)[m] +
+                              (velocity_.w.re(k)[m] - velocity_.w.re(k - 1)[m]) / height;
+            const double im = kx_[i] * velocity_.u.re(k)[m] + ky_[i] * velocity_.v.re(k)[m] +
+                              (velocity_.w.im(k)[m] - velocity_.w.im(k - 1)[m]) / height;
             local += 0.5 * height * weight(m) * (re * re + im * im);
         }
     }
@@ -67,15 +67,15 @@ double Solver::divergence() {
 }
 
 std::pair<double, double> Solver::convective_power() {
-    convection_.evaluate(now_, n_);
+    convection_.evaluate(velocity_, terms_);
     double total = 0;
     double parts = 0;
     for (int k = 0; k < planes_.size(); ++k) {
         const int global = planes_.begin + k;
         const double face = global + 1 == wall_.cells() ? 0.0 : wall_.distance(global);
-        for (const double part : {0.5 * wall_.height(global) * power(now_.u, n_.u, k),
-                                  0.5 * wall_.height(global) * power(now_.v, n_.v, k),
-                                  0.5 * face * power(now_.w, n_.w, k)}) {
+        for (const double part : {0.5 * wall_.height(global) * power(velocity_.u, terms_.u, k),
+                                  0.5 * wall_.height(global) * power(velocity_.v, terms_.v, k),
+                                  0.5 * face * power(velocity_.w, terms_.w, k)}) {
             total += part;
             parts += std::fabs(part);
         }

@@ -17,11 +17,11 @@ using parallel::Traffic;
 namespace {
 
 constexpr int substeps = 3;
-constexpr int velocities = 3; ///< fields that go to physical space
-constexpr int products = 7;   ///< fields that come back
-constexpr int fields = 10;    ///< velocity and convective terms twice, and the pressure
-constexpr int lanes = 4;      ///< sweeps of the two solves, up and down
-constexpr int most_values = 8;
+constexpr int velocities = 3; ///< fields that are transformed to physical space
+constexpr int products = 7;   ///< fields that are transformed back
+constexpr int fields = 10;    ///< velocity, convective terms of two substeps, pressure
+constexpr int sweeps = 4;     ///< of the two solves, up and down
+constexpr int max_values = 8; ///< of a message for one mode
 constexpr std::int64_t real = sizeof(double);
 constexpr std::int64_t complex = 2 * real;
 
@@ -45,7 +45,7 @@ std::int64_t memory(const Parameters& p, const spectral::Modes& m, const Part& p
     std::int64_t solve = 0;
     if (!tall || p.scheme == "pipelined")
         solve = linalg::Pipelined::chunk_size(static_cast<int>(part.modes), p.pz) *
-                (1 + (tall ? lanes * 2 * linalg::Pipelined::depth * most_values : 0));
+                (1 + (tall ? sweeps * 2 * linalg::Pipelined::max_in_flight * max_values : 0));
     else
         solve = 2 * (part.planes + 1) * part.modes + 2 * (p.nz() + 1) * part.columns +
                 (p.nz() + 2) * 256 + 8 * part.modes;
@@ -69,7 +69,7 @@ Traffic one_step(const Parameters& p, const spectral::Modes& m, const Part& part
     if (p.pz > 1 && p.scheme == "pipelined") {
         const int size = linalg::Pipelined::chunk_size(static_cast<int>(part.modes), p.pz);
         auto& sent = traffic[Exchange::pipeline];
-        // Twice a substep, for the momentum and for the pressure, in either direction.
+        // In each substep, for the momentum and for the pressure, up and down.
         sent.exchanges = substeps * 2 * (up + down) * ((part.modes + size - 1) / size);
         sent.messages = sent.exchanges;
         sent.bytes = substeps * real * part.modes * (up * (8 + 5) + down * (6 + 2));
@@ -84,11 +84,11 @@ Traffic one_step(const Parameters& p, const spectral::Modes& m, const Part& part
     }
     if (p.pz > 1) {
         auto& sent = traffic[Exchange::halo];
-        // The ghost planes and the flux; transposed, w for the divergence travels apart.
-        const int apart = p.scheme == "pipelined" ? 0 : 1;
-        sent.exchanges = substeps * (2 + apart);
-        sent.messages = substeps * ((2 + apart) * up + down);
-        sent.bytes = substeps * part.modes * complex * (up * (3 + 2 + apart) + down * 4);
+        // Ghost planes and the flux; scheme transpose sends w for the divergence separately.
+        const int separate = p.scheme == "pipelined" ? 0 : 1;
+        sent.exchanges = substeps * (2 + separate);
+        sent.messages = substeps * ((2 + separate) * up + down);
+        sent.bytes = substeps * part.modes * complex * (up * (3 + 2 + separate) + down * 4);
     }
     auto& sent = traffic[Exchange::reduction];
     sent.exchanges = sent.messages = 1 + (p.forcing == Forcing::flow_rate ? substeps : 0);
@@ -101,7 +101,7 @@ Traffic one_step(const Parameters& p, const spectral::Modes& m, const Part& part
 Estimate estimate(const Parameters& p) {
     check(p);
     const auto modes = spectral::Modes::of(p.nx, p.ny, p.dealiasing);
-    Estimate most;
+    Estimate result;
     for (int z = 0; z < p.pz; ++z)
         for (int y = 0; y < p.py; ++y) {
             Part part{};
@@ -114,17 +114,17 @@ Estimate estimate(const Parameters& p) {
             part.columns = block(static_cast<int>(part.modes), p.pz, z).size();
             part.below = z > 0;
             part.above = z + 1 < p.pz;
-            most.bytes = std::max(most.bytes, static_cast<std::size_t>(memory(p, modes, part)));
+            result.bytes = std::max(result.bytes, static_cast<std::size_t>(memory(p, modes, part)));
             const auto traffic = one_step(p, modes, part);
             for (std::size_t kind = 0; kind < parallel::exchange_names.size(); ++kind) {
                 const auto& sent = traffic[static_cast<Exchange>(kind)];
-                auto& largest = most.traffic[std::string(parallel::exchange_names[kind])];
+                auto& largest = result.traffic[std::string(parallel::exchange_names[kind])];
                 largest.exchanges = std::max(largest.exchanges, sent.exchanges);
                 largest.messages = std::max(largest.messages, sent.messages);
                 largest.bytes = std::max(largest.bytes, sent.bytes);
             }
         }
-    return most;
+    return result;
 }
 
 } // namespace uzushio::channel

@@ -9,14 +9,14 @@
 
 namespace uzushio::channel {
 
-/// What a case will hold and send.
+/// Memory and messages of a case, for the busiest rank.
 struct Estimate {
-    std::size_t bytes = 0;                         ///< of the rank that holds the most
-    std::map<std::string, parallel::Sent> traffic; ///< largest of any rank in one step, by kind
+    std::size_t bytes = 0;                         ///< maximum of any rank
+    std::map<std::string, parallel::Sent> traffic; ///< maximum of any rank in one step, by kind
 };
 
-/// Computes what `Solver::bytes` and the counters of a step will say, for the busiest rank, without
-/// the ranks. Throws `std::invalid_argument` like the solver.
+/// Predict `Solver::bytes` and the counters of a step for the busiest rank. Local: needs no other
+/// rank. Throw `std::invalid_argument` if the parameters cannot be used.
 [[nodiscard]] Estimate estimate(const Parameters& parameters);
 
 } // namespace uzushio::channel

@@ -7,10 +7,10 @@
 
 namespace uzushio::channel {
 
-/// How the flow is driven.
+/// Quantity that drives the flow: the mean pressure gradient, or the flow rate.
 enum class Forcing { pressure_gradient, flow_rate };
 
-/// A channel of half width 1 between walls at z = 0 and z = 2, periodic in x and y.
+/// Parameters of a channel of half width 1 between walls at z = 0 and z = 2, periodic in x and y.
 struct Parameters {
     int nx = 0;
     int ny = 0;
@@ -21,14 +21,14 @@ struct Parameters {
     Forcing forcing = Forcing::pressure_gradient;
     double drive = 0; ///< minus the mean pressure gradient, or the bulk velocity
     spectral::Dealiasing dealiasing = spectral::Dealiasing::three_halves;
-    std::string scheme = "pipelined"; ///< of the tridiagonal solves
+    std::string scheme = "pipelined"; ///< of the tridiagonal solves: pipelined or transpose
     int py = 1;
     int pz = 1;
 
     [[nodiscard]] int nz() const { return static_cast<int>(faces.size()) - 1; }
 };
 
-/// Throws `std::invalid_argument` with a sentence for the user if a value cannot be used.
+/// Throw `std::invalid_argument`, with a message for the user, if a value is invalid.
 void check(const Parameters& parameters);
 
 } // namespace uzushio::channel

@@ -11,8 +11,8 @@ using parallel::Planes;
 
 namespace {
 
-/// The moments. Products of u and v with w sit on faces, with the two cells next to the face told
-/// apart where a later subtraction of means needs it ("lo" below, "up" above).
+/// Moments. Products of u and v with w are at faces. Where the means are subtracted later, the
+/// products with the cells below ("lo") and above ("up") the face are separate.
 enum Moment {
     mean_u,
     mean_v,
@@ -46,7 +46,7 @@ constexpr std::array<std::string_view, count> names = {
     "uup_w", "vlo_w",   "vup_w",  "ulo_uup_w",   "vlo_vup_w",  "pw",
     "dudz2", "dvdz2",   "grad_w", "vorticity_x", "vorticity_y"};
 
-/// Accumulates the moments of the planes of one rank.
+/// Accumulator of the moments of one rank's planes.
 class Sampler {
   public:
     Sampler(Solver& solver, const std::vector<int>& cells)
@@ -80,12 +80,12 @@ class Sampler {
     }
 
   private:
-    /// Entry of a moment: cell k, or the face below cell k.
+    /// Return the value of a moment in cell k, or at the face below cell k.
     double& at(int moment, int k) {
         return values_[static_cast<std::size_t>(moment * (total_ + 1) + k)];
     }
 
-    /// Adds the mean of a b* over a plane for one mode's worth each, by Parseval.
+    /// Return the mean over a plane of a product from its value per mode, by Parseval's theorem.
     template <class F> double parseval(F&& value) {
         double sum = 0;
         for (int m = 0; m < solver_.transform().local_modes(); ++m)
@@ -164,7 +164,8 @@ class Sampler {
         at(vorticity_y, face + 1) = y;
     }
 
-    /// One pass in physical space: cell k with the next one and the faces on either side.
+    /// Compute the moments of products in one pass in physical space over cells, each with the next
+    /// cell and its two faces.
     void physical_moments() {
         auto& transform = solver_.transform();
         const auto velocity = solver_.velocity();
@@ -233,7 +234,8 @@ class Sampler {
         at(pw, cell) += mean * pressure_below;
     }
 
-    /// Energy spectra of u, v and, at the mean of its two faces, w in the cell asked for.
+    /// Compute the energy spectra of u, v and the mean of w at the two faces, in one requested
+    /// cell.
     void spectra(std::size_t index) {
         const int k = cells_[index] - solver_.planes().begin;
         if (k < 0 || k >= solver_.planes().size())
@@ -269,7 +271,7 @@ class Sampler {
 } // namespace
 
 Samples sample(Solver& solver, const std::vector<int>& cells) {
-    const auto counters = std::pair(solver.traffic(), solver.watch()); // of steps alone
+    const auto counters = std::pair(solver.traffic(), solver.watch()); // they count steps only
     auto samples = Sampler(solver, cells).take();
     std::tie(solver.traffic(), solver.watch()) = counters;
     return samples;

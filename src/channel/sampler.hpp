@@ -9,20 +9,20 @@ namespace uzushio::channel {
 
 /// Means over planes of the present fields, from the lower wall to the upper one.
 struct Samples {
-    /// Moments at cell centres, cells() values each, and at faces, cells() + 1 values each.
+    /// Moment at the cell centres, cells() values, or at the faces, cells() + 1 values.
     struct Profile {
         std::string_view name;
         bool at_faces;
         std::vector<double> values;
     };
-    /// One-dimensional energy spectra at the planes that were asked for: [plane][component][mode].
     std::vector<Profile> profiles;
+    /// One-dimensional energy spectra in the requested cells: [cell][component][mode].
     std::vector<double> spectra_x; ///< modes 0 … kx-1
-    std::vector<double> spectra_y; ///< modes 0 … ky-1, the negative ones added
+    std::vector<double> spectra_y; ///< modes 0 … ky-1, each with its negative
 };
 
-/// Take the samples of `solver` (collective); the values count on rank 0 only. `cells` are the
-/// cells whose spectra are wanted. See docs/theory/channel.md for each moment.
+/// Return the samples of `solver` (collective); complete on rank 0 only. `cells`: indices of the
+/// cells for spectra. docs/theory/channel.md defines each moment.
 [[nodiscard]] Samples sample(Solver& solver, const std::vector<int>& cells);
 
 } // namespace uzushio::channel

@@ -7,6 +7,8 @@
 #include <numbers>
 #include <tuple>
 
+#include "linalg/thomas.hpp"
+
 namespace uzushio::channel {
 
 using parallel::block;
@@ -20,10 +22,10 @@ namespace {
 
 /// Three-substep Runge–Kutta of Wray; P. R. Spalart, R. D. Moser and M. M. Rogers,
 /// J. Comput. Phys. 96 (1991), table 1 with equal shares of Crank–Nicolson.
-struct Stage {
+struct Coefficients {
     double gamma, zeta;
 };
-constexpr std::array<Stage, 3> runge_kutta = {
+constexpr std::array<Coefficients, 3> runge_kutta = {
     {{8.0 / 15.0, 0.0}, {5.0 / 12.0, -17.0 / 60.0}, {3.0 / 4.0, -5.0 / 12.0}}};
 
 const Parameters& checked(const Parameters& parameters) {
@@ -48,8 +50,8 @@ Solver::Solver(const Parameters& parameters, MPI_Comm comm)
             ky_.push_back(two_pi * transform.modes().wave_y(j) / parameters.ly);
             k2_.push_back(kx_.back() * kx_.back() + ky_.back() * ky_.back());
         }
-    // The mean pressure is arbitrary: a shift makes its singular system regular, and its
-    // right-hand side is zero.
+    // The mean pressure is arbitrary and its system singular: a shift makes it regular, with a
+    // right-hand side of zero.
     poisson_shift_ = k2_;
     if (holds_mean())
         poisson_shift_[0] = 1.0;
@@ -57,13 +59,13 @@ Solver::Solver(const Parameters& parameters, MPI_Comm comm)
     const auto velocity = [&](int first) {
         return Velocity{fields_.view(first), fields_.view(first + 1), fields_.view(first + 2)};
     };
-    now_ = velocity(0);
-    n_ = velocity(3);
-    old_ = velocity(6);
+    velocity_ = velocity(0);
+    terms_ = velocity(3);
+    previous_terms_ = velocity(6);
     p_ = fields_.view(9);
     row_ = parallel::AlignedArray<double>(static_cast<std::size_t>(2 * modes_));
     mean_response_.resize(static_cast<std::size_t>(wall_.cells()));
-    mean_factor_.resize(static_cast<std::size_t>(wall_.cells()));
+    mean_factors_.resize(static_cast<std::size_t>(wall_.cells()));
     tridiagonal_ = linalg::make_tridiagonal(parameters.scheme,
                                             {grid_, wall_.cells(), modes_, 2, 8, watch_, traffic_});
 }
@@ -73,87 +75,82 @@ std::size_t Solver::bytes() const {
            tridiagonal_->bytes();
 }
 
-double Solver::step(double cfl, double longest) {
+double Solver::step(double cfl, double max_dt) {
     double dt = 0;
     pressure_gradient_ =
         parameters_.forcing == Forcing::pressure_gradient ? parameters_.drive : 0.0;
-    for (std::size_t stage = 0; stage < runge_kutta.size(); ++stage) {
-        if (stage > 0) {
-            convection_.evaluate(now_, n_);
+    for (std::size_t substep = 0; substep < runge_kutta.size(); ++substep) {
+        if (substep > 0) {
+            convection_.evaluate(velocity_, terms_);
         } else {
-            fastest_rate_ = convection_.evaluate_with_rate(now_, n_);
+            fastest_rate_ = convection_.evaluate_with_rate(velocity_, terms_);
             MPI_Allreduce(MPI_IN_PLACE, &fastest_rate_, 1, MPI_DOUBLE, MPI_MAX, grid_.all().get());
             traffic_.add(Exchange::reduction, 1, sizeof(double));
             watch_.lap(Section::wait);
             if (!std::isfinite(fastest_rate_))
                 return std::numeric_limits<double>::quiet_NaN();
-            dt = std::min(longest, fastest_rate_ > 0 ? cfl / fastest_rate_ : longest);
+            dt = std::min(max_dt, fastest_rate_ > 0 ? cfl / fastest_rate_ : max_dt);
         }
-        const Substep s{dt, runge_kutta[stage].gamma, runge_kutta[stage].zeta};
-        const double time = s.whole() * dt;
-        const linalg::Stage stages[] = {
-            momentum(s), projection(now_, time, 0.5 * time * parameters_.viscosity, true)};
+        const Substep s{dt, runge_kutta[substep].gamma, runge_kutta[substep].zeta};
+        const double time = s.share() * dt;
+        // The momentum stage uses up the previous terms: the projection may overwrite them.
+        const linalg::SolveStage stages[] = {
+            momentum_stage(s, previous_terms_),
+            projection_stage({.velocity = velocity_,
+                              .time = time,
+                              .diffusion = 0.5 * time * parameters_.viscosity,
+                              .adds_to_pressure = true,
+                              .scratch = previous_terms_})};
         tridiagonal_->solve(stages);
         hold_flow_rate(s);
         exchange_ghosts();
-        std::swap(n_, old_);
+        std::swap(terms_, previous_terms_);
     }
     return dt;
 }
 
-linalg::Stage Solver::momentum(const Substep& s) {
-    const double a = 0.5 * s.whole() * s.dt * parameters_.viscosity;
+linalg::SolveStage Solver::momentum_stage(const Substep& s, const Velocity& previous_terms) {
+    const double a = 0.5 * s.share() * s.dt * parameters_.viscosity;
     helmholtz(wall_.at_centres(), a, centre_rows_);
     helmholtz(wall_.at_faces(), a, face_rows_);
-    // Once a chunk's right-hand side is made, its old convective terms are free for the factors.
-    return {{{&centre_rows_, k2_.data(), {now_.u, now_.v}, old_.u},
-             {&face_rows_, k2_.data(), {now_.w}, old_.w}},
+    return {{{&centre_rows_, k2_.data(), {velocity_.u, velocity_.v}, previous_terms.u},
+             {&face_rows_, k2_.data(), {velocity_.w}, previous_terms.w}},
             {},
-            [this, s](Range modes) { explicit_terms(s, modes); },
+            [=, this](Range modes) { add_explicit_terms(s, previous_terms, modes); },
             nullptr};
 }
 
-linalg::Stage Solver::projection(const Velocity& velocity, double time, double diffusion,
-                                 bool keep_pressure) {
-    assert(time > 0);
-    // The old convective terms are free until the next substep: the potential and its factors.
-    return {{{&wall_.pressure(), poisson_shift_.data(), {old_.u}, old_.w}},
-            {velocity.w},
-            [=, this](Range modes) { make_divergence(velocity, time, diffusion, modes); },
-            [=, this](Range modes) { correct(velocity, time, keep_pressure, modes); }};
+linalg::SolveStage Solver::projection_stage(const Projection& projection) {
+    assert(projection.time > 0);
+    const Velocity& scratch = projection.scratch;
+    return {{{&wall_.pressure(), poisson_shift_.data(), {scratch.u}, scratch.w}},
+            {projection.velocity.w},
+            [=, this](Range modes) { compute_divergence(projection, modes); },
+            [=, this](Range modes) { subtract_gradient(projection, modes); }};
 }
 
 void Solver::exchange_ghosts() {
-    const Planes up[] = {now_.u, now_.v, now_.w};
-    const Planes down[] = {now_.u, now_.v, now_.w, p_};
+    const Planes up[] = {velocity_.u, velocity_.v, velocity_.w};
+    const Planes down[] = {velocity_.u, velocity_.v, velocity_.w, p_};
     halo_.exchange(up, down);
 }
 
 void Solver::hold_flow_rate(const Substep& s) {
     if (parameters_.forcing != Forcing::flow_rate)
         return;
-    // The profile that a unit pressure gradient adds in this substep: (1 - a D) g = push.
-    const double push = s.whole() * s.dt;
+    // The profile that a unit pressure gradient adds in this substep: (1 - a D) g = share dt.
     auto& g = mean_response_;
-    double response = 0;
-    for (std::size_t k = 0; k < g.size(); ++k) {
-        const double lower = k > 0 ? centre_rows_.lower[k] : 0.0;
-        const double pivot =
-            1.0 / (centre_rows_.diagonal[k] - (k > 0 ? lower * mean_factor_[k - 1] : 0.0));
-        mean_factor_[k] = centre_rows_.upper[k] * pivot;
-        g[k] = (push - (k > 0 ? lower * g[k - 1] : 0.0)) * pivot;
-    }
-    for (std::size_t k = g.size(); k-- > 0;) {
-        if (k + 1 < g.size())
-            g[k] -= mean_factor_[k] * g[k + 1];
+    std::fill(g.begin(), g.end(), s.share() * s.dt);
+    double response = 0; // its mean over the cross-section
+    linalg::solve_one(centre_rows_, g, mean_factors_, [&](std::size_t k) {
         response += 0.5 * wall_.height(static_cast<int>(k)) * g[k];
-    }
+    });
     const double gradient = (parameters_.drive - bulk_velocity()) / response;
     traffic_.add(Exchange::reduction, 1, sizeof(double));
     if (holds_mean())
         for (int k = 0; k < planes_.size(); ++k)
-            now_.u.re(k)[0] += gradient * g[static_cast<std::size_t>(planes_.begin + k)];
-    pressure_gradient_ += s.whole() * gradient;
+            velocity_.u.re(k)[0] += gradient * g[static_cast<std::size_t>(planes_.begin + k)];
+    pressure_gradient_ += s.share() * gradient;
 }
 
 void Solver::add_mode(int kx, int ky, std::span<const Complex> u, std::span<const Complex> v,
@@ -176,10 +173,10 @@ void Solver::add_mode(int kx, int ky, std::span<const Complex> u, std::span<cons
                 field.re(k)[m] += value.real();
                 field.im(k)[m] += conjugate ? -value.imag() : value.imag();
             };
-            put(now_.u, u[global]);
-            put(now_.v, v[global]);
+            put(velocity_.u, u[global]);
+            put(velocity_.v, v[global]);
             if (global + 1 < n)
-                put(now_.w, w[global]);
+                put(velocity_.w, w[global]);
         }
     };
     const int column = ky >= 0 ? ky : ky + modes.columns_y();
@@ -188,25 +185,27 @@ void Solver::add_mode(int kx, int ky, std::span<const Complex> u, std::span<cons
         add(ky > 0 ? modes.columns_y() - ky : -ky, true);
 }
 
-void Solver::settle() {
+void Solver::project() {
     for (int k = 0; k < planes_.size(); ++k)
         std::fill_n(p_.re(k), 2 * modes_, 0.0);
-    const linalg::Stage solenoidal[] = {projection(now_, 1.0, 0.0, false)};
-    tridiagonal_->solve(solenoidal);
-    exchange_ghosts();
+    const auto project = [&](const Velocity& field, bool adds_to_pressure) {
+        const linalg::SolveStage stages[] = {projection_stage({.velocity = field,
+                                                               .time = 1.0,
+                                                               .diffusion = 0.0,
+                                                               .adds_to_pressure = adds_to_pressure,
+                                                               .scratch = previous_terms_})};
+        tridiagonal_->solve(stages);
+        exchange_ghosts();
+    };
+    project(velocity_, false);
     // The pressure makes the acceleration free of divergence too.
-    convection_.evaluate(now_, n_);
-    const linalg::Stage balanced[] = {projection(n_, 1.0, 0.0, true)};
-    tridiagonal_->solve(balanced);
-    exchange_ghosts();
+    convection_.evaluate(velocity_, terms_);
+    project(terms_, true);
 }
 
-void Solver::refresh() { exchange_ghosts(); }
-
 double Solver::measure_rate() {
-    const auto counters = std::pair(traffic_, watch_); // of steps alone
-    // The new convective terms are scratch between steps.
-    double rate = convection_.evaluate_with_rate(now_, n_);
+    const auto counters = std::pair(traffic_, watch_); // they count steps only
+    double rate = convection_.evaluate_with_rate(velocity_, terms_);
     MPI_Allreduce(MPI_IN_PLACE, &rate, 1, MPI_DOUBLE, MPI_MAX, grid_.all().get());
     std::tie(traffic_, watch_) = counters;
     return rate;

@@ -20,49 +20,52 @@
 
 namespace uzushio::channel {
 
-/// Incompressible flow between two walls: Fourier modes in x and y, second-order differences on a
-/// staggered grid in z, three Runge–Kutta substeps for convection with Crank–Nicolson for
-/// diffusion, and a fractional step for the pressure. See docs/theory/channel.md.
+/// Solver of incompressible flow between two walls: Fourier modes in x and y, second-order
+/// differences on a staggered grid in z, three Runge–Kutta substeps for convection with
+/// Crank–Nicolson for diffusion, and a fractional step for the pressure. See
+/// docs/theory/channel.md.
 ///
-/// Every rank of the communicator calls every method, in the same order, unless it says "local".
+/// All methods are collective over the communicator, except those marked "Local".
 class Solver {
   public:
-    /// Throws `std::invalid_argument` if the parameters cannot be used.
+    /// Throw `std::invalid_argument` if a parameter is invalid.
     Solver(const Parameters& parameters, MPI_Comm comm);
 
-    /// Advance by `cfl` over the fastest rate of convection, or by `longest` if that is less.
-    /// Returns the time step taken, or NaN, with the fields as they were, if one is not finite.
-    double step(double cfl, double longest);
-    /// Rate of the last step: the largest |u|/dx + |v|/dy + |w|/(pi dz). Local.
+    /// Advance by `cfl` over the maximum rate of convection, at most by `max_dt`. Return the time
+    /// step, or NaN if a field is not finite; then no field changes.
+    double step(double cfl, double max_dt);
+    /// Return the maximum of |u|/dx + |v|/dy + |w|/(pi dz) at the start of the last step. Local.
     [[nodiscard]] double fastest_rate() const { return fastest_rate_; }
-    /// The same of the present fields, infinity if one is not finite.
+    /// Return this maximum of the present fields, infinity if one is not finite.
     [[nodiscard]] double measure_rate();
 
-    /// Add profiles of one Fourier mode, wave numbers (kx, ky) with kx >= 0: u and v at all
-    /// centres, w at the upper faces. The mode (-kx, -ky) of a real field is understood.
+    /// Add profiles of the Fourier mode with wave numbers (kx, ky), kx >= 0: u and v at all
+    /// centres, w at the upper faces. The mode (-kx, -ky) is the conjugate of this one. Local.
     void add_mode(int kx, int ky, std::span<const spectral::Complex> u,
                   std::span<const spectral::Complex> v, std::span<const spectral::Complex> w);
-    /// Make the velocity free of divergence and find its pressure, after modes or planes were set.
-    void settle();
-    /// Bring the ghost planes up to date, after planes were set to a state that is settled.
-    void refresh();
+    /// Project the velocity onto divergence-free fields and compute its pressure, after modes or
+    /// planes were set.
+    void project();
+    /// Fill the ghost planes, after planes were set to a state that has been projected.
+    void exchange_ghosts();
 
-    /// Change the mean pressure gradient or the bulk velocity, whichever drives the flow. Local.
+    /// Set the mean pressure gradient or the bulk velocity, depending on the forcing. Local.
     void set_drive(double drive) { parameters_.drive = drive; }
-    /// Use these FFT plans, so that a restart rounds as the run before it.
+    /// Use the FFT plans of an earlier run, so that a restart rounds in the same way. Local.
     void use_wisdom(const std::string& wisdom);
 
-    /// Mean streamwise velocity over the cross-section.
+    /// Return the mean streamwise velocity over the cross-section.
     [[nodiscard]] double bulk_velocity();
-    /// Mean wall shear stress over density, of both walls.
+    /// Return the mean wall shear stress over density of both walls.
     [[nodiscard]] double wall_shear();
-    /// Minus the mean pressure gradient that acted in the last step.
+    /// Return minus the mean pressure gradient that acted in the last step. Local.
     [[nodiscard]] double pressure_gradient() const { return pressure_gradient_; }
-    /// Volume mean of (u² + v² + w²)/2.
+    /// Return the volume mean of (u² + v² + w²)/2.
     [[nodiscard]] double kinetic_energy();
-    /// Root of the volume mean of the divergence squared.
+    /// Return the root mean square of the divergence over the volume.
     [[nodiscard]] double divergence();
-    /// Power of the convective terms, velocity times n, and the sum of its absolute parts.
+    /// Return the power of the convective terms (their product with the velocity, zero if energy is
+    /// conserved), and the sum of the absolute values of its parts. Overwrites the terms.
     [[nodiscard]] std::pair<double, double> convective_power();
 
     [[nodiscard]] const Parameters& parameters() const { return parameters_; }
@@ -70,39 +73,49 @@ class Solver {
     [[nodiscard]] const WallGrid& wall() const { return wall_; }
     [[nodiscard]] spectral::PlaneTransform& transform() { return convection_.transform(); }
     [[nodiscard]] parallel::Range planes() const { return planes_; }
-    [[nodiscard]] Velocity velocity() const { return now_; }
-    /// The pressure, with the mean of w² over the cell in it (see Convection).
+    [[nodiscard]] Velocity velocity() const { return velocity_; }
+    /// Return the pressure plus the mean of w² over the cell (see Convection).
     [[nodiscard]] parallel::Planes pressure() const { return p_; }
     [[nodiscard]] const std::vector<double>& kx() const { return kx_; }
     [[nodiscard]] const std::vector<double>& ky() const { return ky_; }
     [[nodiscard]] const std::vector<double>& k2() const { return k2_; }
-    /// 1 for modes that stand for themselves, 2 for those that stand for their conjugate too.
+    /// Return the number of modes that mode m stands for: 1, or 2 with its conjugate.
     [[nodiscard]] double weight(int m) const {
         return kx_[static_cast<std::size_t>(m)] == 0 ? 1 : 2;
     }
     [[nodiscard]] parallel::Stopwatch& watch() { return watch_; }
     [[nodiscard]] parallel::Traffic& traffic() { return traffic_; }
-    /// Bytes of fields and buffers. Local.
+    /// Return the bytes of fields and buffers. Local.
     [[nodiscard]] std::size_t bytes() const;
 
   private:
     struct Substep {
         double dt, gamma, zeta;
-        [[nodiscard]] double whole() const { return gamma + zeta; }
+        [[nodiscard]] double share() const { return gamma + zeta; } ///< of the time step
+    };
+    /// Arguments of a projection: `velocity` loses the gradient of a potential times `time`.
+    struct Projection {
+        Velocity velocity;
+        double time;
+        double diffusion; ///< factor of the potential's Laplacian, subtracted from the pressure
+        bool adds_to_pressure;
+        Velocity scratch; ///< u receives the potential, w the factors of the elimination
     };
 
-    [[nodiscard]] linalg::Stage momentum(const Substep& s);
-    void explicit_terms(const Substep& s, parallel::Range modes);
-    [[nodiscard]] linalg::Stage projection(const Velocity& velocity, double time, double diffusion,
-                                           bool keep_pressure);
-    void make_divergence(const Velocity& velocity, double time, double diffusion,
-                         parallel::Range modes);
-    void correct(const Velocity& velocity, double time, bool keep_pressure, parallel::Range modes);
+    /// Return the stage that advances the velocity without a new pressure. Each chunk of
+    /// `previous_terms` is added to the right-hand side and then overwritten by factors.
+    [[nodiscard]] linalg::SolveStage momentum_stage(const Substep& s,
+                                                    const Velocity& previous_terms);
+    void add_explicit_terms(const Substep& s, const Velocity& previous_terms,
+                            parallel::Range modes);
+    /// Return the stage that computes the potential and subtracts its gradient.
+    [[nodiscard]] linalg::SolveStage projection_stage(const Projection& projection);
+    void compute_divergence(const Projection& projection, parallel::Range modes);
+    void subtract_gradient(const Projection& projection, parallel::Range modes);
     void hold_flow_rate(const Substep& s);
-    void exchange_ghosts();
     [[nodiscard]] double sum(double local);
     [[nodiscard]] bool holds_mean() const { return grid_.plane().rank() == 0; }
-    /// Sum of weight |a|² of a plane over this rank's modes.
+    /// Return the sum of weight times Re(a conj(b)) over this rank's modes of plane k.
     [[nodiscard]] double power(const parallel::Planes& a, const parallel::Planes& b, int k) const;
 
     Parameters parameters_;
@@ -113,15 +126,17 @@ class Solver {
     parallel::Traffic traffic_;
     Convection convection_;
     int modes_;
-    parallel::Fields fields_;                          ///< all ten
+    parallel::Fields fields_;                          ///< storage of the ten fields below
     std::vector<double> kx_, ky_, k2_, poisson_shift_; ///< of each mode of a plane
-    Velocity now_, n_, old_; ///< velocity; convective terms of this substep and of the one before
+    Velocity velocity_;
+    Velocity terms_;          ///< convective terms of this substep; scratch between steps
+    Velocity previous_terms_; ///< of the substep before; scratch once they have been used
     parallel::Planes p_;
-    parallel::AlignedArray<double> row_; ///< a chunk of the row below, before it changed
+    parallel::AlignedArray<double> row_; ///< the row below a chunk, before the substep
     parallel::Halo halo_;
     std::unique_ptr<linalg::TridiagonalSolver> tridiagonal_;
     linalg::Rows centre_rows_, face_rows_;
-    std::vector<double> mean_response_, mean_factor_;
+    std::vector<double> mean_response_, mean_factors_;
     double fastest_rate_ = 0;
     double pressure_gradient_ = 0;
 };

@@ -34,7 +34,7 @@ void check(const Parameters& p) {
         fail("a process grid of " + std::to_string(p.py) + " x " + std::to_string(p.pz) +
              " is too fine: it needs py <= " + std::to_string(modes.kx) +
              " (modes in x) and pz <= " + std::to_string(p.nz()) + " (cells in z)");
-    // MPI counts in int: the whole columns and planes of an all-to-all must not pass it.
+    // MPI's counts are of type int: the columns and planes of an all-to-all must not exceed it.
     const auto share = [](std::int64_t n, int parts) { return (n + parts - 1) / parts; };
     const std::int64_t local = share(modes.kx, p.py) * modes.columns_y();
     const std::int64_t doubles =
@@ -70,7 +70,7 @@ WallGrid::WallGrid(std::span<const double> faces) : faces_(faces.begin(), faces.
         at_centres_.upper[k] = pressure_.upper[k] = last ? 0.0 : above;
         pressure_.diagonal[k] = -(pressure_.lower[k] + pressure_.upper[k]);
         if (last)
-            continue; // the wall: w stays zero
+            continue; // upper wall, where w is zero
         const double down = 1.0 / (distance_[k + 1] * height_[k]);
         const double up = 1.0 / (distance_[k + 1] * height_[k + 1]);
         at_faces_.lower[k] = first ? 0.0 : down;

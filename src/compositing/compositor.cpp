@@ -8,7 +8,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "compositing/simulated.hpp"
+#include "parallel/simulated.hpp"
 
 namespace uzushio::compositing {
 
@@ -124,7 +124,7 @@ bool Compositor::finish_all(bool keep) {
 /// Return the maxima over all ranks (collective). Throw after `CompositorOptions::limit`.
 std::array<std::uint64_t, 3> Compositor::reduce_max(std::array<std::uint64_t, 3> own) {
     const int count = static_cast<int>(own.size());
-    if (simulated) { // SimGrid's non-blocking reduction sends between all pairs of ranks
+    if (parallel::simulated) { // SimGrid's non-blocking reduction sends between all pairs of ranks
         MPI_Allreduce(MPI_IN_PLACE, own.data(), count, MPI_UINT64_T, MPI_MAX, comm_->get());
         return own;
     }
@@ -287,7 +287,7 @@ void Compositor::wait_until(std::uint64_t number, Done&& done, Ranks&& ranks, St
     if (done())
         return;
     const double limit = options_.limit;
-    const auto clock = [&] { return simulated && limit == 0 ? 0.0 : MPI_Wtime(); };
+    const auto clock = [&] { return parallel::simulated && limit == 0 ? 0.0 : MPI_Wtime(); };
     const double start = clock();
     const double send_after = limit > 0 ? std::min(max_silence, limit / 4) : max_silence;
     bool sent_hash = false;
@@ -308,7 +308,7 @@ void Compositor::wait_until(std::uint64_t number, Done&& done, Ranks&& ranks, St
 
 void Compositor::wait_for(int index) {
     if (!slots_[static_cast<std::size_t>(index)].on_node) {
-        (void)move_messages(simulated && options_.limit == 0);
+        (void)move_messages(parallel::simulated && options_.limit == 0);
         return;
     }
     // With messages in flight, wait briefly: other pictures need them.

@@ -3,11 +3,12 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 
 #include "compositing/algorithm_spec.hpp"
-#include "parallel/agree_on_errors.hpp"
+#include "parallel/collective_group.hpp"
 
 namespace uzushio::compositing {
 
@@ -82,21 +83,24 @@ const char* difference_from_rank_0(MPI_Comm comm, const CompositorOptions& optio
 } // namespace
 
 void agree_on_options(MPI_Comm comm, const CompositorOptions& options, const std::string& problem) {
-    int ranks = 1;
-    MPI_Comm_size(comm, &ranks);
+    const parallel::CollectiveGroup group(comm, "this compositor",
+                                          parallel::ErrorTypes::of<std::invalid_argument>());
     const char* const different = difference_from_rank_0(comm, options);
     std::string error = problem;
     if (error.empty()) {
         try {
-            check(options, ranks);
+            check(options, group.size());
         } catch (const std::invalid_argument& mistake) {
             error = mistake.what();
         }
     }
-    if (error.empty() && different != nullptr)
-        error = std::string("compositing: '") + different +
-                "' is not the same on all ranks: this rank and rank 0 differ";
-    parallel::agree_on_errors<std::invalid_argument>(comm, error);
+    if (different != nullptr) { // else all ranks have the same error
+        const std::string name = "rank " + std::to_string(group.rank());
+        error = error.empty() ? std::string("compositing: '") + different +
+                                    "' is not the same on all ranks: " + name + " and rank 0 differ"
+                              : name + ": " + error;
+    }
+    group.agree(error.empty() ? std::nullopt : std::optional(error));
 }
 
 } // namespace uzushio::compositing

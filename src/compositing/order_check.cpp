@@ -7,7 +7,7 @@
 #include <string>
 
 #include "compositing/message_tags.hpp"
-#include "compositing/simulated.hpp"
+#include "parallel/simulated.hpp"
 
 namespace uzushio::compositing {
 
@@ -81,7 +81,7 @@ void OrderCheck::add_picture(std::uint64_t number, std::uint64_t order) {
         future_.pop_back();
         compare(of, other, rank);
     }
-    if (!simulated && rank_ > 0 && due(next_))
+    if (!parallel::simulated && rank_ > 0 && due(next_))
         send((rank_ - 1) / 2, {static_cast<std::uint64_t>(MessageType::hash), number, hash(), 0});
 }
 
@@ -96,7 +96,7 @@ void OrderCheck::send_hash(std::uint64_t number, std::span<const int> ranks) {
 }
 
 void OrderCheck::poll() {
-    if (simulated || ranks_ == 1)
+    if (parallel::simulated || ranks_ == 1)
         return;
     const double now = MPI_Wtime();
     if (now < next_poll_)

@@ -4,11 +4,11 @@
 
 namespace uzushio::domain {
 
-/// More than the indices of any zone.
+/// Bound beyond all indices of any zone.
 inline constexpr std::int64_t unlimited = std::int64_t{1} << 40;
 
-/// Indices outside of a zone of so many cells that lie beyond a patch, and, where the patch reaches
-/// an edge of its face, beyond that edge too.
+/// Return the indices outside a zone with `cells` cells that are beyond a patch and, where the
+/// patch reaches an edge of its face, also beyond that edge.
 [[nodiscard]] constexpr Box<3> beyond(const Patch& patch, const Index<3>& cells,
                                       const Stagger& stagger) {
     Box<3> box;

@@ -15,12 +15,12 @@ namespace uzushio::domain {
 /// them after the halo exchange, with `Reach::corners` if edges matter.
 template <class T> class Boundaries {
   public:
-    /// Fills `region.ghosts(...)` of block `region.local` of the fields, at a time.
+    /// Function that fills `region.ghosts(...)` of block `region.local` of the fields at a time.
     using Condition = std::function<void(const BoundaryRegion& region,
                                          std::span<Field<T>* const> fields, double time)>;
 
-    /// `layers`: the most ghost layers of a field. Throws `MeshError`, on all ranks alike, if the
-    /// mesh has a condition that is not among these.
+    /// `layers`: maximum number of ghost layers of a field. Throws `MeshError` on all ranks if the
+    /// mesh has a condition that is not in `conditions`.
     Boundaries(const Decomposition& decomposition, int rank, int layers,
                std::map<std::string, Condition> conditions)
         : conditions_(std::move(conditions)) {

@@ -12,8 +12,8 @@ bool has_connection(const Zone& zone, Face face) {
                        [&](const Connection& c) { return c.patch.face == face; });
 }
 
-/// Edges beyond a face of a higher axis are left to that face's conditions, which find these ghosts
-/// filled; unless something is connected there.
+/// Edges beyond a face of a higher axis belong to that face's conditions, which are applied later,
+/// unless the edge is connected.
 Box<3> limits_of(const Mesh& mesh, const Zone& zone, Face face) {
     Box<3> limits{{-unlimited, -unlimited, -unlimited}, {unlimited, unlimited, unlimited}};
     for (std::size_t a = face.axis + 1; a < static_cast<std::size_t>(mesh.dimension()); ++a) {

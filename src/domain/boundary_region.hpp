@@ -7,21 +7,21 @@
 
 namespace uzushio::domain {
 
-/// Ghosts of one block that lie beyond one boundary patch. Edges between two boundary conditions
-/// belong to that of the higher axis; edges beyond which blocks follow, to the condition.
+/// Ghosts of one block beyond one boundary patch. Edges between two boundary conditions belong to
+/// that of the higher axis; edges between a condition and a connection belong to the condition.
 struct BoundaryRegion {
     Block block;
-    std::size_t local = 0; ///< place of the block among its rank's, as in `Field`
+    std::size_t local = 0; ///< index of the block among its rank's, as in `Field`
     Patch patch;           ///< of the zone
     Index<3> zone_cells{};
     Index<3> active{}; ///< 1 for each axis of the mesh
-    Box<3> limits;     ///< beyond which edges belong to other conditions
+    Box<3> limits;     ///< edges outside belong to other conditions
 
-    /// Ghost indices of values that lie as `stagger` says, in an array of so many layers. May be
-    /// empty.
+    /// Return the ghost indices of values with this stagger, in an array with `layers` ghost
+    /// layers. May be empty.
     [[nodiscard]] Box<3> ghosts(int layers, const Stagger& stagger = {}) const;
 
-    /// The index of the mirror image in the face's plane, inside the zone.
+    /// Return the index of the mirror image in the face's plane, inside the zone.
     [[nodiscard]] Index<3> mirrored(Index<3> index, const Stagger& stagger = {}) const {
         const std::size_t a = patch.face.axis;
         const std::int64_t plane = patch.face.is_upper() ? zone_cells[a] : 0;
@@ -30,14 +30,14 @@ struct BoundaryRegion {
     }
 };
 
-/// A region and the name of its condition.
+/// Boundary region and the name of its condition.
 struct NamedRegion {
     std::string condition;
     BoundaryRegion region;
 };
 
-/// Return the boundary regions of a rank's blocks that have ghosts in arrays of so many layers,
-/// those of lower axes first: edges are then filled from ghosts that are filled.
+/// Return the boundary regions of a rank's blocks that have ghosts in arrays with `layers` ghost
+/// layers. Those of lower axes are first, so that edges are filled from valid ghosts.
 [[nodiscard]] std::vector<NamedRegion> boundary_regions(const Decomposition& decomposition,
                                                         int rank, int layers);
 

@@ -9,13 +9,17 @@
 namespace uzushio::domain {
 
 /// Rectangular set of indices, half-open: `lower[a] <= i[a] < upper[a]`. Bounds may be negative:
-/// ghost layers lie outside the domain. A box knows no order of axes and no layout of memory.
+/// ghost layers are outside the domain. A box is independent of the order of axes in memory.
 template <std::size_t N> struct Box {
     Index<N> lower{};
     Index<N> upper{};
 
-    /// The box that begins at the origin.
+    /// Return the box that begins at the origin.
     static constexpr Box of(const Index<N>& extents) { return {{}, extents}; }
+    /// Return the box that begins at `lower`.
+    static constexpr Box at(const Index<N>& lower, const Index<N>& extents) {
+        return of(extents).shifted(lower);
+    }
 
     [[nodiscard]] constexpr std::int64_t extent(std::size_t axis) const {
         return upper[axis] - lower[axis];
@@ -26,13 +30,17 @@ template <std::size_t N> struct Box {
             result[a] = extent(a);
         return result;
     }
+    [[nodiscard]] constexpr std::size_t longest_axis() const {
+        const Index<N> all = extents();
+        return static_cast<std::size_t>(std::max_element(all.begin(), all.end()) - all.begin());
+    }
     [[nodiscard]] constexpr bool empty() const {
         for (std::size_t a = 0; a < N; ++a)
             if (upper[a] <= lower[a])
                 return true;
         return false;
     }
-    /// Number of indices.
+    /// Return the number of indices.
     [[nodiscard]] constexpr std::int64_t volume() const {
         if (empty())
             return 0;
@@ -56,7 +64,7 @@ template <std::size_t N> struct Box {
         return true;
     }
 
-    /// The box with `layers[a]` more indices at both ends of each axis; fewer where negative.
+    /// Return the box with `layers[a]` more (if negative, fewer) indices at both ends of each axis.
     [[nodiscard]] constexpr Box grown(const Index<N>& layers) const {
         Box box = *this;
         for (std::size_t a = 0; a < N; ++a) {
@@ -78,7 +86,16 @@ template <std::size_t N> struct Box {
         }
         return box;
     }
-    /// The part below `at` along `axis`, and the part from `at` on. Either may be empty.
+    /// Return the same indices, counted from `origin`.
+    [[nodiscard]] constexpr Box relative_to(const Index<N>& origin) const {
+        Box box = *this;
+        for (std::size_t a = 0; a < N; ++a) {
+            box.lower[a] -= origin[a];
+            box.upper[a] -= origin[a];
+        }
+        return box;
+    }
+    /// Return the part below `at` along `axis`, and the part from `at` on. Either may be empty.
     [[nodiscard]] constexpr std::pair<Box, Box> split(std::size_t axis, std::int64_t at) const {
         at = std::clamp(at, lower[axis], std::max(lower[axis], upper[axis]));
         std::pair<Box, Box> parts{*this, *this};
@@ -90,7 +107,7 @@ template <std::size_t N> struct Box {
     bool operator==(const Box&) const = default;
 };
 
-/// Common part; empty, with upper bounds equal to its lower ones, where there is none.
+/// Return the common part; if there is none, an empty box with equal lower and upper bounds.
 template <std::size_t N>
 [[nodiscard]] constexpr Box<N> intersect(const Box<N>& a, const Box<N>& b) {
     Box<N> box;
@@ -103,7 +120,7 @@ template <std::size_t N>
     return box;
 }
 
-/// Whether two boxes have an index in common.
+/// Return whether two boxes have an index in common.
 template <std::size_t N> [[nodiscard]] constexpr bool overlap(const Box<N>& a, const Box<N>& b) {
     for (std::size_t i = 0; i < N; ++i)
         if (std::max(a.lower[i], b.lower[i]) >= std::min(a.upper[i], b.upper[i]))
@@ -111,7 +128,7 @@ template <std::size_t N> [[nodiscard]] constexpr bool overlap(const Box<N>& a, c
     return true;
 }
 
-/// Smallest box that holds both; an empty box counts for nothing.
+/// Return the smallest box that contains both; empty boxes are ignored.
 template <std::size_t N> [[nodiscard]] constexpr Box<N> bounding(const Box<N>& a, const Box<N>& b) {
     if (a.empty() || b.empty())
         return a.empty() ? b : a;
@@ -123,7 +140,15 @@ template <std::size_t N> [[nodiscard]] constexpr Box<N> bounding(const Box<N>& a
     return box;
 }
 
-/// "[0:4, 0:8, 2:6]", half-open ranges in the order of the axes.
+/// Call `visit(index)` for all indices of a box, i fastest.
+template <class Visit> void for_indices(const Box<3>& box, Visit&& visit) {
+    for (std::int64_t k = box.lower[2]; k < box.upper[2]; ++k)
+        for (std::int64_t j = box.lower[1]; j < box.upper[1]; ++j)
+            for (std::int64_t i = box.lower[0]; i < box.upper[0]; ++i)
+                visit(Index<3>{i, j, k});
+}
+
+/// Return a text such as "[0:4, 0:8, 2:6]": half-open ranges in the order of the axes.
 template <std::size_t N> [[nodiscard]] std::string to_string(const Box<N>& box) {
     std::string text;
     for (std::size_t a = 0; a < N; ++a) {

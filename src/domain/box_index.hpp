@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -9,8 +10,8 @@
 
 namespace uzushio::domain {
 
-/// Tree of bounding boxes that finds those of many boxes that overlap a given one, in the logarithm
-/// of their number plus the number found. Split at the median of the longest axis.
+/// Tree of bounding boxes, split at the median of the longest axis. It finds the boxes that overlap
+/// a given one in a time proportional to the logarithm of their number plus the number found.
 template <std::size_t N> class BoxIndex {
   public:
     BoxIndex() = default;
@@ -22,29 +23,41 @@ template <std::size_t N> class BoxIndex {
             build(0, static_cast<std::uint32_t>(order_.size()));
     }
 
+    [[nodiscard]] const std::vector<Box<N>>& boxes() const { return boxes_; }
+
     /// Return the indices of all boxes that overlap `box`, ascending.
     [[nodiscard]] std::vector<std::uint32_t> find(const Box<N>& box) const {
         std::vector<std::uint32_t> found;
-        std::vector<std::uint32_t> open;
-        if (!nodes_.empty())
-            open.push_back(0);
-        while (!open.empty()) {
-            const std::uint32_t self = open.back();
-            open.pop_back();
+        find(box, found);
+        return found;
+    }
+    /// Replace `found` by these indices. Return the number of comparisons of boxes.
+    std::size_t find(const Box<N>& box, std::vector<std::uint32_t>& found) const {
+        found.clear();
+        if (nodes_.empty())
+            return 0;
+        std::size_t comparisons = 0;
+        std::array<std::uint32_t, 64> open; // 2^32 boxes give a depth of 32
+        std::size_t depth = 0;
+        open[depth++] = 0;
+        while (depth > 0) {
+            const std::uint32_t self = open[--depth];
             const Node& node = nodes_[self];
+            ++comparisons;
             if (!overlap(node.bounds, box))
                 continue;
             if (node.second != 0) {
-                open.push_back(node.second);
-                open.push_back(self + 1);
+                open[depth++] = node.second;
+                open[depth++] = self + 1;
                 continue;
             }
+            comparisons += node.end - node.begin;
             for (std::uint32_t i = node.begin; i < node.end; ++i)
                 if (overlap(boxes_[order_[i]], box))
                     found.push_back(order_[i]);
         }
         std::sort(found.begin(), found.end());
-        return found;
+        return comparisons;
     }
 
   private:
@@ -65,9 +78,7 @@ template <std::size_t N> class BoxIndex {
         nodes_[self] = {bounds, begin, end, 0};
         if (end - begin <= leaf_size)
             return;
-        const auto extents = bounds.extents();
-        const auto axis = static_cast<std::size_t>(
-            std::max_element(extents.begin(), extents.end()) - extents.begin());
+        const std::size_t axis = bounds.longest_axis();
         const std::uint32_t middle = begin + (end - begin) / 2;
         std::nth_element(order_.begin() + begin, order_.begin() + middle, order_.begin() + end,
                          [&](std::uint32_t a, std::uint32_t b) {

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "domain/box.hpp"
@@ -9,7 +13,7 @@ namespace uzushio::domain {
 /// Set of indices as a list of boxes that do not overlap each other.
 template <std::size_t N> using BoxSet = std::vector<Box<N>>;
 
-/// Append `box` without `hole` to `rest`: at most two boxes an axis.
+/// Append `box` without `hole` to `rest`: at most two boxes per axis.
 template <std::size_t N> void subtract(Box<N> box, const Box<N>& hole, BoxSet<N>& rest) {
     if (!overlap(box, hole)) {
         if (!box.empty())
@@ -33,6 +37,67 @@ template <std::size_t N> void subtract(BoxSet<N>& set, const Box<N>& hole) {
     for (const Box<N>& box : set)
         subtract(box, hole, rest);
     set = std::move(rest);
+}
+
+/// Merge boxes that are adjacent along `axis` and equal along the others. Return whether any are.
+template <std::size_t N> bool coalesce(BoxSet<N>& set, std::size_t axis) {
+    const auto across = [axis](Box<N> box) {
+        box.lower[axis] = box.upper[axis] = 0;
+        return std::tuple(box.lower, box.upper);
+    };
+    std::sort(set.begin(), set.end(), [&](const Box<N>& a, const Box<N>& b) {
+        return std::tuple(across(a), a.lower[axis]) < std::tuple(across(b), b.lower[axis]);
+    });
+    BoxSet<N> joined;
+    for (const Box<N>& box : set)
+        if (!joined.empty() && joined.back().upper[axis] == box.lower[axis] &&
+            across(joined.back()) == across(box))
+            joined.back().upper[axis] = box.upper[axis];
+        else
+            joined.push_back(box);
+    const bool changed = joined.size() != set.size();
+    set = std::move(joined);
+    return changed;
+}
+
+/// Merge adjacent boxes into larger ones, last axis first.
+template <std::size_t N> void coalesce(BoxSet<N>& set) {
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (std::size_t axis = N; axis-- > 0;)
+            changed |= coalesce(set, axis);
+    }
+}
+
+/// Append the part of `region` that is in no box of `covered`, which must not overlap each other.
+/// Return the number of comparisons of boxes. Regions with many boxes are halved first.
+template <std::size_t N>
+std::size_t find_holes(const Box<N>& region, const BoxSet<N>& covered, BoxSet<N>& holes) {
+    constexpr std::size_t few = 16;
+    BoxSet<N> inside;
+    std::int64_t volume = 0;
+    std::size_t comparisons = covered.size();
+    for (const Box<N>& box : covered)
+        if (overlap(box, region)) {
+            inside.push_back(intersect(box, region));
+            volume += inside.back().volume();
+        }
+    if (volume == region.volume())
+        return comparisons;
+    if (inside.size() <= few) {
+        BoxSet<N> rest{region};
+        for (const Box<N>& box : inside) {
+            comparisons += rest.size();
+            subtract(rest, box);
+        }
+        holes.insert(holes.end(), rest.begin(), rest.end());
+        return comparisons;
+    }
+    const std::size_t axis = region.longest_axis();
+    const auto [below, above] = region.split(axis, region.lower[axis] + region.extent(axis) / 2);
+    comparisons += find_holes(below, inside, holes);
+    comparisons += find_holes(above, inside, holes);
+    return comparisons;
 }
 
 } // namespace uzushio::domain

@@ -8,16 +8,20 @@
 namespace uzushio::domain {
 
 Coordinates Coordinates::uniform(const Vector& origin, const Vector& spacing) {
-    return curvilinear([origin, spacing](const Index<3>& index) {
+    Coordinates result;
+    result.rectilinear_ = true;
+    result.vertex_ = [origin, spacing](const Index<3>& index) {
         Vector position{};
         for (std::size_t a = 0; a < 3; ++a)
             position[a] = origin[a] + static_cast<double>(index[a]) * spacing[a];
         return position;
-    });
+    };
+    return result;
 }
 
 Coordinates Coordinates::rectilinear(std::array<std::vector<double>, 3> axes) {
     Coordinates result;
+    result.rectilinear_ = true;
     for (std::size_t a = 0; a < 3; ++a) {
         for (std::size_t i = 1; i < axes[a].size(); ++i)
             if (!(axes[a][i] > axes[a][i - 1]))

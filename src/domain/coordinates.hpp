@@ -8,8 +8,8 @@
 
 namespace uzushio::domain {
 
-/// Positions of a zone's vertices: uniform, rectilinear or curvilinear. Cheap to copy where it
-/// holds no arrays; a curvilinear zone may be a function, so that no rank stores all of it.
+/// Positions of a zone's vertices: uniform, rectilinear or curvilinear. Curvilinear coordinates may
+/// be a function, so that no rank stores all of them; copies are then cheap.
 class Coordinates {
   public:
     using Function = std::function<Vector(const Index<3>&)>;
@@ -21,25 +21,29 @@ class Coordinates {
     /// not ascend.
     static Coordinates rectilinear(std::array<std::vector<double>, 3> axes);
 
-    /// Vertex (i, j, k) is where the function says, for all vertices of the zone.
+    /// Vertex (i, j, k) is at `vertex({i, j, k})`.
     static Coordinates curvilinear(Function vertex);
 
-    /// From arrays of all vertices, i contiguous. Throws `std::invalid_argument` if their size is
-    /// not the product of `cells[a] + 1`.
+    /// Coordinates from arrays of all vertices, i contiguous. Throws `std::invalid_argument` if
+    /// their size is not the product of `cells[a] + 1`.
     static Coordinates curvilinear(const Index<3>& cells, std::array<std::vector<double>, 3> xyz);
 
-    /// Position of a vertex.
+    /// Return the position of a vertex.
     [[nodiscard]] Vector vertex(const Index<3>& index) const { return vertex_(index); }
 
-    /// Mean of the eight vertices of a cell.
+    /// Return the mean of the eight vertices of a cell.
     [[nodiscard]] Vector centre(const Index<3>& cell) const;
 
-    /// Whether the coordinates are defined for a zone of so many cells.
+    /// Return whether the coordinates are defined for a zone with `cells` cells.
     [[nodiscard]] bool fits(const Index<3>& cells) const;
+
+    /// Return whether x depends on i only, y on j and z on k: uniform or rectilinear.
+    [[nodiscard]] bool is_rectilinear() const { return rectilinear_; }
 
   private:
     Function vertex_;
-    std::array<std::int64_t, 3> limits_{-1, -1, -1}; ///< vertices an axis; -1: unlimited
+    bool rectilinear_ = false;
+    std::array<std::int64_t, 3> limits_{-1, -1, -1}; ///< vertices per axis; -1: unlimited
 };
 
 } // namespace uzushio::domain

@@ -10,22 +10,22 @@
 
 namespace uzushio::domain {
 
-/// Which rank holds which blocks of a mesh: any number of blocks a rank, none among them. The same
-/// on all ranks.
+/// Assignment of the blocks of a mesh to ranks: zero or more blocks per rank. The same on all
+/// ranks.
 class Decomposition {
   public:
-    /// Blocks as the caller cuts them; their ids are set. Throws `MeshError` unless they cover each
-    /// zone exactly once, on ranks from 0 to `ranks - 1`.
+    /// Use the caller's blocks, and set their ids. Throws `MeshError` unless they cover each zone
+    /// exactly once, on ranks from 0 to `ranks - 1`.
     Decomposition(std::shared_ptr<const Mesh> mesh, std::vector<Block> blocks, int ranks);
 
-    /// One zone as one block a rank, with the least surface between ranks. Throws `MeshError` if
-    /// the mesh has several zones, or a rank would have no cell.
+    /// Cut one zone into one block per rank, with the minimum surface between ranks. Throws
+    /// `MeshError` if the mesh has several zones, or a rank would have no cell.
     static Decomposition cartesian(std::shared_ptr<const Mesh> mesh, int ranks);
 
-    /// Any mesh: zones are cut, and blocks assigned with METIS so that few cell sides lie between
-    /// ranks. Zones are cut more finely until the largest share of a rank is at most
-    /// `max_imbalance` times the mean; the best that was found if that is not reached. Throws
-    /// `MeshError` if there are fewer cells than ranks.
+    /// Cut the zones of any mesh, and assign the blocks by METIS with few cell sides between ranks.
+    /// Zones are cut more finely until the largest share of a rank is at most `max_imbalance` times
+    /// the mean; if that is not reached, the best result is returned. Throws `MeshError` if there
+    /// are fewer cells than ranks.
     static Decomposition multiblock(std::shared_ptr<const Mesh> mesh, int ranks,
                                     double max_imbalance = 1.05);
 
@@ -33,14 +33,14 @@ class Decomposition {
     [[nodiscard]] int ranks() const { return static_cast<int>(of_rank_.size()); }
     [[nodiscard]] const std::vector<Block>& blocks() const { return blocks_; }
     [[nodiscard]] const Block& block(int id) const { return blocks_[static_cast<std::size_t>(id)]; }
-    /// Ids of a rank's blocks, ascending.
+    /// Return the ids of a rank's blocks, ascending.
     [[nodiscard]] std::span<const int> blocks_of(int rank) const {
         return of_rank_[static_cast<std::size_t>(rank)];
     }
-    /// Ids of the blocks of a zone that hold any of these cells, ascending.
+    /// Return the ids of the blocks of a zone that contain any of these cells, ascending.
     [[nodiscard]] std::vector<int> find(int zone, const Box<3>& cells) const;
 
-    /// The largest number of cells of a rank over the mean.
+    /// Return the maximum number of cells of a rank over the mean.
     [[nodiscard]] double imbalance() const;
 
   private:

@@ -16,18 +16,18 @@ struct Face {
     Side side = Side::lower;
 
     [[nodiscard]] constexpr bool is_upper() const { return side == Side::upper; }
-    /// The two axes along the face, ascending.
+    /// Return the two axes along the face, ascending.
     [[nodiscard]] constexpr std::array<std::size_t, 2> along() const {
         return {axis == 0 ? std::size_t{1} : 0, axis == 2 ? std::size_t{1} : 2};
     }
-    /// "i-min" … "k-max".
+    /// Return "i-min" … "k-max".
     [[nodiscard]] std::string name() const {
         return std::string(1, "ijk"[axis]) + (is_upper() ? "-max" : "-min");
     }
     bool operator==(const Face&) const = default;
 };
 
-/// Faces of the axes of a mesh of so many dimensions.
+/// Return the faces of all axes of a mesh with `dimension` dimensions.
 [[nodiscard]] inline std::vector<Face> faces(int dimension) {
     std::vector<Face> result;
     for (std::size_t a = 0; a < static_cast<std::size_t>(dimension); ++a)

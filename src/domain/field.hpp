@@ -9,9 +9,9 @@
 
 namespace uzushio::domain {
 
-/// Values of one rank's blocks with their ghost layers, zero at first. Each block has one
-/// contiguous, aligned array (face-centred: one for each axis of the mesh). Blocks are counted as
-/// in `Decomposition::blocks_of`; the decomposition may go.
+/// Values of one rank's blocks with their ghost layers, initially zero. Each block has one
+/// contiguous, aligned array (face-centred: one for each axis of the mesh). Blocks are in the order
+/// of `Decomposition::blocks_of`; the decomposition is not referenced after construction.
 template <class T> class Field {
   public:
     Field(const Decomposition& decomposition, int rank, FieldSpec spec) : spec_(std::move(spec)) {
@@ -28,11 +28,11 @@ template <class T> class Field {
     }
 
     [[nodiscard]] const FieldSpec& spec() const { return spec_; }
-    /// Blocks of this rank.
+    /// Return the number of blocks of this rank.
     [[nodiscard]] std::size_t blocks() const { return parts_.size() / arrays_; }
-    /// Arrays a block: 1, or of a face-centred field the dimensions of the mesh.
+    /// Return the number of arrays per block: 1; for a face-centred field the mesh's dimension.
     [[nodiscard]] std::size_t arrays() const { return arrays_; }
-    /// Indices without ghost layers, in the zone.
+    /// Return the indices without ghost layers, in the zone.
     [[nodiscard]] const Box<3>& owned(std::size_t block, std::size_t array = 0) const {
         return parts_[block * arrays_ + array].own;
     }

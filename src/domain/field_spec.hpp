@@ -7,28 +7,28 @@
 
 namespace uzushio::domain {
 
-/// Where values lie: at cell centres, at the centres of cell sides, or at vertices.
+/// Location of values: cell centres, centres of cell sides, or vertices.
 enum class Centring { cell, face, vertex };
 
-/// How a connection changes values: not at all (Cartesian components, scalars); a position of a
-/// ghost is the donor's less the connection's translation; a flux through a face changes its sign
-/// where the donor's axis is reversed.
+/// Transformation of values by a connection. `plain`: none (Cartesian components, scalars).
+/// `position`: the connection's translation is subtracted. `flux`: a flux through a face changes
+/// its sign where the donor's axis is reversed.
 enum class Values { plain, position, flux };
 
 /// Description of a field.
 struct FieldSpec {
     std::string name;
     int components = 1;
-    int ghosts = 0; ///< layers at each side of a block
+    int ghosts = 0; ///< layers on each side of a block
     Centring centring = Centring::cell;
     Values values = Values::plain;
 
     bool operator==(const FieldSpec&) const = default;
 };
 
-/// How the arrays of a block lie: one array, or for faces one for each axis of the mesh, of the
-/// values on faces normal to that axis. Throws `std::invalid_argument` if the specification is not
-/// usable.
+/// Return the stagger of each array of a block: one array, or for faces one for each axis of the
+/// mesh, with the values on faces normal to that axis. Throws `std::invalid_argument` if the
+/// specification is invalid.
 [[nodiscard]] std::vector<Stagger> staggers(const FieldSpec& spec, int dimension);
 
 } // namespace uzushio::domain

@@ -6,7 +6,7 @@ namespace uzushio::domain {
 namespace {
 
 constexpr int max_connections = 16; ///< across which one ghost is looked for
-/// A search for the sources of one box.
+/// Search for the sources of one box.
 class Search {
   public:
     Search(const Mesh& mesh, const Stagger& stagger, std::vector<GhostSource>& found)

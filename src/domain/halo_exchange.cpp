@@ -1,14 +1,12 @@
 #include "domain/halo_exchange.hpp"
 
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "domain/halo_messages.hpp"
-#include "domain/persistent_requests.hpp"
+#include "domain/persistent_messages.hpp"
 #include "domain/strided_copy.hpp"
-#include "domain/value_type.hpp"
 #include "parallel/communicator.hpp"
 
 namespace uzushio::domain {
@@ -33,12 +31,11 @@ struct Copy {
 
 /// All copies of a message, and its values.
 struct Message {
-    int rank = 0;
     std::int64_t values = 0;
     std::vector<Copy> copies;
 };
 
-/// Makes copies from pieces, for one rank's blocks.
+/// Builder of copies from pieces, for one rank's blocks.
 class CopyPlanner {
   public:
     CopyPlanner(const Decomposition& decomposition, int rank, std::span<const FieldSpec> specs)
@@ -67,7 +64,7 @@ class CopyPlanner {
     }
     void add_unpack(Message& message, const FieldPiece& piece) const {
         Copy copy = start(piece);
-        copy.values = Values::plain; // the sender has changed them
+        copy.values = Values::plain; // already transformed by the sender
         copy.sign = 1;
         copy.target = place(piece, piece.target_block, piece.piece.array);
         copy.from = copy.loops.packed(message.values);
@@ -159,64 +156,42 @@ template <class T> class HaloExchange<T>::Implementation {
         const CopyPlanner planner(decomposition, comm_.rank(), specs_);
         for (const FieldPiece& piece : plan.local)
             local_.push_back(planner.local(piece));
-        for (const PieceList& list : plan.sends) {
-            sends_.push_back({list.rank, 0, {}});
-            for (const FieldPiece& piece : list.pieces)
-                planner.add_pack(sends_.back(), piece);
-        }
         for (const PieceList& list : plan.receives) {
-            receives_.push_back({list.rank, 0, {}});
+            Message& message = receives_.emplace_back();
             for (const FieldPiece& piece : list.pieces)
-                planner.add_unpack(receives_.back(), piece);
+                planner.add_unpack(message, piece);
+            messages_.add_receive(list.rank, message.values);
         }
-        for (const Message& message : receives_)
-            MPI_Recv_init(room_for(message), static_cast<int>(message.values), value_type<T>(),
-                          message.rank, tag, comm_.get(), receiving_.add());
-        for (const Message& message : sends_) {
-            MPI_Send_init(room_for(message), static_cast<int>(message.values), value_type<T>(),
-                          message.rank, tag, comm_.get(), sending_.add());
-            bytes_ += message.values * static_cast<std::int64_t>(sizeof(T));
+        for (const PieceList& list : plan.sends) {
+            Message& message = sends_.emplace_back();
+            for (const FieldPiece& piece : list.pieces)
+                planner.add_pack(message, piece);
+            messages_.add_send(list.rank, message.values);
         }
-    }
-
-    /// An exchange that an exception ended: its messages may never be received, so what is still
-    /// being sent must stay in memory.
-    ~Implementation() {
-        int finalized = 0;
-        MPI_Finalized(&finalized);
-        if (fields_.empty() || finalized)
-            return;
-        receiving_.cancel();
-        static_cast<void>(buffers_.release());
     }
 
     void begin(std::span<Field<T>* const> fields) {
         check(fields);
         fields_.assign(fields.begin(), fields.end());
-        receiving_.start_all();
-        for (std::size_t m = 0; m < sends_.size(); ++m) {
-            T* const buffer = (*buffers_)[receives_.size() + m].data();
+        messages_.begin([&](std::size_t m, T* buffer) {
             for (const Copy& copy : sends_[m].copies)
                 run<T>(copy, array(copy.source), buffer);
-            sending_.start(m);
-        }
+        });
         for (const Copy& copy : local_)
             run<T>(copy, array(copy.source), array(copy.target));
-        traffic_.add(parallel::Exchange::halo, messages(), bytes_);
+        traffic_.add(parallel::Exchange::halo, messages(), bytes());
     }
 
-    void end() {
-        for (std::size_t m = 0; m < receives_.size(); ++m) {
-            const std::size_t arrived = receiving_.wait_any();
-            for (const Copy& copy : receives_[arrived].copies)
-                run<T>(copy, (*buffers_)[arrived].data(), array(copy.target));
-        }
-        sending_.wait_all();
+    void end(std::chrono::nanoseconds limit) {
+        messages_.end(limit, [&](std::size_t m, const T* buffer) {
+            for (const Copy& copy : receives_[m].copies)
+                run<T>(copy, buffer, array(copy.target));
+        });
         fields_.clear();
     }
 
-    [[nodiscard]] std::int64_t messages() const { return static_cast<std::int64_t>(sends_.size()); }
-    [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+    [[nodiscard]] std::int64_t messages() const { return messages_.sent(); }
+    [[nodiscard]] std::int64_t bytes() const { return messages_.sent_bytes(); }
 
   private:
     void check(std::span<Field<T>* const> fields) const {
@@ -229,17 +204,11 @@ template <class T> class HaloExchange<T>::Implementation {
             same = spec == specs_[f] && fields[f]->blocks() == blocks_;
         }
         if (!same)
-            throw std::invalid_argument("a halo exchange was given other fields than those that it "
-                                        "was planned for");
+            throw std::invalid_argument(
+                "the fields do not have the specifications of the halo exchange");
     }
     T* array(const ArrayPlace& place) const {
         return fields_[place.field]->view(place.block, place.array).data();
-    }
-    T* room_for(const Message& message) {
-        if (message.values > std::numeric_limits<int>::max())
-            throw std::length_error("a halo message of " + std::to_string(message.values) +
-                                    " values is too long for MPI: use more blocks or ranks");
-        return buffers_->emplace_back(static_cast<std::size_t>(message.values)).data();
     }
 
     parallel::Communicator comm_;
@@ -248,11 +217,7 @@ template <class T> class HaloExchange<T>::Implementation {
     parallel::Traffic& traffic_;
     std::vector<Copy> local_;
     std::vector<Message> receives_, sends_;
-    /// Of receives, then of sends.
-    std::unique_ptr<std::vector<parallel::AlignedArray<T>>> buffers_ =
-        std::make_unique<std::vector<parallel::AlignedArray<T>>>();
-    PersistentRequests receiving_, sending_; ///< freed before the buffers
-    std::int64_t bytes_ = 0;
+    PersistentMessages<T> messages_{comm_.get(), tag};
     std::vector<Field<T>*> fields_; ///< while an exchange is under way
 };
 
@@ -268,7 +233,9 @@ template <class T> HaloExchange<T>::~HaloExchange() = default;
 template <class T> void HaloExchange<T>::begin(std::span<Field<T>* const> fields) {
     implementation_->begin(fields);
 }
-template <class T> void HaloExchange<T>::end() { implementation_->end(); }
+template <class T> void HaloExchange<T>::end(std::chrono::nanoseconds limit) {
+    implementation_->end(limit);
+}
 template <class T> std::int64_t HaloExchange<T>::messages() const {
     return implementation_->messages();
 }

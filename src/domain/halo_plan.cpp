@@ -8,7 +8,7 @@
 namespace uzushio::domain {
 namespace {
 
-/// The parts of a block's ghost layers beyond 1 to `reach` of its faces.
+/// Return the parts of a block's ghost layers beyond 1 to `reach` of its faces.
 std::vector<Box<3>> ghost_regions(const Box<3>& own, const Index<3>& layers, Reach reach) {
     std::vector<Box<3>> regions;
     for (int direction = 0; direction < 27; ++direction) {
@@ -31,8 +31,8 @@ std::vector<Box<3>> ghost_regions(const Box<3>& own, const Index<3>& layers, Rea
     return regions;
 }
 
-/// Values that a block provides: of those that it shares with the next block of its zone, the next
-/// one provides them.
+/// Return the values that a block provides. Values shared with the next block of its zone are
+/// provided by the next one.
 Box<3> provided(const Mesh& mesh, const Block& block, const Stagger& stagger) {
     Box<3> box = block.cells;
     for (std::size_t a = 0; a < 3; ++a)
@@ -41,7 +41,7 @@ Box<3> provided(const Mesh& mesh, const Block& block, const Stagger& stagger) {
     return box;
 }
 
-/// Cells on either side of values.
+/// Return the cells on both sides of values.
 Box<3> cells_around(Box<3> box, const Stagger& stagger) {
     for (std::size_t a = 0; a < 3; ++a)
         box.lower[a] -= stagger[a];
@@ -92,11 +92,12 @@ HaloVolume halo_volume(const Decomposition& decomposition, std::span<const Field
                     values[{sender, block.rank}] += piece.target.volume() * spec.components;
             }
     HaloVolume volume;
-    std::map<int, std::int64_t> of_rank;
+    std::map<int, std::int64_t> messages, of_rank;
     for (const auto& [ranks, count] : values) {
         const std::int64_t bytes = count * static_cast<std::int64_t>(value_size);
         volume.messages += 1;
         volume.bytes += bytes;
+        volume.max_rank_messages = std::max(volume.max_rank_messages, ++messages[ranks.first]);
         of_rank[ranks.first] += bytes;
         volume.max_rank_bytes = std::max(volume.max_rank_bytes, of_rank[ranks.first]);
     }

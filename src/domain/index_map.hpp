@@ -24,7 +24,7 @@ struct IndexMap {
     Index<3> sign{1, 1, 1};
     Index<3> offset{}; ///< half cells, by the zone's axis: donor = sign * zone + offset
 
-    /// The map across a connection of two patches of zones with so many cells.
+    /// Return the map across a connection of two patches of zones with these cells.
     static IndexMap across(const Patch& patch, const Index<3>& cells, const Patch& donor_patch,
                            const Index<3>& donor_cells, const Transform& transform) {
         IndexMap map;
@@ -33,7 +33,7 @@ struct IndexMap {
         for (std::size_t a = 0; a < 3; ++a) {
             map.axis[a] = transform.axis(a);
             map.sign[a] = transform.sign(a);
-            std::int64_t here = 0, there = 0; // vertices that meet
+            std::int64_t here = 0, there = 0; // connected vertices
             if (a == patch.face.axis) {
                 here = patch.face.is_upper() ? cells[a] : 0;
                 there = donor_patch.face.is_upper() ? donor_cells[map.axis[a]] : 0;
@@ -48,7 +48,7 @@ struct IndexMap {
         return map;
     }
 
-    /// The map that applies this one, then `next`.
+    /// Return the map that applies this one, then `next`.
     [[nodiscard]] IndexMap then(const IndexMap& next) const {
         IndexMap map;
         for (std::size_t a = 0; a < 3; ++a) {
@@ -60,7 +60,7 @@ struct IndexMap {
         return map;
     }
 
-    /// Axes of the donor along which values lie at vertices.
+    /// Return the stagger along the donor's axes.
     [[nodiscard]] Stagger apply_to_stagger(const Stagger& stagger) const {
         Stagger result{};
         for (std::size_t a = 0; a < 3; ++a)
@@ -68,7 +68,7 @@ struct IndexMap {
         return result;
     }
 
-    /// The donor's indices of a box of values that lie as `stagger` says.
+    /// Return the donor's indices of a box of values with this stagger.
     [[nodiscard]] Box<3> apply(const Box<3>& box, const Stagger& stagger) const {
         Box<3> result;
         for (std::size_t a = 0; a < 3; ++a) {
@@ -81,7 +81,7 @@ struct IndexMap {
         return result;
     }
 
-    /// The indices of this zone whose image is `box`, a box of the donor.
+    /// Return the indices of this zone whose image is `box`, a box of the donor.
     [[nodiscard]] Box<3> apply_inverse(const Box<3>& box, const Stagger& stagger) const {
         IndexMap back;
         for (std::size_t a = 0; a < 3; ++a) {

@@ -10,11 +10,11 @@
 namespace uzushio::domain {
 
 /// Multiblock mesh: structured zones with one-to-one connections, validated. The same on all ranks.
-/// A mesh of fewer than three dimensions has one cell along each other axis, no faces across these
-/// and no ghost layers beyond them.
+/// A mesh of fewer than three dimensions has one cell along each unused axis, and neither faces nor
+/// ghost layers across it.
 class Mesh {
   public:
-    /// A connection as solvers of indices need it.
+    /// Connection in a form for mapping indices.
     struct Link {
         int donor = 0;
         Patch patch;
@@ -35,11 +35,11 @@ class Mesh {
     [[nodiscard]] const std::vector<Link>& links(int zone) const {
         return links_[static_cast<std::size_t>(zone)];
     }
-    /// Number of a zone, or -1 if there is none of this name.
+    /// Return the number of a zone; -1 if there is none of this name.
     [[nodiscard]] int find(std::string_view name) const;
-    /// Cells of all zones.
+    /// Return the number of cells of all zones.
     [[nodiscard]] std::int64_t cells() const;
-    /// `layers` along the axes of the mesh, 0 along others.
+    /// Return `layers` along the axes of the mesh, 0 along others.
     [[nodiscard]] Index<3> layers(std::int64_t layers) const;
 
   private:

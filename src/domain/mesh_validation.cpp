@@ -30,7 +30,7 @@ std::string position_text(const Vector& position) {
     return text.append(")");
 }
 
-/// Checks of one mesh; each throws at the first contradiction.
+/// Checks of one mesh; each throws at the first inconsistency.
 class Validation {
   public:
     Validation(int dimension, const std::vector<Zone>& zones)
@@ -79,8 +79,8 @@ class Validation {
                             Patch{patch.face, face}.text());
     }
 
-    /// Take each patch out of its face: what it does not find there is covered twice, what is left
-    /// at the end is not covered.
+    /// Subtract each patch from its face: cells that were subtracted before are covered twice,
+    /// cells that remain are not covered.
     void check_coverage(const Zone& zone) const {
         for (const BoundaryPatch& b : zone.boundaries) {
             check_patch(zone, b.patch, place(zone, b.patch));
@@ -131,7 +131,8 @@ class Validation {
             if (c.transform.vector()[a] != static_cast<int>(a + 1))
                 throw MeshError(where + "moves an axis beyond the mesh's dimensions");
         const std::size_t normal = c.patch.face.axis;
-        // Leaving through an upper face and entering through a lower one goes up both axes.
+        // An index that leaves through an upper face and enters through a lower one increases on
+        // both axes.
         const int direction = c.patch.face.side == c.donor_patch.face.side ? -1 : 1;
         if (c.transform.axis(normal) != c.donor_patch.face.axis ||
             c.transform.sign(normal) != direction)
@@ -169,13 +170,12 @@ class Validation {
                         " has no connection back to it");
     }
 
-    /// Vertices coincide within a millionth of the patch's greatest extent along an axis.
+    /// Vertices coincide within a millionth of the patch's maximum extent along an axis.
     void check_vertices(const Zone& zone, const Connection& c) const {
         const Zone& donor = *numbers_.at(c.donor);
         const IndexMap map =
             IndexMap::across(c.patch, zone.cells, c.donor_patch, donor.cells, c.transform);
-        Stagger stagger{}; // axes beyond the mesh's dimensions have one layer of cells: their lower
-                           // vertices do
+        Stagger stagger{}; // lower vertices suffice along unused axes, which have one cell
         for (std::size_t a = 0; a < static_cast<std::size_t>(dimension_); ++a)
             stagger[a] = 1;
         Box<3> vertices = c.patch.layer(Box<3>::of(zone.cells));

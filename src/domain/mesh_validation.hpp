@@ -4,8 +4,8 @@
 
 namespace uzushio::domain {
 
-/// Throw `MeshError` if names, cells, patches or connections of zones contradict each other, or
-/// vertices that a connection joins do not coincide.
+/// Throw `MeshError` if names, cells, patches or connections of zones are inconsistent, or if
+/// connected vertices do not coincide.
 void validate(int dimension, const std::vector<Zone>& zones);
 
 } // namespace uzushio::domain

@@ -20,7 +20,7 @@ struct Graph {
     std::vector<idx_t> begins{0}, neighbours, sides, cells;
 };
 
-/// Cut each zone into its share of `ranks * blocks_a_rank` parts, all on rank 0.
+/// Cut each zone into its share of `ranks * blocks_a_rank` parts, all assigned to rank 0.
 std::vector<Block> cut(const Mesh& mesh, int ranks, int blocks_a_rank) {
     std::vector<Block> blocks;
     const std::int64_t total = mesh.cells();
@@ -58,7 +58,7 @@ Graph graph_of(const Decomposition& whole) {
     return graph;
 }
 
-/// Partition with METIS: the same on all ranks, for its seed is fixed.
+/// Partition with METIS; the seed is fixed, so that all ranks get the same result.
 Ranks partition(Graph& graph, int ranks, bool recursive) {
     idx_t vertices = static_cast<idx_t>(graph.cells.size()), constraints = 1, parts = ranks,
           cut = 0;
@@ -76,7 +76,8 @@ Ranks partition(Graph& graph, int ranks, bool recursive) {
     return result;
 }
 
-/// The largest blocks first, each to the rank with the fewest cells: balanced, with more surface.
+/// Assign blocks in descending order of size, each to the rank with the fewest cells: balanced,
+/// with more surface.
 Ranks largest_first(const Graph& graph, int ranks) {
     std::vector<std::size_t> order(graph.cells.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -111,8 +112,8 @@ double imbalance_of(const Graph& graph, const Ranks& ranks, int count) {
            static_cast<double>(total);
 }
 
-/// The best assignment so far: balanced ones before others; of these the one with the fewest sides
-/// between ranks, of the others the best balanced.
+/// Best assignment so far: if any is balanced, the balanced one with the fewest sides between
+/// ranks; otherwise the best balanced one.
 struct Best {
     std::vector<Block> blocks;
     double imbalance = 0;

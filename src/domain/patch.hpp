@@ -11,12 +11,12 @@ struct Patch {
     Face face;
     Box<2> range;
 
-    /// All of a face of a zone of so many cells.
+    /// Return the patch that covers a face of a zone with these cells.
     static constexpr Patch whole(Face face, const Index<3>& cells) {
         const auto [a, b] = face.along();
         return {face, Box<2>::of({cells[a], cells[b]})};
     }
-    /// The cells of `cells` that have a side in the patch: one layer.
+    /// Return the cells of `cells` that have a side in the patch: one layer.
     [[nodiscard]] constexpr Box<3> layer(const Box<3>& cells) const {
         Box<3> box = cells;
         const auto along = face.along();
@@ -30,7 +30,7 @@ struct Patch {
             box.upper[face.axis] = box.lower[face.axis] + 1;
         return box;
     }
-    /// "face i-max, range j 0:4, k 2:6".
+    /// Return a text such as "face i-max, range j 0:4, k 2:6".
     [[nodiscard]] std::string text() const {
         std::string text = "face ";
         text.append(face.name()).append(", range ");

@@ -1,16 +1,14 @@
 #include "domain/redistribution.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 
-#include "domain/persistent_requests.hpp"
+#include "domain/persistent_messages.hpp"
 #include "domain/strided_copy.hpp"
-#include "domain/value_type.hpp"
-#include "parallel/aligned_array.hpp"
 #include "parallel/communicator.hpp"
 
 namespace uzushio::domain {
@@ -18,7 +16,7 @@ namespace {
 
 constexpr int tag = 23;
 
-/// Part of a message, or a copy within the rank: places among this rank's arrays.
+/// Part of a message, or a copy within the rank; indices are those of this rank's arrays.
 struct Piece {
     std::size_t source = 0, target = 0;
     Box<3> box;
@@ -26,11 +24,9 @@ struct Piece {
     std::int64_t begin = 0; ///< in the message
 };
 
-template <class T> struct Message {
-    int rank = 0;
+struct Message {
     std::int64_t values = 0;
     std::vector<Piece> pieces;
-    parallel::AlignedArray<T> buffer;
 };
 
 /// Parts of one rank.
@@ -54,7 +50,7 @@ template <class T> StridedBox box_in(const View<T>& view, const Index<3>& first)
     return {view.offset(first), view.strides(), view.component_stride()};
 }
 
-/// Moves in the order in which both sides of a message have them.
+/// Sort moves into the order of their message, the same on both sides.
 void sort(std::vector<Move>& moves) {
     std::sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) {
         return std::tie(a.target, a.source, a.box.lower) <
@@ -85,72 +81,54 @@ template <class T> class Redistribution<T>::Implementation {
         for (const std::size_t target : targets_.ids())
             for (const Move& move : plan.moves_to(target))
                 receives[plan.sources()[move.source].rank].push_back(move);
-        local_ = message_of(comm_.rank(), sends[comm_.rank()]).pieces;
+        local_ = message_of(sends[comm_.rank()]).pieces;
         sends.erase(comm_.rank());
         receives.erase(comm_.rank());
         for (auto& [rank, moves] : receives)
-            receives_.push_back(message_of(rank, moves));
-        for (auto& [rank, moves] : sends) {
-            sends_.push_back(message_of(rank, moves));
-            bytes_ += sends_.back().values * static_cast<std::int64_t>(sizeof(T));
-        }
-        for (Message<T>& m : receives_)
-            MPI_Recv_init(m.buffer.data(), static_cast<int>(m.values), value_type<T>(), m.rank, tag,
-                          comm_.get(), receiving_.add());
-        for (Message<T>& m : sends_)
-            MPI_Send_init(m.buffer.data(), static_cast<int>(m.values), value_type<T>(), m.rank, tag,
-                          comm_.get(), sending_.add());
+            messages_.add_receive(rank, receives_.emplace_back(message_of(moves)).values);
+        for (auto& [rank, moves] : sends)
+            messages_.add_send(rank, sends_.emplace_back(message_of(moves)).values);
     }
 
     void run(std::span<const View<const T>> sources, std::span<const View<T>> targets) {
         check(sources, plan_.sources(), sources_, "source");
         check(targets, plan_.targets(), targets_, "target");
-        receiving_.start_all();
-        for (std::size_t m = 0; m < sends_.size(); ++m) {
+        messages_.begin([&](std::size_t m, T* buffer) {
             for (const Piece& piece : sends_[m].pieces) {
                 const View<const T>& view = sources[piece.source];
-                piece.loops.run(view.data(), box_in(view, piece.box.lower), sends_[m].buffer.data(),
+                piece.loops.run(view.data(), box_in(view, piece.box.lower), buffer,
                                 piece.loops.packed(piece.begin));
             }
-            sending_.start(m);
-        }
+        });
         for (const Piece& piece : local_) {
             const View<const T>& from = sources[piece.source];
             const View<T>& to = targets[piece.target];
             piece.loops.run(from.data(), box_in(from, piece.box.lower), to.data(),
                             box_in(to, piece.box.lower));
         }
-        for (std::size_t m = 0; m < receives_.size(); ++m) {
-            const Message<T>& message = receives_[receiving_.wait_any()];
-            for (const Piece& piece : message.pieces) {
+        messages_.end(exchange_limit, [&](std::size_t m, const T* buffer) {
+            for (const Piece& piece : receives_[m].pieces) {
                 const View<T>& view = targets[piece.target];
-                piece.loops.run(message.buffer.data(), piece.loops.packed(piece.begin), view.data(),
+                piece.loops.run(buffer, piece.loops.packed(piece.begin), view.data(),
                                 box_in(view, piece.box.lower));
             }
-        }
-        sending_.wait_all();
-        traffic_.add(parallel::Exchange::redistribution, messages(), bytes_);
+        });
+        traffic_.add(parallel::Exchange::redistribution, messages(), bytes());
     }
 
-    [[nodiscard]] std::int64_t messages() const { return static_cast<std::int64_t>(sends_.size()); }
-    [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+    [[nodiscard]] std::int64_t messages() const { return messages_.sent(); }
+    [[nodiscard]] std::int64_t bytes() const { return messages_.sent_bytes(); }
 
   private:
-    Message<T> message_of(int rank, std::vector<Move>& moves) const {
+    Message message_of(std::vector<Move>& moves) const {
         sort(moves);
-        Message<T> message;
-        message.rank = rank;
+        Message message;
         for (const Move& move : moves) {
             const StridedCopy loops(move.box.extents(), components_);
             message.pieces.push_back({sources_.place(move.source), targets_.place(move.target),
                                       move.box, loops, message.values});
             message.values += loops.values();
         }
-        if (message.values > std::numeric_limits<int>::max())
-            throw std::length_error("a redistribution sends " + std::to_string(message.values) +
-                                    " values to one rank, which is too long a message for MPI");
-        if (rank != comm_.rank())
-            message.buffer = parallel::AlignedArray<T>(static_cast<std::size_t>(message.values));
         return message;
     }
 
@@ -176,9 +154,8 @@ template <class T> class Redistribution<T>::Implementation {
     RedistributionPlan plan_;
     LocalParts sources_, targets_;
     std::vector<Piece> local_;
-    std::vector<Message<T>> receives_, sends_;
-    PersistentRequests receiving_, sending_; ///< freed before the buffers
-    std::int64_t bytes_ = 0;
+    std::vector<Message> receives_, sends_;
+    PersistentMessages<T> messages_{comm_.get(), tag};
 };
 
 template <class T>

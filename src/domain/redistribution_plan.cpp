@@ -11,11 +11,15 @@ Box<4> with_zone(const Part& part) {
             {upper[0], upper[1], upper[2], part.zone + 1}};
 }
 
-BoxIndex<4> index_of(const std::vector<Part>& parts) {
+Box<3> without_zone(const Box<4>& box) {
+    return {{box.lower[0], box.lower[1], box.lower[2]}, {box.upper[0], box.upper[1], box.upper[2]}};
+}
+
+std::vector<Box<4>> with_zones(const std::vector<Part>& parts) {
     std::vector<Box<4>> boxes;
     for (const Part& part : parts)
         boxes.push_back(with_zone(part));
-    return BoxIndex<4>(boxes);
+    return boxes;
 }
 
 } // namespace
@@ -28,31 +32,32 @@ std::vector<Part> parts_of(const Decomposition& decomposition) {
 }
 
 RedistributionPlan::RedistributionPlan(std::vector<Part> sources, std::vector<Part> targets)
-    : sources_(std::move(sources)), targets_(std::move(targets)), source_index_(index_of(sources_)),
-      target_index_(index_of(targets_)) {}
+    : sources_(std::move(sources)), targets_(std::move(targets)), owners_(with_zones(sources_)),
+      target_index_(with_zones(targets_)) {}
 
 std::vector<Move> RedistributionPlan::moves_to(std::size_t target, BoxSet<3>* missing) const {
+    std::vector<FirstOwners<4>::Part> parts;
+    BoxSet<4> holes;
+    owners_.find(with_zone(targets_[target]), parts, missing ? &holes : nullptr);
     std::vector<Move> moves;
-    BoxSet<3> open;
-    if (!targets_[target].box.empty())
-        open.push_back(targets_[target].box);
-    for (const std::uint32_t source : source_index_.find(with_zone(targets_[target]))) {
-        for (const Box<3>& box : open)
-            if (const Box<3> part = intersect(box, sources_[source].box); !part.empty())
-                moves.push_back({source, target, part});
-        subtract(open, sources_[source].box);
-    }
-    if (missing)
-        missing->insert(missing->end(), open.begin(), open.end());
+    for (const auto& part : parts)
+        moves.push_back({part.owner, target, without_zone(part.box)});
+    for (const Box<4>& hole : holes)
+        missing->push_back(without_zone(hole));
     return moves;
 }
 
 std::vector<Move> RedistributionPlan::moves_from(std::size_t source) const {
     std::vector<Move> moves;
-    for (const std::uint32_t target : target_index_.find(with_zone(sources_[source])))
-        for (const Move& move : moves_to(target))
-            if (move.source == source)
-                moves.push_back(move);
+    BoxSet<4> parts;
+    std::vector<std::uint32_t> others;
+    for (const std::uint32_t target : target_index_.find(with_zone(sources_[source]))) {
+        parts.clear();
+        owners_.find_of(static_cast<std::uint32_t>(source), with_zone(targets_[target]), parts,
+                        others);
+        for (const Box<4>& part : parts)
+            moves.push_back({source, target, without_zone(part)});
+    }
     return moves;
 }
 

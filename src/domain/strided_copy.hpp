@@ -9,7 +9,7 @@
 
 namespace uzushio::domain {
 
-/// Where the values of a box lie: distance of the first one, and of neighbours along each axis of
+/// Memory layout of the values of a box: offset of the first value, and strides along each axis of
 /// the box and of components, in values. Strides may be negative.
 struct StridedBox {
     std::int64_t offset = 0;
@@ -17,7 +17,7 @@ struct StridedBox {
     std::int64_t component_stride = 0;
 };
 
-/// Copy of a box of values between two arrays, in the order of loops that suits both layouts.
+/// Copy of a box of values between two arrays, with the order of loops chosen for both layouts.
 class StridedCopy {
   public:
     StridedCopy() = default;
@@ -27,14 +27,15 @@ class StridedCopy {
     [[nodiscard]] std::int64_t values() const {
         return extents_[0] * extents_[1] * extents_[2] * components_;
     }
-    /// The box in a message, from `offset` on: component by component, i contiguous, without gaps.
+    /// Return the layout of the box in a message from `offset` on: (component, k, j, i) without
+    /// gaps.
     [[nodiscard]] StridedBox packed(std::int64_t offset) const {
         return {offset,
                 {1, extents_[0], extents_[0] * extents_[1]},
                 extents_[0] * extents_[1] * extents_[2]};
     }
 
-    /// Copy values, each changed by `change(value, component)`.
+    /// Copy values transformed by `change(value, component)`.
     template <class T, class Change>
     void run(const T* source, const StridedBox& from, T* target, const StridedBox& to,
              Change&& change) const {
@@ -58,25 +59,25 @@ class StridedCopy {
             }
         }
     }
-    /// Copy values as they are.
+    /// Copy values unchanged.
     template <class T>
     void run(const T* source, const StridedBox& from, T* target, const StridedBox& to) const {
         run(source, from, target, to, [](T value, int) { return value; });
     }
 
   private:
-    static constexpr int max_layers = 4; ///< that are unrolled
+    static constexpr int max_layers = 4; ///< maximum length of unrolled loops
 
     struct Loop {
         std::int64_t extent = 1, from = 0, to = 0;
     };
-    /// From the outermost to the innermost.
+    /// Axes from the outermost to the innermost loop.
     struct Loops {
         Loop outer, column, row, layer;
     };
 
-    /// Rows follow the order of memory that is written, as far as they are long. An axis of a few
-    /// ghost layers is unrolled within them.
+    /// The innermost loop follows the memory that is written, if its rows are long. An axis of a
+    /// few ghost layers is unrolled inside it.
     [[nodiscard]] Loops order(const StridedBox& from, const StridedBox& to) const {
         std::array<Loop, 3> axes;
         for (std::size_t a = 0; a < 3; ++a)

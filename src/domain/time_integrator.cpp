@@ -5,7 +5,7 @@
 namespace uzushio::domain {
 namespace {
 
-/// One stage: `time` in units of the step, then the coefficients of the scheme's own formula.
+/// Stage of a scheme: `time` in units of the step, then the coefficients of the scheme's formula.
 struct Stage {
     double time;
     double a;
@@ -31,7 +31,7 @@ constexpr Stage carpenter_kennedy[] = {
     {2802321613138. / 2924317926251., -1275806237668. / 842570457699.,
      2277821191437. / 14882151754819.}};
 
-std::span<const Stage> stages_of(TimeScheme scheme) {
+std::span<const Stage> scheme_stages(TimeScheme scheme) {
     switch (scheme) {
     case TimeScheme::ssp_rk3:
         return ssp;
@@ -64,7 +64,7 @@ void for_rows(Field<T>& state, Field<T>& derivative, Field<T>& reg, Row&& row) {
 template <class T>
 void advance(TimeScheme scheme, const Stage& stage, double dt, Field<T>& state,
              Field<T>& derivative, Field<T>& reg) {
-    const bool first = &stage == stages_of(scheme).data();
+    const bool first = &stage == scheme_stages(scheme).data();
     const auto a = static_cast<T>(stage.a), b = static_cast<T>(stage.b), h = static_cast<T>(dt);
     const auto run = [&](auto&& one) {
         for_rows(state, derivative, reg,
@@ -98,6 +98,8 @@ void advance(TimeScheme scheme, const Stage& stage, double dt, Field<T>& state,
 
 } // namespace
 
+int stages_of(TimeScheme scheme) { return static_cast<int>(scheme_stages(scheme).size()); }
+
 template <class T>
 TimeIntegrator<T>::TimeIntegrator(TimeScheme scheme, const Decomposition& decomposition, int rank,
                                   const std::vector<FieldSpec>& specs)
@@ -111,10 +113,6 @@ TimeIntegrator<T>::TimeIntegrator(TimeScheme scheme, const Decomposition& decomp
         derivatives_.push_back(&field);
 }
 
-template <class T> int TimeIntegrator<T>::stages() const {
-    return static_cast<int>(stages_of(scheme_).size());
-}
-
 template <class T>
 void TimeIntegrator<T>::step(double time, double dt, std::span<Field<T>* const> state,
                              const RightHandSide& rhs) {
@@ -125,9 +123,8 @@ void TimeIntegrator<T>::step(double time, double dt, std::span<Field<T>* const> 
                state[f]->blocks() == derivative_[f].blocks();
     if (!same)
         throw std::invalid_argument(
-            "a time integrator was given other fields than those that it was "
-            "made for");
-    for (const Stage& stage : stages_of(scheme_)) {
+            "the fields do not have the specifications of the time integrator");
+    for (const Stage& stage : scheme_stages(scheme_)) {
         rhs(time + stage.time * dt, state, derivatives_);
         for (std::size_t f = 0; f < state.size(); ++f)
             advance(scheme_, stage, dt, *state[f], derivative_[f], register_[f]);

@@ -16,31 +16,32 @@ enum class TimeScheme {
                            ///< storage
 };
 
-/// Advances a set of fields in time. Owned values are advanced; the right-hand side fills the
-/// ghosts that it needs. A value depends on its own values alone, so it is the same on any number
-/// of ranks.
+/// Return the number of evaluations of the right-hand side in a step of a scheme.
+[[nodiscard]] int stages_of(TimeScheme scheme);
+
+/// Integrator of a set of fields in time. It advances owned values; the right-hand side fills the
+/// ghosts that it needs. Each value is computed pointwise, so that it is the same on any number of
+/// ranks.
 template <class T> class TimeIntegrator {
   public:
-    /// Sets the owned values of the derivatives from the state at a time. May write the state's
-    /// ghosts.
+    /// Function that sets the owned values of the derivatives from the state at a time. It may
+    /// write the state's ghosts.
     using RightHandSide = std::function<void(double time, std::span<Field<T>* const> state,
                                              std::span<Field<T>* const> derivative)>;
 
-    /// For fields of these specifications. Derivatives have no ghost layers.
+    /// Allocate derivatives and registers of fields with these specifications, without ghost
+    /// layers.
     TimeIntegrator(TimeScheme scheme, const Decomposition& decomposition, int rank,
                    const std::vector<FieldSpec>& specs);
 
-    /// Advance the state from `time` by `dt`. Throws `std::invalid_argument` if the fields are not
-    /// those that were specified.
+    /// Advance the state from `time` by `dt`. Throws `std::invalid_argument` if the fields do not
+    /// have the constructor's specifications.
     void step(double time, double dt, std::span<Field<T>* const> state, const RightHandSide& rhs);
-
-    /// Evaluations of the right-hand side in a step.
-    [[nodiscard]] int stages() const;
 
   private:
     TimeScheme scheme_;
     std::vector<Field<T>> derivative_, register_;
-    std::vector<Field<T>*> derivatives_; ///< pointers to the former
+    std::vector<Field<T>*> derivatives_; ///< pointers to `derivative_`
 };
 
 } // namespace uzushio::domain

@@ -11,7 +11,7 @@
 namespace uzushio::domain {
 
 /// Signed permutation of axes: CGNS's transform vector of a one-to-one connection. Entry a names
-/// the donor's axis, counted from 1, along which the zone's axis a runs; negative: in reverse.
+/// the donor's axis, counted from 1, that corresponds to the zone's axis a; negative if reversed.
 class Transform {
   public:
     constexpr Transform() = default;
@@ -27,7 +27,7 @@ class Transform {
                                         " is not a signed permutation of 1, 2, 3");
     }
 
-    /// All 48, the identity among them. 24 are rotations; the others are reflections.
+    /// Return all 48 transforms: 24 rotations, of which one is the identity, and 24 reflections.
     static std::vector<Transform> all() {
         std::vector<Transform> result;
         for (const auto& p :
@@ -38,34 +38,34 @@ class Transform {
         return result;
     }
 
-    /// The donor's axis, counted from 0, along which axis `a` of the zone runs.
+    /// Return the donor's axis, counted from 0, that corresponds to axis `a` of the zone.
     [[nodiscard]] std::size_t axis(std::size_t a) const {
         return static_cast<std::size_t>(std::abs(vector_[a]) - 1);
     }
-    /// 1, or -1 if the donor's axis runs against the zone's.
+    /// Return 1, or -1 if the donor's axis is reversed.
     [[nodiscard]] int sign(std::size_t a) const { return vector_[a] > 0 ? 1 : -1; }
     [[nodiscard]] const std::array<int, 3>& vector() const { return vector_; }
 
-    /// From the donor to the zone.
+    /// Return the transform from the donor to the zone.
     [[nodiscard]] Transform inverse() const {
         std::array<int, 3> vector{};
         for (std::size_t a = 0; a < 3; ++a)
             vector[axis(a)] = sign(a) * static_cast<int>(a + 1);
         return Transform(vector);
     }
-    /// From the zone to the donor of the donor.
+    /// Return the transform from the zone to the donor of the donor.
     [[nodiscard]] Transform then(const Transform& next) const {
         std::array<int, 3> vector{};
         for (std::size_t a = 0; a < 3; ++a)
             vector[a] = sign(a) * next.vector_[axis(a)];
         return Transform(vector);
     }
-    /// Whether a right-handed zone has a right-handed donor.
+    /// Return whether the donor of a right-handed zone is right-handed.
     [[nodiscard]] bool is_rotation() const {
         const bool even = (axis(1) + 3 - axis(0)) % 3 == 1;
         return (sign(0) * sign(1) * sign(2) > 0) == even;
     }
-    /// "(2, -1, 3)".
+    /// Return a text such as "(2, -1, 3)".
     [[nodiscard]] std::string text() const {
         std::string text;
         for (const int entry : vector_)

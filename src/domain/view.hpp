@@ -6,8 +6,8 @@
 
 namespace uzushio::domain {
 
-/// Values of one block's array with its ghost layers, addressed by the zone's indices. Component by
-/// component, i contiguous: shape (component, k, j, i) in C order. Owns nothing.
+/// View of one block's array with its ghost layers, addressed by the zone's indices. Shape
+/// (component, k, j, i) in C order: i is contiguous. Does not own the memory.
 template <class T> class View {
   public:
     View() = default;
@@ -27,7 +27,7 @@ template <class T> class View {
     [[nodiscard]] T& operator()(const Index<3>& index, int c = 0) const {
         return data_[offset(index, c)];
     }
-    /// Distance of a value from `data()`.
+    /// Return the distance of a value from `data()`, in values.
     [[nodiscard]] std::int64_t offset(const Index<3>& index, int c = 0) const {
         return index[0] + index[1] * stride_[1] + index[2] * stride_[2] + c * component_stride_ -
                origin_;
@@ -36,7 +36,7 @@ template <class T> class View {
     [[nodiscard]] T* data() const { return data_; }
     [[nodiscard]] const Box<3>& box() const { return box_; }
     [[nodiscard]] int components() const { return components_; }
-    /// Distances of neighbours along i, j, k, in values.
+    /// Return the distances of neighbours along i, j, k, in values.
     [[nodiscard]] const Index<3>& strides() const { return stride_; }
     [[nodiscard]] std::int64_t component_stride() const { return component_stride_; }
 

@@ -9,15 +9,15 @@
 
 namespace uzushio::domain {
 
-/// A patch with a boundary condition, by the name under which `Boundaries` knows it.
+/// Patch with a boundary condition, by its name in `Boundaries`.
 struct BoundaryPatch {
     Patch patch;
     std::string condition;
 };
 
 /// One-to-one connection of a patch to a patch of a donor zone, which may be the zone itself (CGNS:
-/// GridConnectivity1to1). The donor's position is this zone's plus `translation`, which is not zero
-/// where the connection is periodic.
+/// GridConnectivity1to1). The donor's position is this zone's plus `translation`, which is non-zero
+/// for periodic connections.
 struct Connection {
     Patch patch;
     std::string donor;
@@ -35,16 +35,16 @@ struct Zone {
     std::vector<BoundaryPatch> boundaries;
     std::vector<Connection> connections;
 
-    /// Put a boundary condition on all of a face.
+    /// Set a boundary condition on all of a face.
     void set_boundary(Face face, std::string condition);
 };
 
-/// Connect two patches in both directions; `transform` and `translation` lead from `zone` to
-/// `donor`. Both may be the same zone.
+/// Connect two patches in both directions; `transform` and `translation` are those from `zone` to
+/// `donor`, which may be the same zone.
 void connect(Zone& zone, const Patch& patch, Zone& donor, const Patch& donor_patch,
              const Transform& transform = {}, const Vector& translation = {});
 
-/// Connect the lower face of `axis` to the upper one; `period` is the extent of the zone in space.
+/// Connect the lower face of `axis` to the upper one; `period` is the distance between them.
 void connect_periodic(Zone& zone, std::size_t axis, const Vector& period);
 
 } // namespace uzushio::domain

@@ -6,7 +6,7 @@
 namespace uzushio::domain {
 namespace {
 
-/// Axes whose lower face is connected to the zone's own upper face.
+/// Return the axes whose lower face is connected to the zone's own upper face.
 std::array<bool, 3> periodic_axes(const Mesh& mesh, int zone) {
     std::array<bool, 3> periodic{};
     for (const Connection& c : mesh.zone(zone).connections)

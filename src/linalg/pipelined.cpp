@@ -16,24 +16,25 @@ namespace {
 
 constexpr int first_tag = 21;
 
-/// Values that a rank hands up for one mode: the factor of each system, re and im of each unknown
-/// and of each carried field. Down go the unknowns alone.
-int values_up(const Stage& stage) {
+/// Return the values that a rank sends up for one mode: the factor of each system, and re and im of
+/// each unknown and of each carried field.
+int values_up(const SolveStage& stage) {
     std::size_t values = 2 * stage.carried.size();
     for (const auto& system : stage.systems)
         values += 1 + 2 * system.unknowns.size();
     return static_cast<int>(values);
 }
 
-int values_down(const Stage& stage) {
+/// Return the values that a rank sends down for one mode: re and im of each unknown.
+int values_down(const SolveStage& stage) {
     std::size_t values = 0;
     for (const auto& system : stage.systems)
         values += 2 * system.unknowns.size();
     return static_cast<int>(values);
 }
 
-/// Visits the rows that a message holds, in their order: those of plane k.
-template <class F> void rows_up(const Stage& stage, int k, F&& row) {
+/// Call `row` for the rows of plane k that a message up holds, in its order.
+template <class F> void rows_up(const SolveStage& stage, int k, F&& row) {
     for (const auto& field : stage.carried) {
         row(field.re(k));
         row(field.im(k));
@@ -47,7 +48,8 @@ template <class F> void rows_up(const Stage& stage, int k, F&& row) {
     }
 }
 
-template <class F> void rows_down(const Stage& stage, int k, F&& row) {
+/// Call `row` for the rows of plane k that a message down holds, in its order.
+template <class F> void rows_down(const SolveStage& stage, int k, F&& row) {
     for (const auto& system : stage.systems)
         for (const auto& x : system.unknowns) {
             row(x.re(k));
@@ -55,13 +57,14 @@ template <class F> void rows_down(const Stage& stage, int k, F&& row) {
         }
 }
 
-/// Copies the modes of a chunk from rows to a message.
+/// Return a function that appends the modes of a chunk of a row to a message.
 auto pack(double* message, Range chunk) {
     return [message, chunk](const double* row) mutable {
         message = std::copy(row + chunk.begin, row + chunk.end, message);
     };
 }
 
+/// Return a function that takes the modes of a chunk of a row from a message.
 auto unpack(const double* message, Range chunk) {
     return [message, chunk](double* row) mutable {
         std::copy_n(message, chunk.size(), row + chunk.begin);
@@ -71,26 +74,26 @@ auto unpack(const double* message, Range chunk) {
 
 } // namespace
 
-Pipelined::Pipelined(const Column& column)
-    : grid_(column.grid), modes_(column.modes),
-      planes_(parallel::block(column.planes, grid_.pz(), grid_.column().rank()).size()),
-      first_(parallel::block(column.planes, grid_.pz(), grid_.column().rank()).begin),
+Pipelined::Pipelined(const TridiagonalSetup& setup)
+    : grid_(setup.grid), modes_(setup.modes),
+      planes_(parallel::block(setup.planes, grid_.pz(), grid_.column().rank()).size()),
+      first_(parallel::block(setup.planes, grid_.pz(), grid_.column().rank()).begin),
       chunk_(chunk_size(modes_, grid_.pz())), chunks_((modes_ + chunk_ - 1) / chunk_),
-      lanes_(static_cast<std::size_t>(2 * column.stages)), pivot_(static_cast<std::size_t>(chunk_)),
-      watch_(column.watch), traffic_(column.traffic) {
-    for (auto& lane : lanes_) {
-        const int room = grid_.pz() > 1 ? depth * column.values * chunk_ : 0;
-        lane.outgoing = parallel::AlignedArray<double>(static_cast<std::size_t>(room));
-        lane.incoming = parallel::AlignedArray<double>(static_cast<std::size_t>(room));
-        lane.sends.assign(depth, MPI_REQUEST_NULL);
-        lane.receives = lane.sends;
+      sweeps_(static_cast<std::size_t>(2 * setup.max_stages)),
+      pivot_(static_cast<std::size_t>(chunk_)), watch_(setup.watch), traffic_(setup.traffic) {
+    for (auto& messages : sweeps_) {
+        const int size = grid_.pz() > 1 ? max_in_flight * setup.max_values * chunk_ : 0;
+        messages.outgoing = parallel::AlignedArray<double>(static_cast<std::size_t>(size));
+        messages.incoming = parallel::AlignedArray<double>(static_cast<std::size_t>(size));
+        messages.sends.assign(max_in_flight, MPI_REQUEST_NULL);
+        messages.receives = messages.sends;
     }
 }
 
 std::size_t Pipelined::bytes() const {
     std::size_t sum = pivot_.bytes();
-    for (const auto& lane : lanes_)
-        sum += lane.outgoing.bytes() + lane.incoming.bytes();
+    for (const auto& messages : sweeps_)
+        sum += messages.outgoing.bytes() + messages.incoming.bytes();
     return sum;
 }
 
@@ -105,78 +108,80 @@ Range Pipelined::chunk(int index) const {
     return {index * chunk_, std::min(modes_, (index + 1) * chunk_)};
 }
 
-void Pipelined::solve(std::span<const Stage> stages) {
-    assert(2 * stages.size() <= lanes_.size());
+void Pipelined::solve(std::span<const SolveStage> stages) {
+    assert(2 * stages.size() <= sweeps_.size());
     const int sweeps = 2 * static_cast<int>(stages.size());
     const int last = grid_.pz() - 1;
     const int rank = grid_.column().rank();
-    const auto lane = [&](int sweep) -> Lane& { return lanes_[static_cast<std::size_t>(sweep)]; };
-    const auto stage = [&](int sweep) -> const Stage& {
+    const auto messages = [&](int sweep) -> SweepMessages& {
+        return sweeps_[static_cast<std::size_t>(sweep)];
+    };
+    const auto stage = [&](int sweep) -> const SolveStage& {
         return stages[static_cast<std::size_t>(sweep / 2)];
     };
     for (int sweep = 0; sweep < sweeps; ++sweep)
-        open(lane(sweep), stage(sweep), sweep);
+        start(messages(sweep), stage(sweep), sweep);
     for (int slot = 0; slot < chunks_ + sweeps * last; ++slot)
         for (int sweep = 0; sweep < sweeps; ++sweep) {
-            const bool rises = sweep % 2 == 0;
-            const int index = slot - sweep * last - (rises ? rank : last - rank);
+            const bool upward = sweep % 2 == 0;
+            const int index = slot - sweep * last - (upward ? rank : last - rank);
             if (index < 0 || index >= chunks_)
                 continue;
-            if (rises)
-                up(stage(sweep), lane(sweep), index);
+            if (upward)
+                up(stage(sweep), messages(sweep), index);
             else
-                down(stage(sweep), lane(sweep), index);
+                down(stage(sweep), messages(sweep), index);
         }
     for (int sweep = 0; sweep < sweeps; ++sweep)
-        MPI_Waitall(depth, lane(sweep).sends.data(), MPI_STATUSES_IGNORE);
+        MPI_Waitall(max_in_flight, messages(sweep).sends.data(), MPI_STATUSES_IGNORE);
     watch_.lap(Section::wait);
 }
 
-void Pipelined::open(Lane& lane, const Stage& stage, int sweep) {
-    const bool rises = sweep % 2 == 0;
-    lane.values = rises ? values_up(stage) : values_down(stage);
-    lane.from = rises ? grid_.below() : grid_.above();
-    lane.to = rises ? grid_.above() : grid_.below();
-    lane.tag = first_tag + sweep;
-    for (int index = 0; index < std::min(depth, chunks_); ++index)
-        receive(lane, index);
+void Pipelined::start(SweepMessages& messages, const SolveStage& stage, int sweep) {
+    const bool upward = sweep % 2 == 0;
+    messages.values = upward ? values_up(stage) : values_down(stage);
+    messages.from = upward ? grid_.below() : grid_.above();
+    messages.to = upward ? grid_.above() : grid_.below();
+    messages.tag = first_tag + sweep;
+    for (int index = 0; index < std::min(max_in_flight, chunks_); ++index)
+        start_receive(messages, index);
 }
 
-void Pipelined::receive(Lane& lane, int index) {
-    if (lane.from == MPI_PROC_NULL || index >= chunks_)
+void Pipelined::start_receive(SweepMessages& messages, int index) {
+    if (messages.from == MPI_PROC_NULL || index >= chunks_)
         return;
-    const int place = index % depth;
-    MPI_Irecv(lane.incoming.data() + std::ptrdiff_t{place} * lane.values * chunk_,
-              lane.values * chunk(index).size(), MPI_DOUBLE, lane.from, lane.tag,
-              grid_.column().get(), &lane.receives[static_cast<std::size_t>(place)]);
+    const int slot = index % max_in_flight;
+    MPI_Irecv(messages.incoming.data() + std::ptrdiff_t{slot} * messages.values * chunk_,
+              messages.values * chunk(index).size(), MPI_DOUBLE, messages.from, messages.tag,
+              grid_.column().get(), &messages.receives[static_cast<std::size_t>(slot)]);
 }
 
-/// The message of a chunk, or nothing at the end of the column.
-const double* Pipelined::arrived(Lane& lane, int index) {
-    if (lane.from == MPI_PROC_NULL)
+/// Wait for the message of a chunk and return it, or null at the end of the column.
+const double* Pipelined::wait_for_message(SweepMessages& messages, int index) {
+    if (messages.from == MPI_PROC_NULL)
         return nullptr;
-    const int place = index % depth;
+    const int slot = index % max_in_flight;
     watch_.lap(Section::tridiagonal);
-    MPI_Wait(&lane.receives[static_cast<std::size_t>(place)], MPI_STATUS_IGNORE);
+    MPI_Wait(&messages.receives[static_cast<std::size_t>(slot)], MPI_STATUS_IGNORE);
     watch_.lap(Section::wait);
-    return lane.incoming.data() + std::ptrdiff_t{place} * lane.values * chunk_;
+    return messages.incoming.data() + std::ptrdiff_t{slot} * messages.values * chunk_;
 }
 
-/// Where to put the message of a chunk, or nothing at the end of the column.
-double* Pipelined::outgoing(Lane& lane, int index) {
-    if (lane.to == MPI_PROC_NULL)
+/// Wait until the send buffer of a chunk is free and return it, or null at the end of the column.
+double* Pipelined::wait_for_send_buffer(SweepMessages& messages, int index) {
+    if (messages.to == MPI_PROC_NULL)
         return nullptr;
-    const int place = index % depth;
-    MPI_Wait(&lane.sends[static_cast<std::size_t>(place)], MPI_STATUS_IGNORE);
-    return lane.outgoing.data() + std::ptrdiff_t{place} * lane.values * chunk_;
+    const int slot = index % max_in_flight;
+    MPI_Wait(&messages.sends[static_cast<std::size_t>(slot)], MPI_STATUS_IGNORE);
+    return messages.outgoing.data() + std::ptrdiff_t{slot} * messages.values * chunk_;
 }
 
-void Pipelined::send(Lane& lane, int index) {
-    const int place = index % depth;
-    const int count = lane.values * chunk(index).size();
-    MPI_Isend(lane.outgoing.data() + std::ptrdiff_t{place} * lane.values * chunk_, count,
-              MPI_DOUBLE, lane.to, lane.tag, grid_.column().get(),
-              &lane.sends[static_cast<std::size_t>(place)]);
+void Pipelined::start_send(SweepMessages& messages, int index) {
+    const int slot = index % max_in_flight;
+    const int count = messages.values * chunk(index).size();
+    MPI_Isend(messages.outgoing.data() + std::ptrdiff_t{slot} * messages.values * chunk_, count,
+              MPI_DOUBLE, messages.to, messages.tag, grid_.column().get(),
+              &messages.sends[static_cast<std::size_t>(slot)]);
     traffic_.add(Exchange::pipeline, 1, 8LL * count);
 }
 
@@ -187,37 +192,37 @@ void Pipelined::call(const std::function<void(Range)>& work, Range chunk) {
     watch_.lap(Section::pointwise);
 }
 
-void Pipelined::up(const Stage& stage, Lane& lane, int index) {
+void Pipelined::up(const SolveStage& stage, SweepMessages& messages, int index) {
     const auto modes = chunk(index);
-    // What needs nothing from below is done before waiting for it.
+    // A right-hand side that needs no value from below is computed before the wait.
     if (stage.carried.empty())
         call(stage.before, modes);
-    if (const double* message = arrived(lane, index)) {
+    if (const double* message = wait_for_message(messages, index)) {
         rows_up(stage, -1, unpack(message, modes));
-        receive(lane, index + depth);
+        start_receive(messages, index + max_in_flight);
     }
     if (!stage.carried.empty())
         call(stage.before, modes);
     for (const auto& system : stage.systems)
         sweep_up(system, modes);
-    if (double* message = outgoing(lane, index)) {
+    if (double* message = wait_for_send_buffer(messages, index)) {
         rows_up(stage, planes_ - 1, pack(message, modes));
-        send(lane, index);
+        start_send(messages, index);
     }
     watch_.lap(Section::tridiagonal);
 }
 
-void Pipelined::down(const Stage& stage, Lane& lane, int index) {
+void Pipelined::down(const SolveStage& stage, SweepMessages& messages, int index) {
     const auto modes = chunk(index);
-    if (const double* message = arrived(lane, index)) {
+    if (const double* message = wait_for_message(messages, index)) {
         rows_down(stage, planes_, unpack(message, modes));
-        receive(lane, index + depth);
+        start_receive(messages, index + max_in_flight);
     }
     for (const auto& system : stage.systems)
         sweep_down(system, modes);
-    if (double* message = outgoing(lane, index)) {
+    if (double* message = wait_for_send_buffer(messages, index)) {
         rows_down(stage, 0, pack(message, modes));
-        send(lane, index);
+        start_send(messages, index);
     }
     call(stage.after, modes);
 }

@@ -5,31 +5,31 @@
 
 namespace uzushio::linalg {
 
-/// Thomas's algorithm along z with the elimination handed from rank to rank, pipelined over chunks
-/// of modes: a rank works on one chunk while its neighbour works on the next. No transpose.
+/// Thomas's algorithm along z, distributed over ranks and pipelined over chunks of modes: a rank
+/// works on one chunk while its neighbour works on the next. No transpose.
 ///
-/// Each stage sweeps up and then down, and all sweeps of all stages are in flight at once: sweep s
-/// of chunk c runs on rank r in slot c + s (P - 1) + (r going up, P - 1 - r going down), one slot
-/// after the neighbour that it needs. The pipeline fills once for all stages, a chunk is still in
-/// cache when its next sweep comes, and with one rank it goes through all sweeps at once.
-/// Source: Y. Yamamoto and Y. Tsuji, Phys. Rev. Fluids 3, 012602 (2018), and the pipelined Thomas
-/// algorithm of A. Povitsky, Parallel Comput. 25 (1999).
+/// Each stage sweeps up and then down, and the sweeps of all stages overlap: sweep s of chunk c
+/// runs on rank r in slot c + s (P - 1) + (r going up, P - 1 - r going down), one slot after the
+/// neighbour whose result it needs. The pipeline fills once for all stages, and a chunk is still in
+/// cache in its next sweep. With one rank, a chunk completes all sweeps before the next chunk
+/// starts. Source: Y. Yamamoto and Y. Tsuji, Phys. Rev. Fluids 3, 012602 (2018), and the pipelined
+/// Thomas algorithm of A. Povitsky, Parallel Comput. 25 (1999).
 class Pipelined final : public TridiagonalSolver {
   public:
-    explicit Pipelined(const Column& column);
-    void solve(std::span<const Stage> stages) override;
+    explicit Pipelined(const TridiagonalSetup& setup);
+    void solve(std::span<const SolveStage> stages) override;
     [[nodiscard]] std::size_t bytes() const override;
 
-    /// Modes in a chunk: its columns fit the cache, and with several ranks in z there are enough
-    /// chunks to fill the pipeline.
+    /// Return the number of modes in a chunk: its columns fit the cache, and with several ranks in
+    /// z there are enough chunks to fill the pipeline.
     [[nodiscard]] static int chunk_size(int modes, int pz);
-    /// Chunks of one sweep that may be on their way at a time.
-    static constexpr int depth = 4;
+    /// Maximum number of messages in flight of one sweep.
+    static constexpr int max_in_flight = 4;
 
   private:
-    /// The messages of one sweep, in a ring of buffers.
-    struct Lane {
-        parallel::AlignedArray<double> outgoing, incoming; ///< [depth][values of a chunk]
+    /// Messages of one sweep, in a ring of buffers.
+    struct SweepMessages {
+        parallel::AlignedArray<double> outgoing, incoming; ///< [max_in_flight][values of a chunk]
         std::vector<MPI_Request> sends, receives;
         int values = 0; ///< for one mode
         int from = MPI_PROC_NULL;
@@ -37,14 +37,14 @@ class Pipelined final : public TridiagonalSolver {
         int tag = 0;
     };
 
-    void open(Lane& lane, const Stage& stage, int sweep);
-    void receive(Lane& lane, int index);
-    const double* arrived(Lane& lane, int index);
-    double* outgoing(Lane& lane, int index);
-    void send(Lane& lane, int index);
+    void start(SweepMessages& messages, const SolveStage& stage, int sweep);
+    void start_receive(SweepMessages& messages, int index);
+    const double* wait_for_message(SweepMessages& messages, int index);
+    double* wait_for_send_buffer(SweepMessages& messages, int index);
+    void start_send(SweepMessages& messages, int index);
 
-    void up(const Stage& stage, Lane& lane, int index);
-    void down(const Stage& stage, Lane& lane, int index);
+    void up(const SolveStage& stage, SweepMessages& messages, int index);
+    void down(const SolveStage& stage, SweepMessages& messages, int index);
     void sweep_up(const System& system, parallel::Range chunk);
     void sweep_down(const System& system, parallel::Range chunk);
     void call(const std::function<void(parallel::Range)>& work, parallel::Range chunk);
@@ -56,7 +56,7 @@ class Pipelined final : public TridiagonalSolver {
     int first_;  ///< this rank's first row
     int chunk_;
     int chunks_;
-    std::vector<Lane> lanes_;
+    std::vector<SweepMessages> sweeps_;
     parallel::AlignedArray<double> pivot_;
     parallel::Stopwatch& watch_;
     parallel::Traffic& traffic_;

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <span>
+
 #include "linalg/tridiagonal.hpp"
 
 namespace uzushio::linalg {
 
-/// Row k of the elimination for `count` modes: the reciprocal pivots, and the factors for the way
-/// back. `factor_below` are the factors of row k-1; all pointers are to the first of the modes.
+/// Compute the reciprocal pivots of row k for `count` modes, and its factors for the substitution.
+/// `factor_below` are the factors of row k-1. All pointers are to the first of the modes.
 inline void eliminate_pivot(const Rows& rows, int k, const double* __restrict shift,
                             const double* __restrict factor_below, double* __restrict factor,
                             double* __restrict pivot, int count) {
@@ -21,7 +23,7 @@ inline void eliminate_pivot(const Rows& rows, int k, const double* __restrict sh
     }
 }
 
-/// Forward elimination of one real right-hand side in a row.
+/// Eliminate row k from one real right-hand side; `below` is that of row k-1.
 inline void eliminate(double lower, const double* __restrict below, const double* __restrict pivot,
                       double* __restrict x, int count) {
 #pragma omp simd
@@ -29,12 +31,30 @@ inline void eliminate(double lower, const double* __restrict below, const double
         x[m] = (x[m] - lower * below[m]) * pivot[m];
 }
 
-/// Back substitution of one real unknown in a row.
+/// Substitute the solution `above`, of row k+1, into that of row k.
 inline void substitute(const double* __restrict factor, const double* __restrict above,
                        double* __restrict x, int count) {
 #pragma omp simd
     for (int m = 0; m < count; ++m)
         x[m] -= factor[m] * above[m];
+}
+
+/// Solve the system with shift 0 for one real right-hand side, on one rank: `x` becomes the
+/// solution; `factors` is scratch of the same size. Call `each(k)` when x[k] is final, from the
+/// last row to the first.
+template <class Each>
+void solve_one(const Rows& rows, std::span<double> x, std::span<double> factors, Each&& each) {
+    for (std::size_t k = 0; k < x.size(); ++k) {
+        const double lower = k > 0 ? rows.lower[k] : 0.0;
+        const double pivot = 1.0 / (rows.diagonal[k] - (k > 0 ? lower * factors[k - 1] : 0.0));
+        factors[k] = rows.upper[k] * pivot;
+        x[k] = (x[k] - (k > 0 ? lower * x[k - 1] : 0.0)) * pivot;
+    }
+    for (std::size_t k = x.size(); k-- > 0;) {
+        if (k + 1 < x.size())
+            x[k] -= factors[k] * x[k + 1];
+        each(k);
+    }
 }
 
 } // namespace uzushio::linalg

@@ -18,16 +18,16 @@ constexpr int chunk_size = 256; ///< modes whose columns fit the cache
 
 } // namespace
 
-Transposed::Transposed(const Column& column)
-    : grid_(column.grid), modes_(column.modes), rows_(column.planes),
+Transposed::Transposed(const TridiagonalSetup& setup)
+    : grid_(setup.grid), modes_(setup.modes), rows_(setup.planes),
       planes_(block(rows_, grid_.pz(), grid_.column().rank())),
       mine_(block(modes_, grid_.pz(), grid_.column().rank())),
       blocks_(static_cast<std::size_t>(2 * (planes_.size() + 1)) *
               static_cast<std::size_t>(modes_)),
       columns_(static_cast<std::size_t>(2 * (rows_ + 1)) * static_cast<std::size_t>(mine_.size())),
       factors_(static_cast<std::size_t>(rows_ + 1) * chunk_size), pivot_(chunk_size),
-      halo_(grid_, static_cast<std::size_t>(2 * modes_), 1, column.watch, column.traffic),
-      watch_(column.watch), traffic_(column.traffic) {
+      halo_(grid_, static_cast<std::size_t>(2 * modes_), 1, setup.watch, setup.traffic),
+      watch_(setup.watch), traffic_(setup.traffic) {
     int offset = 0;
     int ghost_offset = 0;
     for (int r = 0; r < grid_.pz(); ++r) {
@@ -45,7 +45,7 @@ Transposed::Transposed(const Column& column)
     }
 }
 
-void Transposed::solve(std::span<const Stage> stages) {
+void Transposed::solve(std::span<const SolveStage> stages) {
     const auto chunks = [&](const auto& work) {
         for (int m = 0; work && m < modes_; m += chunk_size)
             work({m, std::min(modes_, m + chunk_size)});

@@ -6,12 +6,12 @@
 
 namespace uzushio::linalg {
 
-/// The conventional scheme: an all-to-all gives each rank whole columns of a part of the modes,
-/// where it runs Thomas's algorithm, and another all-to-all brings the solution back.
+/// Conventional scheme: an all-to-all gives each rank whole columns of a part of the modes, the
+/// rank solves them by Thomas's algorithm, and another all-to-all returns the solution.
 class Transposed final : public TridiagonalSolver {
   public:
-    explicit Transposed(const Column& column);
-    void solve(std::span<const Stage> stages) override;
+    explicit Transposed(const TridiagonalSetup& setup);
+    void solve(std::span<const SolveStage> stages) override;
     [[nodiscard]] std::size_t bytes() const override {
         return blocks_.bytes() + columns_.bytes() + factors_.bytes() + pivot_.bytes() +
                halo_.bytes();
@@ -26,7 +26,7 @@ class Transposed final : public TridiagonalSolver {
     int modes_;
     int rows_; ///< of the whole column
     parallel::Range planes_;
-    parallel::Range mine_;                   ///< the modes whose columns this rank solves
+    parallel::Range mine_;                   ///< modes whose columns this rank solves
     parallel::AlignedArray<double> blocks_;  ///< [rank][plane][re, im][its modes]
     parallel::AlignedArray<double> columns_; ///< [row, and one of zeros][re, im][my modes]
     parallel::AlignedArray<double> factors_; ///< [row, and one of zeros][modes of a chunk]

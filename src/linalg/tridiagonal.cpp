@@ -10,28 +10,29 @@ namespace uzushio::linalg {
 
 namespace {
 
-using Maker = std::unique_ptr<TridiagonalSolver> (*)(const Column&);
+using Maker = std::unique_ptr<TridiagonalSolver> (*)(const TridiagonalSetup&);
 
 struct Scheme {
     std::string_view name;
     Maker make;
 };
 
-template <class T> std::unique_ptr<TridiagonalSolver> make(const Column& column) {
-    return std::make_unique<T>(column);
+template <class T> std::unique_ptr<TridiagonalSolver> make(const TridiagonalSetup& setup) {
+    return std::make_unique<T>(setup);
 }
 
 constexpr Scheme schemes[] = {{"pipelined", make<Pipelined>}, {"transpose", make<Transposed>}};
 
 } // namespace
 
-std::unique_ptr<TridiagonalSolver> make_tridiagonal(std::string_view scheme, const Column& column) {
+std::unique_ptr<TridiagonalSolver> make_tridiagonal(std::string_view scheme,
+                                                    const TridiagonalSetup& setup) {
     for (const auto& [name, maker] : schemes)
-        // A rank that holds whole columns has nothing to transpose.
+        // One rank in z holds whole columns: there is nothing to transpose.
         if (name == scheme)
-            return column.grid.pz() == 1 ? make<Pipelined>(column) : maker(column);
-    throw std::invalid_argument("no tridiagonal scheme is called '" + std::string(scheme) +
-                                "'; there are 'pipelined' and 'transpose'");
+            return setup.grid.pz() == 1 ? make<Pipelined>(setup) : maker(setup);
+    throw std::invalid_argument("unknown tridiagonal scheme '" + std::string(scheme) +
+                                "'; must be 'pipelined' or 'transpose'");
 }
 
 } // namespace uzushio::linalg

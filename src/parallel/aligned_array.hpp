@@ -14,8 +14,8 @@
 
 namespace uzushio::parallel {
 
-/// Zero-filled array of a trivial type on a boundary that vector loads and huge pages like.
-/// Large arrays ask for huge pages: sweeps along z touch a page a row otherwise.
+/// Zero-filled array of a trivially copyable type, aligned to cache lines. Large arrays use huge
+/// pages, because sweeps along z access one small page per row otherwise.
 template <class T> class AlignedArray {
     static_assert(std::is_trivially_copyable_v<T>);
 

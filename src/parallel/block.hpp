@@ -11,8 +11,8 @@ struct Range {
     bool operator==(const Range&) const = default;
 };
 
-/// Part `index` of `count` indices split into `parts` contiguous blocks whose sizes differ by at
-/// most one, the larger blocks first.
+/// Return part `index` of `count` indices split into `parts` contiguous blocks whose sizes differ
+/// by at most one, the larger blocks first.
 [[nodiscard]] constexpr Range block(int count, int parts, int index) {
     const int base = count / parts;
     const int extra = count % parts;

@@ -10,6 +10,7 @@
 
 #include "parallel/backoff.hpp"
 #include "parallel/communicator.hpp"
+#include "parallel/simulated.hpp"
 
 namespace uzushio::parallel {
 namespace {
@@ -20,6 +21,7 @@ using Memory = std::shared_ptr<void>;
 
 constexpr int table_tag = 1;
 constexpr int abort_tag = 2;
+static_assert(std::max(table_tag, abort_tag) < CollectiveGroup::first_free_tag);
 constexpr std::size_t max_message = std::size_t{1} << 30; ///< MPI counts in int
 constexpr std::size_t max_abort_text = 2000;              ///< small enough to be sent eagerly
 /// Time that an interrupted collective wait has to complete. Usually all ranks are interrupted,
@@ -69,6 +71,10 @@ void retain_forever(Memory memory) { (void)std::make_unique<Memory>(std::move(me
 template <class Poll, class GiveUp>
 void complete(std::span<MPI_Request> requests, const Memory& memory, Clock::time_point& next_poll,
               const Poll& poll, const GiveUp& give_up) {
+    if (simulated) {
+        MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+        return;
+    }
     Backoff backoff;
     std::exception_ptr interruption;
     auto end = Clock::time_point::max();
@@ -176,9 +182,9 @@ void CollectiveGroup::State::abort(const std::exception_ptr& why) {
     std::string error = encode(why, types);
     const std::string reason = error.substr(1);
     error.resize(1);
-    error += "Rank " + std::to_string(comm.rank()) + " of " + name + " has left: " + reason;
+    error += "Rank " + std::to_string(comm.rank()) + " of " + name + " has aborted: " + reason;
     error.resize(std::min(error.size(), max_abort_text));
-    aborted = types.make(0, "This rank has left the others: " + reason);
+    aborted = types.make(0, "This rank has aborted: " + reason);
     const AbortNotice notice{id, completed};
     const auto bytes = std::make_shared<std::string>(sizeof notice, '\0');
     std::memcpy(bytes->data(), &notice, sizeof notice);
@@ -214,9 +220,12 @@ std::vector<T> CollectiveGroup::State::reduce(std::vector<T> values, MPI_Datatyp
     both->mine = std::move(values);
     both->all.resize(both->mine.size());
     begin();
+    const int count = static_cast<int>(both->mine.size());
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Iallreduce(both->mine.data(), both->all.data(), static_cast<int>(both->mine.size()), type,
-                   op, comm.get(), &request);
+    if (simulated) // SimGrid's non-blocking reduction sends between all pairs of ranks
+        MPI_Allreduce(both->mine.data(), both->all.data(), count, type, op, comm.get());
+    else
+        MPI_Iallreduce(both->mine.data(), both->all.data(), count, type, op, comm.get(), &request);
     finish(request, both);
     return std::move(both->all);
 }
@@ -231,7 +240,10 @@ CollectiveGroup::CollectiveGroup(MPI_Comm comm, std::string name, ErrorTypes err
         return;
     const auto copy = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Comm_idup(comm, copy.get(), &request);
+    if (simulated) // SimGrid has no non-blocking duplication
+        MPI_Comm_dup(comm, copy.get());
+    else
+        MPI_Comm_idup(comm, copy.get(), &request);
     auto next_poll = Clock::now();
     complete({&request, 1}, copy, next_poll, [] {}, [](const std::exception_ptr&) {});
     state_ = std::make_unique<State>(Communicator::adopt(*copy), std::move(name), errors);

@@ -38,15 +38,17 @@ class CollectiveGroup {
     // Not collective.
     [[nodiscard]] int rank() const;
     [[nodiscard]] int size() const;
-    /// MPI_COMM_NULL if alone.
+    /// MPI_COMM_NULL if alone. Other messages on it have tags from `first_free_tag` on: the group
+    /// receives those with smaller tags from any rank.
     [[nodiscard]] MPI_Comm comm() const;
+    static constexpr int first_free_tag = 3;
 
     void barrier() const;
     [[nodiscard]] std::uint64_t max(std::uint64_t value) const;
-    /// Maximum of each element, in place: one reduction for several values.
+    /// Replace each element by its maximum over the ranks, in one reduction.
     void max(std::span<std::uint64_t> values) const;
     [[nodiscard]] bool any(bool value) const { return max(value ? 1 : 0) != 0; }
-    /// Sum over the ranks before this one.
+    /// Return the sum over the ranks below this one.
     [[nodiscard]] std::uint64_t sum_before(std::uint64_t value) const;
     /// Return rank 0's bytes on all ranks.
     [[nodiscard]] std::vector<std::byte> broadcast(std::vector<std::byte> bytes) const;
@@ -57,7 +59,7 @@ class CollectiveGroup {
     /// Throw on all ranks if any rank has an error: an error with the text of the lowest such
     /// rank. Costs one reduction if there is none.
     void agree(const std::optional<std::string>& error) const;
-    /// The same for an exception; null: none. Its type is kept if the group's ErrorTypes list it.
+    /// The same for an exception, or null. Its type is kept if the group's ErrorTypes list it.
     void agree(const std::exception_ptr& error) const;
     /// Run `work` on all ranks; if it throws on any, all throw (as `agree`). Long waits in `work`
     /// end when another rank aborts.

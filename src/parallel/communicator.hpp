@@ -6,24 +6,24 @@
 
 namespace uzushio::parallel {
 
-/// Owns an MPI communicator: freed with the object, unless MPI is already finalized.
+/// Owner of an MPI communicator, which is freed with the object unless MPI is already finalized.
 class Communicator {
   public:
-    /// A duplicate of `comm`, so that our messages never meet the caller's.
+    /// Return a duplicate of `comm`, so that messages are never matched with the caller's.
     static Communicator duplicate(MPI_Comm comm) {
         MPI_Comm copy = MPI_COMM_NULL;
         MPI_Comm_dup(comm, &copy);
         return Communicator(copy);
     }
 
-    /// The ranks of `comm` that give the same `colour`, in order of `key` (collective).
+    /// Return the communicator of ranks with the same `colour`, in order of `key` (collective).
     static Communicator split(MPI_Comm comm, int colour, int key) {
         MPI_Comm part = MPI_COMM_NULL;
         MPI_Comm_split(comm, colour, key, &part);
         return Communicator(part);
     }
 
-    /// Takes over a communicator that the caller has made.
+    /// Take ownership of a communicator.
     static Communicator adopt(MPI_Comm comm) { return Communicator(comm); }
 
     Communicator(Communicator&& other) noexcept
@@ -45,7 +45,7 @@ class Communicator {
 
   private:
     explicit Communicator(MPI_Comm comm) : comm_(comm) {
-        // Whatever the caller's communicator does: nobody looks at return codes in here.
+        // Independent of the caller's handler, because return codes are not checked.
         MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
         MPI_Comm_rank(comm, &rank_);
         MPI_Comm_size(comm, &size_);

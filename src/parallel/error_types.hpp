@@ -24,10 +24,10 @@ class ErrorTypes {
                     return construct[number < construct.size() ? number : 0](text);
                 }};
     }
-    /// std::runtime_error for all.
+    /// List with std::runtime_error only.
     ErrorTypes() : ErrorTypes(of<std::runtime_error>()) {}
 
-    /// Index of the first listed type that `error` has; 0 if none.
+    /// Return the index of the first listed type of `error`; 0 if it has none.
     [[nodiscard]] std::uint8_t number_of(const std::exception& error) const {
         return number_of_(error);
     }

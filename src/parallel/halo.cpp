@@ -13,16 +13,16 @@ constexpr int tag_down = 12;
 
 Halo::Halo(const ProcessGrid& grid, std::size_t doubles, int fields, Stopwatch& watch,
            Traffic& traffic)
-    : grid_(grid), room_(doubles * static_cast<std::size_t>(fields)),
-      buffer_(grid.pz() > 1 ? 4 * room_ : 0), watch_(watch), traffic_(traffic) {}
+    : grid_(grid), buffer_doubles_(doubles * static_cast<std::size_t>(fields)),
+      buffer_(grid.pz() > 1 ? 4 * buffer_doubles_ : 0), watch_(watch), traffic_(traffic) {}
 
 void Halo::exchange(std::span<const Planes> up, std::span<const Planes> down) {
     if (grid_.pz() == 1)
         return;
     double* const to_above = buffer_.data();
-    double* const to_below = to_above + room_;
-    double* const from_below = to_below + room_;
-    double* const from_above = from_below + room_;
+    double* const to_below = to_above + buffer_doubles_;
+    double* const from_below = to_below + buffer_doubles_;
+    double* const from_above = from_below + buffer_doubles_;
     const auto count = [](std::span<const Planes> fields) {
         return fields.empty() ? 0 : 2 * fields[0].modes * static_cast<int>(fields.size());
     };

@@ -13,19 +13,20 @@ namespace uzushio::parallel {
 /// Exchange of ghost planes with the neighbours in z, one message to each for all fields together.
 class Halo {
   public:
-    /// For planes of at most `doubles` values and at most `fields` fields at a time.
+    /// Allocate buffers for planes of at most `doubles` values and for at most `fields` fields per
+    /// exchange.
     Halo(const ProcessGrid& grid, std::size_t doubles, int fields, Stopwatch& watch,
          Traffic& traffic);
 
     /// Fill the ghost plane below each field of `up` and above each field of `down` from the
-    /// neighbours (collective over the column). Ghost planes beyond a wall are left alone.
+    /// neighbours (collective over the column). Ghost planes beyond a wall are not changed.
     void exchange(std::span<const Planes> up, std::span<const Planes> down);
 
     [[nodiscard]] std::size_t bytes() const { return buffer_.bytes(); }
 
   private:
     const ProcessGrid& grid_;
-    std::size_t room_;
+    std::size_t buffer_doubles_;  ///< of each of the four parts
     AlignedArray<double> buffer_; ///< to above, to below, from below, from above
     Stopwatch& watch_;
     Traffic& traffic_;

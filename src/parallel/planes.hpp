@@ -19,8 +19,8 @@ struct Planes {
     [[nodiscard]] double* im(int k) const { return base + k * stride + modes; }
 };
 
-/// Some scalar fields of this rank in one piece of memory: `planes` planes of `modes` complex modes
-/// each, with one ghost layer on either side; zero at first.
+/// Scalar fields of this rank in one allocation: `planes` planes of `modes` complex modes each,
+/// with one ghost layer on either side; initially zero.
 class Fields {
   public:
     Fields(int count, int planes, int modes)
@@ -32,12 +32,12 @@ class Fields {
     }
     [[nodiscard]] std::size_t bytes() const { return data_.bytes(); }
 
-    /// Doubles of one field.
+    /// Return the number of doubles of one field.
     [[nodiscard]] static std::ptrdiff_t size(int planes, int modes) {
         return stride(modes) * (planes + 2);
     }
-    /// Doubles from one plane to the next: whole cache lines, and never a multiple of 4 KiB, where
-    /// the rows of a column would compete for the same cache sets.
+    /// Return the distance between planes in doubles: whole cache lines, but no multiple of 4 KiB,
+    /// with which all rows of a column would be mapped to the same cache sets.
     [[nodiscard]] static std::ptrdiff_t stride(int modes) {
         std::ptrdiff_t stride = (2 * std::ptrdiff_t{modes} + 7) / 8 * 8;
         if (stride % 512 == 0)

@@ -8,8 +8,8 @@
 
 namespace uzushio::parallel {
 
-/// Py × Pz ranks over the y and z axes. Ranks that share an xy-plane have consecutive numbers, so
-/// that a launcher which fills nodes in order keeps the transposes within a node.
+/// Grid of Py × Pz ranks over the y and z axes. Ranks that share an xy-plane have consecutive
+/// numbers, so that a launcher that fills nodes in order keeps the transposes within a node.
 class ProcessGrid {
   public:
     /// Throws `std::invalid_argument` if `py * pz` is not the size of `comm` (collective).
@@ -19,13 +19,13 @@ class ProcessGrid {
           column_(Communicator::split(all_.get(), all_.rank() % py, all_.rank())) {}
 
     [[nodiscard]] const Communicator& all() const { return all_; }
-    /// The Py ranks that hold the same z planes.
+    /// Ranks with the same z planes (Py).
     [[nodiscard]] const Communicator& plane() const { return plane_; }
-    /// The Pz ranks that hold the same columns, from the lower wall up.
+    /// Ranks with the same columns (Pz), from the lower wall up.
     [[nodiscard]] const Communicator& column() const { return column_; }
     [[nodiscard]] int py() const { return py_; }
     [[nodiscard]] int pz() const { return pz_; }
-    /// Rank of the neighbour below or above in `column()`, or MPI_PROC_NULL at a wall.
+    /// Return the rank of the neighbour below or above in `column()`; MPI_PROC_NULL at a wall.
     [[nodiscard]] int below() const {
         return column_.rank() > 0 ? column_.rank() - 1 : MPI_PROC_NULL;
     }

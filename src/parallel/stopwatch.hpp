@@ -7,13 +7,13 @@
 
 namespace uzushio::parallel {
 
-/// Parts of a step that are timed apart.
+/// Parts of a step that are timed separately.
 enum class Section { fft, transpose, tridiagonal, pointwise, wait, count };
 
 inline constexpr std::array<std::string_view, static_cast<std::size_t>(Section::count)>
     section_names = {"FFT", "transposes", "tridiagonal", "pointwise", "halo and waiting"};
 
-/// Seconds spent in each section; `lap` charges the time since the last call to one of them.
+/// Seconds spent in each section; `lap` adds the time since the last call to one of them.
 class Stopwatch {
   public:
     void start() { last_ = Clock::now(); }

@@ -6,14 +6,14 @@
 
 namespace uzushio::parallel {
 
-/// Kinds of communication that are counted apart.
+/// Kinds of communication that are counted separately.
 enum class Exchange { transpose_xy, transpose_z, pipeline, halo, reduction, redistribution, count };
 
 inline constexpr std::array<std::string_view, static_cast<std::size_t>(Exchange::count)>
     exchange_names = {"transpose xy", "transpose z", "pipeline z",
                       "halo",         "reduction",   "redistribution"};
 
-/// What this rank sent to other ranks.
+/// Counters of the messages that this rank sent to other ranks.
 struct Sent {
     std::int64_t exchanges = 0; ///< calls: all-to-alls, halo exchanges, reductions, chunks
     std::int64_t messages = 0;  ///< messages to other ranks

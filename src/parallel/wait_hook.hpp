@@ -5,16 +5,16 @@
 
 namespace uzushio::parallel {
 
-/// Base of exceptions by which the user ends a wait. A collective wait tries to complete for a
-/// short grace period before it throws one; see CollectiveGroup.
+/// Base class of exceptions by which the user ends a wait. A collective wait tries to complete for
+/// a short grace period before it throws one; see CollectiveGroup.
 class Interruption {
   public:
     virtual ~Interruption() = default;
 };
 
-/// Function that long waits of this thread call about ten times a second, in the scope of the
-/// object. An exception that it throws ends the wait. It is called without any lock held, and
-/// after the hooks of outer scopes.
+/// Function that long waits of this thread call about ten times a second during the lifetime of
+/// the object. An exception of the function ends the wait. No locks are held during the call. Hooks
+/// of outer scopes are called first.
 class WaitHook {
   public:
     explicit WaitHook(std::function<void()> poll);
@@ -33,7 +33,7 @@ class WaitHook {
 /// Maximum time between two calls of `run_wait_hooks` in a wait.
 constexpr std::chrono::milliseconds wait_hook_interval{100};
 
-/// Call the hooks of this thread. Throws what they throw.
+/// Call the hooks of this thread. Their exceptions are passed on.
 void run_wait_hooks();
 
 /// Rate limit on `run_wait_hooks`, for waits that poll more often.

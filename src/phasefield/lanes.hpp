@@ -19,8 +19,8 @@
 /// operations in partially filled vectors, so that a result is independent of its position in the
 /// row.
 ///
-/// GCC and Clang divide the vectors into the processor's registers (AVX2, NEON). Why Google Highway
-/// is not used: docs/theory/time-blocking.md.
+/// Without AVX-512 a vector has the parts of the processor's registers (AVX, SSE2, NEON). Why
+/// Google Highway is not used: docs/theory/time-blocking.md.
 namespace uzushio::phasefield {
 
 #define UZUSHIO_INLINE __attribute__((always_inline)) inline
@@ -28,33 +28,89 @@ namespace uzushio::phasefield {
 
 inline constexpr std::ptrdiff_t lanes = 8;
 
+#if defined(__AVX512F__)
+
 using Lanes = double __attribute__((vector_size(64)));
 
 UZUSHIO_INLINE Lanes broadcast(double value) { return Lanes{} + value; }
 
 /// a b + c, rounded once if the processor has FMA.
 UZUSHIO_INLINE Lanes fused(Lanes a, Lanes b, Lanes c) {
-#if defined(__AVX512F__)
     return Lanes(_mm512_fmadd_pd(__m512d(a), __m512d(b), __m512d(c)));
-#elif defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-    Lanes result;
-    for (int i = 0; i < lanes; ++i)
-        result[i] = __builtin_fma(a[i], b[i], c[i]);
-    return result;
-#else
-    return a * b + c;
-#endif
 }
 
 /// `value` where `condition` is positive, else 0.
 UZUSHIO_INLINE Lanes select_positive(Lanes condition, Lanes value) {
-#if defined(__AVX512F__)
     const auto mask = _mm512_cmp_pd_mask(__m512d(condition), _mm512_setzero_pd(), _CMP_GT_OQ);
     return Lanes(_mm512_maskz_mov_pd(mask, __m512d(value)));
-#else
-    return condition > Lanes{} ? value : Lanes{};
-#endif
 }
+
+#else
+
+/// Eight numbers in parts of one register each. GCC 12 keeps a vector with more bytes than a
+/// register in memory.
+struct Lanes {
+#if defined(__AVX__)
+    using Part = double __attribute__((vector_size(32)));
+#else
+    using Part = double __attribute__((vector_size(16)));
+#endif
+    static constexpr int part_count = 64 / sizeof(Part);
+
+    Part part[part_count];
+
+#define UZUSHIO_OPERATOR(op)                                                                       \
+    friend UZUSHIO_INLINE Lanes operator op(Lanes a, Lanes b) {                                    \
+        for (int p = 0; p < part_count; ++p)                                                       \
+            a.part[p] = a.part[p] op b.part[p];                                                    \
+        return a;                                                                                  \
+    }
+    UZUSHIO_OPERATOR(+)
+    UZUSHIO_OPERATOR(-)
+    UZUSHIO_OPERATOR(*)
+#undef UZUSHIO_OPERATOR
+    UZUSHIO_INLINE Lanes& operator+=(Lanes b) { return *this = *this + b; }
+    UZUSHIO_INLINE Lanes operator-() const {
+        Lanes result;
+        for (int p = 0; p < part_count; ++p)
+            result.part[p] = -part[p];
+        return result;
+    }
+    [[nodiscard]] double operator[](int lane) const {
+        constexpr int width = static_cast<int>(lanes) / part_count;
+        return part[lane / width][lane % width];
+    }
+};
+
+UZUSHIO_INLINE Lanes broadcast(double value) {
+    Lanes result;
+    for (auto& part : result.part)
+        part = Lanes::Part{} + value;
+    return result;
+}
+
+/// a b + c, rounded once if the processor has FMA.
+UZUSHIO_INLINE Lanes fused(Lanes a, Lanes b, Lanes c) {
+    for (int p = 0; p < Lanes::part_count; ++p)
+#if defined(__FMA__)
+        c.part[p] = _mm256_fmadd_pd(a.part[p], b.part[p], c.part[p]);
+#elif defined(__ARM_FEATURE_FMA)
+        for (int i = 0; i < 2; ++i)
+            c.part[p][i] = __builtin_fma(a.part[p][i], b.part[p][i], c.part[p][i]);
+#else
+        c.part[p] = a.part[p] * b.part[p] + c.part[p];
+#endif
+    return c;
+}
+
+/// `value` where `condition` is positive, else 0.
+UZUSHIO_INLINE Lanes select_positive(Lanes condition, Lanes value) {
+    for (int p = 0; p < Lanes::part_count; ++p)
+        value.part[p] = condition.part[p] > Lanes::Part{} ? value.part[p] : Lanes::Part{};
+    return value;
+}
+
+#endif
 
 #if defined(__AVX512F__)
 /// Lanes `first` to `first` + 7 of the concatenation of `low` and `high`.
@@ -87,23 +143,36 @@ struct Neighbours {
 struct FullLanes {
     static UZUSHIO_INLINE Lanes load(const double* from) {
         Lanes value;
+#if defined(__AVX512F__)
         std::memcpy(&value, from, sizeof(value));
+#else
+        // Part by part: GCC copies more bytes in other pieces, and then through memory.
+        for (auto& part : value.part) {
+            std::memcpy(&part, from, sizeof(part));
+            from += sizeof(part) / sizeof(double);
+        }
+#endif
         return value;
     }
     static UZUSHIO_INLINE void store(double* to, Lanes value) {
+#if defined(__AVX512F__)
         std::memcpy(to, &value, sizeof(value));
+#else
+        for (const auto& part : value.part) {
+            std::memcpy(to, &part, sizeof(part));
+            to += sizeof(part) / sizeof(double);
+        }
+#endif
     }
     /// Non-temporal store; `to` is aligned to 64 bytes.
     static UZUSHIO_INLINE void stream(double* to, Lanes value) {
 #if defined(__AVX512F__)
         _mm512_stream_pd(to, __m512d(value));
 #elif defined(__AVX__)
-        __m256d halves[2];
-        std::memcpy(halves, &value, sizeof(value));
-        _mm256_stream_pd(to, halves[0]);
-        _mm256_stream_pd(to + 4, halves[1]);
+        _mm256_stream_pd(to, value.part[0]);
+        _mm256_stream_pd(to + 4, value.part[1]);
 #else
-        std::memcpy(to, &value, sizeof(value));
+        store(to, value);
 #endif
     }
 };

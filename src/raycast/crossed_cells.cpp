@@ -19,13 +19,14 @@ Floats load_row(const PointValues& field, double shift, std::int64_t at, int cou
         return load_partial(static_cast<const double*>(field.data) + at, count, shift);
     if (field.contiguous_x)
         return load_partial(static_cast<const float*>(field.data) + at, count) - less;
-    Floats row = floats(quiet_nan);
+    std::array<float, lanes> row;
+    row.fill(quiet_nan);
     for (int i = 0; i < count; ++i) {
         const auto here = at + i * field.strides[0];
         row[i] = field.is_double ? static_cast<float>(field.at(here) - shift)
                                  : static_cast<const float*>(field.data)[here] - less;
     }
-    return row;
+    return load(row.data());
 }
 
 /// Return the bits of a brick's crossed cells; `first` is its first point.

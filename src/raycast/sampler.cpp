@@ -9,8 +9,9 @@ Floats Sampler::gathered_value(const PointValues& field, double shift,
     if (field.contiguous_x && !field.is_double) {
         const auto* const data = static_cast<const float*>(field.data);
         std::array<Floats, 8> corners;
+        const GatherIndices index(base);
         for (int e = 0; e < 4; ++e)
-            gather_pairs(data, base + ((e & 1) * sy + (e >> 1) * sz), corners[2 * e],
+            gather_pairs(data + ((e & 1) * sy + (e >> 1) * sz), index, corners[2 * e],
                          corners[2 * e + 1]);
         return trilinear([&](int x, int y, int z) { return corners[x + 2 * y + 4 * z]; },
                          at.fraction) -

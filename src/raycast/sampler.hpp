@@ -128,17 +128,21 @@ class Sampler {
         const auto [sx, sy, sz] = strides(field);
         const Ints base = cell[0] * sx + cell[1] * sy + cell[2] * sz;
         std::array<Floats, 8> result;
-        for (int e = 0; e < 4; ++e) {
-            const Ints at = base + ((e & 1) * sy + (e >> 1) * sz);
-            if (field.contiguous_x && !field.is_double) {
-                gather_pairs(static_cast<const float*>(field.data), at, result[2 * e],
+        if (field.contiguous_x && !field.is_double) {
+            const GatherIndices index(base);
+            for (int e = 0; e < 4; ++e) {
+                const std::ptrdiff_t edge = (e & 1) * sy + (e >> 1) * sz;
+                gather_pairs(static_cast<const float*>(field.data) + edge, index, result[2 * e],
                              result[2 * e + 1]);
                 result[2 * e] -= static_cast<float>(shift);
                 result[2 * e + 1] -= static_cast<float>(shift);
-            } else {
-                result[2 * e] = load_one(field, shift, at);
-                result[2 * e + 1] = load_one(field, shift, at + sx);
             }
+            return result;
+        }
+        for (int e = 0; e < 4; ++e) {
+            const Ints at = base + ((e & 1) * sy + (e >> 1) * sz);
+            result[2 * e] = load_one(field, shift, at);
+            result[2 * e + 1] = load_one(field, shift, at + sx);
         }
         return result;
     }
@@ -171,11 +175,11 @@ class Sampler {
     template <class Value>
     static UZUSHIO_INLINE Floats trilinear(const Value& corner,
                                            const std::array<Floats, 3>& fraction) {
-        const auto edge = [&](int y, int z) {
+        const auto edge = [&](int y, int z) __attribute__((always_inline)) {
             const Floats low = corner(0, y, z), high = corner(1, y, z);
             return fma(fraction[0], high - low, low);
         };
-        const auto face = [&](int z) {
+        const auto face = [&](int z) __attribute__((always_inline)) {
             const Floats low = edge(0, z), high = edge(1, z);
             return fma(fraction[1], high - low, low);
         };

@@ -16,19 +16,19 @@ using Complex = std::complex<double>;
 struct DestroyPlan {
     void operator()(fftw_plan plan) const { fftw_destroy_plan(plan); }
 };
-/// Owns an FFTW plan.
+/// Owner of an FFTW plan.
 using Plan = std::unique_ptr<std::remove_pointer_t<fftw_plan>, DestroyPlan>;
 
 inline fftw_complex* fftw_cast(Complex* data) { return reinterpret_cast<fftw_complex*>(data); }
 
-/// What the planner has measured, as text: importing it first gives the same plans, and so the same
-/// rounding, in another run on the same machine.
+/// Return the measurements of FFTW's planner as text. A run on the same machine that imports them
+/// first has the same plans, and therefore the same rounding.
 [[nodiscard]] std::string export_wisdom();
 
-/// Use only `wisdom` from now on; false if FFTW does not understand it.
+/// Use only `wisdom` from now on. Return false if FFTW cannot parse it.
 bool import_wisdom(const std::string& wisdom);
 
-/// Give every rank the wisdom of rank 0, so that all make the same plans (collective).
+/// Import the wisdom of rank 0 on all ranks, so that all have the same plans (collective).
 void share_wisdom(const parallel::Communicator& comm);
 
 } // namespace uzushio::spectral

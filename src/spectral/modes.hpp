@@ -5,25 +5,26 @@
 
 namespace uzushio::spectral {
 
-/// How products of two fields are kept free of aliasing errors.
+/// Rule against aliasing errors of products of two fields.
 enum class Dealiasing { three_halves, two_thirds, none };
 
-/// The Fourier modes that are kept of a periodic nx × ny plane, and the grid on which products are
-/// formed. The oddball modes nx/2 and ny/2 have no derivative and are never kept.
+/// Fourier modes that are kept of a periodic nx × ny plane, and the grid of products. The Nyquist
+/// modes nx/2 and ny/2 have no derivative and are never kept.
 struct Modes {
     int mx = 0; ///< points of the product grid in x
     int my = 0; ///< points of the product grid in y
-    int kx = 0; ///< kept modes 0 … kx-1 in x (the negative ones follow from reality)
+    int kx = 0; ///< kept modes 0 … kx-1 in x (negative ones are conjugates: fields are real)
     int ky = 0; ///< kept modes 0 … ky-1 and -(ky-1) … -1 in y, in this order
 
-    /// Number of kept modes along y.
+    /// Return the number of kept modes along y.
     [[nodiscard]] int columns_y() const { return 2 * ky - 1; }
-    /// Signed mode number of column `j` along y.
+    /// Return the signed mode number of column `j` along y.
     [[nodiscard]] int wave_y(int j) const { return j < ky ? j : j - columns_y(); }
-    /// Row of the product grid's transform that holds column `j` along y.
+    /// Return the row of the product grid's transform that holds column `j` along y.
     [[nodiscard]] int row(int j) const { return j < ky ? j : my - columns_y() + j; }
 
-    /// Throws `std::invalid_argument` unless nx and ny are even and at least 4.
+    /// Return the modes of a grid. Throw `std::invalid_argument` unless nx and ny are even and at
+    /// least 4.
     static Modes of(int nx, int ny, Dealiasing rule) {
         for (const int n : {nx, ny})
             if (n < 4 || n % 2 != 0)

@@ -40,7 +40,7 @@ PlaneTransform::PlaneTransform(const parallel::ProcessGrid& grid, const Modes& m
     for (int r = 0; r < plane_.size(); ++r)
         blocks_.push_back(block(modes_.kx, plane_.size(), r));
     for (int count = 1; shared() && count <= batch_; ++count)
-        layouts_.push_back(layout(count));
+        counts_.push_back(counts_for(count));
     replan();
 }
 
@@ -56,13 +56,13 @@ int PlaneTransform::batch_for(const Modes& modes, int py) {
         return 1;
     constexpr double target = 128 * 1024;
     const double message = 16.0 * modes.kx * modes.my / py / py;
-    // Odd, so that the rows of a batch are not a power of two apart.
+    // An odd size: the distance of the rows of a batch is no power of two (cache sets).
     return std::clamp(static_cast<int>(target / message), 1, 8) | 1;
 }
 
 void PlaneTransform::replan() {
-    // Rank 0 measures for every block size that occurs; the others then find all plans in its
-    // wisdom, so that all ranks, and a restart that imports it, round alike.
+    // Rank 0 measures plans for each size of block. The other ranks take their plans from its
+    // wisdom, so that all ranks, and a restart that imports it, have the same rounding.
     std::vector<Plan> backward, forward;
     for (const bool measures : {true, false}) {
         if (measures == (all_.rank() == 0)) {
@@ -83,10 +83,10 @@ void PlaneTransform::replan() {
 
 void PlaneTransform::plan_columns(int waves, std::vector<Plan>& backward,
                                   std::vector<Plan>& forward) {
-    const auto room =
+    const auto size =
         static_cast<std::size_t>(modes_.my) *
         std::max(static_cast<std::size_t>(pitch()), static_cast<std::size_t>(batch_ * waves));
-    parallel::AlignedArray<Complex> scratch(room);
+    parallel::AlignedArray<Complex> scratch(size);
     parallel::AlignedArray<double> row(static_cast<std::size_t>(modes_.mx) + 8);
     backward.clear();
     forward.clear();
@@ -106,11 +106,12 @@ void PlaneTransform::plan_columns(int waves, std::vector<Plan>& backward,
         return std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return !plan; });
     };
     if (!to_physical_ || !to_spectral_ || missing(backward) || missing(forward))
-        throw std::runtime_error("FFTW made no plan for " + std::to_string(modes_.mx) + " x " +
+        throw std::runtime_error("FFTW returned no plan for " + std::to_string(modes_.mx) + " x " +
                                  std::to_string(modes_.my) + " points");
 }
 
-template <class F> void PlaneTransform::parts(Slot& slot, int count, int plane, int row, F&& part) {
+template <class F>
+void PlaneTransform::for_each_part(Slot& slot, int count, int plane, int row, F&& part) {
     if (!shared()) {
         part(slot.y.data() + row * pitch(), waves_);
         return;
@@ -121,8 +122,8 @@ template <class F> void PlaneTransform::parts(Slot& slot, int count, int plane, 
         part(slot.x.data() + lines * waves.begin + line * waves.size(), waves);
 }
 
-PlaneTransform::Layout PlaneTransform::layout(int count) const {
-    Layout all;
+PlaneTransform::AllToAllCounts PlaneTransform::counts_for(int count) const {
+    AllToAllCounts all;
     int x = 0;
     int y = 0;
     for (int r = 0; r < plane_.size(); ++r) {
@@ -171,13 +172,13 @@ void PlaneTransform::begin_inverse(int index, const parallel::Planes& field, int
     watch_.lap(Section::fft);
     if (!shared())
         return;
-    const auto& lay = layouts_[static_cast<std::size_t>(count - 1)];
-    MPI_Ialltoallv(slot.y.data(), lay.y_counts.data(), lay.y_offsets.data(), MPI_DOUBLE,
-                   slot.x.data(), lay.x_counts.data(), lay.x_offsets.data(), MPI_DOUBLE,
+    const auto& counts = counts_[static_cast<std::size_t>(count - 1)];
+    MPI_Ialltoallv(slot.y.data(), counts.y_counts.data(), counts.y_offsets.data(), MPI_DOUBLE,
+                   slot.x.data(), counts.x_counts.data(), counts.x_offsets.data(), MPI_DOUBLE,
                    plane_.get(), &slot.request);
     const auto own = static_cast<std::size_t>(plane_.rank());
     traffic_.add(Exchange::transpose_xy, plane_.size() - 1,
-                 8LL * (2LL * count * waves * modes_.my - lay.y_counts[own]));
+                 8LL * (2LL * count * waves * modes_.my - counts.y_counts[own]));
     watch_.lap(Section::transpose);
 }
 
@@ -190,10 +191,10 @@ void PlaneTransform::end_inverse(int index) {
 
 void PlaneTransform::to_physical(int index, int plane, int row, double* values) {
     auto& slot = slots_[static_cast<std::size_t>(index)];
-    parts(slot, slot.count, plane, row, [&](const Complex* part, Range waves) {
+    for_each_part(slot, slot.count, plane, row, [&](const Complex* part, Range waves) {
         std::copy_n(part, waves.size(), row_.data() + waves.begin);
     });
-    // The transform leaves its input in disorder.
+    // The transform has overwritten its input.
     std::fill(row_.data() + modes_.kx, row_.data() + row_.size(), Complex{});
     fftw_execute_dft_c2r(to_physical_.get(), fftw_cast(row_.data()), values);
 }
@@ -201,7 +202,7 @@ void PlaneTransform::to_physical(int index, int plane, int row, double* values) 
 void PlaneTransform::to_spectral(int index, int count, int plane, int row, double* values) {
     fftw_execute_dft_r2c(to_spectral_.get(), values, fftw_cast(row_.data()));
     auto& slot = slots_[static_cast<std::size_t>(index)];
-    parts(slot, count, plane, row, [&](Complex* part, Range waves) {
+    for_each_part(slot, count, plane, row, [&](Complex* part, Range waves) {
         std::copy_n(row_.data() + waves.begin, waves.size(), part);
     });
 }
@@ -211,13 +212,13 @@ void PlaneTransform::begin_forward(int index, int count) {
     slot.count = count;
     if (!shared())
         return;
-    const auto& lay = layouts_[static_cast<std::size_t>(count - 1)];
-    MPI_Ialltoallv(slot.x.data(), lay.x_counts.data(), lay.x_offsets.data(), MPI_DOUBLE,
-                   slot.y.data(), lay.y_counts.data(), lay.y_offsets.data(), MPI_DOUBLE,
+    const auto& counts = counts_[static_cast<std::size_t>(count - 1)];
+    MPI_Ialltoallv(slot.x.data(), counts.x_counts.data(), counts.x_offsets.data(), MPI_DOUBLE,
+                   slot.y.data(), counts.y_counts.data(), counts.y_offsets.data(), MPI_DOUBLE,
                    plane_.get(), &slot.request);
     const auto own = static_cast<std::size_t>(plane_.rank());
     traffic_.add(Exchange::transpose_xy, plane_.size() - 1,
-                 8LL * (2LL * count * rows_.size() * modes_.kx - lay.x_counts[own]));
+                 8LL * (2LL * count * rows_.size() * modes_.kx - counts.x_counts[own]));
     watch_.lap(Section::transpose);
 }
 

@@ -17,50 +17,51 @@ namespace uzushio::spectral {
 
 /// Two-dimensional Fourier transforms of xy-planes that Py ranks share: in physical space a rank
 /// holds whole rows of a range of y, in spectral space all modes in y of a range of modes in x.
-/// One all-to-all lies between, in batches of planes, so that one batch is on its way while
-/// another is transformed; with one rank nothing is copied.
+/// An all-to-all lies between, in batches of planes: the messages of one batch overlap with the
+/// transforms of another. With one rank nothing is copied.
 ///
-/// A transform goes through a slot, which holds a batch of planes of one field:
+/// A slot holds a batch of planes of one field during a transform:
 ///   begin_inverse(slot) … end_inverse(slot), then to_physical(slot, plane, row) for each row;
 ///   to_spectral(slot, plane, row) for each row, then begin_forward(slot) … end_forward(slot), then
-///   read column(slot, plane, j). Slots are finished in the order in which they were begun.
+///   read column(slot, plane, j). Slots must end in the order in which they began.
 class PlaneTransform {
   public:
-    /// Plans for batches of at most `batch` planes in `slots` slots (collective).
+    /// Plan batches of at most `batch` planes in `slots` slots (collective).
     PlaneTransform(const parallel::ProcessGrid& grid, const Modes& modes, int batch, int slots,
                    parallel::Stopwatch& watch, parallel::Traffic& traffic);
 
     [[nodiscard]] const Modes& modes() const { return modes_; }
-    /// This rank's rows of a physical plane.
+    /// Return this rank's rows of a physical plane.
     [[nodiscard]] parallel::Range rows() const { return rows_; }
-    /// This rank's modes in x of a spectral plane.
+    /// Return this rank's modes in x of a spectral plane.
     [[nodiscard]] parallel::Range waves() const { return waves_; }
-    /// Modes of this rank in a plane.
+    /// Return the number of this rank's modes in a plane.
     [[nodiscard]] int local_modes() const { return waves_.size() * modes_.columns_y(); }
     [[nodiscard]] int batch() const { return batch_; }
-    /// Bytes of the slots' buffers.
+    /// Return the bytes of the slots' buffers.
     [[nodiscard]] std::size_t bytes() const;
-    /// Make the plans again, from the planner's present wisdom (collective).
+    /// Plan again with the present wisdom (collective).
     void replan();
 
-    /// Start to transform planes `first … first + count - 1` of `field`; a plane outside
-    /// `available` is taken as zero.
+    /// Begin to transform planes `first … first + count - 1` of `field`; planes outside `available`
+    /// are zero.
     void begin_inverse(int slot, const parallel::Planes& field, int first, int count,
                        parallel::Range available);
     void end_inverse(int slot);
-    /// Row `row` (from rows().begin) of plane `plane` of the batch: mx values.
+    /// Write row `row` (counted from rows().begin) of plane `plane` of the batch to `values`: mx of
+    /// them.
     void to_physical(int slot, int plane, int row, double* values);
 
-    /// Take mx values as row `row` of plane `plane` of a batch of `count`; `values` is overwritten.
+    /// Set row `row` of plane `plane` of a batch of `count` from mx values, which are overwritten.
     void to_spectral(int slot, int count, int plane, int row, double* values);
     void begin_forward(int slot, int count);
     void end_forward(int slot);
-    /// The modes waves() of column `j` in y, times mx * my, after end_forward.
+    /// Return the modes waves() of column `j` in y, times mx * my, after end_forward.
     [[nodiscard]] const Complex* column(int slot, int plane, int j) const;
 
-    /// Batch size that makes messages large enough to fill a link, for Py ranks.
+    /// Return the batch size for Py ranks whose messages are large enough for the full bandwidth.
     [[nodiscard]] static int batch_for(const Modes& modes, int py);
-    /// Room for `waves` elements in a row of a plane that is not shared.
+    /// Return the padded length of a row of `waves` elements in a plane that is not shared.
     [[nodiscard]] static constexpr int padded(int waves) {
         return waves % 32 == 0 ? waves + 4 : waves;
     }
@@ -68,29 +69,30 @@ class PlaneTransform {
   private:
     struct Slot {
         parallel::AlignedArray<Complex> y; ///< [my][batch][waves]; with one rank [my][pitch]
-        /// The other side of the all-to-all, [rank][rows][batch][its waves]; unused with one rank.
+        /// Physical side of the all-to-all, [rank][rows][batch][its waves]; unused with one rank.
         parallel::AlignedArray<Complex> x;
         MPI_Request request = MPI_REQUEST_NULL;
         int count = 0;
     };
 
     /// Counts and offsets of the all-to-all of a batch, in doubles.
-    struct Layout {
+    struct AllToAllCounts {
         std::vector<int> x_counts, x_offsets, y_counts, y_offsets;
     };
 
     [[nodiscard]] bool shared() const { return plane_.size() > 1; }
-    /// Elements between rows of `y` with one rank: off the powers of two, at which the elements of
-    /// a column would compete for the same cache sets.
+    /// Return the elements between rows of `y` with one rank. It is no power of two, since then all
+    /// elements of a column would be in the same cache sets.
     [[nodiscard]] std::ptrdiff_t pitch() const { return padded(waves_.size()); }
-    /// Elements between rows of a slot's `y` for a batch of `count` planes.
+    /// Return the elements between rows of a slot's `y` for a batch of `count` planes.
     [[nodiscard]] std::ptrdiff_t y_stride(int count) const {
         return shared() ? std::ptrdiff_t{count} * waves_.size() : pitch();
     }
-    /// Visits the parts of a row of `x`, mode by mode of x: a pointer and the modes it holds.
-    template <class F> void parts(Slot& slot, int count, int plane, int row, F&& part);
+    /// Call `part` with a pointer and a range of modes in x for each contiguous part of a row of
+    /// `x`.
+    template <class F> void for_each_part(Slot& slot, int count, int plane, int row, F&& part);
     void plan_columns(int waves, std::vector<Plan>& backward, std::vector<Plan>& forward);
-    [[nodiscard]] Layout layout(int count) const;
+    [[nodiscard]] AllToAllCounts counts_for(int count) const;
 
     const parallel::Communicator& all_;
     const parallel::Communicator& plane_;
@@ -99,13 +101,14 @@ class PlaneTransform {
     parallel::Range rows_;
     parallel::Range waves_;
     std::vector<Slot> slots_;
-    parallel::AlignedArray<Complex> row_; ///< one row with all its modes, zeros behind the kept
+    parallel::AlignedArray<Complex>
+        row_; ///< one row with all its modes; those that are not kept are zero
     Plan to_physical_;
     Plan to_spectral_;
     std::vector<Plan> backward_; ///< along y, for batches of 1 … batch planes
     std::vector<Plan> forward_;
     std::vector<parallel::Range> blocks_; ///< waves() of each rank that shares the planes
-    std::vector<Layout> layouts_;         ///< likewise
+    std::vector<AllToAllCounts> counts_;  ///< for batches of 1 … batch planes
     parallel::Stopwatch& watch_;
     parallel::Traffic& traffic_;
 };

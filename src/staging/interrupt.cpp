@@ -25,7 +25,8 @@ parallel::WaitHook stop_hook(std::chrono::nanoseconds grace_period) {
     return parallel::WaitHook([from] {
         if (innermost != nullptr && std::chrono::steady_clock::now() >= from &&
             innermost->stopped_())
-            throw WaitStopped("The wait for readers was given up, because the program is to stop.");
+            throw WaitStopped(
+                "The wait for readers was cancelled, because the program is to stop.");
     });
 }
 

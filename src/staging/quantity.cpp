@@ -43,7 +43,7 @@ double parse(std::string_view text, std::span<const Unit> units, const char* exa
         return std::invalid_argument("a number with a unit such as \"" + std::string(example) +
                                      "\"");
     };
-    // Signs, "inf" and "nan", which from_chars would take, are no quantities.
+    // Signs, "inf" and "nan", which from_chars accepts, are refused.
     if (text.empty() || !(text[0] == '.' || (text[0] >= '0' && text[0] <= '9')))
         throw no_number();
     double number = 0;

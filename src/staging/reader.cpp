@@ -1,6 +1,7 @@
 #include "staging/reader.hpp"
 
 #include <span>
+#include <string>
 #include <utility>
 
 #include "parallel/aligned_array.hpp"
@@ -33,7 +34,7 @@ Reader::~Reader() {
     if (state_ && !state_->process.here())
         (void)state_.release(); // belongs to the parent process
     else if (state_)
-        abort(nullptr);
+        abort(state_->read_error);
 }
 
 void Reader::abort(const std::exception_ptr& why) noexcept {
@@ -88,29 +89,32 @@ StepStatus Reader::next(std::chrono::nanoseconds limit) {
     return state.handle_event(kind, std::span(event).subspan(1));
 }
 
+void Reader::seek(std::uint64_t sequence) {
+    State& state = *state_;
+    state.require_own_process();
+    require(state.source != nullptr, "The reader has detached; attach again to read on.");
+    state.source->seek(sequence);
+    state.ended = false;
+}
+
 const StepInfo& Reader::step() const { return state_->announce().step; }
 
 std::uint64_t Reader::sequence() const { return state_->announce().sequence; }
 
 std::vector<Box> Reader::read(std::string_view field, const Box& box, const ArrayView& to) {
     State& state = *state_;
-    state.require_own_process();
-    ReadPlan plan;
-    std::exception_ptr error;
-    try {
-        const std::uint32_t place = state.field_of(field);
-        plan = state.planner(place).plan(box);
-        state.require_shape(place, box, to);
-    } catch (...) {
-        error = std::current_exception();
-        if (!state.source)
-            throw;
-    }
-    state.source->check(error);
-    std::vector<Fetch> fetches;
-    state.copy_visible(plan, to, fetches);
-    state.fetch(fetches);
-    return std::move(plan.missing);
+    return state.run_read([&] {
+        ReadPlan plan;
+        state.check_on_all([&] {
+            const std::uint32_t place = state.field_of(field);
+            plan = state.planner(place).plan(box);
+            state.require_shape(place, box, to);
+        });
+        std::vector<Fetch> fetches;
+        state.copy_visible(plan, to, fetches);
+        state.fetch(fetches);
+        return std::move(plan.missing);
+    });
 }
 
 void Reader::read_block(std::string_view field, std::uint32_t block, bool with_ghosts,
@@ -122,27 +126,22 @@ void Reader::read_block(std::string_view field, std::uint32_t block, bool with_g
 void Reader::read_blocks(std::string_view field, std::span<const BlockTarget> targets,
                          bool with_ghosts) {
     State& state = *state_;
-    state.require_own_process();
-    std::vector<ReadPlan> plans;
-    plans.reserve(targets.size());
-    std::exception_ptr error;
-    try {
-        for (const auto& [block, to] : targets) {
-            const auto place = state.field_and_array(field, block).first;
-            plans.push_back(
-                state.planner(place).plan_block(state.announce().step, block, with_ghosts));
-            state.require_shape(place, plans.back().box, to);
-        }
-    } catch (...) {
-        error = std::current_exception();
-        if (!state.source)
-            throw;
-    }
-    state.source->check(error);
-    std::vector<Fetch> fetches;
-    for (std::size_t i = 0; i < targets.size(); ++i)
-        state.copy_visible(plans[i], targets[i].to, fetches);
-    state.fetch(fetches);
+    state.run_read([&] {
+        std::vector<ReadPlan> plans;
+        plans.reserve(targets.size());
+        state.check_on_all([&] {
+            for (const auto& [block, to] : targets) {
+                const auto place = state.field_and_array(field, block).first;
+                plans.push_back(
+                    state.planner(place).plan_block(state.announce().step, block, with_ghosts));
+                state.require_shape(place, plans.back().box, to);
+            }
+        });
+        std::vector<Fetch> fetches;
+        for (std::size_t i = 0; i < targets.size(); ++i)
+            state.copy_visible(plans[i], targets[i].to, fetches);
+        state.fetch(fetches);
+    });
 }
 
 std::optional<ConstArrayView> Reader::view(std::string_view field, std::uint32_t block) {
@@ -161,14 +160,31 @@ bool Reader::verify(std::string_view field, std::uint32_t block) {
     const ComponentOrder order = natural_order(array.layout);
     if (const auto values = state.source->view(state.announce(), block, number))
         return checksum(*values, order) == *array.checksum;
-    const Extent count = stored_box(step, step.blocks[block], array).count;
+    const Extent count = stored_box(step, step.blocks[block], array).extents();
     const std::int64_t components = step.fields[place].components;
     const std::int64_t bytes = size_of(step.fields[place].type);
     parallel::AlignedArray<std::byte> memory(
-        static_cast<std::size_t>(Box{{}, count}.volume() * components * bytes));
+        static_cast<std::size_t>(Box::of(count).volume() * components * bytes));
     const ArrayView values = packed_view(memory.data(), count, components, bytes);
     read_block(field, block, true, values);
     return checksum(values, order) == *array.checksum;
+}
+
+std::uint64_t Reader::send(std::string text) {
+    State& state = *state_;
+    state.require_own_process();
+    require(state.group.rank() == 0, "Commands are sent by rank 0 of a reader.");
+    require(state.source && !state.detached && !state.ended,
+            "The stream has ended, or the reader has detached: a command cannot be sent.");
+    require(text.size() <= Command::max_text,
+            "A command has at most " + std::to_string(Command::max_text) + " bytes; this one has " +
+                std::to_string(text.size()) + ".");
+    state.source->send({++state.commands, std::move(text)});
+    return state.commands;
+}
+
+std::vector<Reply> Reader::take_replies() {
+    return state_->source ? state_->source->take_replies() : std::vector<Reply>();
 }
 
 void Reader::release() {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "staging/command.hpp"
 #include "staging/datamodel/array_view.hpp"
 #include "staging/datamodel/step_info.hpp"
 #include "staging/queue/delivery.hpp"
@@ -34,8 +35,9 @@ struct BlockTarget {
 ///
 /// A rank that fails alone aborts the reader: by `abort`, or by its destructor before it has
 /// detached or the stream has ended. The other ranks do not wait for it: their collective members
-/// throw StagingError with the rank and the reason. They also throw if ranks call different
-/// members.
+/// throw StagingError with the rank and the reason, by default the error of a read of the current
+/// step. They also throw if ranks call different members. A rank that catches the error of a read
+/// may go on.
 ///
 /// A reader that a writer of engine `inproc` passes to its `on_step` function has only the step
 /// that the solver publishes: `next` throws, `release` and `detach` do nothing, and it must not be
@@ -60,12 +62,21 @@ class Reader {
     /// and detaches.
     [[nodiscard]] StepStatus next(std::chrono::nanoseconds limit);
 
+    /// Let `next` continue with the first stored step whose number is `sequence` or larger, also
+    /// after the end. Not collective: call it on all ranks. Throws StagingError if the steps are
+    /// not stored.
+    void seek(std::uint64_t sequence);
+
     /// Return the current step, the same on all ranks. Throws StagingError if there is none.
     [[nodiscard]] const StepInfo& step() const;
     [[nodiscard]] std::uint64_t sequence() const;
 
     /// Read any box of a field. `to` has the box's counts, any strides, and the field's components.
     /// Returns the boxes (global indices) that no block holds; there `to` is unchanged.
+    ///
+    /// A read that throws may have begun transfers that MPI completes later (engine `mpi`): the
+    /// memory of `to` must then stay allocated until the process ends. Same for read_block and
+    /// read_blocks.
     std::vector<Box> read(std::string_view field, const Box& box, const ArrayView& to);
     /// Read the owned values of a block (index into `step().blocks`), or also its ghost layers.
     /// `to` as above.
@@ -79,6 +90,15 @@ class Reader {
     [[nodiscard]] std::optional<ConstArrayView> view(std::string_view field, std::uint32_t block);
     /// Return whether a block's values match their checksum. Throws if they have none.
     [[nodiscard]] bool verify(std::string_view field, std::uint32_t block);
+
+    /// Send a text of at most Command::max_text bytes to the program that writes the stream; it may
+    /// change parameters, for example. Returns the number of the command. Only on rank 0, not
+    /// collective. Throws StagingError if the engine has no commands (only shm, tcp and mpi have),
+    /// or if the writer is gone.
+    std::uint64_t send(std::string text);
+    /// Return the replies that were received in `next` since the last call. Only on rank 0, not
+    /// collective.
+    [[nodiscard]] std::vector<Reply> take_replies();
 
     /// Release the current step; its memory returns to the writer. Does nothing without a step.
     void release();

@@ -78,7 +78,7 @@ Reader::State::Step Reader::State::current_step() const {
 const Announce& Reader::State::announce() {
     Step step = current_step();
     require(step != nullptr, [&] {
-        return source ? "There is no step: call next first, and go on if it brings one."
+        return source ? "There is no step: call next first, and continue if it returns a step."
                       : "The reader has detached: there is no step.";
     });
     if (step != planned) {
@@ -129,9 +129,9 @@ std::pair<std::uint32_t, std::uint32_t> Reader::State::field_and_array(std::stri
 void Reader::State::require_shape(std::uint32_t field, const Box& box, const ArrayView& to) {
     const Field& of = announce().step.fields[field];
     const auto what = [&] { return "The memory for field " + quote(of.name); };
-    require(to.count == box.count, [&] {
-        return what() + " has the shape " + to_string(Box{{}, to.count}) +
-               ", but the box to read is " + to_string(box) + ".";
+    require(to.count == box.extents(), [&] {
+        return what() + " has the shape " + box_text(Box::of(to.count)) +
+               ", but the box to read is " + box_text(box) + ".";
     });
     require(to.components == of.components, [&] {
         return what() + " is for " + std::to_string(to.components) +
@@ -201,6 +201,7 @@ StepStatus Reader::State::handle_event(Event event, std::span<const std::byte> m
     case Event::error:
         return StepStatus::timeout;
     }
+    read_error = nullptr;
     std::exception_ptr error;
     try {
         current = decode_announce(message);

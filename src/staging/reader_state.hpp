@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -42,6 +43,28 @@ struct Reader::State {
     /// Copy the pieces of a plan that are visible in memory; append the others to `fetches`.
     void copy_visible(const ReadPlan& plan, const ArrayView& to, std::vector<Fetch>& fetches);
     void fetch(std::span<const Fetch> fetches);
+    /// Run a read, and keep its error.
+    template <class Read> auto run_read(Read&& read) {
+        require_own_process();
+        try {
+            return read();
+        } catch (...) {
+            read_error = std::current_exception();
+            throw;
+        }
+    }
+    /// Prepare a read; where reads are collective, all ranks throw if any does.
+    template <class Prepare> void check_on_all(Prepare&& prepare) {
+        std::exception_ptr error;
+        try {
+            prepare();
+        } catch (...) {
+            error = std::current_exception();
+            if (!source)
+                throw;
+        }
+        source->check(error);
+    }
     /// Begin a collective member: throws on all ranks if they have called different ones, or if a
     /// rank keeps the step.
     void agree_on_command(Command command);
@@ -61,6 +84,8 @@ struct Reader::State {
     Step planned;                       ///< step of the planners
     std::vector<std::optional<ReadPlanner>> planners;
     std::optional<std::string> keep_reason; ///< why the step must not be released
+    std::exception_ptr read_error;          ///< of the current step's reads, the last one
+    std::uint64_t commands = 0;             ///< sent by this rank
     bool ended = false;
     bool detached = false; ///< on all ranks
 };

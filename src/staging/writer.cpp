@@ -112,7 +112,7 @@ void Writer::rectilinear_mesh(std::string name, const Box& elements,
         if (coordinates[axis].empty())
             coordinates[axis] = {0.0};
     state_->description.mesh(std::move(name), elements, dimension,
-                             RectilinearCoords{elements.start, std::move(coordinates)});
+                             RectilinearCoords{elements.lower, std::move(coordinates)});
 }
 
 void Writer::curvilinear_mesh(std::string name, const Box& elements, std::string field,
@@ -216,7 +216,7 @@ void Writer::cancel_step(std::string_view reason) {
         misuse = std::current_exception();
     }
     std::ostringstream text;
-    text << "Step " << state.index << " was given up on rank " << state.group.rank() << ": "
+    text << "Step " << state.index << " was cancelled on rank " << state.group.rank() << ": "
          << reason << (reason.ends_with('.') ? "" : ".");
     try {
         state.agree_on_step(misuse ? misuse : std::make_exception_ptr(StagingError(text.str())));
@@ -252,6 +252,20 @@ void Writer::abandon(std::string_view reason) {
 QueueCounters Writer::counters() const { return state_->engine->counters(); }
 
 const std::string& Writer::name() const { return state_->name; }
+
+std::vector<ReceivedCommand> Writer::take_commands() {
+    if (state_->closed || !state_->process.here())
+        return {};
+    return state_->engine->take_commands();
+}
+
+void Writer::reply(std::uint64_t reader, std::uint64_t number, std::string text) {
+    require(text.size() <= Reply::max_text,
+            "A reply has at most " + std::to_string(Reply::max_text) + " bytes; this one has " +
+                std::to_string(text.size()) + ".");
+    if (!state_->closed && state_->process.here())
+        state_->engine->reply(reader, {number, std::move(text)});
+}
 
 void Writer::on_step(std::function<void(Reader&)> work) {
     state_->engine->on_step(std::move(work));

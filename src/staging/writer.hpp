@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "staging/command.hpp"
 #include "staging/datamodel/array_view.hpp"
 #include "staging/datamodel/block.hpp"
 #include "staging/datamodel/field.hpp"
@@ -106,6 +107,12 @@ class Writer {
 
     [[nodiscard]] QueueCounters counters() const;
     [[nodiscard]] const std::string& name() const;
+
+    /// Return the commands that readers have sent since the last call, in the order of arrival
+    /// (engines shm, tcp and mpi). On rank 0, empty elsewhere; never waits, not collective.
+    [[nodiscard]] std::vector<ReceivedCommand> take_commands();
+    /// Reply to a command with a text of at most Reply::max_text bytes. On rank 0, not collective.
+    void reply(std::uint64_t reader, std::uint64_t number, std::string text);
 
     /// Engine `inproc`: run `work` inside every `end_step`, on the solver's own arrays. All ranks
     /// set the same functions in the same order. An exception of `work` is thrown by `end_step` on

@@ -19,6 +19,7 @@ class DotSums {
             sums_[i].add(other.sums_[i]);
     }
 
+    /// Return the sums in double-double precision.
     [[nodiscard]] std::vector<stencil::DoubleDouble> folded() const {
         std::vector<stencil::DoubleDouble> all;
         for (const auto& sum : sums_)

@@ -70,8 +70,9 @@ inline Coordset coordset(Random& random, std::string name) {
 inline Box inside(Random& random, const Box& box) {
     Box part;
     for (std::size_t a = 0; a < 3; ++a) {
-        part.count[a] = draw(random, 0, box.count[a]);
-        part.start[a] = box.start[a] + draw(random, 0, box.count[a] - part.count[a]);
+        const std::int64_t extent = draw(random, 0, box.extent(a));
+        part.lower[a] = box.lower[a] + draw(random, 0, box.extent(a) - extent);
+        part.upper[a] = part.lower[a] + extent;
     }
     return part;
 }
@@ -93,7 +94,7 @@ inline Block block(Random& random, const StepInfo& step, std::uint64_t id) {
             array.ghosts.lower[a] = static_cast<std::uint16_t>(draw(random, 0, 3));
             array.ghosts.upper[a] = static_cast<std::uint16_t>(draw(random, 0, 3));
         }
-        Extent count = stored_box(step, block, array).count;
+        Extent count = stored_box(step, block, array).extents();
         count[2] += draw(random, 0, 3);
         array.layout = draw(random, 0, 1) == 0
                            ? interleaved(count, field.components, size_of(field.type))
@@ -120,9 +121,10 @@ inline StepInfo step(Random& random) {
             static_cast<std::uint32_t>(draw(random, 0, std::ssize(step.coordsets) - 1));
         topology.dimension = static_cast<std::uint8_t>(draw(random, 1, 3));
         for (std::size_t a = 0; a < 3; ++a) {
-            topology.elements.start[a] = draw(random, -(std::int64_t{1} << 60), 1 << 20);
-            topology.elements.count[a] =
-                a + topology.dimension < 3 ? 1 : draw(random, 1, std::int64_t{1} << 12);
+            topology.elements.lower[a] = draw(random, -(std::int64_t{1} << 60), 1 << 20);
+            topology.elements.upper[a] =
+                topology.elements.lower[a] +
+                (a + topology.dimension < 3 ? 1 : draw(random, 1, std::int64_t{1} << 12));
         }
         step.topologies.push_back(topology);
     }
@@ -180,10 +182,8 @@ inline Message message(Random& random, std::size_t type) {
         PieceRequest request{
             random(), random(), u32(), u32(), {}, u32(), u32(), ComponentOrder::planar, false};
         request.checksum = draw(random, 0, 1) == 1;
-        for (std::size_t a = 0; a < 3; ++a) {
-            request.source.start[a] = static_cast<std::int64_t>(random());
-            request.source.count[a] = static_cast<std::int64_t>(random());
-        }
+        const auto i64 = [&] { return static_cast<std::int64_t>(random()); };
+        request.source = box_of({i64(), i64(), i64()}, {i64(), i64(), i64()});
         return request;
     }
     case 7:
@@ -197,6 +197,31 @@ inline Message message(Random& random, std::size_t type) {
         return End{random()};
     case 12:
         return Next{};
+    case 13: {
+        ConnectMessage connect{ConnectMessage::Kind{static_cast<std::uint8_t>(draw(random, 1, 6))},
+                               u32(),
+                               random(),
+                               static_cast<std::int32_t>(random()),
+                               text(random),
+                               u32(),
+                               MpiMode{static_cast<std::uint8_t>(draw(random, 0, 2))},
+                               {},
+                               text(random, 60)};
+        for (std::int64_t n = draw(random, 0, 5); n > 0; --n)
+            connect.ranks.push_back(static_cast<std::int32_t>(random()));
+        return connect;
+    }
+    case 14:
+        return FetchRequest{std::get<PieceRequest>(message(random, 6)),
+                            {draw(random, 0, 1) == 1, random()}};
+    case 15:
+        return Credit{random()};
+    case 16:
+        return ProgressHint{random()};
+    case 17:
+        return Command{random(), text(random, 60)};
+    case 18:
+        return Reply{random(), text(random, 60)};
     default:
         return Error{ErrorCode{static_cast<std::uint16_t>(draw(random, 1, 7))}, text(random, 60)};
     }

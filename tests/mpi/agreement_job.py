@@ -50,10 +50,10 @@ def main() -> None:
         f"actions:\n- {{python: {{file: mine.py}}, name: stress, wait_limit: {sys.argv[2]}}}\n"
         "- {count: {fields: [u]}}\n"
     )
-    said: list[str] = []
-    pipeline = flow.inside(text, folder, 3, said)
+    messages: list[str] = []
+    pipeline = flow.inside(text, folder, 3, messages)
     if comm.rank == 0:
-        print("\n".join(said))
+        print("\n".join(messages))
         print(f"the end: {pipeline.failures} failures, {pipeline.counts.used} steps")
 
 

@@ -1,4 +1,4 @@
-"""Run and step cases from Python on the ranks of an mpiexec; each rank checks what it has."""
+"""Run and step cases from Python on the ranks of an mpiexec; each rank checks its part."""
 
 from __future__ import annotations
 

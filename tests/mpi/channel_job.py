@@ -1,4 +1,4 @@
-"""A short channel flow on a given process grid; rank 0 writes what the tests compare.
+"""A short channel flow on a given process grid; rank 0 writes results for the tests.
 
 python channel_job.py PY PZ SCHEME FORCING OUT
 """
@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from channel_cases import core, faces, make, stir
 
 SIZE = (20, 18, 13)  # divides by none of the process grids
 STEPS = 3
 
 
-def in_space(solver: core.Solver, output: core.Physical, name: str) -> np.ndarray:
+def in_space(solver: core.Solver, output: core.PhysicalOutput, name: str) -> np.ndarray:
     """This rank's part of a field, (z, y, x)."""
     (first, last), (bottom, top) = solver.planes, output.rows
     values = np.full((last - first, top - bottom, SIZE[0]), np.nan)
@@ -39,7 +39,7 @@ def main(py: int, pz: int, scheme: str, forcing: str, out: str) -> None:
     held = max(comm.allgather(solver.bytes))
     samples = solver.samples([2, 7])
     figures = [solver.bulk_velocity(), solver.wall_shear(), solver.kinetic_energy()]
-    output = core.Physical(solver)
+    output = core.PhysicalOutput(solver)
     place = (solver.planes, solver.waves, output.rows)
     pieces = comm.gather(
         (

@@ -99,7 +99,7 @@ if picture is not None:
     assert (picture["rgba"][..., 0] == nearest + 1).all()
     assert (picture["depth"] == np.abs(np.arange(WIDTH) - nearest)).all()
 
-# Errors are one message on all ranks, also if one rank alone has the mistake.
+# Errors are one message on all ranks, also if only one rank has the error.
 one_rank_alone = "rgb" if comm.rank == comm.size - 1 else "rgba8"
 for call, sentence in [
     (lambda: visibility_order(comm, np.nan if comm.rank == 1 else 1.0), "rank 1's data"),

@@ -1,4 +1,4 @@
-"""Checks what an example of the same launch publishes: python instrument_reader.py NAME."""
+"""Checks the steps of an example of the same launch: python instrument_reader.py NAME."""
 
 from __future__ import annotations
 
@@ -17,4 +17,4 @@ with staging.attach(f"mpi:{example.name}", ours, attach_limit=100, step_limit=10
         example.check(step)
         seen.append(step.index)
 assert seen == sorted(set(seen)) and seen[-1] == example.steps, seen
-print(f"{len(seen)} steps as they must be")
+print(f"{len(seen)} correct steps")

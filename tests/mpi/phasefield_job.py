@@ -40,7 +40,7 @@ def results(p: Problem) -> dict[str, Any]:
     assert np.array_equal(replayed_lam, lam) and replayed_slope == slope
     direction = p.part(np.random.default_rng(3).standard_normal(SHAPE))
     mu, bend = p.hessian_product(phi, p.m, direction, 0.3)
-    gauss, gauss_bend = p.hessian_product(phi, p.m, direction, 0.3, whole=False)
+    gauss, gauss_bend = p.hessian_product(phi, p.m, direction, 0.3, full=False)
     last = phi.copy()
     p.model.forward(last, [p.m], 0, p.steps)
     return {

@@ -60,7 +60,7 @@ def cut(cells: tuple[int, int, int, int, int, int], time: float = 0.0) -> Block:
 
 
 def mine(time: float = 0.0) -> list[Block]:
-    """Slabs along x, one for each rank, or two that lie apart, or none at rank 0."""
+    """Slabs along x, one for each rank, or two separate ones, or none on rank 0."""
     n, cells = comm.size, POINTS[2] - 1
     slabs = [(cells * r // n, cells * (r + 1) // n) for r in range(n)]
     rest = (0, POINTS[0] - 1, 0, POINTS[1] - 1)
@@ -126,10 +126,10 @@ def no_screen() -> None:
     try:
         MeshRenderer(comm, *SIZE)
     except RenderError as error:
-        said = comm.allgather(str(error))
-        assert len(set(said)) == 1
+        messages = comm.allgather(str(error))
+        assert len(set(messages)) == 1
         if comm.rank == 0:
-            say(said[0])
+            say(messages[0])
 
 
 def several() -> None:
@@ -195,10 +195,10 @@ def errors() -> None:
             try:
                 renderer.picture(view, have, DOMAIN)
             except RenderError as error:
-                said = comm.allgather(str(error))
-                assert len(set(said)) == 1, said
+                messages = comm.allgather(str(error))
+                assert len(set(messages)) == 1, messages
                 if comm.rank == 0:
-                    say(said[0])
+                    say(messages[0])
         save("after", renderer.picture(VIEWS["back"], blocks, DOMAIN, time=0.5, step=3))
 
 
@@ -251,8 +251,8 @@ PARTS = {
     "meshes": meshes,
     "no_screen": no_screen,
 }
-for wish in sys.argv[2:]:
-    part, ranks = wish.split(":")
+for task in sys.argv[2:]:
+    part, ranks = task.split(":")
     some = MPI.COMM_WORLD.Split(int(MPI.COMM_WORLD.rank < int(ranks)))
     if MPI.COMM_WORLD.rank < int(ranks):
         comm = some

@@ -1,4 +1,4 @@
-"""Reads all steps of a stream, and keeps the fields: python publish_reader.py CONTACT OUT."""
+"""Read all steps of a stream and write the fields: python publish_reader.py CONTACT OUT."""
 
 from __future__ import annotations
 
@@ -16,5 +16,6 @@ found = {}
 with staging.attach(sys.argv[1], **limits) as reader:
     for step in reader:
         found |= {f"{name}{step.index}": step.read(name) for name in step.fields}
-        found[f"bulk{step.index}"] = np.array(step.attributes["bulk_velocity"])
+        if "bulk_velocity" in step.attributes:
+            found[f"bulk{step.index}"] = np.array(step.attributes["bulk_velocity"])
 np.savez(sys.argv[2], **found)

@@ -14,7 +14,7 @@ from raycast_cases import (
     boxes,
     domain,
     fields,
-    whole,
+    whole_domain,
 )
 
 from uzushio.compositing import Compositor
@@ -49,7 +49,7 @@ for layers in ("slices", "surfaces", "volume", "all"):
                     camera,
                     WIDTH,
                     HEIGHT,
-                    [whole(points, values)],
+                    [whole_domain(points, values)],
                     format="rgba_float",
                     threads=1,
                 ).image

@@ -7,17 +7,17 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from conftest import Side
+from conftest import Peer
 
-#: Moments are random; another seed tries others.
+#: Seed of the random moments of kills.
 SEED = int(os.environ.get("UZUSHIO_TEST_SEED", "1"))
 KILLS = int(os.environ.get("UZUSHIO_TEST_KILLS", "8"))
-#: What no wait may come near: far longer than any here should be on a loaded machine.
+#: Upper limit of the waits: far above all expected ones, even on a loaded machine.
 LIMIT = 30.0
 
 
 def options(folder: Path, engine: str, name: str = "flow", **more: Any) -> dict[str, Any]:
-    """A writer's options; its contact file is NAME.contact."""
+    """Return a writer's options; its contact file is NAME.contact."""
     queue = {"policy": "block", "depth": 2, "time_limit": LIMIT} | more.pop("queue", {})
     return {
         "engine": engine,
@@ -27,6 +27,6 @@ def options(folder: Path, engine: str, name: str = "flow", **more: Any) -> dict[
     } | more
 
 
-def ends_by_kill(side: Side) -> bool:
-    """Wait for the end of what was killed."""
-    return side.ended() == -signal.SIGKILL
+def ends_by_kill(peer: Peer) -> bool:
+    """Wait for the end of a killed process; return whether the kill ended it."""
+    return peer.ended() == -signal.SIGKILL

@@ -31,10 +31,10 @@ for index in range(3):
     except (ValueError, staging.StagingError) as error:
         seen.append(f"{type(error).__name__}: {error}")
 writer.close()
-told = "ValueError: mine"
+expected = "ValueError: mine"
 if comm.rank != guilty:
-    told = f"StagingError: Step 1 was given up on rank {guilty}: {told}."
-assert seen == ["0", told, "1"], seen
+    expected = f"StagingError: Step 1 was cancelled on rank {guilty}: {expected}."
+assert seen == ["0", expected, "1"], seen
 comm.Barrier()
 if comm.rank == 0:
     print("all went on")

@@ -1,4 +1,4 @@
-"""Writers and readers in one MPI job, each with ranks of its own; every reader checks all it reads.
+"""Writers and readers on separate ranks of one MPI job; every reader checks all values.
 
 python staging_job.py WRITERS ENGINE FOLDER
 """
@@ -25,16 +25,16 @@ class Case:
     """A stream made of random numbers, the same on all ranks."""
 
     def __init__(self, number: int, ranks: int) -> None:
-        dice = np.random.default_rng([int(os.environ.get("UZUSHIO_TEST_SEED", "1")), number])
-        self.shape = tuple(int(n) for n in dice.integers(3, 12, 3))
-        self.dtype = np.dtype(TYPES[dice.integers(len(TYPES))])
+        rng = np.random.default_rng([int(os.environ.get("UZUSHIO_TEST_SEED", "1")), number])
+        self.shape = tuple(int(n) for n in rng.integers(3, 12, 3))
+        self.dtype = np.dtype(TYPES[rng.integers(len(TYPES))])
         boxes = [Box((0, 0, 0), self.shape)]
-        for _ in range(int(dice.integers(1, 8))):
-            boxes += _cut(boxes.pop(int(dice.integers(len(boxes)))), dice)
+        for _ in range(int(rng.integers(1, 8))):
+            boxes += _cut(boxes.pop(int(rng.integers(len(boxes)))), rng)
         self.boxes = boxes
-        self.owners = dice.integers(ranks, size=len(boxes)).tolist()  # a rank may have none
-        self.ghosts = dice.integers(0, 3, len(boxes)).tolist()
-        self.looks = [_part(self.shape, dice) for _ in range(4)]
+        self.owners = rng.integers(ranks, size=len(boxes)).tolist()  # a rank may have none
+        self.ghosts = rng.integers(0, 3, len(boxes)).tolist()
+        self.looks = [_part(self.shape, rng) for _ in range(4)]
 
     def value(self, step: int) -> np.ndarray:
         """The whole field of a step."""
@@ -42,25 +42,25 @@ class Case:
         return (whole % 251).astype(self.dtype)
 
 
-def _cut(box: Box, dice: np.random.Generator) -> list[Box]:
+def _cut(box: Box, rng: np.random.Generator) -> list[Box]:
     """The two parts of a box, or the box if it is too thin there."""
-    axis = int(dice.integers(3))
+    axis = int(rng.integers(3))
     if box.count[axis] < 2:
         return [box]
-    at = int(dice.integers(1, box.count[axis]))
+    at = int(rng.integers(1, box.count[axis]))
     first, second, rest = list(box.count), list(box.start), list(box.count)
     first[axis], second[axis], rest[axis] = at, box.start[axis] + at, box.count[axis] - at
     return [Box(box.start, tuple(first)), Box(tuple(second), tuple(rest))]
 
 
-def _part(shape: tuple[int, ...], dice: np.random.Generator) -> Box:
-    start = [int(dice.integers(n)) for n in shape]
-    count = [int(dice.integers(1, n - s + 1)) for n, s in zip(shape, start, strict=True)]
+def _part(shape: tuple[int, ...], rng: np.random.Generator) -> Box:
+    start = [int(rng.integers(n)) for n in shape]
+    count = [int(rng.integers(1, n - s + 1)) for n, s in zip(shape, start, strict=True)]
     return Box(tuple(start), tuple(count))
 
 
 def write(comm: MPI.Comm, chosen: dict[str, Any], case: Case) -> None:
-    """Any number of blocks a rank, each with ghosts of its own width."""
+    """Any number of blocks per rank, with different ghost widths."""
     mine = [n for n, owner in enumerate(case.owners) if owner == comm.rank]
     with staging.open("boxes", comm, chosen) as writer:
         writer.uniform_mesh("box", case.shape)
@@ -80,7 +80,7 @@ def write(comm: MPI.Comm, chosen: dict[str, Any], case: Case) -> None:
 
 
 def read(comm: MPI.Comm, contact: Path, case: Case) -> None:
-    """Each rank reads its share, random boxes and all blocks; together they see every step."""
+    """Each rank reads its share, random boxes and all blocks; all ranks get every step."""
     ends = [case.shape[0] * n // comm.size for n in (comm.rank, comm.rank + 1)]
     slab = Box((ends[0], 0, 0), (ends[1] - ends[0], *case.shape[1:]))
     looks = [slab, *case.looks]

@@ -1,4 +1,4 @@
-"""Two ranks read from a source of one's own that is asked for steps on all of them.
+"""Two ranks read from a user-defined source that is collective.
 
 python staging_source_job.py
 """

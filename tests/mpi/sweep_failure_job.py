@@ -29,9 +29,9 @@ model = Model(
     comm, SHAPE, Parameters(dt=0.01), Blocking(x_tile=1, y_tile=comm.size, fblt=8, scheme="pa1")
 )
 phi, values = np.zeros(model.own_shape), np.zeros((STEPS, *model.own_shape))
-seen = Observations(tuple(range(1, STEPS + 1)), values, 1.0)
+observations = Observations(tuple(range(1, STEPS + 1)), values, 1.0)
 if comm.rank == comm.size - 1:
     no_more_memory()
 # Their edges, megabytes of them, are sent to the neighbours first.
-model.forward(phi, [0.5], 0, STEPS, observations=seen)
+model.forward(phi, [0.5], 0, STEPS, observations=observations)
 print("went well")

@@ -10,7 +10,7 @@ import pytest
 import xarray
 from conftest import TESTS, Run
 
-sys.path.insert(0, str(TESTS / "python"))
+sys.path.insert(0, str(TESTS / "unit"))
 from test_extracts import read_vtk
 
 JOB = Path(__file__).with_name("actions_job.py")

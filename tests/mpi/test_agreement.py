@@ -11,36 +11,39 @@ JOB = Path(__file__).with_name("agreement_job.py")
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
-def test_a_rank_that_raises_alone_ends_the_job_when_the_others_never_come(
+def test_a_rank_that_raises_alone_ends_the_job_after_the_wait_limit(
     mpi_run: Run, tmp_path: Path, ranks: int
 ) -> None:
     done = mpi_run(ranks, [JOB, tmp_path, "1 s", "raise"], timeout=150)
     assert done.returncode != 0
-    said = done.stderr
-    assert said.count("uzushio: error: the job ends") == 1
+    output = done.stderr
+    assert output.count("uzushio: error: the job ends") == 1
     missing = "rank 0" if ranks == 2 else "ranks 0, 1"
-    assert f"because the action stress at step 1 did not come to an end on {missing}" in said
-    assert f"It raised on rank {ranks - 1}:" in said
-    # The traceback of the user's function, and what to do.
-    assert f'File "{tmp_path / "mine.py"}", line ' in said and "in run\n    trip(comm.rank)" in said
-    assert f"ValueError: rank {ranks - 1} found nothing" in said
-    assert "raise on all ranks or on none" in said and "longer wait_limit" in said
+    assert f"because the action stress at step 1 did not end on {missing}" in output
+    assert f"It raised on rank {ranks - 1}:" in output
+    # The traceback of the user's function, and advice.
+    assert (
+        f'File "{tmp_path / "mine.py"}", line ' in output
+        and "in run\n    trip(comm.rank)" in output
+    )
+    assert f"ValueError: rank {ranks - 1} found nothing" in output
+    assert "raise on all ranks or on none" in output and "longer wait_limit" in output
     assert "the end:" not in done.stdout
 
 
 def test_ranks_that_returned_do_not_wait_for_ever_either(mpi_run: Run, tmp_path: Path) -> None:
-    """Of two that lose patience at a time, one speaks."""
+    """Of two whose wait times out at once, one prints the message."""
     done = mpi_run(3, [JOB, tmp_path, "1 s", "return"], timeout=150)
     assert done.returncode != 0
     assert done.stderr.count("uzushio: error: the job ends") == 1
-    assert "did not come to an end on rank 0 while" in done.stderr
+    assert "did not end on rank 0 while" in done.stderr
     assert "It returned on ranks 1, 2." in done.stderr
 
 
 def test_ranks_that_are_slow_and_failures_within_the_limit_are_the_actions_alone(
     mpi_run: Run, tmp_path: Path
 ) -> None:
-    """Two ranks lose patience after three seconds, and the third comes a second later."""
+    """The wait of two ranks times out after three seconds; the third arrives a second later."""
     done = mpi_run(3, [JOB, tmp_path, "3 s", "slow"], timeout=150)
     assert done.returncode == 0, done.stderr
     # At the next step it raises before the others are there.

@@ -1,4 +1,4 @@
-"""The channel flow is the same on any number of ranks, and sends what it says it sends."""
+"""The channel flow is the same on any number of ranks, and sends the estimated messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Result = dict[str, np.ndarray]
 
 @pytest.fixture(scope="module")
 def known() -> dict[tuple[object, ...], Result]:
-    """What was run already."""
+    """Cache of completed runs."""
     return {}
 
 
@@ -97,13 +97,13 @@ def estimate(py: int, pz: int, scheme: str, forcing: str) -> core.Estimate:
         (2, 4, "pipelined", "flow_rate"),
     ],
 )
-def test_the_estimate_is_what_is_held_and_sent(
+def test_the_estimate_equals_memory_and_messages_of_a_run(
     flow: Callable[..., Result], py: int, pz: int, scheme: str, forcing: str
 ) -> None:
     ran = flow(py, pz, scheme, forcing)
-    said = estimate(py, pz, scheme, forcing)
-    assert said.bytes == ran["bytes"]
-    for kind, sent in said.traffic.items():
+    estimated = estimate(py, pz, scheme, forcing)
+    assert estimated.bytes == ran["bytes"]
+    for kind, sent in estimated.traffic.items():
         assert ran[f"traffic {kind}"].tolist() == list(sent), kind
 
 
@@ -116,7 +116,7 @@ def test_transposed_takes_two_all_to_alls_more_for_each_of_four_solves_a_substep
     assert pipelined["traffic transpose xy"].tolist() == transposed["traffic transpose xy"].tolist()
 
 
-def test_what_the_pipeline_hands_on_does_not_grow_with_the_cells_in_z() -> None:
+def test_bytes_of_the_pipelined_solve_do_not_grow_with_the_cells_in_z() -> None:
     def sent(nz: int, scheme: str, kind: str) -> int:
         parameters = core.Parameters()
         parameters.nx = parameters.ny = 64
@@ -132,7 +132,7 @@ def test_what_the_pipeline_hands_on_does_not_grow_with_the_cells_in_z() -> None:
     assert sent(64, "pipelined", "pipeline z") < 0.2 * transposed[0]
 
 
-def test_what_lies_on_the_points_is_what_the_modes_say(flow: Callable[..., Result]) -> None:
+def test_values_at_points_are_the_sums_of_the_modes(flow: Callable[..., Result]) -> None:
     ran = flow(2, 1)
     nx, ny, _ = channel_job.SIZE
     for name in "uvw":

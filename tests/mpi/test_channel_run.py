@@ -1,4 +1,4 @@
-"""`uzushio run` with the channel: what it writes, how it restarts, what it says when it fails."""
+"""`uzushio run` with the channel: results, restarts, messages of errors."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import xarray as xr
 import zarr
-from conftest import Run
-from warm_uzushio import Warm
+from command_server import CommandServer
+from conftest import SUPPORT, Run
 
 CASE = """\
 solver: channel
@@ -66,38 +66,45 @@ ON_FOUR = ("--ranks", "4", "--set", "decomposition={py: 2, pz: 2}")
 
 
 @pytest.fixture(scope="module")
-def whole(
-    warm: Warm, job_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+def uninterrupted(
+    command_server: CommandServer,
+    job_environment: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """Uninterrupted runs with all their checkpoints: `one` on one rank, `four` on 2 x 2."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "channel.yaml").write_text(CASE)
     words = ["run", "channel.yaml", "--set", "checkpoint.keep=3", "--out"]
     for more in (["one"], ["four", *ON_FOUR]):
-        status, _, errors = warm.start([*words, *more], folder, job_environment).wait(120)
+        status, _, errors = command_server.start([*words, *more], folder, job_environment).wait(120)
         assert status == 0, errors
     return folder
 
 
 @pytest.mark.parametrize(("before", "more"), [("one", ()), ("four", ON_FOUR)])
 def test_a_restart_on_the_same_ranks_repeats_the_run_bit_for_bit(
-    uzushio: Run, channel: Path, whole: Path, tmp_path: Path, before: str, more: tuple[str, ...]
+    uzushio: Run,
+    channel: Path,
+    uninterrupted: Path,
+    tmp_path: Path,
+    before: str,
+    more: tuple[str, ...],
 ) -> None:
-    at = whole / before / "checkpoints/step-00000005"
+    at = uninterrupted / before / "checkpoints/step-00000005"
     done = uzushio("run", channel, *more, "--restart", at, timeout=120)
     assert done.returncode == 0, done.stderr
-    uninterrupted, restarted = state(whole / before, 12), state(tmp_path / "run", 12)
+    uninterrupted, restarted = state(uninterrupted / before, 12), state(tmp_path / "run", 12)
     for name, values in uninterrupted.items():
         assert values.tobytes() == restarted[name].tobytes(), name
 
 
 def test_a_restart_on_other_ranks_gives_the_same_fields(
-    uzushio: Run, channel: Path, whole: Path, tmp_path: Path
+    uzushio: Run, channel: Path, uninterrupted: Path, tmp_path: Path
 ) -> None:
-    at = whole / "four/checkpoints/step-00000005"
+    at = uninterrupted / "four/checkpoints/step-00000005"
     done = uzushio("run", channel, "--ranks", 3, "--restart", at, timeout=120)
     assert done.returncode == 0, done.stderr
-    one, restarted = state(whole / "one", 12), state(tmp_path / "run", 12)
+    one, restarted = state(uninterrupted / "one", 12), state(tmp_path / "run", 12)
     for name, values in one.items():
         scale = abs(values).max()
         np.testing.assert_allclose(
@@ -105,10 +112,10 @@ def test_a_restart_on_other_ranks_gives_the_same_fields(
         )
 
 
-def test_a_restart_on_another_grid_has_to_be_asked_for_and_is_the_same_on_any_ranks(
-    uzushio: Run, channel: Path, whole: Path, tmp_path: Path
+def test_a_restart_on_another_grid_needs_interpolate_and_is_the_same_on_any_ranks(
+    uzushio: Run, channel: Path, uninterrupted: Path, tmp_path: Path
 ) -> None:
-    at = whole / "four/checkpoints/step-00000005"
+    at = uninterrupted / "four/checkpoints/step-00000005"
     finer = ("--set", "grid={nx: 24, ny: 20, nz: 26, lx: pi, ly: pi/2}", "--set", "time.steps=6")
     finer = (*finer, "--restart", at)
     refused = uzushio("run", channel, *finer, "--out", "refused", timeout=120)
@@ -127,23 +134,23 @@ def test_a_restart_on_another_grid_has_to_be_asked_for_and_is_the_same_on_any_ra
     assert with_averages["results"]["divergence"] < 1e-11
 
 
-def test_a_flow_that_blows_up_says_when_where_and_why_and_keeps_the_last_checkpoint(
-    uzushio: Run, channel: Path, whole: Path, tmp_path: Path
+def test_a_diverging_flow_reports_time_place_and_cause_and_keeps_the_last_checkpoint(
+    uzushio: Run, channel: Path, uninterrupted: Path, tmp_path: Path
 ) -> None:
     at = "checkpoints/step-00000005"
-    shutil.copytree(whole / "one" / at, tmp_path / "run" / at)
+    shutil.copytree(uninterrupted / "one" / at, tmp_path / "run" / at)
     done = uzushio(
         "run", channel, "--ranks", 2, "--restart", "run",
         "--set", "time={steps: 4000, cfl: null, dt: 0.05}", "--set", "checkpoint.every=100000",
         timeout=120,
     )  # fmt: skip
     assert done.returncode not in (0, 124)
-    said = re.sub(r"\s+", " ", done.stderr)
-    assert re.search(r"in step \d+, at time", said), done.stderr
-    assert re.search(r"x = [\d.]+, y = [\d.]+, z = [\d.]+ \(cell \d+, \d+, \d+\)", said)
-    assert "time step is too long" in said
-    assert "step-00000005" in said  # the good checkpoint, by name
-    assert said.count("Likely cause") == 1  # one message, not one a rank
+    message = re.sub(r"\s+", " ", done.stderr)
+    assert re.search(r"in step \d+, at time", message), done.stderr
+    assert re.search(r"x = [\d.]+, y = [\d.]+, z = [\d.]+ \(cell \d+, \d+, \d+\)", message)
+    assert "time step is too long" in message
+    assert "step-00000005" in message  # the good checkpoint, by name
+    assert message.count("Likely cause") == 1  # one message, not one a rank
     kept = sorted(path.name for path in (tmp_path / "run/checkpoints").iterdir())
     assert kept == ["step-00000005"]
     assert np.isfinite(state(tmp_path / "run", 5)["state/u"]).all()
@@ -168,35 +175,37 @@ def test_bad_input_gets_one_message_and_a_failing_exit(
     more = ("--ranks", ranks) if ranks > 1 else ()
     done = uzushio("run", channel, *more, "--set", override, timeout=120)
     assert done.returncode == 1
-    said = re.sub(r"\s+", " ", done.stderr)
-    assert complaint in said, done.stderr
-    assert said.count(complaint) == 1
-    assert "Traceback" not in said
+    message = re.sub(r"\s+", " ", done.stderr)
+    assert complaint in message, done.stderr
+    assert message.count(complaint) == 1
+    assert "Traceback" not in message
 
 
-def test_a_checkpoint_of_another_grid_is_refused(uzushio: Run, channel: Path, whole: Path) -> None:
-    done = uzushio("run", channel, "--restart", whole / "one", "--set", "grid.nz=20", timeout=120)
+def test_a_checkpoint_of_another_grid_is_refused(
+    uzushio: Run, channel: Path, uninterrupted: Path
+) -> None:
+    done = uzushio(
+        "run", channel, "--restart", uninterrupted / "one", "--set", "grid.nz=20", timeout=120
+    )
     assert done.returncode != 0
     assert "another grid" in done.stderr
 
 
-def test_check_says_the_memory_that_the_run_then_holds(
-    uzushio: Run, channel: Path, tmp_path: Path
-) -> None:
+def test_check_predicts_the_memory_of_the_run(uzushio: Run, channel: Path, tmp_path: Path) -> None:
     done = uzushio("check", channel, "--ranks", 2)
     assert done.returncode == 0, done.stderr
     assert "memory per rank" in done.stdout
     assert "pipeline z" in done.stdout
-    said = float(re.search(r"memory per rank: ([\d.]+) kB", done.stdout)[1])  # type: ignore[index]
+    estimated = float(re.search(r"memory per rank: ([\d.]+) kB", done.stdout)[1])  # type: ignore[index]
     assert uzushio("run", channel, "--ranks", 2, "--set", "time.steps=2").returncode == 0
     text = (tmp_path / "run/summary.json").read_text()
     held = int(re.search(r'"bytes_per_rank": (\d+)', text)[1])  # type: ignore[index]
-    assert said == pytest.approx(held / 1000, rel=0.01)
+    assert estimated == pytest.approx(held / 1000, rel=0.01)
 
 
 MEASURE = """\
 import re, resource, sys
-sys.path.insert(0, {tests!r})
+sys.path.insert(0, {support!r})
 from pathlib import Path
 from channel_cases import core, faces, make
 import numpy as np
@@ -215,13 +224,13 @@ print(first - before, status("VmHWM") - first, solver.bytes)
 """
 
 
-def test_the_memory_is_what_is_said_and_does_not_grow(mpi_run: Run, tmp_path: Path) -> None:
+def test_the_memory_is_as_estimated_and_does_not_grow(mpi_run: Run, tmp_path: Path) -> None:
     script = tmp_path / "measure.py"
-    script.write_text(MEASURE.format(tests=str(Path(__file__).resolve().parents[1])))
+    script.write_text(MEASURE.format(support=str(SUPPORT)))
     done = mpi_run(1, script)
     assert done.returncode == 0, done.stderr
-    peak, growth, said = (int(word) for word in done.stdout.split())
+    peak, growth, estimated = (int(word) for word in done.stdout.split())
     field = 8 * 96**3
-    assert said < 14 * field
-    assert peak == pytest.approx(said, rel=0.1)
+    assert estimated < 14 * field
+    assert peak == pytest.approx(estimated, rel=0.1)
     assert growth < 0.02 * field

@@ -1,4 +1,4 @@
-"""A damaged checkpoint ends all ranks with one message, or the run goes back to the one before."""
+"""A damaged checkpoint ends all ranks with one message, or the previous one is used."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_server import CommandServer
 from conftest import CASE, Run
-from warm_uzushio import Warm
 
 
 def flip(file: Path) -> None:
@@ -23,13 +23,15 @@ def truncate(file: Path) -> None:
 
 @pytest.fixture(scope="module")
 def stored_run(
-    warm: Warm, job_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    command_server: CommandServer,
+    job_environment: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """A run of 4 ranks with checkpoints of steps 10 and 12."""
     folder = tmp_path_factory.mktemp("stored")
     (folder / "case.yaml").write_text(CASE)
     words = ["run", "case.yaml", "--ranks", "4"]
-    status, _, errors = warm.start(words, folder, job_environment).wait(60)
+    status, _, errors = command_server.start(words, folder, job_environment).wait(60)
     assert status == 0, errors
     return folder / "run"
 
@@ -37,13 +39,17 @@ def stored_run(
 @pytest.mark.parametrize(
     ("harm", "file", "sentence"),
     [
-        (flip, "state/u/c.9.0.0", "state/u/c.9.0.0 (plane 9 of 'u') has a wrong checksum"),
+        (
+            flip,
+            "state/u/c.9.0.0",
+            "([9:10, 0:12, 0:8] of 'u') has a wrong checksum",
+        ),
         (truncate, "state/u/c.4.0.0", "state/u/c.4.0.0 is truncated or altered (50 bytes"),
         (Path.unlink, "state/u/c.0.0.0", "state/u/c.0.0.0: No such file"),
         (Path.unlink, "manifest.json", "is incomplete: it has no manifest.json"),
     ],
 )
-def test_damage_ends_every_rank_with_one_message_and_the_fallback_works(
+def test_damage_ends_all_ranks_with_one_message_and_the_fallback_works(
     uzushio: Run,
     case: Path,
     stored_run: Path,

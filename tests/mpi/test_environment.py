@@ -1,4 +1,4 @@
-"""A run does not depend on what a shell or a batch system has left unset or closed."""
+"""A run does not depend on variables and streams that a batch system leaves unset or closed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def catches(pid: int, number: signal.Signals) -> bool:
 def test_ctrl_c_while_modules_are_imported_gets_one_sentence(
     start: Start, case: Path, tmp_path: Path, command: str
 ) -> None:
-    dice = random.Random(17)
+    rng = random.Random(17)
     for _ in range(4):
         job = start(*UZUSHIO, command, case, "--set", "fault.pause=0.5")
         deadline = time.monotonic() + 20
@@ -79,7 +79,7 @@ def test_ctrl_c_while_modules_are_imported_gets_one_sentence(
         while not catches(job.pid, signal.SIGTERM):
             assert time.monotonic() < deadline, job.poll()
             time.sleep(0.001)
-        time.sleep(dice.uniform(0.0, 0.2))
+        time.sleep(rng.uniform(0.0, 0.2))
         os.kill(job.pid, signal.SIGINT)
         done = wait(job, 20)
         assert done.returncode == 128 + signal.SIGINT

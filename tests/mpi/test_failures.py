@@ -1,4 +1,4 @@
-"""Whatever goes wrong ends every rank, soon, with one message and a status that is not zero."""
+"""Every error ends all ranks soon, with one message and a non-zero status."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
-from uzushio.checkpoint import newest
+from uzushio.store.checkpoint import newest
 
 
 def lines(text: str) -> list[str]:
@@ -45,7 +45,7 @@ def test_contradicting_numbers_of_ranks_are_refused(mpi_run: Run, case: Path) ->
     assert "--ranks 3 was given inside an MPI job of 2 ranks" in done.stderr
 
 
-def test_a_launcher_that_mpi_does_not_know_is_refused(
+def test_a_launcher_of_another_mpi_is_refused(
     uzushio: Run, case: Path, tmp_path: Path, job_environment: dict[str, str]
 ) -> None:
     job_environment["PMI_SIZE"] = "4"
@@ -54,7 +54,7 @@ def test_a_launcher_that_mpi_does_not_know_is_refused(
     finally:
         del job_environment["PMI_SIZE"]
     assert done.returncode == 1
-    assert "the launcher started 4 ranks, but MPI knows of 1" in done.stderr
+    assert "the launcher started 4 ranks, but MPI has 1" in done.stderr
     assert len(lines(done.stderr)) == 1
     assert not (tmp_path / "run").exists()
 
@@ -89,7 +89,7 @@ def test_a_state_that_diverged_at_the_end_keeps_the_last_good_checkpoint(
     ]
 
 
-def test_a_mistake_on_one_rank_ends_all(uzushio: Run, case: Path) -> None:
+def test_an_error_on_one_rank_ends_all(uzushio: Run, case: Path) -> None:
     fault = ("--set", "fault={kind: raise, step: 3, rank: 2}")
     done = uzushio("run", case, "--ranks", 3, *fault, timeout=30)
     assert done.returncode == 1
@@ -97,7 +97,7 @@ def test_a_mistake_on_one_rank_ends_all(uzushio: Run, case: Path) -> None:
     assert lines(done.stderr)[-1] == "ValueError: a mistake on rank 2"
 
 
-def test_a_mistake_on_all_ranks_is_told_once(uzushio: Run, case: Path) -> None:
+def test_an_error_on_all_ranks_is_reported_once(uzushio: Run, case: Path) -> None:
     done = uzushio("run", case, "--ranks", 2, "--set", "fault={kind: set-up}", timeout=30)
     assert done.returncode == 1
     assert done.stderr.count("Traceback") == 1
@@ -110,7 +110,7 @@ def test_a_killed_rank_ends_the_job(uzushio: Run, case: Path) -> None:
     assert "signal 9" in done.stderr
 
 
-def test_another_run_in_the_folder_is_left_alone(uzushio: Run, case: Path, tmp_path: Path) -> None:
+def test_another_run_in_the_folder_is_not_changed(uzushio: Run, case: Path, tmp_path: Path) -> None:
     assert uzushio("run", case).returncode == 0
     before = (tmp_path / "run/summary.json").read_text()
     done = uzushio("run", case, "--ranks", 2)
@@ -143,7 +143,7 @@ def test_a_second_job_in_the_folder_is_refused(
         assert f"process {job.pid}, since" in done.stderr
         assert len(lines(done.stderr)) == 1
         assert newest(tmp_path / "run") is not None
-    job.kill()  # what it leaves stops nobody
+    job.kill()  # its remaining files do not prevent a restart
     job.communicate()
     few = ("--set", "fault.pause=0", "--set", "time.steps=5000", "--set", "checkpoint.every=null")
     for more in (("--restart", "run", *few), ("--overwrite",)):
@@ -152,7 +152,7 @@ def test_a_second_job_in_the_folder_is_refused(
 
 
 @pytest.mark.parametrize("more", [(), ("--ranks", 2)])
-def test_nobody_reading_does_not_end_the_run(
+def test_a_run_without_readers_continues(
     start: Callable[..., subprocess.Popen[str]],
     case: Path,
     tmp_path: Path,
@@ -203,7 +203,7 @@ def test_a_full_disk_keeps_the_old_checkpoint(
     assert done.returncode == 0, done.stderr
 
 
-def test_a_limit_of_file_size_is_told(uzushio: Run, case: Path, tmp_path: Path) -> None:
+def test_a_limit_of_file_size_is_reported(uzushio: Run, case: Path, tmp_path: Path) -> None:
     done = uzushio("run", case, *BIG, largest_file=20_000)
     assert done.returncode == 1
     assert "File too large; raise the limit" in done.stderr
@@ -215,9 +215,9 @@ NO_MEMORY = """
 import numpy as np
 from pathlib import Path
 from mpi4py import MPI
-from uzushio import checkpoint
-from uzushio.checkpoint import gather
-from uzushio.solver import DistributedArray, State
+from uzushio.store import checkpoint
+from uzushio.store import distribution
+from uzushio.store.array import DistributedArray, State
 
 comm = MPI.COMM_WORLD
 values = np.zeros((6, 4, 4))[:, ::2]
@@ -226,8 +226,8 @@ def nothing(*_):
     raise MemoryError("no memory for a test")
 
 if comm.rank == 1:
-    gather.Gatherer._buffer = nothing
-array = DistributedArray((6, 4, 4), (0, 2 * comm.rank, 0), values)
+    distribution.Scratch = nothing
+array = DistributedArray((6, 4, 4), values.dtype, [((0, 2 * comm.rank, 0), values)])
 try:
     checkpoint.write(
         Path("run"), checkpoint.Snapshot("toy", "", 1, 1.0, State({"u": array}, {})), 2, comm

@@ -23,9 +23,9 @@ import pytest
 import typer
 import xarray
 import yaml
+from command_server import CommandServer
 from conftest import Run, wait
 from PIL import Image
-from warm_uzushio import Warm
 
 from uzushio.cli.app import app
 from uzushio.staging.options import parse_options
@@ -59,8 +59,8 @@ class Block(NamedTuple):
     @property
     def names(self) -> list[str]:
         """Of the tests that run it."""
-        said = self.mark.removeprefix("run: ")
-        return re.findall(r"[a-z_]+_[a-z_]+|wave|plan", said) if said != self.mark else []
+        text = self.mark.removeprefix("run: ")
+        return re.findall(r"[a-z_]+_[a-z_]+|wave|plan", text) if text != self.mark else []
 
 
 def blocks_of(page: Path) -> list[Block]:
@@ -109,7 +109,7 @@ def parse(words: list[str]) -> None:
         group.commands[words[1]].make_context(words[1], words[2:])
 
 
-def test_every_example_is_run_or_says_why_not() -> None:
+def test_every_example_is_run_or_marked_with_a_reason() -> None:
     count = sum(page.read_text().count("\n```") for page in PAGES)
     assert count == 2 * len(BLOCKS), "a fence has an unusual form"
     for block in BLOCKS:
@@ -129,7 +129,7 @@ def test_every_example_is_run_or_says_why_not() -> None:
 @pytest.mark.parametrize(
     "block", [b for b in BLOCKS if b.kind == "sh"], ids=lambda b: f"{b.page}:{b.line}"
 )
-def test_commands_are_such_as_the_command_line_takes(
+def test_recommended_commands_are_valid(
     block: Block, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -143,12 +143,14 @@ def test_commands_are_such_as_the_command_line_takes(
 
 @pytest.fixture(scope="module")
 def stored(
-    warm: Warm, job_environment: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
+    command_server: CommandServer,
+    job_environment: Mapping[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """The stored steps of a channel."""
     folder = tmp_path_factory.mktemp("stored")
     (folder / "channel.yaml").write_text(CASE + "publish: {engine: file, every: 50}\n")
-    started = warm.start(["run", "channel.yaml"], folder, dict(job_environment), None)
+    started = command_server.start(["run", "channel.yaml"], folder, dict(job_environment), None)
     status, _, errors = started.wait(100)
     assert status == 0, errors
     return folder / "runs/channel/published/channel.zarr"
@@ -177,8 +179,8 @@ def test_pipeline_of_numbers(uzushio: Run, stored: Path, tmp_path: Path) -> None
     for done, ranks in ((later, 1), (within, 2)):
         assert done.returncode == 0, done.stderr
         assert "failed" not in done.stderr
-        told = set(re.findall(r"^100 \d+\.\d+ (\d [uvwp]) ", done.stdout, re.M))
-        assert told == {f"{rank} {name}" for rank in range(ranks) for name in "uvwp"}
+        found = set(re.findall(r"^100 \d+\.\d+ (\d [uvwp]) ", done.stdout, re.M))
+        assert found == {f"{rank} {name}" for rank in range(ranks) for name in "uvwp"}
     one, other = tmp_path / "later", tmp_path / "runs/channel/pipeline"
     for folder in (one, other):
         line, mean = (newest(rows(folder / f"{name}.csv")) for name in ("probe-up", "mean"))
@@ -214,7 +216,7 @@ def test_pipeline_of_pictures(uzushio: Run, stored: Path, tmp_path: Path) -> Non
 
 
 def test_beside_the_channel(start: Start, uzushio: Run, tmp_path: Path) -> None:
-    """What the guides print about a run that publishes, all of it at once."""
+    """All output of the guides about a run that publishes."""
     (section,) = blocks("beside_the_channel", "yaml")
     case = yaml.safe_load(CASE) | yaml.safe_load(section)
     case["time"]["steps"] = 20
@@ -243,6 +245,21 @@ def test_beside_the_channel(start: Start, uzushio: Run, tmp_path: Path) -> None:
     shutil.move(tmp_path / "rendered", tmp_path / "viewer")
     assert uzushio(*again[1:]).returncode == 0
     assert "vortices" in (tmp_path / "runs/channel/report.html").read_text()
+
+
+def test_steer_channel(start: Start, tmp_path: Path) -> None:
+    """The script that steers, beside a run that has no end of its own."""
+    (script,) = blocks("steer_channel", "python")
+    case = yaml.safe_load(CASE) | {"publish": {"engine": "shm"}}
+    case["time"]["steps"] = 1_000_000
+    (tmp_path / "channel.yaml").write_text(yaml.safe_dump(case))
+    (tmp_path / "steer.py").write_text(script)
+    job = start(sys.executable, "-m", "uzushio", "run", "channel.yaml")
+    done = wait(start(sys.executable, "steer.py"), 100)
+    job.terminate()
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"applied after step \d+", done.stdout), done.stdout
+    assert "cfl from 0.4 to 0.3" in wait(job, 60).stdout
 
 
 WAVE = """\
@@ -276,7 +293,7 @@ def test_wave(start: Start, mpi_run: Run, tmp_path: Path, engine: str) -> None:
     ranks = 2 if engine == "shm" else 1
     written, read = mpi_run(ranks, "wave.py"), wait(reader, 60)
     assert (written.returncode, read.returncode) == (0, 0), written.stderr + read.stderr
-    assert "2 1.0 ['u']" in read.stdout  # the newest step, whatever was dropped before it
+    assert "2 1.0 ['u']" in read.stdout  # the newest step; earlier ones may have been dropped
     assert {f"{rank} {rank + 1}.0" for rank in range(ranks)} <= set(read.stdout.splitlines())
 
 
@@ -299,9 +316,55 @@ if picture is not None:
 """
 
 
+STRIP = """
+import numpy as np
+from mpi4py import MPI
+
+import uzushio
+
+with uzushio.Simulation("strip.yaml") as simulation:
+    for _ in simulation:
+        pass
+    error = 0.0
+    solver = simulation.solver
+    found = simulation.fields.blocks("u")
+    for number, values in enumerate(found):
+        i, j, k = solver._blocks[number][1]
+        nk, nj, ni = values.shape
+        vertices = np.empty((nk + 1, nj + 1, ni + 1, 3))
+        solver.core.write_vertices(solver._blocks[number][0], (i, j, k), vertices)
+        x, y = (
+            0.25 * (p[:-1, :-1, :-1] + p[:-1, :-1, 1:] + p[:-1, 1:, :-1] + p[:-1, 1:, 1:])
+            for p in (vertices[..., 0], vertices[..., 1])
+        )
+        t = simulation.time
+        exact = np.exp(-2 * np.pi**2 * 0.01 * t) * np.sin(np.pi * (x - t)) * np.sin(np.pi * y)
+        error = max(error, float(np.abs(values.values - exact).max()))
+    error = simulation.comm.allreduce(error, MPI.MAX)
+    if simulation.comm.rank == 0:
+        print(simulation.time, error)
+"""
+
+
+def test_solver_python(mpi_run: Run, tmp_path: Path) -> None:
+    strip, registration = blocks("solver_python", "python")
+    (case,) = blocks("solver_python", "yaml")
+    (tmp_path / "strip.py").write_text(strip)
+    (tmp_path / "job.py").write_text(registration + STRIP)
+    errors = []
+    for ranks, cells in ((1, 16), (3, 32)):
+        (tmp_path / "strip.yaml").write_text(case.replace("cells: 32", f"cells: {cells}"))
+        done = mpi_run(ranks, "job.py")
+        assert done.returncode == 0, done.stderr
+        time, error = map(float, done.stdout.split())
+        assert time == 0.5
+        errors.append(error)
+    assert 1e-4 < errors[1] < 0.27 * errors[0] < 0.02  # second order
+
+
 def test_script_of_pictures(mpi_run: Run, tmp_path: Path) -> None:
     script, more = blocks("script_of_pictures", "python")
-    # Smaller pictures: the guide's are as large as a talk wants them.
+    # Smaller pictures than the guide's.
     script = script.replace("samples=2", "size=(320, 180)")
     more = more.replace("layers=[SliceLayer", "size=(320, 180), layers=[SliceLayer")
     (tmp_path / "vortex.py").write_text(script + PART + more + SAVE)
@@ -335,9 +398,9 @@ def test_assimilation_in_python(mpi_run: Run, tmp_path: Path) -> None:
     (tmp_path / "estimate.py").write_text(code)
     done = mpi_run(2, tmp_path / "estimate.py", timeout=120)
     assert done.returncode == 0, done.stderr
-    told = re.findall(r"^m = (\S+) ± (\S+), truth 1.0$", done.stdout, re.M)
-    assert len(told) == 2 and told[0] == told[1], done.stdout
-    assert abs(float(told[0][0]) - 1.0) < 5.0 * float(told[0][1]) < 0.5
+    found = re.findall(r"^m = (\S+) ± (\S+), truth 1.0$", done.stdout, re.M)
+    assert len(found) == 2 and found[0] == found[1], done.stdout
+    assert abs(float(found[0][0]) - 1.0) < 5.0 * float(found[0][1]) < 0.5
     assert (tmp_path / "runs/small/figures/states.svg").exists()
 
 
@@ -347,19 +410,19 @@ def test_first_case(uzushio: Run, tmp_path: Path) -> None:
         done = uzushio(*words[1:])
         assert done.returncode == 0, done.stderr
     assert "memory" in done.stdout
-    told = uzushio(*schemas[1][1:])
-    assert {"grid", "flow", "time"} <= json.loads(told.stdout)["properties"].keys()
+    done = uzushio(*schemas[1][1:])
+    assert {"grid", "flow", "time"} <= json.loads(done.stdout)["properties"].keys()
     (hint,) = blocks("first_case", "yaml")
     assert f"> {hint.strip().partition('=')[2]}" in blocks("first_case", "sh")[1]
 
 
 def test_plan(uzushio: Run, tmp_path: Path) -> None:
-    """The tables are what the guide prints."""
+    """The tables equal those of the guide."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (commands,), (part,) = blocks("plan", "sh"), blocks("plan", "yaml")
-    told, as_json = (uzushio(*words[1:]) for words in words_of(commands))
+    done, as_json = (uzushio(*words[1:]) for words in words_of(commands))
     (printed,) = (one.code for one in blocks_of(ROOT / "docs/how-to/plan.md") if one.kind == "text")
-    lines = [line.rstrip() for line in told.stdout.splitlines()]
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
     assert printed.rstrip() in "\n".join(lines)
     assert '"keeps_up": true' in as_json.stdout
     whole = yaml.safe_load((ROOT / "examples/plans/jss2.yaml").read_text())

@@ -28,7 +28,7 @@ BINARIES = Path(sys.executable).parent
 
 @dataclass(frozen=True)
 class Example:
-    """A solver, what to start it with, and its exact solution as readers must see it."""
+    """A solver, its arguments, and its exact solution for readers."""
 
     name: str
     folder: str
@@ -51,7 +51,7 @@ def check_heat(step: Step) -> None:
     np.testing.assert_allclose(T[0], 1 + g**step.index * mode, atol=1e-12)
     assert step.fields["T"].attributes == {"units": "K"}
     assert step.meshes["plate"].spacing == pytest.approx((1, 1 / ny, 1 / nx))
-    # What a rank stores around its block is its neighbours' or its own, across the edge.
+    # Ghosts around a rank's block are its neighbours' values, or its own across a periodic edge.
     for block in step.blocks:
         (_, y0, x0), (_, y1, x1) = block.box("T", ghosts=True).pair[0], block.box("T", True).stop
         rows, columns = np.arange(y0, y1) % ny, np.arange(x0, x1) % nx
@@ -69,7 +69,7 @@ def check_annulus(step: Step) -> None:
     np.testing.assert_allclose(whole, exact, atol=1e-12)
     assert [block.rank for block in step.blocks] == [0, 0, 1], "zones are dealt out unequally"
 
-    # The dye is conserved, with areas from the coordinates that came with the values.
+    # The dye is conserved, with areas from the published coordinates.
     dye = area = 0.0
     for z in range(3):
         mesh = step.meshes[f"zone{z}/mesh"]
@@ -129,7 +129,7 @@ def build_environment(job_environment: dict[str, str]) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def shell(build_environment: dict[str, str]) -> Callable[..., str]:
-    """Run a command to its end, and return what it printed."""
+    """Run a command to its end, and return its output."""
 
     def go(*command: object, cwd: Path | None = None) -> str:
         done = subprocess.run(
@@ -208,7 +208,7 @@ def steps_of(reader: Reader) -> Iterator[Step]:
 
 
 def finished(job: subprocess.Popen[str]) -> str:
-    """What a job printed, which must have ended well."""
+    """Return the output of a job, which must have succeeded."""
     out, errors = job.communicate(timeout=60)
     assert job.returncode == 0, f"{out}\n{errors}"
     return out
@@ -238,7 +238,7 @@ def test_a_reader_sees_the_exact_solution_of_each_solver(
     on_ranks: Callable[..., subprocess.Popen[str]],
     tmp_path: Path,
 ) -> None:
-    # SST keeps no newest step for who is late.
+    # SST keeps no newest step for late readers.
     every = {"policy": "block"} if engine == "adios2" else {}
     (tmp_path / "staging.yaml").write_text(options(example, engine=engine, **every))
     job = on_ranks(2, *executable(example), *example.arguments)
@@ -249,11 +249,11 @@ def test_a_reader_sees_the_exact_solution_of_each_solver(
         seen.append(step.index)
     finished(job)
     assert seen == sorted(set(seen))
-    assert seen[-1] == example.steps, "the last step is for whoever is there"
+    assert seen[-1] == example.steps, "the last step is read by all readers"
 
 
 @pytest.mark.parametrize("example", SOLVERS, ids=lambda example: example.folder)
-def test_a_reader_of_the_same_launch_sees_it_too(
+def test_a_reader_of_the_same_launch_gets_the_solution(
     example: Example,
     executable: Callable[[Example], list[object]],
     start: Callable[..., subprocess.Popen[str]],
@@ -264,7 +264,7 @@ def test_a_reader_of_the_same_launch_sees_it_too(
     launcher = [mpiexec if mpiexec.exists() else "mpiexec", "--oversubscribe", "--bind-to", "none"]
     solver = ["-n", 2, *executable(example), *example.arguments]
     job = start(*launcher, *solver, ":", "-n", 1, sys.executable, READER, example.name)
-    assert "steps as they must be" in finished(job)
+    assert "correct steps" in finished(job)
 
 
 def test_without_work_inside_its_steps_the_engine_inproc_costs_a_solver_nothing(
@@ -274,11 +274,11 @@ def test_without_work_inside_its_steps_the_engine_inproc_costs_a_solver_nothing(
 ) -> None:
     wave = SOLVERS[3]
     (tmp_path / "staging.yaml").write_text("engine: inproc\n")
-    assert "as it must be" in finished(on_ranks(2, *executable(wave), *wave.arguments))
+    assert "correct" in finished(on_ranks(2, *executable(wave), *wave.arguments))
     assert [path.name for path in tmp_path.iterdir()] == ["staging.yaml"]
 
 
-def test_a_file_that_the_environment_names_takes_the_place_of_the_examples(
+def test_the_options_file_of_the_environment_replaces_the_examples(
     executable: Callable[[Example], list[object]],
     on_ranks: Callable[..., subprocess.Popen[str]],
     tmp_path: Path,
@@ -371,8 +371,8 @@ def test_the_fortran_module_puts_values_of_all_kinds_where_they_belong(
         assert np.array_equal(x, np.broadcast_to(np.arange(7), (5, 7)))
         assert np.array_equal(y, np.broadcast_to(2 * np.arange(5)[:, np.newaxis], (5, 7)))
         assert (z == 0.5).all()
-        time.sleep(0.5)  # while the program publishes a step for which there is no room
-    assert "as it must be" in finished(job)
+        time.sleep(0.5)  # while the program publishes a step that does not fit into the queue
+    assert "correct" in finished(job)
 
 
 def test_a_mistake_in_fortran_without_stat_stops_the_program_with_the_sentence(
@@ -403,7 +403,7 @@ def test_the_library_shows_its_interface_and_nothing_else() -> None:
     assert any(name.startswith("uzushio::staging::Reader::next") for name in others)
 
 
-def test_pkg_config_knows_an_installation(shell: Callable[..., str], site: Path) -> None:
+def test_pkg_config_finds_an_installation(shell: Callable[..., str], site: Path) -> None:
     if shutil.which("pkg-config") is None:
         pytest.skip("pkg-config is not installed")
     folder = next(site.glob("lib*/**/pkgconfig"))

@@ -18,7 +18,7 @@ def test_every_number_is_the_same_on_any_ranks_in_any_blocking(mpi_run: Run, ran
 
 
 def test_a_rank_that_fails_in_an_exchange_ends_the_job(mpi_run: Run) -> None:
-    """The last of three has no memory for what it is to send, and its neighbour waits for it."""
+    """The last of three has no memory for its message, for which its neighbour waits."""
     done = mpi_run(3, JOB.with_name("sweep_failure_job.py"))
     assert done.returncode != 0 and "went well" not in done.stdout
     assert done.stderr.count("uzushio: error: the job ends, because rank 2 failed in a sweep") == 1

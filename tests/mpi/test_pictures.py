@@ -61,14 +61,14 @@ def test_pictures_in_flight_equal_those_made_one_by_one(made: Path) -> None:
 
 
 def test_layers_that_are_not_visible_have_notes(made: Path) -> None:
-    said = (made / "notes.3.txt").read_text()
-    assert "There is no surface of q = 10⁶, 2·10⁶: it lies between" in said
-    assert "the legend is plain\nthe legend is pointed" in said
-    assert "NaN is seen and counted" in said
+    text = (made / "notes.3.txt").read_text()
+    assert "There is no surface of q = 10⁶, 2·10⁶: it lies between" in text
+    assert "the legend is plain\nthe legend is pointed" in text
+    assert "NaN is seen and counted" in text
 
 
 def test_errors_are_one_sentence_on_all_ranks(made: Path) -> None:
-    said = (made / "errors.3.txt").read_text().splitlines()
+    text = (made / "errors.3.txt").read_text().splitlines()
     expected = (
         "The picture needs the field q; a block has only u.",
         "needs MeshRenderer",
@@ -76,24 +76,24 @@ def test_errors_are_one_sentence_on_all_ranks(made: Path) -> None:
         "overlap",
         "The font /nowhere/font.ttf cannot be used",
     )
-    for line, sentence in zip(said, expected, strict=True):
+    for line, sentence in zip(text, expected, strict=True):
         assert sentence in line and line.endswith(".")
     after, before = (loaded(made, "errors", 3, "after"), loaded(made, "slabs", 1, "rgba8.back"))
     assert np.abs(after - before).max() <= 2
 
 
 def test_without_graphics_libraries_all_ranks_raise_an_error_with_advice(made: Path) -> None:
-    said = (made / "no_screen.2.txt").read_text()
-    assert "libegl1 libgl1-mesa-dri" in said and said.count("\n") == 1
+    text = (made / "no_screen.2.txt").read_text()
+    assert "libegl1 libgl1-mesa-dri" in text and text.count("\n") == 1
 
 
 def test_parts_of_a_mesh_make_the_picture_of_the_whole(made: Path) -> None:
     """Except for a pixel in a thousand, along the rims of parts, by one sample of four."""
     for ranks in (1, 3):
-        said = (made / f"meshes.{ranks}.txt").read_text()
-        assert "There is no mesh annulus; there is pipe." in said
-        assert "The mesh has no field w; it has u, p." in said
-        assert "A layer of kind volume needs a uniform or rectilinear mesh" in said
+        text = (made / f"meshes.{ranks}.txt").read_text()
+        assert "There is no mesh annulus; there is pipe." in text
+        assert "The mesh has no field w; it has u, p." in text
+        assert "A layer of kind volume needs a uniform or rectilinear mesh" in text
     for kind in ("surface", "filters"):
         for camera in ("isometric", "top"):
             one, three = (loaded(made, "meshes", n, f"{kind}.{camera}") for n in (1, 3))

@@ -102,7 +102,7 @@ def read_all(contact: Path) -> dict[str, np.ndarray]:
             assert divergence(fields, faces, step.attributes) < 1e-11
             found |= {f"{name}{step.index}": values for name, values in fields.items()}
             found[f"bulk{step.index}"] = np.array(step.attributes["bulk_velocity"])
-            # What was read adds up to what the solver says of itself.
+            # The sums of the values read equal the solver's own.
             mean = (fields["u"][1:-1].mean(axis=(1, 2)) * np.diff(faces)).sum() / 2.0
             np.testing.assert_allclose(mean, step.attributes["bulk_velocity"], rtol=1e-12)
     return found
@@ -134,8 +134,8 @@ def test_a_reader_beside_the_run_gets_the_solvers_numbers(
     done = wait(job, 120)
     assert done.returncode == 0, done.stderr
     expect_equal(found, own)
-    told = json.loads((tmp_path / "run/summary.json").read_text())["published"]
-    assert (told["engine"], told["published"], told["failed"]) == (engine, 2, None)
+    content = json.loads((tmp_path / "run/summary.json").read_text())["published"]
+    assert (content["engine"], content["published"], content["failed"]) == (engine, 2, None)
     assert f"Published 2 steps as channel ({engine})" in done.stdout
     assert not (tmp_path / "run/channel.contact").exists()
 
@@ -192,10 +192,10 @@ def test_a_fault_of_staging_ends_the_stream_and_not_the_run(
     more = ("--set", "publish.engine=inproc", "--set", "publish.python=look.py")
     done = uzushio("run", heat, *more, timeout=120)
     assert done.returncode == 0, done.stderr
-    told = json.loads((tmp_path / "run/summary.json").read_text())
-    assert told["step"] == 12
-    assert '"T" is not known' in told["published"]["failed"]
-    assert "the run goes on" in done.stdout + done.stderr
+    content = json.loads((tmp_path / "run/summary.json").read_text())
+    assert content["step"] == 12
+    assert '"T" is not known' in content["published"]["failed"]
+    assert "the run continues" in done.stdout + done.stderr
 
 
 def test_a_run_that_is_to_fail_for_want_of_readers_does(uzushio: Run, heat: Path) -> None:
@@ -211,12 +211,12 @@ def test_a_field_that_the_solver_has_not_is_named(uzushio: Run, heat: Path) -> N
     assert "'T' is not known" in done.stderr and "allowed: u" in done.stderr
 
 
-def test_nobody_looks_and_the_run_does_not_wait(uzushio: Run, heat: Path, tmp_path: Path) -> None:
+def test_without_readers_the_run_does_not_wait(uzushio: Run, heat: Path, tmp_path: Path) -> None:
     done = uzushio("run", heat, "--ranks", 2, timeout=120)
     assert done.returncode == 0, done.stderr
-    told = json.loads((tmp_path / "run/summary.json").read_text())["published"]
-    assert (told["published"], told["delivered"], told["dropped"]) == (12, 0, 0)
-    assert told["seconds_waited"] < 1.0
+    content = json.loads((tmp_path / "run/summary.json").read_text())["published"]
+    assert (content["published"], content["delivered"], content["dropped"]) == (12, 0, 0)
+    assert content["seconds_waited"] < 1.0
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def relay(start: Start, *more: object) -> subprocess.Popen[str]:
 
 
 def writer(folder: Path, **more: object) -> Any:
-    """Of one block, whose steps nobody needs to wait for."""
+    """Writer of one block that does not wait for readers."""
     chosen = {"engine": "tcp", "contact": str(folder / "near.contact"), **more}
     opened = staging.open("flow", None, chosen)
     opened.uniform_mesh("box", SHAPE)
@@ -49,9 +49,7 @@ def publish(to: Any, step: int) -> np.ndarray:
     return u
 
 
-def test_steps_go_through_and_the_relay_waits_for_the_next_writer(
-    start: Start, tmp_path: Path
-) -> None:
+def test_a_relay_forwards_steps_and_waits_for_the_next_writer(start: Start, tmp_path: Path) -> None:
     job = relay(start, "--tls", "--verbose", "0.2")
     for run in range(2):
         with writer(tmp_path) as to:
@@ -70,7 +68,7 @@ def test_steps_go_through_and_the_relay_waits_for_the_next_writer(
     assert not (tmp_path / "far.contact").exists()
 
 
-def test_it_ends_with_the_writer_if_told_so(start: Start, tmp_path: Path) -> None:
+def test_a_relay_ends_with_the_writer_if_configured(start: Start, tmp_path: Path) -> None:
     job = relay(start, "--once")
     with writer(tmp_path) as to:
         publish(to, 0)
@@ -79,7 +77,24 @@ def test_it_ends_with_the_writer_if_told_so(start: Start, tmp_path: Path) -> Non
     assert wait(job, 30).returncode == 0
 
 
-def test_without_a_writer_it_says_so_and_ends_after_its_limit(start: Start, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_detaching_readers_do_not_end_a_relay_with_once(
+    start: Start, tmp_path: Path, ranks: int
+) -> None:
+    job = relay(start, "--once", *(("--ranks", ranks) if ranks > 1 else ()))
+    with writer(tmp_path, queue={"policy": "latest_only"}) as to:
+        for index in range(12):
+            publish(to, index)
+            with staging.attach(tmp_path / "far.contact", attach_limit=60.0) as reader:
+                assert reader.next(60.0) is not None
+        time.sleep(1.0)
+        assert job.poll() is None
+    assert wait(job, 30).returncode == 0
+
+
+def test_without_a_writer_it_prints_a_notice_and_ends_after_its_limit(
+    start: Start, tmp_path: Path
+) -> None:
     job = relay(start, "--once", "--wait", 3)
     done = wait(job, 30)
     assert done.returncode == 1
@@ -87,12 +102,12 @@ def test_without_a_writer_it_says_so_and_ends_after_its_limit(start: Start, tmp_
     missing = "There is no contact file near.contact."
     assert waits == f"uzushio: The relay waits for the writer, for up to 3 s. {missing}"
     assert error == (
-        f"uzushio: error: No writer was there within 3 s. {missing} Start the writer, or raise "
+        f"uzushio: error: No writer was found within 3 s. {missing} Start the writer, or raise "
         "--wait."
     )
 
 
-def test_a_writer_that_was_killed_is_told_at_once_and_ends_a_relay_that_is_to_end_with_it(
+def test_a_killed_writer_is_reported_at_once_and_ends_a_relay_with_once(
     start: Start, tmp_path: Path
 ) -> None:
     script = (
@@ -139,7 +154,7 @@ def test_a_job_of_several_ranks_passes_a_stream_on_too(start: Start, tmp_path: P
         (("--from", "a", "--to", "nowhere/x"), "nowhere"),
     ],
 )
-def test_what_cannot_work_is_said_in_one_sentence(
+def test_invalid_options_are_one_sentence(
     uzushio: Run, wrong: tuple[str, ...], sentence: str
 ) -> None:
     done = uzushio("relay", *wrong)

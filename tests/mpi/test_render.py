@@ -1,4 +1,4 @@
-"""Reader jobs: live, stored, early, late, stopped, and left alone by their writer."""
+"""Reader jobs: live, stored, early, late, stopped, and after their writer was killed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def summary(folder: Path) -> dict[str, Any]:
 
 
 def results(folder: Path) -> tuple[bytes, dict[str, np.ndarray]]:
-    """What was counted, and the pictures."""
+    """Counters and pictures."""
     pictures = {
         file.name: np.asarray(Image.open(file)).astype(int)
         for file in sorted((folder / "pictures").iterdir())
@@ -92,11 +92,11 @@ def test_a_file_gives_the_same_live_stored_and_inside_the_solver(
     assert (done.returncode, ran.returncode) == (0, 0), done.stderr + ran.stderr
     assert "The stream ended: step 6" in done.stdout
     assert "6 steps seen, 6 used" in done.stdout and "0 dropped" in done.stdout
-    told = summary(folder / "live")
-    assert (told["ranks"], told["ending"], told["steps"]) == (2, "the stream ended", 6)
-    assert told["actions"]["wall"]["movie_pictures"] == 3 == frames(folder / "live/wall.mp4")
+    content = summary(folder / "live")
+    assert (content["ranks"], content["ending"], content["steps"]) == (2, "the stream ended", 6)
+    assert content["actions"]["wall"]["movie_pictures"] == 3 == frames(folder / "live/wall.mp4")
     assert {"read", "derive", "picture: cast", "picture: composite", "write"} <= set(
-        told["seconds"]
+        content["seconds"]
     )
 
     more = ("--set", "publish.engine=file", "--set", "output.folder=stored")
@@ -126,7 +126,7 @@ def test_a_file_gives_the_same_live_stored_and_inside_the_solver(
             assert np.abs(others[name] - picture).max() <= 2, (where, name)
 
 
-def test_a_signal_ends_the_job_with_its_movie_whole(start: Start, folder: Path) -> None:
+def test_a_signal_ends_the_job_with_a_complete_movie(start: Start, folder: Path) -> None:
     more = ("--set", "time.steps=100000", "--set", "publish.wait_for_readers=0")
     solver = uzushio_job(start, "run", "channel.yaml", *more)
     # A late reader, and a slow one: it gets the steps that the queue kept.
@@ -141,12 +141,12 @@ def test_a_signal_ends_the_job_with_its_movie_whole(start: Start, folder: Path) 
     reader.send_signal(signal.SIGTERM)
     done = wait(reader, 60)
     assert done.returncode == 128 + signal.SIGTERM, done.stderr
-    told = summary(folder / "rendered")
-    assert told["ending"].startswith("stopped by")
-    assert told["actions"]["wall"]["movie_pictures"] == frames(folder / "rendered/wall.mp4") >= 3
+    content = summary(folder / "rendered")
+    assert content["ending"].startswith("stopped by")
+    assert content["actions"]["wall"]["movie_pictures"] == frames(folder / "rendered/wall.mp4") >= 3
     assert solver.poll() is None, "the solver goes on"
 
-    # The writer is killed: what came before is whole, and it is said.
+    # The writer is killed: earlier results are complete, as the message states.
     reader = uzushio_job(
         start, "render", "pipeline.yaml", "--from", "run/channel.contact", "--out", "left",
     )  # fmt: skip
@@ -157,11 +157,11 @@ def test_a_signal_ends_the_job_with_its_movie_whole(start: Start, folder: Path) 
     os.killpg(solver.pid, signal.SIGKILL)
     done = wait(reader, 60)
     assert done.returncode == 1
-    assert "What came before is whole, in left." in done.stderr
+    assert "The results before are complete, in left." in done.stderr
     assert "Traceback" not in done.stderr
-    told = summary(folder / "left")
-    assert told["ending"].startswith("failed: ")
-    assert told["actions"]["wall"]["movie_pictures"] == frames(folder / "left/wall.mp4") >= 1
+    content = summary(folder / "left")
+    assert content["ending"].startswith("failed: ")
+    assert content["actions"]["wall"]["movie_pictures"] == frames(folder / "left/wall.mp4") >= 1
 
 
 def test_the_demo_ends_with_a_report_or_with_the_name_of_what_failed(
@@ -170,7 +170,9 @@ def test_the_demo_ends_with_a_report_or_with_the_name_of_what_failed(
     demo = Path(__file__).parents[2] / "tools/demo.py"
     done = wait(start(sys.executable, demo, "--steps", 20, "--out", "demo"), 200)
     assert done.returncode == 0, done.stdout + done.stderr
-    page = Path(done.stdout.splitlines()[-1].removeprefix("Report: "))
+    report, _, guide = done.stdout.partition("Report: ")[2].partition("\n")
+    assert "make demo LIVE=1" in guide and "uzushio view runs/channel" in guide
+    page = Path(report)
     assert page.name == "report.html" and "Relay" in page.read_text()
     assert frames(tmp_path / "demo/render/vortices.mp4") == 2
     assert summary(tmp_path / "demo/render")["dropped"] == 0
@@ -193,7 +195,7 @@ def test_the_demo_ends_with_a_report_or_with_the_name_of_what_failed(
     assert "The relay was killed by SIGKILL; the others were asked to leave" in done.stdout
 
 
-def test_what_cannot_work_is_said_before_anything_is_done(uzushio: Run, folder: Path) -> None:
+def test_invalid_settings_are_reported_before_the_first_step(uzushio: Run, folder: Path) -> None:
     (folder / "wrong.yaml").write_text(PIPELINE.replace("field: shear", "field: sheer"))
     inproc = "publish={engine: inproc, pipeline: wrong.yaml}"
     done = uzushio("run", "channel.yaml", "--set", inproc)
@@ -208,11 +210,13 @@ def test_what_cannot_work_is_said_before_anything_is_done(uzushio: Run, folder: 
     done = uzushio("render", "pipeline.yaml", "--from", "none.contact", "--out", "mine")
     assert done.returncode == 1 and "mine holds notes.txt, and no .uzushio-render" in done.stderr
     assert (folder / "mine/notes.txt").read_text() == "keep"
-    told = uzushio("render", "--help").stdout
-    assert "--from" in told and "Live:" in told
+    text = uzushio("render", "--help").stdout
+    assert "--from" in text and "Live:" in text
 
 
-def test_a_pipeline_inside_ends_whole_when_the_stream_fails(uzushio: Run, folder: Path) -> None:
+def test_the_results_of_a_pipeline_are_complete_when_the_stream_fails(
+    uzushio: Run, folder: Path
+) -> None:
     (folder / "look.py").write_text(
         "def on_step(step):\n    if step.index == 4:\n        raise ValueError('no good')\n"
     )
@@ -221,9 +225,9 @@ def test_a_pipeline_inside_ends_whole_when_the_stream_fails(uzushio: Run, folder
     assert done.returncode == 0, done.stderr
     assert "no good" in done.stdout + done.stderr
     assert summary(folder / "run")["step"] == 6, "the solver goes on"
-    told = summary(folder / "run/pipeline")
-    assert told["last_step"] == 3
-    assert told["actions"]["wall"]["movie_pictures"] == frames(folder / "run/pipeline/wall.mp4")
+    content = summary(folder / "run/pipeline")
+    assert content["last_step"] == 3
+    assert content["actions"]["wall"]["movie_pictures"] == frames(folder / "run/pipeline/wall.mp4")
 
 
 def test_an_action_that_is_to_stop_the_run_ends_it_as_a_signal_does(
@@ -236,14 +240,14 @@ def test_an_action_that_is_to_stop_the_run_ends_it_as_a_signal_does(
     done = uzushio("run", "channel.yaml", "--ranks", 2, "--set", inproc, timeout=120)
     assert done.returncode == 1
     assert "mine failed at step 4, and its on_error is stop" in done.stderr
-    assert "Stopped after step 4; go on with: uzushio run" in done.stderr
+    assert "Stopped after step 4; continue with: uzushio run" in done.stderr
     assert "in run\n    assert step.index != 4" in done.stderr, "the function's traceback"
-    told = summary(folder / "run/pipeline")
-    assert told["actions"]["mine"]["failures"] == 1 and told["last_step"] == 4
-    assert "no good" in told["actions"]["mine"]["error"]
-    assert told["actions"]["wall"]["movie_pictures"] == frames(folder / "run/pipeline/wall.mp4")
+    content = summary(folder / "run/pipeline")
+    assert content["actions"]["mine"]["failures"] == 1 and content["last_step"] == 4
+    assert "no good" in content["actions"]["mine"]["error"]
+    assert content["actions"]["wall"]["movie_pictures"] == frames(folder / "run/pipeline/wall.mp4")
 
-    # It goes on from the step at which it stopped.
+    # It continues from the step at which it stopped.
     (folder / "mine.py").write_text("def run(step): ...\n")
     more = uzushio(
         "run", "channel.yaml", "--ranks", 2, "--set", inproc, "--restart", "run", timeout=120

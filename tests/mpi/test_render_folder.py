@@ -1,4 +1,4 @@
-"""The folder of a reader job: when earlier results go, and what is left without a summary."""
+"""The folder of a reader job: removal of earlier results, and errors of the summary."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_earlier_results_go_when_there_is_something_to_take_their_place(
+def test_earlier_results_are_removed_when_the_first_step_has_arrived(
     uzushio: Run, folder: Path
 ) -> None:
     render = ("render", "p.yaml", "--out", "out", "--from")
@@ -50,29 +50,29 @@ def test_earlier_results_go_when_there_is_something_to_take_their_place(
     assert not kept.exists() and len((folder / "out/count.jsonl").read_text().splitlines()) == 2
 
 
-def test_a_summary_that_cannot_be_written_is_said_and_the_report_made_without_it(
+def test_a_summary_that_cannot_be_written_is_reported_and_the_report_omits_it(
     uzushio: Run, folder: Path
 ) -> None:
-    # Where the summary is written before it gets its name, there is a folder.
+    # A folder is in the place of the summary.
     (folder / "mine.py").write_text(
-        "def run(step):\n    (step.folder / '.summary.json.new').mkdir(exist_ok=True)\n"
+        "def run(step):\n    (step.folder / 'summary.json').mkdir(exist_ok=True)\n"
     )
     (folder / "p.yaml").write_text(PIPELINE + "- {python: {file: mine.py}}\n")
     done = uzushio("render", "p.yaml", "--out", "out", "--from", "steps.zarr")
     assert done.returncode == 1 and "Traceback" not in done.stderr
-    said = done.stdout + done.stderr
-    assert "The stream ended: step 1" in said
-    assert "The job's summary could not be written: out/summary.json: Is a directory" in said
-    assert "'uzushio report out' makes a page of it" in said
-    told = uzushio("report", "out")
-    assert told.returncode == 0, told.stderr
+    output = done.stdout + done.stderr
+    assert "The stream ended: step 1" in output
+    assert "The job's summary could not be written: out/summary.json: Is a directory" in output
+    assert "'uzushio report out' makes a page of them" in output
+    report = uzushio("report", "out")
+    assert report.returncode == 0, report.stderr
     page = (folder / "out/report.html").read_text()
     assert "The pipeline in out did not end" in page and page.count("<img") == 2
     lines = (folder / "out/count.jsonl").read_text().splitlines()
     assert [json.loads(line)["step"] for line in lines] == [0, 1]
 
 
-def test_going_on_twice_from_one_checkpoint_leaves_the_lines_of_the_last_time(
+def test_a_second_restart_from_a_checkpoint_replaces_the_lines_of_the_first(
     uzushio: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "p.yaml").write_text(
@@ -95,7 +95,7 @@ def test_going_on_twice_from_one_checkpoint_leaves_the_lines_of_the_last_time(
         assert [int(row.partition(",")[0]) for row in rows] == list(range(4, last + 1, 2))
 
 
-def test_lines_of_later_steps_and_what_was_cut_off_are_taken_out(tmp_path: Path) -> None:
+def test_lines_of_later_steps_and_incomplete_lines_are_removed(tmp_path: Path) -> None:
     lines = [f'{{"step": {step}, "u": 1}}\n' for step in range(6)]
     file = tmp_path / "count.jsonl"
     file.write_text("".join(lines) + '{"step": 6, "u"')

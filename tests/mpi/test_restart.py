@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import xarray as xr
 import zarr
+from command_server import CommandServer
 from conftest import CASE, Run
 from heat_solver import exact, initial
-from warm_uzushio import Warm
 
-from uzushio.checkpoint.manifest import read_manifest, write_manifest
+from uzushio.store.checkpoint.manifest import read_manifest, write_manifest
 
 SHAPE = (10, 12, 8)
 
@@ -40,27 +40,29 @@ def test_the_checkpoint_holds_the_solution(
 
 
 @pytest.fixture(scope="module")
-def whole(
-    warm: Warm, job_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+def uninterrupted(
+    command_server: CommandServer,
+    job_environment: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """The uninterrupted run, on 4 ranks."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "case.yaml").write_text(CASE)
     words = ["run", "case.yaml", "--ranks", "4"]
-    status, _, errors = warm.start(words, folder, job_environment).wait(60)
+    status, _, errors = command_server.start(words, folder, job_environment).wait(60)
     assert status == 0, errors
     return folder / "run"
 
 
 def test_restart_on_the_same_ranks_is_the_same_to_the_bit(
-    uzushio: Run, case: Path, whole: Path, tmp_path: Path
+    uzushio: Run, case: Path, uninterrupted: Path, tmp_path: Path
 ) -> None:
     assert uzushio("run", case, "--ranks", 4, "--set", "time.steps=7").returncode == 0
     done = uzushio("run", case, "--ranks", 4, "--restart", "run")
     assert done.returncode == 0, done.stderr
     assert "Restarted from run/checkpoints/step-00000007 (step 7)." in done.stdout
     restarted = fields(tmp_path / "run", 12)
-    for name, values in fields(whole, 12).items():
+    for name, values in fields(uninterrupted, 12).items():
         assert values.tobytes() == restarted[name].tobytes(), name
     with xr.open_zarr(tmp_path / "run/statistics.zarr") as statistics:
         assert statistics.attrs["samples"] == 4
@@ -68,11 +70,11 @@ def test_restart_on_the_same_ranks_is_the_same_to_the_bit(
 
 @pytest.mark.parametrize(("before", "after"), [(4, 1), (1, 6)])
 def test_restart_on_other_ranks_gives_the_same_fields(
-    uzushio: Run, case: Path, whole: Path, tmp_path: Path, before: int, after: int
+    uzushio: Run, case: Path, uninterrupted: Path, tmp_path: Path, before: int, after: int
 ) -> None:
     assert uzushio("run", case, "--ranks", before, "--set", "time.steps=7").returncode == 0
     assert uzushio("run", case, "--ranks", after, "--restart", "run").returncode == 0
-    same, restarted = fields(whole, 12), fields(tmp_path / "run", 12)
+    same, restarted = fields(uninterrupted, 12), fields(tmp_path / "run", 12)
     assert np.array_equal(same["state/u"], restarted["state/u"])
     np.testing.assert_allclose(
         same["statistics/square"], restarted["statistics/square"], rtol=1e-13
@@ -106,7 +108,7 @@ def state_of(run: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in files}
 
 
-def test_a_restart_takes_the_case_of_the_run_with_what_was_set(
+def test_a_restart_uses_the_case_of_the_run_with_its_overrides(
     uzushio: Run, case: Path, tmp_path: Path
 ) -> None:
     given = ("--set", "grid.nz=11", "--set", "decomposition={pz: 4}", "--set", "time.dt=0.04")
@@ -123,11 +125,11 @@ def test_a_restart_takes_the_case_of_the_run_with_what_was_set(
     a, b = (fields(tmp_path / name, 12)["state/u"] for name in "ab")
     np.testing.assert_allclose(a, exact((11, 12, 8), 0.04, 12), rtol=0, atol=1e-15)
     assert np.array_equal(a, b)
-    # In another folder it is another run, of the case as it stands.
+    # In another folder it is another run, of the case file without changes.
     done = uzushio("run", case, "--restart", "a", "--set", "time.steps=20")
     assert done.returncode == 1
     assert "the checkpoint is of a grid (11, 12, 8)" in done.stderr
-    # What is set now comes last.
+    # New overrides come last.
     done = uzushio("run", "--restart", "a", "--set", "time.dt=0.05", "--set", "time.steps=13")
     assert done.returncode == 0, done.stderr
     decay = sum(2.0 - 2.0 * np.cos(2.0 * np.pi / n) for n in (11, 12, 8))
@@ -136,7 +138,7 @@ def test_a_restart_takes_the_case_of_the_run_with_what_was_set(
     )
 
 
-def test_a_run_that_has_ended_is_left_as_it_is_with_a_word(
+def test_a_restart_of_an_ended_run_changes_nothing_and_prints_a_notice(
     uzushio: Run, case: Path, tmp_path: Path
 ) -> None:
     more = ("--set", "time.steps=7")
@@ -170,7 +172,7 @@ def test_a_case_is_needed_to_start_a_run(uzushio: Run, case: Path, tmp_path: Pat
     ("more", "sentence"),
     [
         (("--set", "fault.pause=0.001"), "discarded: fault.pause changed."),
-        (("--reset-statistics",), "discarded: as asked."),
+        (("--reset-statistics",), "discarded: as requested."),
     ],
 )
 def test_averages_of_another_flow_are_dropped(
@@ -184,7 +186,7 @@ def test_averages_of_another_flow_are_dropped(
         assert statistics.attrs["samples"] == 2
 
 
-def test_a_checkpoint_without_their_case_goes_by_the_case_beside_it(
+def test_a_checkpoint_without_its_case_uses_the_case_of_its_folder(
     uzushio: Run, case: Path, tmp_path: Path
 ) -> None:
     assert uzushio("run", case, "--set", "time.steps=7").returncode == 0

@@ -1,4 +1,4 @@
-"""What a run writes after its last step: nothing that goes wrong there loses anything else."""
+"""Results that a run writes after its last step: a failure of one does not affect others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def summary(run: Path) -> dict[str, Any]:
         ("{kind: figures}", 1, "the figures", "figures/u.txt"),
     ],
 )
-def test_each_result_is_written_whatever_another_one_does(
+def test_each_result_is_written_if_another_one_fails(
     uzushio: Run, case: Path, tmp_path: Path, fault: str, ranks: int, what: str, missing: str
 ) -> None:
     done = uzushio("run", case, "--set", f"fault={fault}", "--ranks", ranks)
@@ -73,13 +73,13 @@ def test_a_run_that_was_killed_gets_its_results_from_the_last_checkpoint(
         assert again.attrs["samples"] == 4
         np.testing.assert_array_equal(again.square.values, written)
     assert (run / "figures/u.txt").exists()
-    told = summary(run)
-    assert (told["step"], told["seconds"], told["steps_done"]) == (12, None, None)
+    content = summary(run)
+    assert (content["step"], content["seconds"], content["steps_done"]) == (12, None, None)
     nothing = uzushio("figures", "nowhere")
     assert nothing.returncode == 1 and "holds no case.yaml" in nothing.stderr
 
 
-def test_figures_are_left_out_if_the_case_says_so(uzushio: Run, case: Path, tmp_path: Path) -> None:
+def test_figures_can_be_disabled_in_the_case(uzushio: Run, case: Path, tmp_path: Path) -> None:
     assert uzushio("run", case, "--set", "output.figures=false").returncode == 0
     assert not (tmp_path / "run/figures").exists()
     assert (tmp_path / "run/statistics.zarr").exists()
@@ -98,15 +98,15 @@ def test_a_signal_ends_the_drawing_and_the_run_in_order(
     os.killpg(job.pid, signal.SIGINT)
     done = wait(job, 20)
     assert (done.returncode, done.stderr) == (128 + signal.SIGINT, "")
-    assert "Stopped while figures were drawn, as asked" in done.stdout
-    told = summary(tmp_path / "run")
+    assert "Stopped while figures were drawn, as requested" in done.stdout
+    content = summary(tmp_path / "run")
     drawn = {f"run/figures/{path.name}" for path in (tmp_path / "run/figures").iterdir()}
     assert 2 <= len(drawn) < 50
-    assert drawn < set(told["files"])
-    assert (told["step"], told["samples"]) == (12, 4)
+    assert drawn < set(content["files"])
+    assert (content["step"], content["samples"]) == (12, 4)
 
 
-def test_what_results_need_is_imported_before_the_first_step(
+def test_modules_for_results_are_imported_before_the_first_step(
     start: Start, case: Path, tmp_path: Path
 ) -> None:
     """numexpr, which xarray imports with pandas, cannot be imported with this."""
@@ -125,7 +125,7 @@ def test_what_results_need_is_imported_before_the_first_step(
         ("statistics.every=20", "after step 12, before the first of statistics.every (20)."),
     ],
 )
-def test_a_run_without_a_sample_says_why_there_are_no_statistics(
+def test_a_run_without_a_sample_reports_why_it_has_no_statistics(
     uzushio: Run, case: Path, tmp_path: Path, more: str, why: str
 ) -> None:
     done = uzushio("run", case, "--set", more)

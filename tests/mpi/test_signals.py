@@ -14,12 +14,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_server import CommandServer
 from conftest import Run, family, wait
 from heat_solver import exact
 from mpi4py import MPI
-from warm_uzushio import Warm
 
-from uzushio import checkpoint, staging
+from uzushio import staging
+from uzushio.store import checkpoint
 
 Start = Callable[..., subprocess.Popen[str]]
 SLOW = ("--set", "time.steps=100000", "--set", "fault.pause=0.05", "--set", "checkpoint.every=null")
@@ -39,7 +40,7 @@ def test_a_signal_finishes_the_step_and_writes_a_checkpoint(
     more = ("--ranks", ranks) if ranks > 1 else ()
     job = start(sys.executable, "-m", "uzushio", "run", case, *more, *SLOW)
     assert "step 1" in first_line(job)
-    os.killpg(job.pid, number)  # as Ctrl-C does: the whole group
+    os.killpg(job.pid, number)  # to the process group, like Ctrl-C
     done = wait(job, 20)
     assert done.returncode == 128 + number, done.stderr
     assert done.stderr == ""
@@ -47,10 +48,8 @@ def test_a_signal_finishes_the_step_and_writes_a_checkpoint(
     assert newest is not None
     step = checkpoint.step_of(newest)
     ranks_again = f" --ranks {ranks}" if ranks > 1 else ""
-    assert (
-        f"Stopped after step {step}, as asked; go on with: uzushio run{ranks_again} --restart run\n"
-        in done.stdout
-    )
+    again = f"continue with: uzushio run{ranks_again} --restart run\n"
+    assert f"Stopped after step {step}, as requested; {again}" in done.stdout
     stored = checkpoint.open_checkpoint(newest, MPI.COMM_SELF).state()
     np.testing.assert_allclose(
         stored.read("u", (0, 0, 0), SHAPE), exact(SHAPE, 0.05, step or 0), rtol=0, atol=1e-13
@@ -80,18 +79,18 @@ def test_a_signal_ends_a_wait_for_readers_at_once_with_a_checkpoint(
             reader = held.enter_context(staging.attach(contact, attach_limit=60.0))
             assert reader.next(60.0) is not None  # held, as by a reader that has stopped
         assert job.stderr is not None
-        said = job.stderr.readline()  # after two seconds
+        line = job.stderr.readline()  # after two seconds
         began = time.monotonic()
         os.killpg(job.pid, number)
         done = wait(job, 20)
         assert time.monotonic() - began < 8.0, "it waited for its limit"
-    assert ("waits for 1 reader" if wait_ == "for readers" else "to release a step") in said
+    assert ("waits for 1 reader" if wait_ == "for readers" else "to release a step") in line
     assert done.returncode == 128 + number, done.stderr
     newest = checkpoint.newest(tmp_path / "run")
     assert newest is not None
     step = checkpoint.step_of(newest)
     assert step == (1 if wait_ == "for readers" else step)
-    assert f"Stopped after step {step}, as asked; go on with: uzushio run " in done.stdout
+    assert f"Stopped after step {step}, as requested; continue with: uzushio run " in done.stdout
     assert not (tmp_path / "run/heat.contact").exists()
 
 
@@ -101,7 +100,7 @@ def test_a_signal_before_the_run_ends_it_with_one_sentence(
     start: Start, tmp_path: Path, ranks: int, number: signal.Signals
 ) -> None:
     case = tmp_path / "case.yaml"
-    os.mkfifo(case)  # which nobody fills: the ranks wait for their case
+    os.mkfifo(case)  # without a writer: the ranks wait for their case
     more = ("--ranks", ranks) if ranks > 1 else ()
     job = start(sys.executable, "-m", "uzushio", "run", case, *more)
     deadline = time.monotonic() + 20
@@ -140,7 +139,7 @@ def test_a_second_signal_ends_the_run_at_once(start: Start, case: Path, tmp_path
     assert checkpoint.newest(tmp_path / "run") is None
 
 
-def gone(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
@@ -149,30 +148,30 @@ def gone(pid: int) -> bool:
 
 @pytest.mark.parametrize(("ranks", "rounds"), [(1, 15), (2, 5)])
 def test_killed_at_random_moments_the_last_checkpoint_is_readable(
-    warm: Warm,
+    command_server: CommandServer,
     job_environment: dict[str, str],
     case: Path,
     tmp_path: Path,
     ranks: int,
     rounds: int,
 ) -> None:
-    """Each round goes on from what the one before left, so that restarting is tested too."""
-    dice, run, before = random.Random(20), tmp_path / "run", 0
+    """Each round restarts from the previous one, so that restarts are tested too."""
+    rng, run, before = random.Random(20), tmp_path / "run", 0
     words = ["run", str(case), "--set", "time.steps=1000000", "--set", "checkpoint.every=1"]
     words += ["--ranks", str(ranks)] if ranks > 1 else []
     for _ in range(rounds):
         more = ["--restart", "run"] if before else []
-        job = warm.start([*words, *more], tmp_path, job_environment)
+        job = command_server.start([*words, *more], tmp_path, job_environment)
         deadline = time.monotonic() + 60
         while "Wrote checkpoint" not in job.out():
             assert time.monotonic() < deadline, job.wait(0)
             time.sleep(0.001)
-        time.sleep(dice.uniform(0.0, 0.1))
+        time.sleep(rng.uniform(0.0, 0.1))
         pids = family(job.pid)
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
         assert job.wait(10)[0] == -signal.SIGKILL
-        while not all(gone(pid) for pid in pids):
+        while not all(has_ended(pid) for pid in pids):
             time.sleep(0.01)
         found = checkpoint.open_checkpoint(run, MPI.COMM_SELF)
         step = found.manifest.step
@@ -183,7 +182,7 @@ def test_killed_at_random_moments_the_last_checkpoint_is_readable(
         before = step
 
 
-def test_nothing_is_left_when_the_launcher_is_killed(
+def test_no_process_remains_when_the_launcher_is_killed(
     start: Start, case: Path, tmp_path: Path
 ) -> None:
     job = start(sys.executable, "-m", "uzushio", "run", case, "--ranks", 2, *SLOW)
@@ -195,8 +194,8 @@ def test_nothing_is_left_when_the_launcher_is_killed(
     end_soon(pids)
 
 
-def test_no_rank_of_a_relay_is_left_when_mpiexec_is_killed(start: Start, tmp_path: Path) -> None:
-    """They wait for sockets, not in MPI, which would tell them."""
+def test_no_rank_of_a_relay_remains_when_mpiexec_is_killed(start: Start, tmp_path: Path) -> None:
+    """They wait for sockets, not in MPI, which would notify them."""
     ends = ["--from", tmp_path / "writer.contact", "--to", tmp_path / "here.contact"]
     job = start(sys.executable, "-m", "uzushio", "relay", *ends, "--ranks", 2)
     assert "Readers attach" in first_line(job)
@@ -208,9 +207,9 @@ def test_no_rank_of_a_relay_is_left_when_mpiexec_is_killed(start: Start, tmp_pat
 
 
 def end_soon(pids: list[int]) -> None:
-    """Wait until there is none of them."""
+    """Wait until all of them have ended."""
     deadline = time.monotonic() + 10
-    while not all(gone(pid) for pid in pids):
+    while not all(has_ended(pid) for pid in pids):
         assert time.monotonic() < deadline, "ranks outlived the launcher"
         time.sleep(0.05)
 

@@ -30,7 +30,7 @@ def test_an_exception_on_one_rank_ends_its_step_on_all_and_no_other(
     assert "all went on" in done.stdout
 
 
-def test_a_source_may_be_asked_for_steps_on_all_ranks(mpi_run: Run) -> None:
+def test_a_collective_source_is_called_on_all_ranks(mpi_run: Run) -> None:
     done = mpi_run(2, [SOURCE_JOB], timeout=60)
     assert done.returncode == 0, done.stderr
     assert "all heard:" in done.stdout

@@ -21,7 +21,7 @@ Start = Callable[..., object]
 
 @pytest.fixture
 def waves(tmp_path: Path, job_environment: dict[str, str]) -> Callable[..., Path]:
-    """Writes a case, and gives the jobs a cache folder of their own."""
+    """Write a case, and set a separate cache folder for the jobs."""
     job_environment["XDG_CACHE_HOME"] = str(tmp_path / "cache")
 
     def write(**more: object) -> Path:
@@ -87,7 +87,7 @@ def test_a_case_is_tuned_and_the_result_is_stored(
     assert again.returncode == 0
     assert json.loads((tmp_path / "here/tuning.json").read_text()) == result
 
-    # Another case does not go on there.
+    # Another case cannot continue there.
     other = uzushio(*command, "--set", "points=65")
     assert other.returncode == 1
     assert "holds a tuning with other size; choose another folder" in other.stderr
@@ -225,7 +225,13 @@ def test_an_assimilation_is_tuned_and_uses_it(
     assert not any(one["failure"] for one in result["trials"] + result["random_trials"])
 
     def assimilated(name: str, *more: object) -> tuple[str, float]:
-        quick = ("--set", "optimiser.iterations=2", "--set", "uncertainty.iterations=0")
+        quick = (
+            "--set",
+            "optimiser.iterations=2",
+            "--set",
+            "uncertainty.iterations=0",
+            "--no-figures",
+        )
         run = uzushio(
             "assimilate", case, "--ranks", 2, *small, *quick, "--out", name, *more, timeout=120
         )

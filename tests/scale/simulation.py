@@ -1,4 +1,4 @@
-"""Compositing on simulated ranks: SimGrid's SMPI runs the same C++ on one core.
+"""Programs on simulated ranks: SimGrid's SMPI runs the same C++ on one core.
 
 Processor time of a message: 5 µs to send and 5 to receive, half a round trip of 10 µs in the MPI of
 the simulated machines (2008) without the wire. Without it a gather of thousands of parts at one
@@ -16,7 +16,37 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ROOT / "src" / "compositing"
+#: Sources of each program's room, beside tests/scale/PROGRAM.cpp.
+SOURCES = {
+    "compositing": [
+        *sorted((ROOT / "src" / "compositing").glob("*.cpp")),
+        *(
+            ROOT / "src" / "parallel" / f"{name}.cpp"
+            for name in ("backoff", "collective_group", "wait_hook")
+        ),
+    ],
+    "halo": [
+        ROOT / "src" / f"{name}.cpp"
+        for name in (
+            "parallel/backoff",
+            "parallel/wait_hook",
+            "domain/coordinates",
+            "domain/decomposition",
+            "domain/field_spec",
+            "domain/ghost_sources",
+            "domain/halo_exchange",
+            "domain/halo_messages",
+            "domain/halo_plan",
+            "domain/mesh",
+            "domain/mesh_validation",
+            "domain/process_counts",
+            "domain/redistribution",
+            "domain/redistribution_plan",
+            "domain/zone",
+            "domain/zone_parts",
+        )
+    ],
+}
 
 #: Torus of BlueGene/L: 2.8 Gbit/s a link and direction; fat tree of 5 Gbit/s.
 TORUS = ("350MBps", "1us")
@@ -40,18 +70,19 @@ def available() -> bool:
     return all(shutil.which(tool) for tool in ("smpicxx", "smpirun"))
 
 
-def compile_program(folder: Path) -> Path:
-    """Compile the program with SMPI's MPI and return its path.
+def compile_program(folder: Path, name: str = "compositing") -> Path:
+    """Compile a program with SMPI's MPI and return its path.
 
     Statics are shared between ranks where the linker makes them unique, hence the flag.
     """
-    program = folder / "compositing"
-    sources = [ROOT / "tests" / "scale" / "compositing.cpp", *sorted(SOURCES.glob("*.cpp"))]
-    newest = max(path.stat().st_mtime for path in (*sources, *SOURCES.glob("*.hpp")))
+    program = folder / name
+    sources = [ROOT / "tests" / "scale" / f"{name}.cpp", *SOURCES[name]]
+    headers = {header for source in SOURCES[name] for header in source.parent.glob("*.hpp")}
+    newest = max(path.stat().st_mtime for path in (*sources, *headers))
     if program.exists() and program.stat().st_mtime > newest:
         return program
     compiler = ["smpicxx", "-std=c++20", "-O2", "-fno-gnu-unique", f"-I{ROOT / 'src'}"]
-    objects = [folder / f"{source.stem}.o" for source in sources]
+    objects = [folder / f"{source.parent.name}_{source.stem}.o" for source in sources]
 
     def compile_one(source: Path, target: Path) -> None:
         subprocess.run([*compiler, "-c", source, "-o", target], check=True, timeout=900)
@@ -86,6 +117,21 @@ def platform(folder: Path, kind: str, ranks: int) -> list[str]:
     return ["-platform", str(file), "-hostfile", str(hosts)]
 
 
+def run(program: Path, kind: str, ranks: int, *arguments: str, limit: float) -> str:
+    """Run a program on simulated ranks and return its output.
+
+    Raises:
+        RuntimeError: The simulation failed; the message is its output.
+    """
+    command = ["smpirun", "-np", str(ranks), *platform(program.parent, kind, ranks)]
+    command += ["--log=root.thresh:error", *(f"--cfg={item}" for item in CONFIGURATION)]
+    command += [str(program), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
 def simulate(
     program: Path, kind: str, ranks: int, side: int, algorithm: str, fan_in: int, limit: float
 ) -> tuple[float, int]:
@@ -94,11 +140,9 @@ def simulate(
     Raises:
         RuntimeError: The simulation failed; the message is its output.
     """
-    command = ["smpirun", "-np", str(ranks), *platform(program.parent, kind, ranks)]
-    command += ["--log=root.thresh:error", *(f"--cfg={item}" for item in CONFIGURATION)]
-    command += [str(program), str(side), algorithm.replace(" ", ""), str(fan_in), "1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
-    found = re.search(r"([\d.]+) ms, sum (\d+)", done.stdout)
-    if done.returncode != 0 or found is None:
-        raise RuntimeError(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
+    arguments = (str(side), algorithm.replace(" ", ""), str(fan_in), "1")
+    output = run(program, kind, ranks, *arguments, limit=limit)
+    found = re.search(r"([\d.]+) ms, sum (\d+)", output)
+    if found is None:
+        raise RuntimeError(output)
     return float(found[1]), int(found[2])

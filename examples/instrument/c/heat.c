@@ -5,7 +5,7 @@
  *
  * Finite volumes, forward Euler. The initial mode is an eigenvector of the scheme, so that its
  * exact solution is known: T = 1 + g^n sin(2 pi x) sin(2 pi y) after n steps. The program fails
- * unless it has that, and all of its heat.
+ * unless it reproduces that and conserves heat.
  *
  *     mpiexec -n 2 ./heat [nx ny steps every]
  */
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <uzushio/uzushio.h>
 
-/* One rank's part of the plate, with a layer of ghost cells all round. */
+/* One rank's part of the plate, with a layer of ghost cells on all sides. */
 typedef struct Part {
     MPI_Comm comm;
     int rank, below, above, left, right;
@@ -33,7 +33,7 @@ static void share(int n, int parts, int part, int* first, int* count) {
     *count = (int)((long long)n * (part + 1) / parts) - *first;
 }
 
-/* Communicator of the ranks that run this program of the launch. */
+/* Return the communicator of the ranks that run this program of the launch. */
 static MPI_Comm program(void) {
     int *number, given;
     MPI_Comm ranks;
@@ -80,7 +80,7 @@ static void exchange_halo(Part* p) {
     MPI_Type_free(&column);
 }
 
-/* cy, cx: kappa dt / h^2. */
+/* Advance one step; cy, cx: kappa dt / h^2. */
 static void advance(Part* p, double cy, double cx) {
     const double* T = p->T;
     exchange_halo(p);
@@ -161,7 +161,7 @@ int main(int argc, char** argv) {
     MPI_Allreduce(&local[1], &heat, 1, MPI_DOUBLE, MPI_SUM, p.comm);
     const int good = error < 1e-11 && fabs(heat - 1) < 1e-11;
     if (p.rank == 0)
-        printf("heat: %s; largest error %.1e, heat gained %.1e\n", good ? "as it must be" : "WRONG",
+        printf("heat: %s; maximum error %.1e, heat gained %.1e\n", good ? "correct" : "WRONG",
                error, heat - 1);
     free(p.T);
     free(p.next);

@@ -35,10 +35,10 @@ constexpr double pi = std::numbers::pi;
 constexpr double inner = 1, outer = 2;
 constexpr int waves = 2;
 
-/// A sector of the ring, with a column of ghost cells at either end.
+/// Sector of the ring, with a column of ghost cells at either end.
 struct Zone {
     int number, owner;
-    int nr, first, n; ///< cells along r; first cell around, and how many
+    int nr, first, n; ///< cells along r; first cell and number of cells around
     std::vector<double> c, next;
 
     [[nodiscard]] std::string name(const std::string& of) const {
@@ -60,7 +60,7 @@ struct Ring {
     [[nodiscard]] bool mine(const Zone& zone) const { return zone.owner == rank; }
 };
 
-/// Communicator of the ranks that run this program of the launch.
+/// Return the communicator of the ranks that run this program of the launch.
 MPI_Comm program() {
     int* number = nullptr;
     int given = 0;
@@ -72,7 +72,8 @@ MPI_Comm program() {
 
 Ring make_ring(MPI_Comm comm, int nr, int around) {
     if (nr < 1 || around < 6 || around % 6 != 0)
-        throw std::invalid_argument("there must be cells, around the ring a multiple of 6");
+        throw std::invalid_argument(
+            "the number of cells along r must be positive, that around the ring a multiple of 6");
     Ring ring{comm, nr, around, 0, 1, {}};
     MPI_Comm_rank(comm, &ring.rank);
     MPI_Comm_size(comm, &ring.ranks);
@@ -91,7 +92,7 @@ Ring make_ring(MPI_Comm comm, int nr, int around) {
 }
 
 /// Copy column `i` of one zone to the ghost column `ghost` of another.
-void hand_over(const Ring& ring, const Zone& from, int i, Zone& to, int ghost, int tag) {
+void copy_column(const Ring& ring, const Zone& from, int i, Zone& to, int ghost, int tag) {
     std::vector<double> column(static_cast<std::size_t>(ring.nr));
     if (ring.mine(from)) {
         for (int j = 0; j < ring.nr; ++j)
@@ -111,8 +112,8 @@ void exchange(Ring& ring) {
     for (std::size_t z = 0; z < ring.zones.size(); ++z) {
         Zone& zone = ring.zones[z];
         Zone& following = ring.zones[(z + 1) % ring.zones.size()];
-        hand_over(ring, zone, zone.n - 1, following, -1, 0);
-        hand_over(ring, following, 0, zone, zone.n, 1);
+        copy_column(ring, zone, zone.n - 1, following, -1, 0);
+        copy_column(ring, following, 0, zone, zone.n, 1);
     }
 }
 
@@ -133,14 +134,14 @@ void advance(Ring& ring, double courant) {
     }
 }
 
-/// After n steps with the factor g each.
+/// Return the exact solution; `factor` is g^n after n steps.
 double exact(const Ring& ring, const Zone& zone, int j, int i, std::complex<double> factor) {
     const double theta = (zone.first + i + 0.5) * ring.dtheta();
     const double f = std::sin(pi * (ring.r(j + 0.5) - inner));
     return 1 + 0.5 * f * (factor * std::polar(1.0, waves * theta)).real();
 }
 
-/// Vertices of a zone: x, y, z of each, along r and then around.
+/// Return the vertices of a zone, x, y, z of each; around is the fastest axis.
 std::vector<double> vertices(const Ring& ring, const Zone& zone) {
     std::vector<double> xyz;
     for (int j = 0; j <= zone.nr; ++j)
@@ -164,8 +165,8 @@ bool verify(const Ring& ring, std::complex<double> factor) {
     MPI_Allreduce(&local[1], &dye, 1, MPI_DOUBLE, MPI_SUM, ring.comm);
     const bool good = error < 1e-11 && std::abs(dye) < 1e-11;
     if (ring.rank == 0)
-        std::cout << "annulus: " << (good ? "as it must be" : "WRONG") << "; largest error "
-                  << error << ", dye gained " << dye << std::endl;
+        std::cout << "annulus: " << (good ? "correct" : "WRONG") << "; maximum error " << error
+                  << ", dye gained " << dye << std::endl;
     return good;
 }
 

@@ -8,7 +8,7 @@
 !!     mpiexec -n 2 ./advection [nx ny nz steps every]
 !!
 !! MPI: `use mpi` is the module of the site's MPI if it was built with one for this compiler. Open MPI of the Python
-!! packages has none: CMakeLists.txt then takes mpi_from_c.f90, which has the few routines used here.
+!! packages has none: CMakeLists.txt then uses mpi_from_c.f90, which has the few routines needed here.
 program advection
     use, intrinsic :: iso_fortran_env, only: real32, real64
     use mpi
@@ -21,7 +21,7 @@ program advection
     logical :: given
     real(real64) :: h(3), dt, c(3), theta(3), local(2), error, dye
     complex(real64) :: g
-    !> With a layer of ghost cells upwind: index 0 of each axis.
+    !> Values with a layer of ghost cells upwind: index 0 of each axis.
     real(real64), allocatable, target :: q(:, :, :)
     real(real32), allocatable, target :: flux(:, :, :, :)
     type(uz_writer) :: writer
@@ -60,7 +60,7 @@ program advection
             do axis = 1, 3
                 flux(:, :, :, axis) = real(wind(axis) * q(1:, 1:, 1:), real32)
             end do
-            ! ---- Uzushio: a step. The section of q is put where it is, without a copy. ----
+            ! ---- Uzushio: a step. The section of q is published without a copy. ----
             call writer%begin_step(step, step * dt)
             call writer%put("q", rank, q(1:, 1:, 1:))
             call writer%put("flux", rank, flux)
@@ -73,7 +73,7 @@ program advection
     local = [maxval(abs(q(1:, 1:, 1:) - exact(g**steps))), (sum(q(1:, 1:, 1:)) - size(flux) / 3) * product(h)]
     call MPI_Allreduce(local(1), error, 1, MPI_DOUBLE_PRECISION, MPI_MAX, comm, ierr)
     call MPI_Allreduce(local(2), dye, 1, MPI_DOUBLE_PRECISION, MPI_SUM, comm, ierr)
-    if (rank == 0) print '(a, es8.1, a, es9.1)', "advection: largest error ", error, ", dye gained ", dye
+    if (rank == 0) print '(a, es8.1, a, es9.1)', "advection: maximum error ", error, ", dye gained ", dye
     call MPI_Finalize(ierr)
     if (error > 1d-11 .or. abs(dye) > 1d-11) error stop "advection: WRONG"
 
@@ -89,7 +89,7 @@ contains
         call MPI_Sendrecv(q(:, :, nz), size(q(:, :, 0)), MPI_DOUBLE_PRECISION, above, 0, &
                           q(:, :, 0), size(q(:, :, 0)), MPI_DOUBLE_PRECISION, below, 0, &
                           comm, MPI_STATUS_IGNORE, ierr)
-        ! Against the wind, so that no old value is overwritten before its last use.
+        ! In descending order, against the wind, so that no old value is overwritten before its last use.
         do k = nz, 1, -1
             do j = n(2), 1, -1
                 do i = n(1), 1, -1
@@ -101,7 +101,7 @@ contains
         end do
     end subroutine advance
 
-    !> This rank's part of the solution after steps with this factor together.
+    !> Return the exact solution of this rank's part; `factor` is g**n after n steps.
     function exact(factor) result(wave)
         complex(real64), intent(in) :: factor
         real(real64), allocatable :: wave(:, :, :)

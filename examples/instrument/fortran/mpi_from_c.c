@@ -1,5 +1,4 @@
-/* The C side of mpi_from_c.f90. Communicators are Fortran's numbers for them, as the C interface of
- * MPI has them. */
+/* The C side of mpi_from_c.f90. Communicators are Fortran handles (MPI_Fint). */
 #include <mpi.h>
 
 MPI_Fint from_c_comm_world;

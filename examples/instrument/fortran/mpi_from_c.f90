@@ -11,7 +11,7 @@ module mpi
     integer(c_int), bind(c, name="from_c_comm_world") :: MPI_COMM_WORLD
 
     interface
-        !> With all threads, whatever is required.
+        !> Initialise MPI with MPI_THREAD_MULTIPLE; `required` is ignored.
         subroutine MPI_Init_thread(required, provided, ierr) bind(c, name="from_c_init_thread")
             import
             integer(c_int), intent(in) :: required
@@ -62,7 +62,7 @@ module mpi
 
 contains
 
-    !> Of MPI_APPNUM alone.
+    !> Supports MPI_APPNUM only.
     subroutine MPI_Comm_get_attr(comm, key, value, given, ierr)
         integer, intent(in) :: comm, key
         integer(MPI_ADDRESS_KIND), intent(out) :: value

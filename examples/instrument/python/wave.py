@@ -39,7 +39,7 @@ inside[1:-1, 1:-1] = ((y > hy / 2) & (y < 1 - hy / 2))[1:-1, np.newaxis]
 
 
 def exchange(u: np.ndarray) -> None:
-    """Fill the neighbours' rows."""
+    """Exchange the ghost rows with the neighbours."""
     comm.Sendrecv(u[-2], above, recvbuf=u[0], source=below)
     comm.Sendrecv(u[1], below, recvbuf=u[-1], source=above)
 
@@ -74,5 +74,5 @@ with staging.open("wave", comm, "staging.yaml") as writer:
 error = np.abs(u - mode * np.cos(omega * steps))[1:-1].max()
 error = comm.allreduce(error, MPI.MAX)
 if comm.rank == 0:
-    print(f"wave: {'as it must be' if error < 1e-9 else 'WRONG'}; largest error {error:.1e}")
+    print(f"wave: {'correct' if error < 1e-9 else 'WRONG'}; maximum error {error:.1e}")
 sys.exit(0 if error < 1e-9 else 1)

@@ -1,7 +1,7 @@
-"""Estimate a model's initial state and its parameters from observations, with their uncertainty.
+"""Assimilation: estimates of a model's initial state and parameters from observations.
 
-`uzushio.assimilate` does one, from its case to its results. A model of one's own is a subclass of
-`Model`, which `uzushio.case.registry.register_model` names.
+`uzushio.assimilate` runs one from its case to its results, uncertainties included. To add a model,
+subclass `Model` and register it by `uzushio.case.registry.register_model`.
 """
 
 from __future__ import annotations

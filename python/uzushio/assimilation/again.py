@@ -16,38 +16,25 @@ from uzushio.assimilation.memory import needs
 from uzushio.assimilation.results import AssimilationResults
 from uzushio.files import read_summary
 from uzushio.job import run_folder
-from uzushio.job.monitor import RankZeroOutput
+from uzushio.job.case_job import CaseJob
 from uzushio.job.options import Options
-from uzushio.job.results import import_modules
-from uzushio.job.run_lock import RunLock
 from uzushio.parallel import memory
-from uzushio.parallel.collective import collective
-from uzushio.parallel.signals import Stop
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 
-def write_again(
-    run: Path,
-    overrides: list[str],
-    comm: MPI.Comm,
-    options: Options,
-    stop: Stop,
-    lock: RunLock,
-) -> int:
+def write_again(run: Path, overrides: list[str], comm: MPI.Comm, options: Options) -> int:
     """Write estimate, history, figures and summary of an assimilation (collective).
 
-    No iteration is done, and no standard deviation is computed: what the summary of the same
-    iteration does not say is left open.
+    No iteration is done, and no standard deviation is computed: those that the summary of the same
+    iteration does not have are unknown.
 
     Args:
         run: its folder.
         overrides: of the case there.
         comm: all ranks.
-        options: say which checkpoint.
-        stop: a signal ends the drawing.
-        lock: that is taken.
+        options: `restart` is the folder or checkpoint.
 
     Returns:
         The exit status, as `ResultWriter.write`.
@@ -56,45 +43,37 @@ def write_again(
         UzushioError: there is no checkpoint, or another job works in the folder.
     """
     assert options.restart is not None
-    output = RankZeroOutput(comm.rank, options.quiet)
     case = load_assimilation(run / run_folder.CASE, overrides)
-    with collective(comm):
-        if comm.rank == 0:
-            import_modules(AssimilationResults.modules(figures=True))
-            lock.take(run)
-    memory.require(comm, needs(case, comm.size).required, "the figures")
-    work = Assimilation(case, comm)
-    found = saved.open_saved(options.restart, case, comm, options.fallback, output.warn)
-    work.problem.observe()
-    work.start(found)
-    step = work.parts.search.iteration
-    before: Mapping[str, Any] | None = comm.bcast(_summary_of(run, step) if not comm.rank else None)
-    members: list[Member] = comm.bcast(_members(work, run, case) if not comm.rank else None)
-    results = AssimilationResults(
-        comm=comm,
-        folder=run,
-        latest=found.path,
-        output=output,
-        stop=stop,
-        figures=True,
-        work=work,
-        found=_deviations(work, run, before, members),
-        members=members,
-        seconds_in=None,
-        before=before,
-    )
-    head = run_folder.summary_head(case, case.model, comm.size, step, found.path, None)
-    return results.write(head)
+    with CaseJob(case, case.checkpoint, comm, options, "iteration") as job:
+        job.reopen(AssimilationResults.modules(figures=True))
+        memory.require(comm, needs(case, comm.size).required, "the figures")
+        work = Assimilation(case, comm)
+        found = saved.open_saved(options.restart, case, comm, options.fallback, job.warn)
+        job.restored = job.latest = found.path
+        work.problem.observe()
+        work.start(found)
+        step, root = work.parts.search.iteration, job.rank == 0
+        before: Mapping[str, Any] | None = comm.bcast(_summary_of(run, step) if root else None)
+        members: list[Member] = comm.bcast(_members(work, run, case) if root else None)
+        results = AssimilationResults(
+            job=job,
+            work=work,
+            found=_deviations(work, run, before, members),
+            members=members,
+            seconds_in=None,
+            before=before,
+        )
+        return results.write(job.summary_head(case.model, step, None))
 
 
 def _summary_of(run: Path, step: int) -> Mapping[str, Any] | None:
-    """The summary of a run, if it is of this iteration."""
-    told = read_summary(run)
-    return told if told.get("step") == step and "results" in told else None
+    """Return the summary of a run if it is of this iteration."""
+    stored = read_summary(run)
+    return stored if stored.get("step") == step and "results" in stored else None
 
 
 def _members(work: Assimilation, run: Path, case: AssimilationCase) -> list[Member]:
-    """The members of an ensemble, if all of them are there."""
+    """Return the members of an ensemble if all of them are stored."""
     wanted = case.uncertainty
     if wanted.kind != "ensemble":
         return []
@@ -105,11 +84,11 @@ def _members(work: Assimilation, run: Path, case: AssimilationCase) -> list[Memb
 def _deviations(
     work: Assimilation, run: Path, before: Mapping[str, Any] | None, members: list[Member]
 ) -> list[Deviation]:
-    """Standard deviations of the parameters, as far as files tell them."""
+    """Return the standard deviations of the parameters that the files contain."""
     names = work.history.parameters
     if before is not None:
-        told = [dict(before["results"]["parameters"][name]) for name in names]
-        return [_deviation(one) for one in told]
+        stored = [dict(before["results"]["parameters"][name]) for name in names]
+        return [_deviation(one) for one in stored]
     why = f"not known; uzushio assimilate --restart {run} finds it at the end"
     unknown = [Deviation.unknown(why) for _ in names]
     if not members:
@@ -118,14 +97,14 @@ def _deviations(
     return [replace(one, ensemble=spread) for one, spread in scatter]
 
 
-def _deviation(told: Mapping[str, Any]) -> Deviation:
-    """A deviation from its entry in the summary."""
-    spread = None if told.get("ensemble") is None else EnsembleSpread(**told["ensemble"])
+def _deviation(stored: Mapping[str, Any]) -> Deviation:
+    """Make a deviation from its entry in the summary."""
+    spread = None if stored.get("ensemble") is None else EnsembleSpread(**stored["ensemble"])
     return Deviation(
-        told.get("sd"),
-        told.get("note", ""),
-        told.get("products", 0),
-        told.get("residual"),
-        told.get("to_minimum"),
+        stored.get("sd"),
+        stored.get("note", ""),
+        stored.get("products", 0),
+        stored.get("residual"),
+        stored.get("to_minimum"),
         spread,
     )

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uzushio import checkpoint
 from uzushio.assimilation import saved
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.ensemble import MemberFiles
 from uzushio.assimilation.history import History
 from uzushio.assimilation.model import Guess
 from uzushio.assimilation.problem import Parts, Problem
-from uzushio.parallel.collective import collective
+from uzushio.parallel.sync import collective
 from uzushio.solver import Reading
+from uzushio.store import checkpoint
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -28,16 +28,16 @@ class Assimilation:
     """Problem, search and history on the ranks of a job. Methods are collective.
 
     Attributes:
-        case: of the assimilation.
-        comm: all ranks.
-        problem: of the assimilation.
+        case: the case.
+        comm: communicator of all ranks.
+        problem: components of the assimilation.
         windows: steps of each stage's window; after `start`.
         parts: the search and its components; after `start`.
         history: a row for each iteration.
     """
 
     def __init__(self, case: AssimilationCase, comm: MPI.Comm) -> None:
-        """Create the problem; raises `UzushioError` on all ranks if it does not fit them."""
+        """Create the problem; raise `UzushioError` on all ranks if it does not fit them."""
         self.case, self.comm = case, comm
         self.problem = Problem(case, comm)
         self.history = History([one.name for one in self.problem.model.parameters])
@@ -48,7 +48,7 @@ class Assimilation:
     def start(self, found: checkpoint.Checkpoint | None) -> None:
         """Create the search, at its beginning or at the state of a checkpoint.
 
-        `Problem.observe` comes before.
+        Call `Problem.observe` before.
         """
         problem = self.problem
         if found is not None:
@@ -129,7 +129,7 @@ class Assimilation:
 
     @property
     def is_over(self) -> bool:
-        """Whether the search has ended or reached its maximum of iterations."""
+        """Return whether the search has ended or reached its maximum of iterations."""
         search = self.parts.search
         ended = search.ended is not None and search.stage == len(self.windows) - 1
         return ended or search.iteration >= self.case.optimiser.iterations

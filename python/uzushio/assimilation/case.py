@@ -1,4 +1,4 @@
-"""Case files of an assimilation: the sections that all models share.
+"""Case files of an assimilation: sections common to all models.
 
 A model adds its own (grid, equations, truth, first guess, blocking) by subclassing
 `AssimilationCase`, each a `Section`. Times and lengths are in the model's units.
@@ -24,34 +24,34 @@ from uzushio.errors import CaseError
 Positive = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(gt=0)]
 Index = Annotated[int, Field(ge=0)]
-#: What the compiled sweeps count steps in.
+#: Maximum of the step counters of the compiled sweeps.
 Steps = Annotated[int, Field(gt=0, le=2**30)]
-#: Vectors as long as a state that are held at the same time.
+#: Maximum number of vectors of the size of a state in memory.
 Vectors = Annotated[int, Field(gt=0, le=1024)]
-#: A spread needs two; the files of the members are numbered with five digits.
+#: Numbers of members: a spread needs two, and file names have five digits.
 Members = Annotated[int, Field(ge=2, le=99999)]
-#: Any JSON holds it exactly.
+#: Maximum integer that every JSON parser represents exactly.
 Seed = Annotated[int, Field(ge=0, le=2**53)]
 
 
 class Window(Section):
-    """The steps of a forward run."""
+    """Steps of a forward run."""
 
     steps: Steps = Field(description="steps from the initial state to the last one")
     dt: Magnitude = Field(description="length of a step")
 
 
 class Observed(Section):
-    """Where observations come from: a store, or the model's own truth with noise (a twin)."""
+    """Source of the observations: a store, or the model's own truth with noise (a twin)."""
 
     store: Path | None = Field(
-        None, description="Zarr store of observations; null: made from `truth`, with noise"
+        None, description="Zarr store of observations; null: a twin, from `truth` with noise"
     )
     first: Index = Field(1, description="first step observed, in a twin")
     last: Index | None = Field(None, description="last step observed, in a twin; null: time.steps")
     every: Count = Field(1, description="steps between observations, in a twin")
     sigma: Magnitude = Field(0.1, description="standard deviation of the noise, in a twin")
-    seed: Seed = Field(0, description="of the noise, in a twin")
+    seed: Seed = Field(0, description="seed of the noise, in a twin")
     keep: bool = Field(True, description="write a twin's observations into the run's folder")
 
     @field_validator("store")
@@ -61,16 +61,17 @@ class Observed(Section):
 
 
 class ControlSection(Section):
-    """How one control, the initial state or a parameter, is searched for."""
+    """Settings of one control: the initial state or a parameter."""
 
     sigma: Magnitude | None = Field(
-        None, description="of the background about the first guess; null: no background"
+        None,
+        description="standard deviation of the background (the first guess); null: no background",
     )
     bounds: tuple[float | None, float | None] = Field(
-        (None, None), description="least and largest value; null: none"
+        (None, None), description="minimum and maximum; null: unlimited"
     )
     scale: Magnitude | None = Field(
-        None, description="unit that the optimiser sees it in; null: from the curvature of J"
+        None, description="unit of the control in the optimiser; null: from the curvature of J"
     )
 
     @model_validator(mode="after")
@@ -82,20 +83,20 @@ class ControlSection(Section):
 
 
 class Optimiser(Section):
-    """How J is made small."""
+    """Minimisation of J."""
 
     method: Literal["lbfgs", "gradient"] = Field(
         "lbfgs", description="lbfgs: limited-memory BFGS with bounds; gradient: steepest descent"
     )
     memory: Vectors = Field(
-        8, description="pairs of steps and gradient differences that lbfgs keeps"
+        8, description="maximum number of pairs (step, change of gradient) of lbfgs"
     )
     metric: bool = Field(
         True,
-        description="begin lbfgs's approximation with what the model knows of how well structures "
-        "of the state are determined, from the second stage on; false: with a number",
+        description="use the model's metric (how well observations determine structures of the "
+        "state) as initial approximation of lbfgs from the second stage on; false: a number",
     )
-    iterations: Index = Field(300, description="at most so many")
+    iterations: Index = Field(300, description="maximum number of iterations")
     candidates: Vectors | None = Field(
         None, description="steps tried at once in a line search; null: one for each group of ranks"
     )
@@ -106,42 +107,47 @@ class Optimiser(Section):
     )
     first_window: Count | None = Field(
         8,
-        description="steps of the run that the first stage looks at; each further stage looks at "
-        "twice as many, to the whole run; null: the whole run at once",
+        description="window of the first stage in steps; each further stage doubles it, up to "
+        "the whole run; null: one stage with the whole run",
     )
-    tries: Count = Field(30, description="values of J that one line search may cost")
+    tries: Count = Field(30, description="maximum number of values of J in a line search")
 
 
 class TrajectorySection(Section):
-    """What is kept of a forward run for its adjoint."""
+    """Storage of states of a forward run for its adjoint."""
 
     memory: Size | None = Field(
         None,
-        description="for states on each rank, as 2 GiB; null: all states where they fit into half "
-        "of the memory that is free, else as many as do",
+        description="maximum memory for states on each rank, as 2 GiB; null: half of the free "
+        "memory, or less if all states fit",
     )
 
 
 class Uncertainty(Section):
-    """How standard deviations are found; `uncertainty: ensemble` is short for its `kind`."""
+    """Standard deviations of the estimate. `uncertainty: ensemble` is short for its `kind`."""
 
     kind: Literal["hessian", "ensemble"] = Field(
         "hessian",
         description="hessian: from the curvature of J at the estimate, a linearisation; ensemble: "
-        "from the scatter of assimilations with perturbed observations and background as well",
+        "from the spread of assimilations with perturbed observations and background too",
     )
     members: Members = Field(20, description="number of perturbed assimilations of an ensemble")
-    seed: Seed = Field(0, description="of an ensemble's perturbations")
-    iterations: Index = Field(30, description="Hessian-vector products at most; 0: none are done")
-    tolerance: Positive = Field(1e-4, description="relative residual to reach")
-    method: Literal["cg", "minres"] = Field("cg", description="minres goes on where J bends down")
+    seed: Seed = Field(0, description="seed of an ensemble's perturbations")
+    iterations: Index = Field(
+        30,
+        description="maximum number of Hessian-vector products; 0: no such deviations",
+    )
+    tolerance: Positive = Field(1e-4, description="tolerance of the relative residual")
+    method: Literal["cg", "minres"] = Field(
+        "cg", description="solver of the linear system; minres continues at negative curvature"
+    )
 
 
 def _named(given: object) -> object:
     return {"kind": given} if isinstance(given, str) else given
 
 
-#: An `Uncertainty`, or its kind alone, also in the JSON schema.
+#: Type of the section: an `Uncertainty`, or only its kind.
 UncertaintyOrKind = Annotated[
     Uncertainty,
     BeforeValidator(_named, json_schema_input_type=Uncertainty | Literal["hessian", "ensemble"]),
@@ -149,7 +155,7 @@ UncertaintyOrKind = Annotated[
 
 
 class AssimilationCheckpoint(Checkpoint):
-    """When the state of the optimiser is written, besides at the end or a signal."""
+    """Checkpoints of the optimiser; one more is written at the end or on a signal."""
 
     every: Count | None = Field(
         None, description="iterations between checkpoints; null: as `share` allows"
@@ -162,30 +168,30 @@ class AssimilationCheckpoint(Checkpoint):
 
 
 class AssimilationCase(CaseFile):
-    """What every case of an assimilation holds; a model's case adds its own sections."""
+    """Case file of an assimilation; a model's case adds its own sections."""
 
     model: str = Field(description="name of the model")
     time: Window
     observations: Observed = Observed()
     controls: dict[str, ControlSection] = Field(
-        default_factory=dict, description="by name: of the state, and of the parameters"
+        default_factory=dict, description="settings of the state and of each parameter, by name"
     )
     optimiser: Optimiser = Optimiser()
     trajectory: TrajectorySection = TrajectorySection()
     uncertainty: UncertaintyOrKind = Uncertainty()
     checkpoint: AssimilationCheckpoint = AssimilationCheckpoint()
     tuned: bool = Field(
-        True, description="use what `uzushio tune` found here for keys that the case leaves open"
+        True, description="use results of `uzushio tune` here for keys that the case does not set"
     )
 
     @model_validator(mode="after")
     def _observed_within(self) -> Self:
-        seen, steps = self.observations, self.time.steps
-        last = steps if seen.last is None else seen.last
-        if seen.store is None and not seen.first <= last <= steps:
+        observations, steps = self.observations, self.time.steps
+        last = steps if observations.last is None else observations.last
+        if observations.store is None and not observations.first <= last <= steps:
             raise ValueError(
-                f"observations: first {seen.first} and last {last} must be increasing and at most "
-                f"time.steps = {steps}"
+                f"observations: first {observations.first} and last {last} must be increasing and "
+                f"at most time.steps = {steps}"
             )
         return self
 
@@ -196,8 +202,8 @@ def load_assimilation(
     """Read a case, apply overrides and validate it with the case model of its model.
 
     Args:
-        source: the YAML file, or a mapping of what would be in it.
-        overrides: values by key, or "section.key=value" each; see `uzushio.load_case`.
+        source: the YAML file, or a mapping of its values.
+        overrides: values by key, or texts "section.key=value"; see `uzushio.load_case`.
 
     Raises:
         CaseError: one line for each mistake, naming the file and line, the key, the value given

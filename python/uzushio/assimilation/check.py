@@ -1,4 +1,4 @@
-"""Say what an assimilation needs, without doing it (`uzushio check`)."""
+"""Requirements of an assimilation, for `uzushio check`."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from uzushio.errors import CaseError
 from uzushio.parallel import launch
 from uzushio.parallel.memory import node_memory
 
-#: Limits of the time of an iteration over its estimate, which leaves out the optimiser's vectors,
-#: communication, and that the first stages look at a part of the window.
+#: Range of the measured time of an iteration over its estimate, which does not include the
+#: optimiser's vectors and communication, nor that early stages have shorter windows.
 _FASTER, _SLOWER = 0.5, 2.0
-#: Sweeps of a Hessian-vector product (tangent, second-order adjoint) over those of a gradient.
+#: Time of a Hessian-vector product (tangent, second-order adjoint) over that of a gradient.
 _PRODUCT = 2.0
 
 
 def check(path: Path, overrides: list[str] | None, ranks: int) -> None:
-    """Print what a case needs on so many ranks; raises `CaseError` if it is not usable."""
+    """Print the requirements of a case on `ranks` ranks; raise `CaseError` if it cannot run."""
     case = load_assimilation(path, overrides)
     kind = registry.model_class(case.model)
     groups = kind.groups(case)
@@ -87,7 +87,7 @@ def check(path: Path, overrides: list[str] | None, ranks: int) -> None:
 
 
 def _print_time(case: AssimilationCase, kind: type[Model], ranks: int) -> None:
-    """Print how long the search takes on groups of so many ranks, and what may follow it."""
+    """Print the time of the search on groups of ranks, and of the uncertainties after it."""
     launch.prepare_environment()
     each = kind.seconds_per_iteration(case, ranks)
     if each is None:

@@ -1,8 +1,8 @@
-"""The cost function J of one group of ranks: misfit to observations, and to the background.
+"""Cost function J of one group of ranks: misfit to observations and to the background.
 
 J = misfit + ½ Σ ((x − x_b) / σ_b)², over the points of the initial state and over the parameters,
-with x_b the first guess. It is minus the logarithm of the posterior probability density, but for a
-constant, if errors of observations and background are Gaussian and independent.
+with x_b the first guess. Up to a constant it is minus the logarithm of the posterior probability
+density, if the errors of observations and background are Gaussian and independent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Cost:
     """J and its derivatives, in the model's units.
 
     Attributes:
-        counts: of steps and runs so far.
+        counts: counts of steps and runs so far.
     """
 
     def __init__(
@@ -38,15 +38,16 @@ class Cost:
         sigmas: Sequence[float | None],
         timings: Timings | None = None,
     ) -> None:
-        """Take the memory that the plan needs.
+        """Allocate the memory that the plan needs.
 
         Args:
-            model: of the group.
-            observations: its ranks' parts.
-            plan: what of a trajectory is kept.
+            model: model of the group.
+            observations: this rank's part of the observations.
+            plan: checkpointing schedule.
             background: mean of the background.
-            sigmas: its standard deviations, of the state and of each parameter; None: no term.
-            timings: seconds are counted there, as "sweeps" and "vectors".
+            sigmas: standard deviations of the background, of the state and of each parameter;
+                None: no term.
+            timings: the seconds of "sweeps" and "vectors" are added to it.
         """
         self._timings = Timings() if timings is None else timings
         self.model, self.observations = model, observations
@@ -57,19 +58,19 @@ class Cost:
 
     @property
     def counts(self) -> Counts:
-        """Of steps and runs so far."""
+        """Counts of steps and runs so far."""
         return self.sweeps.counts
 
     def value(self, state: np.ndarray, parameters: np.ndarray, unit: float = 1.0) -> float:
-        """J (collective); infinite where it is not finite.
+        """Return J, or infinity if it is not finite (collective).
 
         Args:
-            state: the initial one, in `unit`s.
-            parameters: in the model's units.
-            unit: of the state.
+            state: initial state, in multiples of `unit`.
+            parameters: parameters in the model's units.
+            unit: unit of the state.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            value = self._enter(state, parameters, unit)
+            value = self._set_initial_state(state, parameters, unit)
             with self._timings.stage("sweeps"):
                 value += self.sweeps.forward(parameters)
         return value if math.isfinite(value) else math.inf
@@ -81,39 +82,40 @@ class Cost:
         unit: float = 1.0,
         out: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of J (collective), at the controls of the last `value`.
+        """Return the derivatives of J at the controls of the last `value` (collective).
 
         Args:
             state: as in `value`.
             parameters: as in `value`.
-            unit: of the state.
-            out: becomes the derivatives with respect to the state, in its units; None: a new array.
+            unit: as in `value`.
+            out: receives the derivatives with respect to the state, in its units; None: a new
+                array.
         """
         of_state = np.empty(state.shape) if out is None else out
         with self._timings.stage("sweeps"):
             of_parameters = self.sweeps.backward(parameters, of_state)
-        self._leave(state, parameters, unit, of_state, of_parameters)
+        self._add_background(state, parameters, unit, of_state, of_parameters)
         return of_state, of_parameters
 
     def both(
         self, state: np.ndarray, parameters: np.ndarray, unit: float, out: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """`value` and `gradient` in one, cheaper than one after the other (collective).
+        """Return J and its derivatives, cheaper than `value` and `gradient` (collective).
 
         Returns:
-            J, and its derivatives with respect to the parameters, which mean nothing where J is not
-            finite. `out` becomes those with respect to the state.
+            J, and its derivatives with respect to the parameters, undefined if J is not finite.
+            `out` receives those with respect to the state.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            value = self._enter(state, parameters, unit)
+            value = self._set_initial_state(state, parameters, unit)
             with self._timings.stage("sweeps"):
                 misfit, of_parameters = self.sweeps.both(parameters, out)
             value += misfit
-            self._leave(state, parameters, unit, out, of_parameters)
+            self._add_background(state, parameters, unit, out, of_parameters)
         return (value if math.isfinite(value) else math.inf), of_parameters
 
-    def _enter(self, state: np.ndarray, parameters: np.ndarray, unit: float) -> float:
-        """Put the state where a run starts; returns the background's part of J."""
+    def _set_initial_state(self, state: np.ndarray, parameters: np.ndarray, unit: float) -> float:
+        """Set the initial state of a run; return the background term of J."""
         background = self._background
         lost = parameters - background.parameters
         value = 0.5 * float(np.sum(self.precisions * lost**2))
@@ -127,7 +129,7 @@ class Cost:
             value += 0.5 * self.precision * exact_sums.rounded(total)
         return value
 
-    def _leave(
+    def _add_background(
         self,
         state: np.ndarray,
         parameters: np.ndarray,
@@ -135,7 +137,7 @@ class Cost:
         of_state: np.ndarray,
         of_parameters: np.ndarray,
     ) -> None:
-        """Add the background's part to the derivatives, those of the state in its units."""
+        """Add the derivatives of the background term; those of the state in its unit."""
         background = self._background
         with self._timings.stage("vectors"):
             _core.vectors.gradient_to_control(
@@ -144,25 +146,25 @@ class Cost:
         of_parameters += self.precisions * (parameters - background.parameters)
 
     def compare_with(self, observations: Observations, background: Guess) -> None:
-        """Compare with others from now on, at the same steps and with the same sigmas."""
+        """Replace observations and background, with the same steps and sigmas."""
         self.observations = self.sweeps.observations = observations
         self._background = background
 
     def look_at(self, plan: CheckpointingPlan) -> None:
-        """Count a run of other steps from now on."""
+        """Set the checkpointing schedule of a window."""
         counts = self.sweeps.counts
-        self.sweeps.release()  # before the memory is taken anew
+        self.sweeps.release()  # before the new allocation
         self.sweeps = Sweeps(self.model, self.observations, plan)
         self.sweeps.counts = counts
 
     def hessian(self, guess: Guess, states: int) -> Hessian:
-        """J's second derivatives at a point, for products (collective).
+        """Return J's Hessian at a point (collective).
 
-        The memory for trajectories is used for it: no further `value` may be asked for.
+        It takes over the memory for trajectories: `value` may not be called afterwards.
 
         Args:
             guess: the point.
-            states: states, tangents and adjoints that may be kept together.
+            states: maximum total number of states, tangents and adjoints.
         """
         plan = hessian_plan(self.sweeps.plan.steps, states, appends=self.model.appends)
         self.sweeps.release()

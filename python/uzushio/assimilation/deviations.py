@@ -1,4 +1,4 @@
-"""The standard deviation of each parameter at the estimate."""
+"""Standard deviation of each parameter at the estimate."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from uzushio.assimilation.uncertainty import Solution, solve
 
 @dataclass(frozen=True)
 class Deviation:
-    """A standard deviation, and how well it is known.
+    """Standard deviation of a parameter, with its accuracy.
 
     Attributes:
-        sd: of the parameter; None if there is none.
-        note: why there is none, or what to know about it.
-        products: Hessian-vector products done.
-        residual: relative, of the linear system.
-        to_minimum: how far the minimum of J is from the estimate, in the parameter, by the parabola
-            that the Hessian describes.
-        ensemble: the scatter over perturbed assimilations, if there were any.
+        sd: standard deviation; None if unknown.
+        note: reason if it is unknown, or a remark.
+        products: number of Hessian-vector products.
+        residual: relative residual of the linear system.
+        to_minimum: predicted distance of the parameter from the minimum of J, by the Hessian.
+        ensemble: spread over perturbed assimilations, if any.
     """
 
     sd: float | None
@@ -39,12 +38,12 @@ class Deviation:
 
     @property
     def best(self) -> float | None:
-        """The standard deviation to show: an ensemble's, which is not linearised, before H's."""
+        """Return the ensemble's standard deviation if there is one, since it is not linearised."""
         return self.sd if self.ensemble is None else self.ensemble.sd
 
     @classmethod
     def unknown(cls, why: str) -> Self:
-        """One that was not found."""
+        """Return an unknown standard deviation, with the reason."""
         return cls(None, why, 0, None)
 
 
@@ -56,15 +55,15 @@ def deviations(
     settings: Uncertainty,
     between: Callable[[], object],
 ) -> list[Deviation]:
-    """Find the standard deviation of each parameter (collective).
+    """Compute the standard deviation of each parameter (collective).
 
     Args:
-        space: of the vectors.
-        hessian: of J at the estimate.
+        space: space of the vectors.
+        hessian: Hessian of J at the estimate.
         point: the estimate.
-        gradient: of J there.
-        settings: how exactly, and how.
-        between: is called before each product, and may raise on all ranks.
+        gradient: gradient of J at the estimate.
+        settings: solver, tolerance and maximum number of products.
+        between: called before each product; may raise on all ranks.
     """
     free = space.free(point, gradient)
 
@@ -96,9 +95,9 @@ def deviations(
 
 def _deviation(solved: Solution, variance: float, away: float, unit: float) -> Deviation:
     note = ""
-    if solved.bends_down:
-        note = "J bends down along some direction here: this is no minimum; let it iterate longer"
-    if solved.bends_down or not (math.isfinite(variance) and variance > 0.0):
+    if solved.indefinite:
+        note = "J has negative curvature along a direction: this is no minimum; iterate longer"
+    if solved.indefinite or not (math.isfinite(variance) and variance > 0.0):
         note = note or "the Hessian gives no positive variance"
         return Deviation(None, note, solved.products, solved.residual)
     sd = unit * math.sqrt(variance)

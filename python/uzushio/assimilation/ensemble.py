@@ -1,13 +1,12 @@
 """Standard deviations by an ensemble of perturbed assimilations.
 
-Each member minimises J again, with observations and background to which errors of their own sigmas
-are added. Where the model is linear the minima scatter about the estimate with the inverse Hessian
-of J as their covariance; where it is not, their scatter holds more of the posterior than the
-curvature at one point does.
+Each member minimises J with perturbed observations and background: random errors with their sigmas
+are added. If the model is linear, the covariance of the minima is the inverse Hessian of J. If it
+is not, their spread represents the posterior better than the curvature at one point.
 
-Members are shared out among the groups of ranks that try candidates elsewhere (`groups.py`). They
-need nothing of each other, so each leaves a file when it is done, and a run that was killed goes on
-with those that are not.
+Members are distributed over the groups of ranks that evaluate candidates in the search
+(`groups.py`). They are independent: each is written to a file when it is complete, and a run that
+was killed continues with the others.
 
 Sources: D. S. Oliver, N. He, A. C. Reynolds, Conditioning permeability fields to pressure data,
 Proc. 5th ECMOR (1996), the method; L. Isaksen et al., Ensemble of data assimilations at ECMWF,
@@ -34,27 +33,27 @@ from uzushio.assimilation.perturbed import Perturber
 from uzushio.assimilation.space import ControlSpace
 from uzushio.files import atomic_write
 from uzushio.job import run_folder
-from uzushio.parallel.collective import collective
+from uzushio.parallel.sync import collective
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Folder of the members' files.
+#: Name of the folder of the members' files.
 FOLDER = run_folder.MEMBERS
 
 
 @dataclass(frozen=True)
 class Member:
-    """The minimum that one perturbed assimilation found.
+    """Minimum of one perturbed assimilation.
 
     Attributes:
-        number: from 1; its noise belongs to it.
-        parameters: at the minimum.
-        J: there.
-        iterations: of the search.
-        forward_runs: values of J.
-        backward_runs: gradients.
-        ended: why the search ended.
+        number: number from 1, which determines the noise.
+        parameters: parameters at the minimum.
+        J: value of J at the minimum.
+        iterations: iterations of the search.
+        forward_runs: number of values of J.
+        backward_runs: number of gradients.
+        ended: reason of the end of the search.
     """
 
     number: int
@@ -68,13 +67,13 @@ class Member:
 
 @dataclass(frozen=True)
 class EnsembleSpread:
-    """The scatter of a parameter over the members.
+    """Spread of a parameter over the members.
 
     Attributes:
-        sd: standard deviation about the members' mean.
-        mean: of the members.
-        members: number of them.
-        sampling_error: of `sd`, as a share of it: one standard deviation, 1 / √(2 (members - 1)).
+        sd: standard deviation about the mean.
+        mean: mean of the members.
+        members: number of members.
+        sampling_error: relative standard deviation of `sd`: 1 / √(2 (members - 1)).
     """
 
     sd: float
@@ -84,7 +83,7 @@ class EnsembleSpread:
 
 
 def ensemble_spreads(members: Sequence[Member]) -> list[EnsembleSpread]:
-    """The scatter of each parameter over two members or more."""
+    """Return the spread of each parameter over two or more members."""
     values = np.array([one.parameters for one in members])
     count = len(members)
     error = 1.0 / math.sqrt(2.0 * (count - 1))
@@ -96,7 +95,7 @@ def ensemble_spreads(members: Sequence[Member]) -> list[EnsembleSpread]:
 
 
 def table(members: Sequence[Member], names: Sequence[str]) -> str:
-    """All members as comma-separated values."""
+    """Return all members as comma-separated values."""
     lines = [",".join(["member", *names, "J", "iterations", "forward", "backward", "ended"])]
     for one in members:
         numbers = [*map(repr, one.parameters), repr(one.J)]
@@ -106,36 +105,36 @@ def table(members: Sequence[Member], names: Sequence[str]) -> str:
 
 
 class MemberFiles:
-    """The files of the members that are done, one each, in a run's folder.
+    """Files of the complete members in a run's folder, one each.
 
-    Members of another estimate, which a run left that went on since, count as not done.
+    Members of an earlier estimate count as not complete.
     """
 
     def __init__(self, folder: Path, problem: Mapping[str, Any]) -> None:
-        """Name the files.
+        """Set the names of the files.
 
         Args:
-            folder: of the run.
-            problem: what the members depend on, as plain values.
+            folder: folder of the run.
+            problem: all values that the members depend on, for JSON.
         """
         self._folder = folder / FOLDER
         text = json.dumps(problem, sort_keys=True, default=str)
         self._key = hashlib.sha256(text.encode()).hexdigest()
 
     def done(self, count: int) -> dict[int, Member]:
-        """The members up to `count` that are there, by number."""
+        """Return the complete members with numbers up to `count`, by number."""
         found = {}
         for number in range(1, count + 1):
             try:
-                told = json.loads(self._path(number).read_text(encoding="utf-8"))
-                if told.pop("of") == self._key:
-                    found[number] = Member(**told)
+                stored = json.loads(self._path(number).read_text(encoding="utf-8"))
+                if stored.pop("of") == self._key:
+                    found[number] = Member(**stored)
             except (OSError, ValueError, TypeError, LookupError, AttributeError):
-                continue  # there is none, or it is none of ours: it is made again
+                continue  # missing or invalid: it will be computed again
         return found
 
     def write(self, member: Member) -> None:
-        """Write a member's file, whole or not at all; raises `OSError`."""
+        """Write a member's file atomically; raise `OSError` on failure."""
         self._folder.mkdir(parents=True, exist_ok=True)
         content = {"of": self._key, **asdict(member)}
         atomic_write(self._path(member.number), json.dumps(content, indent=1) + "\n")
@@ -146,13 +145,13 @@ class MemberFiles:
 
 @dataclass(frozen=True)
 class Start:
-    """Where the members' searches begin, and how they go on.
+    """Start and settings of the members' searches.
 
     Attributes:
         point: the estimate, a vector of the space.
-        settings: of the searches.
-        metric: of the whole run, for lbfgs; None: none.
-        iterations: at most.
+        settings: settings of the searches.
+        metric: metric of the whole run for lbfgs, or None.
+        iterations: maximum number of iterations.
     """
 
     point: np.ndarray
@@ -162,19 +161,19 @@ class Start:
 
 
 class Ensemble:
-    """Searches for the minima of the members that one group of ranks has to do."""
+    """Search for the minima of one group's members."""
 
     def __init__(
         self, cost: Cost, space: ControlSpace, groups: Groups, perturber: Perturber, start: Start
     ) -> None:
-        """Take what a group has (collective over it).
+        """Use the cost function of a group (collective over the group).
 
         Args:
             cost: J of the whole run; its observations and background are replaced.
-            space: of the vectors.
-            groups: of all ranks.
-            perturber: of this group's observations and background.
-            start: of each search.
+            space: space of the vectors.
+            groups: groups of all ranks.
+            perturber: source of this group's perturbed observations and background.
+            start: start of each search.
         """
         self._cost, self._space, self._groups = cost, space, groups
         self._perturber, self._start = perturber, start
@@ -184,8 +183,8 @@ class Ensemble:
         """Search for the minimum of a member (collective over the group).
 
         Args:
-            number: of the member.
-            between: is called before each iteration, and returns whether to stop.
+            number: number of the member.
+            between: called before each iteration; returns whether to stop.
 
         Returns:
             The member; None if it was stopped.
@@ -222,14 +221,14 @@ class Ensemble:
         tell: Callable[[Member], None],
         comm: MPI.Comm,
     ) -> list[Member] | None:
-        """Do all members that are not done yet, on all groups (collective over `comm`).
+        """Compute all members that are not complete, on all groups (collective over `comm`).
 
         Args:
             count: number of members.
-            files: of those that are done.
+            files: files of complete members.
             between: as in `member`.
-            tell: is told of each member that this group has done.
-            comm: all ranks.
+            tell: called with each member that this group has completed.
+            comm: communicator of all ranks.
 
         Returns:
             All members, on all ranks; None if they were stopped.

@@ -27,7 +27,7 @@ from uzushio.figure_style import (
     write_each,
 )
 
-#: Standard deviations of the noise at the ends of the residual's colours.
+#: Limit of the residual's colours, in standard deviations of the noise.
 _STRONGEST = 4.0
 
 
@@ -46,16 +46,16 @@ def draw(
 
     Args:
         folder: an existing folder.
-        title: name of the case.
+        title: title of the case.
         panels: fields.
-        history: of the search.
-        deviations: of the parameters.
-        truth: of the parameters, if known.
-        parameters: what they are.
-        formats: endings of the files of each figure.
+        history: history of the search.
+        deviations: standard deviations of the parameters.
+        truth: true parameters, if known.
+        parameters: names and units of the parameters.
+        formats: file formats of each figure.
 
     Yields:
-        Each file when it is written.
+        The path of each file after it is written.
     """
     head = title or "Assimilation"
     with style():
@@ -100,24 +100,24 @@ def states(panels: Panels, title: str) -> Figure:
     for axes in grid.flat:
         axes.set(xlabel="x", ylabel="y")
         axes.tick_params(labelbottom=True, labelleft=True)
-    seen = np.isfinite(panels.observation).all()
+    observed = np.isfinite(panels.observation).all()
     caption(
         figure,
         "Above initial states; below the last observation, the run from the estimate at its step, "
         "and what is between them in σ, the standard deviation of the noise.",
-        "" if seen else "Grey: not observed.",
+        "" if observed else "Grey: not observed.",
     )
     return figure
 
 
 def _labelled(quantity: Quantity) -> str:
-    """What a quantity is, with its symbol, and its unit if it has one."""
+    """Return the label of a quantity: description, symbol and unit."""
     words = f"{quantity.description}, {quantity.name}" if quantity.description else quantity.name
     return words if quantity.unit == "1" else f"{words} ({quantity.unit})"
 
 
 def _range(panels: Panels) -> tuple[float, float]:
-    """Limits of colours that all states share; noise may go beyond them."""
+    """Return common limits of colours for all states; noise may exceed them."""
     shown = [panels.first_guess, panels.run]
     shown += [] if panels.truth is None else [panels.truth]
     low, high = min(float(one.min()) for one in shown), max(float(one.max()) for one in shown)
@@ -136,7 +136,7 @@ def _field(
     colours: str = "viridis",
 ) -> None:
     axes.grid(False)
-    axes.set_facecolor("#e0e0e0")  # where nothing was seen
+    axes.set_facecolor("#e0e0e0")  # points without observations
     dx, dy = (_spacing(line) for line in (panels.x, panels.y))
     image = axes.imshow(
         values,
@@ -154,8 +154,8 @@ def _field(
         aspect="equal",
     )
     axes.set_title(title)
-    seen = values[np.isfinite(values)]
-    below, above = (seen < low).any(), (seen > high).any()
+    finite = values[np.isfinite(values)]
+    below, above = (finite < low).any(), (finite > high).any()
     extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[
         int(below), int(above)
     ]
@@ -174,7 +174,7 @@ def progress(
     parameters: Sequence[Quantity],
     title: str,
 ) -> Figure:
-    """Plot what J is above its last value, the gradient, and each parameter with its band."""
+    """Plot J minus its last value, the gradient, and each parameter with its band."""
     count = 2 + 2 * len(parameters)
     names = " and ".join(one.name for one in parameters)
     words = f"J, its gradient and {names} over the iterations of the search"
@@ -226,7 +226,7 @@ def progress(
 
 
 def _of_bands(deviations: Sequence[Deviation]) -> str:
-    """Say what the bands about the parameters are."""
+    """Return a description of the bands about the parameters."""
     spread = next((one.ensemble for one in deviations if one.ensemble is not None), None)
     if spread is not None:
         return f"Bands: ± 1 standard deviation, the spread of {spread.members} assimilations."
@@ -243,14 +243,14 @@ def _parameter(
     truth: float | None,
     quantity: Quantity,
 ) -> None:
-    """Plot one parameter: all iterations, and the last ones, where its band can be seen."""
+    """Plot one parameter: all iterations, and the last ones at the scale of its band."""
     iteration, values = history.of("iteration"), history.of(quantity.name)
     last = float(values[-1])
     sd = found.best
-    told = f" ± {sd:.2g}" if sd is not None else ""
+    deviation = f" ± {sd:.2g}" if sd is not None else ""
     _lines(axes, iteration, values, truth)
     label = quantity.name if quantity.unit == "1" else f"{quantity.name} ({quantity.unit})"
-    axes.set(title=f"{_labelled(quantity)} = {last:.6g}{told}", ylabel=label)
+    axes.set(title=f"{_labelled(quantity)} = {last:.6g}{deviation}", ylabel=label)
     axes.axhline(float(values[0]), color=BLACK, lw=0.6, ls=":", label="first guess")
     _lines(close, iteration, values, truth)
     close.set(title="The same, last half", ylabel=label)

@@ -2,9 +2,9 @@
 
 Each group runs the whole model on its own ranks. Communication between groups for a round of
 candidates: phase A, an all-gather of their J, of which every group chooses the best; phase B, a
-broadcast of the winner's *gradient*, an array of the size of a state, after the adjoint run of its
-group (or of all groups, where a candidate is likely to be taken). A broadcast of the winner's whole
-trajectory, for an adjoint run on each group, would move steps times as many bytes.
+broadcast of the best candidate's *gradient*, an array of the size of a state, after the adjoint run
+of its group (or of all groups, if a candidate will probably be accepted). A broadcast of its whole
+trajectory, for an adjoint run on each group, would transfer more bytes by the number of steps.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Groups:
     """
 
     def __init__(self, comm: MPI.Comm, count: int) -> None:
-        """Split a job (collective); raises `CaseError` on all ranks if it cannot be."""
+        """Split a job (collective); raise `CaseError` on all ranks if the sizes do not fit."""
         if comm.size % count:
             fitting = [n for n in range(1, comm.size + 1) if comm.size % n == 0]
             raise CaseError(
@@ -59,15 +59,15 @@ class Evaluator:
         """Use the cost function and the control space of this rank's group."""
         self._cost, self._space, self._groups = cost, space, groups
         self._held: list[np.ndarray | None] = [None] * groups.count
-        self._gradient: np.ndarray | None = None  # of what this group holds, if it went backward
+        self._gradient: np.ndarray | None = None  # at this group's point, if it has run backward
         self.shared_bytes = self.forward_runs = self.gradients = 0
 
     def values(self, points: Sequence[np.ndarray], likely: bool = False) -> list[float]:
-        """J at each point (collective); infinite where it is not finite.
+        """Return J at each point (collective); infinity if it is not finite.
 
         Args:
-            points: to evaluate J at.
-            likely: whether a gradient at one of them is probably requested next: where each group
+            points: points at which J is evaluated.
+            likely: whether a gradient at one of them will probably be requested next. If each group
                 has at most one point, it is computed at once, which is cheaper than later.
         """
         groups = self._groups

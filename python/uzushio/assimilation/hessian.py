@@ -1,9 +1,9 @@
 """Products of the Hessian of J with vectors, by the second-order adjoint (Ito et al. 2016).
 
 A product is one sweep forward with the tangent-linear model, and one backward with the derivative
-of the adjoint. Where all states fit into the budget three times (states, tangents, adjoints), the
-first and the last are computed once for all products at a point; else windows of them are computed
-again for each product, by a schedule as for the gradient.
+of the adjoint. If three trajectories (states, tangents, adjoints) fit into the budget, states and
+adjoints are computed once for all products at a point. Else windows of them are recomputed for each
+product, by a checkpointing schedule as for the gradient.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from uzushio.stencil import exact_sums
 def hessian_plan(
     steps: int, states: int, exact: bool = True, appends: bool = True
 ) -> CheckpointingPlan:
-    """The schedule of a product where so many states, tangents and adjoints fit into memory."""
+    """Return the schedule of a product for a total of `states` states, tangents and adjoints."""
     each = 3 if exact else 2
     return plan(steps, max(states, each), 2, each, appends)
 
 
 class Hessian:
-    """J's second derivatives at one point.
+    """Hessian of J at one point.
 
     All methods are collective.
     """
@@ -43,16 +43,16 @@ class Hessian:
         counts: Counts,
         exact: bool = True,
     ) -> None:
-        """Take the memory.
+        """Allocate memory.
 
         Args:
-            model: of which J is.
-            observations: of which J is.
+            model: model of J.
+            observations: observations of J.
             guess: the point.
-            precisions: second derivatives of the background, of the state and the parameters.
-            plan: what of states, tangents and adjoints is kept, from `hessian_plan`.
-            counts: are counted on.
-            exact: False for Gauss and Newton's part, which is never indefinite.
+            precisions: second derivatives of the background term, for the state and the parameters.
+            plan: checkpointing schedule, from `hessian_plan`.
+            counts: steps and runs are added to it.
+            exact: False for the Gauss-Newton part, which is never indefinite.
         """
         self._model, self._observations, self._plan = model, observations, plan
         self._state, self._parameters = guess.state, guess.parameters
@@ -70,7 +70,7 @@ class Hessian:
 
     @property
     def bytes(self) -> int:
-        """Memory that it takes on this rank."""
+        """Return the bytes on this rank."""
         windows = [self._states, self._tangents, *filter(None, [self._adjoints])]
         slots = sum(one.nbytes + other.nbytes for one, other in self._slots)
         return sum(one.bytes for one in windows) + slots
@@ -78,7 +78,7 @@ class Hessian:
     def product(
         self, of_state: np.ndarray, of_parameters: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The Hessian times a vector of a perturbed state and perturbed parameters."""
+        """Return the Hessian times a perturbation of the state and the parameters."""
         self._direction = of_parameters
         self._now, self._tangent = self._state.copy(), of_state.copy()
         first, actions = True, self._plan.actions()
@@ -100,14 +100,14 @@ class Hessian:
         return mu, slopes + precisions * of_parameters
 
     def _force(self, lam: np.ndarray, mu: np.ndarray) -> None:
-        """Begin both adjoints at the end of the run."""
-        last, seen = self._plan.steps, self._observations
+        """Initialise both adjoints at the end of the run."""
+        last, observations = self._plan.steps, self._observations
         if self._exact and not (self._whole and self._ready):
-            self._model.forcing(self._now, last, seen, lam)
-        self._model.apply_inverse_covariance(self._tangent, last, seen, mu)
+            self._model.forcing(self._now, last, observations, lam)
+        self._model.apply_inverse_covariance(self._tangent, last, observations, mu)
 
     def _act(self, entry: ScheduleEntry, of_state: np.ndarray, first: bool) -> None:
-        """Advance, keep or take back the state and its tangent."""
+        """Perform a schedule entry: advance, store or restore the state and its tangent."""
         if entry.action is ScheduleAction.STORE:
             state, tangent = self._slots[entry.slot - 1]
             state[...], tangent[...] = self._now, self._tangent
@@ -128,7 +128,7 @@ class Hessian:
                 self._tangents.append(self._tangent)
 
     def _steps(self, first: int, last: int) -> None:
-        """Advance the state and its tangent, and keep both in the windows."""
+        """Advance the state and its tangent, and store both in the windows."""
         if not (self._whole and self._ready):
             self._model.forward(self._now, self._parameters, first, last, self._states)
             self._counts.forward_steps += last - first
@@ -146,7 +146,7 @@ class Hessian:
     def _reverse(
         self, window: ScheduleEntry, lam: np.ndarray, mu: np.ndarray
     ) -> Sequence[exact_sums.DoubleDouble]:
-        """Take both adjoints back through a window."""
+        """Sweep both adjoints back through a window."""
         first, last = window.first, window.last
         if self._adjoints is not None and not (self._whole and self._ready):
             self._model.adjoint(

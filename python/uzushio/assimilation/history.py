@@ -1,4 +1,4 @@
-"""What happened in each iteration, for progress, plots and a table."""
+"""Record of the iterations, for progress, plots and a table."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ _COUNTS = ("forward", "backward", "seconds")
 
 
 class History:
-    """A row for each iteration, the first for the first guess.
+    """Table with a row for each iteration; the first row is the first guess.
 
-    Columns: iteration, steps of the run that J looks at, J, the largest element of the projected
-    gradient (in the optimiser's units), each parameter, forward and backward runs so far, seconds
-    so far.
+    Columns: iteration, steps of the window, J, maximum element of the projected gradient (in the
+    optimiser's units), each parameter, forward and backward runs so far, seconds so far.
     """
 
     def __init__(self, parameters: Sequence[str]) -> None:
-        """Begin without rows."""
+        """Create a table without rows."""
         self.parameters = list(parameters)
         self.columns = [*_COLUMNS, *self.parameters, *_COUNTS]
         self._rows: list[list[float]] = []
@@ -28,7 +27,7 @@ class History:
 
     @property
     def last(self) -> int:
-        """The last iteration noted; -1 if there is none."""
+        """Return the last iteration; -1 if there is none."""
         return int(self._rows[-1][0]) if self._rows else -1
 
     def add(
@@ -58,36 +57,36 @@ class History:
 
     @property
     def window(self) -> int:
-        """The last window noted."""
+        """Return the window of the last row."""
         return int(self._rows[-1][1]) if self._rows else 0
 
     def windows_of(self, rows: Sequence[Sequence[float]]) -> list[int]:
-        """The windows of rows that `stored` gave: each once, of one stage after the other."""
+        """Return the windows of the stages in rows from `stored`, without duplicates."""
         return list(dict.fromkeys(int(row[self.columns.index("window")]) for row in rows))
 
     def newest(self) -> dict[str, float]:
-        """The last row."""
+        """Return the last row."""
         return dict(zip(self.columns, self._rows[-1], strict=True))
 
     def first(self, column: str) -> float:
-        """A value of the first row."""
+        """Return a value of the first row."""
         return self._rows[0][self.columns.index(column)]
 
     def of(self, column: str) -> np.ndarray:
-        """A column."""
+        """Return a column."""
         return np.array([row[self.columns.index(column)] for row in self._rows])
 
     def stored(self) -> list[list[float]]:
-        """Plain values for `restore`."""
+        """Return plain values for `restore`."""
         return [[float(value) for value in row] for row in self._rows]
 
     def restore(self, rows: Sequence[Sequence[float]]) -> None:
-        """Take what `stored` gave."""
+        """Restore the rows that `stored` returned."""
         self._rows = [list(row) for row in rows]
         self._before = self._rows[-1][-1] if self._rows else 0.0
 
     def table(self) -> str:
-        """All rows as comma-separated values."""
+        """Return all rows as comma-separated values."""
         lines = [",".join(self.columns)]
         lines += [",".join(_exact(value) for value in row) for row in self._rows]
         return "\n".join(lines) + "\n"

@@ -1,13 +1,13 @@
-"""Directions of descent: limited-memory BFGS on the elements that bounds leave free.
+"""Directions of descent: limited-memory BFGS on the elements that no bound holds.
 
-The two loops of the method go over scalars here. Of vectors they need the products of steps with
-changes of the gradient, which are kept: a new pair adds one to each older step. Contributions of
-elements at active bounds are subtracted. So a direction costs three passes, each over half of the
+The two loops of the method are over scalars here. They need the products of steps with changes of
+the gradient, which are stored: a new pair adds one product for each older step. Contributions of
+elements at active bounds are subtracted. So a direction needs three passes, each over half of the
 stored vectors: products of the steps with the gradient; the weighted sum of the changes, and their
 products with it; the weighted sum of the steps.
 
-The initial inverse Hessian of the two loops is a number, or a metric of the model, which costs one
-more pass and saves most of the iterations for structures that observations determine badly.
+The initial inverse Hessian of the two loops is a number, or a metric of the model. The metric needs
+one more pass, and saves most iterations for structures that observations determine badly.
 
 Sources: J. Nocedal, Updating quasi-Newton matrices with limited storage, Math. Comp. 35 (1980),
 the two loops; R. H. Byrd, J. Nocedal, R. B. Schnabel, Representations of quasi-Newton matrices and
@@ -30,19 +30,19 @@ from uzushio.assimilation.space import ControlSpace, GradientSummary
 from uzushio.stencil import exact_sums
 from uzushio.stencil.exact_sums import DoubleDouble
 
-#: Minimum curvature of a pair, relative to the lengths; below, it is rounding.
+#: Minimum curvature of a pair relative to the lengths; smaller ones are rounding errors.
 _FLAT = 1e-12
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """A step and its change of the gradient.
+    """A step and the change of the gradient along it.
 
     Attributes:
-        number: unique in the search.
-        step: between two points.
-        change: of the gradient.
-        curves: products of the change with the steps so far, the last with its own.
+        number: unique number in the search.
+        step: difference of two points.
+        change: difference of their gradients.
+        curves: products of the change with the steps so far, its own step last.
         length: product of the change with itself, in the metric if there is one.
     """
 
@@ -78,7 +78,7 @@ class LbfgsMemory:
     def clear(self) -> None:
         """Remove all pairs."""
         while self._pairs:
-            self._forget()
+            self._remove_oldest()
 
     @property
     def numbers(self) -> list[int]:
@@ -109,7 +109,7 @@ class LbfgsMemory:
         length = steep if self.metric is None else self._measured(gradient_before)
         self._pairs.append(_Pair(number, before, gradient_before, [*curves, curve], length))
         if len(self._pairs) > self._size:
-            self._forget()
+            self._remove_oldest()
         return True
 
     def view(self, point: np.ndarray, gradient: np.ndarray) -> GradientSummary:
@@ -121,12 +121,12 @@ class LbfgsMemory:
     def direction(
         self, point: np.ndarray, gradient: np.ndarray, view: GradientSummary
     ) -> tuple[np.ndarray, float]:
-        """Minus the inverse Hessian times the gradient, 0 where a bound holds (collective).
+        """Return minus the inverse Hessian times the gradient, 0 at active bounds (collective).
 
         Args:
-            point: where.
-            gradient: there.
-            view: of it.
+            point: the point.
+            gradient: gradient of J at the point.
+            view: summary of the gradient.
 
         Returns:
             The direction, and its product with the gradient.
@@ -144,7 +144,7 @@ class LbfgsMemory:
         changes, steps = [pair.change for pair in pairs], [pair.step for pair in pairs]
         scale = self._scale(curves[-1][-1], used[-1], view) if used else 1.0
         space, direction = self._space, self._space.new()
-        # Without pairs J may be far from a parabola, and rough structures lead astray.
+        # Without pairs, J may be far from quadratic, and the metric would amplify rough structures.
         metric = self.metric if used else None
         if metric is None:
             products = space.combine(
@@ -163,14 +163,14 @@ class LbfgsMemory:
         return direction, slope
 
     def _scale(self, curve: float, last: int, view: GradientSummary) -> float:
-        """The factor with which the metric has the curvature of the last pair that is used."""
+        """Return the factor that gives the metric the curvature of the last pair in use."""
         length = self._pairs[last].length
-        if self.metric is not None:  # held elements change the factor little, and it is free
+        if self.metric is not None:  # no pass needed; excluded elements change the factor little
             return curve / exact_sums.rounded(length)
         return curve / _less(length, view.held_lengths[last])
 
     def _measured(self, change: np.ndarray) -> DoubleDouble:
-        """The product of a change with itself in the metric (collective)."""
+        """Return the product of a change with itself in the metric (collective)."""
         assert self.metric is not None
         measured = self._space.new()
         measured[:] = change
@@ -180,28 +180,28 @@ class LbfgsMemory:
         return length
 
     def _free_curves(self, view: GradientSummary) -> list[list[float]]:
-        """Products of each change with the steps up to its own, on what is free."""
+        """Return the products of each change with the steps up to its own, on free elements."""
         return [
             [
                 _less(curve, held)
-                # Of steps that are forgotten the products are still there, in front.
+                # Products with removed steps are still at the front.
                 for curve, held in zip(pair.curves[-len(of_held) :], of_held, strict=True)
             ]
             for pair, of_held in zip(self._pairs, view.held_curves, strict=True)
         ]
 
-    def _forget(self) -> None:
-        """Forget the oldest pair."""
+    def _remove_oldest(self) -> None:
+        """Remove the oldest pair."""
         oldest = self._pairs.popleft()
         self._space.release(oldest.step, oldest.change)
 
     def stored(self) -> dict[str, np.ndarray]:
-        """The pairs by name, for a checkpoint; a name is never used for another vector."""
+        """Return the vectors of the pairs by name, for a checkpoint; a name is never reused."""
         named = {f"step{pair.number}": pair.step for pair in self._pairs}
         return named | {f"change{pair.number}": pair.change for pair in self._pairs}
 
     def restore(self, stored: Mapping[str, np.ndarray], numbers: Sequence[int]) -> None:
-        """Take these pairs of what `stored` gave, the newest that fit (collective)."""
+        """Restore pairs that `stored` returned, the newest that fit (collective)."""
         self.clear()
         steps: list[np.ndarray] = []
         for number in numbers[-self._size :]:
@@ -215,5 +215,5 @@ class LbfgsMemory:
 
 
 def _less(whole: DoubleDouble, part: DoubleDouble) -> float:
-    """What is left of a sum without a part of it."""
+    """Return a sum without a part of it."""
     return exact_sums.rounded(exact_sums.add(whole, (-part[0], -part[1])))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from uzushio.assimilation.store import observed_times
+from uzushio.assimilation.observation_store import observed_times
 from uzushio.case import registry
 from uzushio.errors import CaseError
 from uzushio.parallel.memory import node_memory
@@ -59,18 +59,18 @@ def needs(case: AssimilationCase, ranks: int) -> MemoryNeeds:
     each = max(1, ranks // kind.groups(case))
     state = 8.0 * kind.points(case) / each
     steps, by_hessian = case.time.steps, case.uncertainty.iterations > 0
-    seen = observed_times(case)
+    times = observed_times(case)
     of_gradient = -(-steps // kind.kept_every(case, each))
     states, least = max(of_gradient, 3 * steps if by_hessian else 0), 3 if by_hessian else 1
     if case.trajectory.memory is not None:
         states = min(states, max(least, int(case.trajectory.memory // state)))
         least = states
     if case.uncertainty.kind == "ensemble":  # after the Hessian's are released
-        states = max(states, seen + min(states, of_gradient))
-        least = max(least, seen + 1)
+        states = max(states, times + min(states, of_gradient))
+        least = max(least, times + 1)
     return MemoryNeeds(
         state=state,
-        observations=seen * state,
+        observations=times * state,
         optimiser=(2 * case.optimiser.memory + 8) * state,
         others=_LIBRARIES + _OTHERS * state,
         trajectories=states * state,

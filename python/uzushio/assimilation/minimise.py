@@ -1,4 +1,4 @@
-"""Make J small, an iteration at a time: the caller may look, save or stop between them."""
+"""Minimisation of J by single iterations, between which the caller can store or stop the search."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from uzushio.assimilation.model import Metric
 from uzushio.assimilation.search import LineSearch, LineSearchStep
 from uzushio.assimilation.space import ControlSpace
 
-#: Iterations in a row that promise less than the tolerance before it counts as the end.
+#: Consecutive iterations with predicted decreases below the tolerance that end the search.
 _IN_A_ROW = 3
-#: A stage that is not the last one ends where so small a share of J is promised, or so late.
+#: Limits of a stage before the last: predicted decrease relative to J, and iterations.
 _ROUGHLY, _AT_MOST = 1e-4, 12
 
 
 class Objective(Protocol):
-    """What is made small. All methods are collective."""
+    """Function to minimise. All methods are collective."""
 
     def values(self, points: Sequence[np.ndarray], likely: bool = False) -> list[float]:
-        """J at each point; infinite where it is not finite. `likely`: a gradient will follow."""
+        """Return J at each point, or infinity. `likely`: a gradient will probably follow."""
 
     def gradient(self, point: np.ndarray) -> np.ndarray:
-        """The gradient of J, cheapest at the point of the last `values` that had the least J.
+        """Return the gradient of J, cheapest at the point with the minimum of the last `values`.
 
-        A new vector, or one from `ControlSpace.new`: it is the caller's.
+        The caller owns the vector.
         """
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to search.
+    """Settings of a search.
 
     Attributes:
         method: lbfgs, or gradient for steepest descent.
-        memory: pairs that lbfgs keeps.
-        candidates: steps that are tried at once.
-        tries: values of J that a line search costs at most.
-        tolerance: decrease of J that is not worth another iteration.
+        memory: maximum number of pairs of lbfgs.
+        candidates: number of steps that are tried at once.
+        tries: maximum number of values of J in a line search.
+        tolerance: predicted decrease of J below which the search ends.
     """
 
     method: Literal["lbfgs", "gradient"] = "lbfgs"
@@ -52,17 +52,17 @@ class Settings:
 
 
 class Minimiser:
-    """The state of a search.
+    """State of a search.
 
     Attributes:
-        iteration: number of iterations done.
-        point: the best so far.
-        value: J there.
-        gradient: there.
-        promised: decrease of J that the last direction promised, by its model of J.
-        ended: why no further iteration is worth it, None while one is.
-        stage: number of the stage, from 0. Stages have another J each, and another minimum.
-        rough: whether a rough minimum will do, as another stage follows.
+        iteration: number of completed iterations.
+        point: best point so far.
+        value: J at the point.
+        gradient: gradient of J at the point.
+        promised: decrease of J that the quadratic model of the last direction predicted.
+        ended: reason of the end of the search; None before.
+        stage: number of the stage, from 0. Each stage has its own J and minimum.
+        rough: whether a rough minimum is sufficient, since another stage follows.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Minimiser:
         settings: Settings,
         metric: Metric | None = None,
     ) -> None:
-        """Remember where to begin; `begin` or `restore` comes next. The metric is for lbfgs."""
+        """Set the start of a search; call `begin` or `restore` next. The metric is for lbfgs."""
         self._space, self._objective, self._settings = space, objective, settings
         self._memory = LbfgsMemory(space, settings.memory, metric)
         self._search = LineSearch(space, objective.values, settings.candidates, settings.tries)
@@ -94,7 +94,7 @@ class Minimiser:
         self._view = self._memory.view(self.point, self.gradient)
 
     def step(self) -> None:
-        """Do one iteration (collective); `ended` may say that it was the last one."""
+        """Perform one iteration (collective); it sets `ended` if it is the last one."""
         found, self.promised = self._descend()
         if found is None:
             self.ended = "J cannot be made smaller in double precision"
@@ -121,7 +121,7 @@ class Minimiser:
     def next_stage(
         self, scales: Sequence[float], rough: bool, metric: Metric | None = None
     ) -> None:
-        """Go on with another J, from the point that was found, in other units (collective)."""
+        """Continue from the current point with another J, in other units (collective)."""
         self._space.change(scales, self.point)
         self._memory.clear()
         self._memory.metric = metric
@@ -130,7 +130,7 @@ class Minimiser:
         self.begin()
 
     def _descend(self) -> tuple[LineSearchStep | None, float]:
-        """Search along the best direction known, and along the gradient if that fails."""
+        """Search along the direction of lbfgs, and along the gradient if that fails."""
         while True:
             direction, slope = self._memory.direction(self.point, self.gradient, self._view)
             newton, found = len(self._memory) > 0, None
@@ -141,7 +141,7 @@ class Minimiser:
                 )
             self._space.release(direction)
             if found is not None:
-                # Steepest descent has no model of J: what it won is all that can be said.
+                # Steepest descent has no model of J: use its actual decrease.
                 return found, -0.5 * slope if newton else self.value - found.value
             if not newton or slope == 0.0:
                 return None, 0.0
@@ -149,16 +149,16 @@ class Minimiser:
             self._view = self._memory.view(self.point, self.gradient)
 
     def projected(self) -> float:
-        """The largest element of the gradient that the bounds leave."""
+        """Return the maximum absolute element of the gradient, without those at active bounds."""
         return self._view.largest
 
     def release(self) -> None:
-        """Give the memory of all vectors back; the search is over."""
+        """Release all vectors at the end of the search."""
         self._memory.clear()
         self._space.release(self.point, self.gradient)
 
     def stored(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Vectors and plain values that `restore` needs."""
+        """Return vectors and plain values for `restore`."""
         vectors = {"point": self.point, "gradient": self.gradient} | self._memory.stored()
         numbers = {
             "iteration": self.iteration,
@@ -176,7 +176,7 @@ class Minimiser:
         return vectors, numbers
 
     def restore(self, vectors: Mapping[str, np.ndarray], numbers: Mapping[str, Any]) -> None:
-        """Go on from what `stored` gave, as if there had been no interruption (collective)."""
+        """Continue from the state that `stored` returned, with the same results (collective)."""
         self.point, self.gradient = vectors["point"], vectors["gradient"]
         self._memory.restore(vectors, numbers["pairs"])
         self._view = self._memory.view(self.point, self.gradient)
@@ -185,6 +185,6 @@ class Minimiser:
         self._length = numbers["length"]
         self.stage, self.rough = numbers["stage"], numbers["rough"]
         self._in_stage = numbers["in_stage"]
-        # A search that had ended may be asked to go further, by a smaller tolerance.
+        # A search that had ended may continue with a smaller tolerance.
         further = self._settings.tolerance < numbers.get("tolerance", np.inf)
         self.ended = None if further and not self.rough else numbers["ended"]

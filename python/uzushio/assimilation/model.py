@@ -1,15 +1,15 @@
-"""The contract between a model and everything that estimates its initial state and parameters.
+"""Contract between a model and the assimilation of its initial state and parameters.
 
-The cost function, optimiser, checkpoints, uncertainty and command line use this module and know no
-model. To add one: subclass `AssimilationCase` with the sections it needs, subclass `Model`, and
-name it in `uzushio.case.registry`.
+The cost function, optimiser, checkpoints, uncertainty and command line use only this contract. To
+add a model: subclass `AssimilationCase` with its sections, subclass `Model`, and register it in
+`uzushio.case.registry`.
 
-A model has a state, which is a field of real numbers on a grid that the ranks share, and a few real
-parameters that do not change with time. Step s leads from state s to state s + 1. All methods that
-take states are *collective*; arrays are this rank's own part, float64 and C-contiguous. Results
-that are numbers are the same on all ranks, and the same to the bit on any number of ranks; sums
-over points are double-double numbers (`exact_sums.DoubleDouble`), so that those of parts of a run
-can be added and rounded once.
+A model has a state, a field of real numbers on a grid distributed over ranks, and a few real
+parameters that are constant in time. Step s leads from state s to state s + 1. All methods with
+states as arguments are *collective*; arrays are this rank's own part, float64 and C-contiguous.
+Numbers are the same on all ranks, and have the same bits on any number of ranks. Sums over points
+are double-double numbers (`exact_sums.DoubleDouble`), so that the sums of parts of a run can be
+added and rounded once.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
     from uzushio.observations import Observations
 
 
-#: A linear, symmetric, positive map of states, in place (collective).
+#: Linear, symmetric, positive map of states, in place (collective).
 Metric = Callable[[np.ndarray], None]
 
 
 class Trajectory(Protocol):
-    """States (or tangents, or adjoints) of consecutive steps, as the model keeps them."""
+    """Storage of states (or tangents, or adjoints) of consecutive steps."""
 
     @property
     def bytes(self) -> int:
-        """Memory that it takes on this rank."""
+        """Bytes on this rank."""
 
     def append(self, state: np.ndarray) -> None:
-        """Put a state (this rank's own part) behind the last one; only where `Model.appends`."""
+        """Append a state (this rank's own part) after the last one; only if `Model.appends`."""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """What the state or a parameter is, for people."""
+    """Description of the state or of a parameter, for messages and figures."""
 
     name: str
     description: str = ""
@@ -56,11 +56,11 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Guess:
-    """A state and parameters to begin with, or the truth of a twin experiment.
+    """State and parameters: a first guess, or the truth of a twin experiment.
 
     Attributes:
-        state: this rank's own part.
-        parameters: one number for each of `Model.parameters`.
+        state: this rank's own part of the state.
+        parameters: value of each of `Model.parameters`.
     """
 
     state: np.ndarray
@@ -68,21 +68,20 @@ class Guess:
 
 
 class Model(ABC):
-    """A model on the ranks of one communicator.
+    """Model on the ranks of one communicator.
 
     Attributes:
-        comm: its ranks.
-        shape: of a state, over all ranks: (rows, columns).
-        own: this rank's part of it.
-        appends: whether trajectories can `append`, which saves a step for each that is computed
-            again.
-        threads: that each rank has.
-        every: steps from one state that `checkpoints` keep to the next.
+        comm: communicator of the model.
+        shape: shape of a state over all ranks: (rows, columns).
+        own: rows and columns of this rank's part.
+        appends: whether trajectories can `append`, which saves one step per recomputed window.
+        threads: number of threads of each rank.
+        every: interval in steps of the states that `checkpoints` store.
     """
 
-    #: The case model that the file is validated against.
+    #: Model that validates the case file.
     case_model: ClassVar[type[AssimilationCase]]
-    #: What a state is, and what the parameters are, in order.
+    #: Descriptions of the state and of the parameters, in order.
     state: ClassVar[Quantity]
     parameters: ClassVar[Sequence[Quantity]]
 
@@ -96,59 +95,59 @@ class Model(ABC):
     @classmethod
     @abstractmethod
     def groups(cls, case: AssimilationCase) -> int:
-        """Groups of ranks that the case wants to try candidates at once on (`oblt`)."""
+        """Return the number of groups of ranks that evaluate candidates concurrently (`oblt`)."""
 
     @classmethod
     @abstractmethod
     def points(cls, case: AssimilationCase) -> int:
-        """Points of a state over all ranks."""
+        """Return the number of points of a state over all ranks."""
 
     @classmethod
     def kept_every(cls, case: AssimilationCase, ranks: int) -> int:
-        """What `every` of the case's model on so many ranks is."""
+        """Return the value of `every` on a number of ranks."""
         return 1
 
     @classmethod
     @abstractmethod
     def notes(cls, case: AssimilationCase, ranks: int) -> list[str]:
-        """Sentences on grid, tiles and communication for `uzushio check`; raises `CaseError`."""
+        """Describe grid, tiles and communication for `uzushio check`; may raise `CaseError`."""
 
     @classmethod
     def seconds_per_iteration(cls, case: AssimilationCase, ranks: int) -> float | None:
-        """Return the time of J and its gradient over the whole window on a group of so many ranks.
+        """Return the time of J and its gradient over the whole window on a group of ranks.
 
-        It is for `uzushio check`, measured on this process; None: it is not known.
+        It is measured on this process, for `uzushio check`; None if unknown.
         """
         return None
 
     @abstractmethod
     def __init__(self, case: AssimilationCase, comm: MPI.Comm) -> None:
-        """Allocate and plan on the ranks of `comm`, one group. Raises `CaseError` on all ranks."""
+        """Allocate and plan on the ranks of `comm`, one group; raise `CaseError` on all ranks."""
 
     @abstractmethod
     def truth(self) -> Guess | None:
-        """The truth of a twin experiment, if the case has one."""
+        """Return the truth of a twin experiment, if the case has one."""
 
     @abstractmethod
     def first_guess(self) -> Guess:
-        """Where the estimate begins, which is also the mean of the background."""
+        """Return the start of the search, which is also the mean of the background."""
 
     @abstractmethod
     def coordinates(self) -> tuple[np.ndarray, np.ndarray]:
-        """Positions of all rows and of all columns."""
+        """Return the positions of all rows and of all columns."""
 
     @abstractmethod
     def step_length(self) -> float:
-        """Time of a step, in the unit that observations' times are in."""
+        """Return the time of a step in the unit of the observations' times."""
 
     @abstractmethod
     def trajectory(self, steps: int) -> Trajectory:
-        """Memory for so many consecutive states."""
+        """Return storage for a number of consecutive states."""
 
     def checkpoints(self, steps: int) -> Trajectory:
-        """Memory for so many consecutive states that only an adjoint which is not kept will read.
+        """Return storage for consecutive states that only adjoint sweeps without `keep` read.
 
-        Each `every`-th of them is kept, and the model computes the others again.
+        Each `every`-th state is stored, and the model recomputes the others.
         """
         return self.trajectory(steps)
 
@@ -166,11 +165,11 @@ class Model(ABC):
 
         Args:
             state: state `first`; becomes state `last`.
-            parameters: of the model.
-            first: index of the state that is given.
-            last: index of the state that is wanted.
-            trajectory: keeps states `first` to `last` - 1.
-            observations: of which those at steps in (first, last] count.
+            parameters: parameters of the model.
+            first: index of the given state.
+            last: index of the result.
+            trajectory: stores states `first` to `last` - 1.
+            observations: observations for the misfit, those at steps in (first, last].
 
         Returns:
             The misfit: half the weighted sum of squared differences to those observations.
@@ -178,7 +177,7 @@ class Model(ABC):
 
     @abstractmethod
     def misfit(self, state: np.ndarray, step: int, observations: Observations) -> DoubleDouble:
-        """The misfit at one step; 0 if it was not observed."""
+        """Return the misfit at one step; 0 if it was not observed."""
 
     @abstractmethod
     def forcing(
@@ -197,19 +196,19 @@ class Model(ABC):
         observations: Observations | None = None,
         keep: Trajectory | None = None,
     ) -> Sequence[DoubleDouble]:
-        """Take the derivative with respect to state `last` back to state `first`, in place.
+        """Compute the derivative with respect to state `first` from that for `last`, in place.
 
         Args:
             adjoint: at `last`, with that step's forcing; becomes that at `first`, with its forcing.
-            parameters: of the model.
+            parameters: parameters of the model.
             first: index of the earlier state.
             last: index of the later state.
             trajectory: states `first` to `last` - 1.
-            observations: that force at steps [first, last).
-            keep: keeps what `second_order` needs of the adjoint.
+            observations: observations of the forcing, those at steps [first, last).
+            keep: stores the adjoints for `second_order`.
 
         Returns:
-            The part of these steps in the derivative with respect to each parameter.
+            The contribution of these steps to the derivative with respect to each parameter.
         """
 
     @abstractmethod
@@ -222,9 +221,9 @@ class Model(ABC):
         trajectory: Trajectory,
         observations: Observations,
     ) -> tuple[DoubleDouble, Sequence[DoubleDouble]]:
-        """Do as `adjoint`, and return the misfit at the steps [first, last) as well.
+        """Compute `adjoint`, and return the misfit at the steps [first, last) too.
 
-        The sum of misfits is that of `forward` and `misfit` to the bit.
+        The sum of misfits has the same bits as that of `forward` and `misfit`.
         """
 
     @abstractmethod
@@ -243,11 +242,11 @@ class Model(ABC):
         Args:
             tangent: perturbation of the state.
             direction: perturbation of the parameters.
-            parameters: of the model.
+            parameters: parameters of the model.
             first: index of the state that `tangent` perturbs.
-            last: index of the state that it then perturbs.
+            last: index of the state that the result perturbs.
             trajectory: states `first` to `last` - 1.
-            keep: keeps the perturbations `first` to `last` - 1.
+            keep: stores the perturbations `first` to `last` - 1.
         """
 
     @abstractmethod
@@ -269,40 +268,40 @@ class Model(ABC):
         adjoints: Trajectory | None,
         observations: Observations | None = None,
     ) -> Sequence[DoubleDouble]:
-        """Take the derivative of the adjoint along a perturbation from `last` back to `first`.
+        """Compute the adjoint's derivative along a perturbation at `first` from that at `last`.
 
         Args:
             adjoint: derivative of the adjoint at `last`, with `apply_inverse_covariance` of that
                 step; becomes that at `first`.
             direction: perturbation of the parameters.
-            parameters: of the model.
+            parameters: parameters of the model.
             first: index of the earlier state.
             last: index of the later state.
             trajectory: states `first` to `last` - 1.
-            tangents: what `tangent` kept of these steps.
-            adjoints: what `adjoint` kept of them; None for Gauss and Newton's part, which is never
-                indefinite.
+            tangents: tangents of these steps, from `tangent`.
+            adjoints: adjoints of these steps, from `adjoint`; None for the Gauss-Newton part, which
+                is never indefinite.
             observations: as in `adjoint`.
 
         Returns:
-            The part of these steps in the derivative of each parameter's gradient.
+            The contribution of these steps to the derivative of each parameter's gradient.
         """
 
     def metric(self, steps: int, most: float) -> Metric | None:
-        """How much less than its mean the observations determine of a state's structures.
+        """Return an approximation of the misfit's inverse Hessian up to a factor.
 
-        A search is the faster, the more this is like the inverse Hessian of the misfit, but for a
-        factor.
+        It amplifies structures of a state that the observations determine less than its mean. The
+        better the approximation, the faster the search.
 
         Args:
-            steps: of the run that is observed.
-            most: the factor between what is determined best and worst, at most.
+            steps: steps of the observed run.
+            most: maximum ratio of the eigenvalues.
 
         Returns:
-            The map; None where nothing is known.
+            The map; None if no approximation is known.
         """
         return None
 
     def counters(self) -> Mapping[str, Any]:
-        """Messages, bytes and points so far, as plain JSON, for the summary."""
+        """Return counts of messages, bytes and points so far, as JSON values for the summary."""
         return {}

@@ -1,8 +1,9 @@
-"""Gaussian noise that belongs to a point and a step, whichever rank asks for it.
+"""Gaussian noise that depends on the point and the step, and not on the decomposition.
 
 Each number is a function of (seed, stream, step, row, column): the counter of Philox (J. K. Salmon
 et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011) is set to the stream, row and column,
-its key to seed and step; Box and Muller (1958) make pairs of uniform numbers normal.
+its key to seed and step. The method of Box and Muller (1958) converts pairs of uniform numbers to
+normal ones.
 """
 
 from __future__ import annotations
@@ -11,19 +12,19 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-#: Numbers of 64 bits that Philox makes for each value of its counter.
+#: Numbers of 64 bits for each value of Philox's counter.
 _EACH = 4
 _UNIT = 2.0**-53
-#: Numbers made at once: their temporaries stay in the cache.
+#: Numbers per call of Philox: the temporaries stay in the cache.
 _BLOCK = 16384
 
 
 class Stream(NamedTuple):
-    """What of a seed's numbers are for: no number of a stream is that of another one.
+    """Stream of random numbers of a seed, independent of other streams.
 
     Attributes:
-        member: of an ensemble, from 1; 0 for a twin's own observations.
-        of: what the noise is added to.
+        member: member of an ensemble, from 1; 0 for a twin's own observations.
+        of: quantity to which the noise is added.
     """
 
     member: int
@@ -31,11 +32,11 @@ class Stream(NamedTuple):
 
     @property
     def words(self) -> tuple[int, int]:
-        """The words of the counter that the points leave."""
+        """Return the words of the counter that do not depend on points."""
         return self.member, ("observations", "state", "parameters").index(self.of)
 
 
-#: Of a twin's observations.
+#: Stream of a twin's observations.
 TWIN = Stream(0, "observations")
 
 
@@ -46,25 +47,25 @@ def normal(
     own: tuple[slice, slice],
     stream: Stream = TWIN,
 ) -> np.ndarray:
-    """Standard normal numbers on a part of a grid.
+    """Return standard normal numbers on a part of a grid.
 
     Args:
-        seed: which noise.
-        step: of the model.
+        seed: seed of the noise.
+        step: step of the model.
         shape: rows and columns of the whole grid.
         own: rows and columns of the part.
-        stream: what it is for.
+        stream: stream of the seed.
 
     Returns:
-        An array of the shape of the part, the same numbers in whatever part they are asked for.
+        An array of the shape of the part. A point has the same number in any part.
     """
     rows, columns = own
     out = np.empty((rows.stop - rows.start, columns.stop - columns.start))
-    # Whole counters: numbers 4k … 4k + 3 of a row belong together.
+    # A value of the counter gives numbers 4k … 4k + 3 of a row.
     first = columns.start // _EACH
     count = -(-columns.stop // _EACH) - first
     of_row = -(-shape[1] // _EACH)
-    # Whole rows follow each other in the counter, and are made several at a time.
+    # Whole rows are contiguous in the counter; several are computed at once.
     together = max(1, _BLOCK // (of_row * _EACH)) if count == of_row else 1
     key = np.array([seed, step], dtype=np.uint64)
     skip = columns.start - first * _EACH
@@ -78,7 +79,7 @@ def normal(
 
 
 def _box_muller(raw: np.ndarray) -> np.ndarray:
-    """Normal numbers from pairs of 64 random bits."""
+    """Return normal numbers from pairs of 64 random bits."""
     uniform = ((raw >> np.uint64(11)).astype(np.float64) + 0.5) * _UNIT
     radius, angle = np.sqrt(-2.0 * np.log(uniform[0::2])), 2.0 * np.pi * uniform[1::2]
     out = np.empty(raw.size)

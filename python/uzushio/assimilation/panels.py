@@ -1,4 +1,4 @@
-"""What the picture of an assimilation's states is drawn from."""
+"""Fields of the picture of an assimilation's states."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class Panels:
     Attributes:
         x: positions of the columns.
         y: positions of the rows.
-        step: of the observation.
-        time: of it.
-        state: what the fields are.
-        truth: initial state of a twin, or None.
-        first_guess: initial state.
-        estimate: initial state.
-        observation: at `step`; NaN where nothing was seen.
-        run: the estimate's state at `step`.
-        residual: observation less run, in standard deviations of the noise.
+        step: step of the observation.
+        time: time of the observation.
+        state: description of the fields.
+        truth: true initial state of a twin, or None.
+        first_guess: first guess of the initial state.
+        estimate: estimated initial state.
+        observation: observation at `step`; NaN at points without one.
+        run: state at `step` of the run from the estimate.
+        residual: observation minus run, in standard deviations of the noise.
     """
 
     x: np.ndarray

@@ -1,6 +1,6 @@
-"""Observations and backgrounds with errors added, as many of them as an ensemble has members.
+"""Perturbed observations and backgrounds of the members of an ensemble.
 
-The noise of a member belongs to its number, the step and the point, whichever rank asks for it.
+The noise depends on the number of the member, the step and the point, and not on the decomposition.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from uzushio.observations import Observations
 
 
 class Perturber:
-    """Draws what the members of an ensemble are compared with.
+    """Source of perturbed observations and backgrounds.
 
     All perturbed observations share one array of the size of the observations.
     """
@@ -28,33 +28,34 @@ class Perturber:
         sigmas: Sequence[float | None],
         seed: int,
     ) -> None:
-        """Take memory for the values of one member.
+        """Allocate the values of one member.
 
         Args:
-            model: whose grid and ranks they are on.
-            observations: as they were seen.
-            background: its mean.
-            sigmas: of the background, of the state and each parameter; None: no term in J.
-            seed: of the noise.
+            model: model with the grid and its decomposition.
+            observations: unperturbed observations.
+            background: mean of the background.
+            sigmas: standard deviations of the background, of the state and each parameter; None: no
+                term in J.
+            seed: seed of the noise.
         """
-        self._model, self._seen, self._background = model, observations, background
+        self._model, self._observations, self._background = model, observations, background
         self._sigmas, self._seed = list(sigmas), seed
         self._values = np.empty_like(observations.values)
 
     def observations(self, member: int) -> Observations:
-        """Each value with an error of its own sigma added; those before are overwritten."""
-        seen = self._seen
-        for index, step in enumerate(seen.steps):
-            weight = np.asarray(seen.weight_of(index))
+        """Return the observations with errors of their sigmas; overwrite those of earlier calls."""
+        observations = self._observations
+        for index, step in enumerate(observations.steps):
+            weight = np.asarray(observations.weight_of(index))
             sigma = np.zeros_like(weight)
             np.divide(1.0, np.sqrt(weight), out=sigma, where=weight > 0.0)
             noise = self._noise(step, Stream(member, "observations"))
             np.multiply(noise, sigma, out=self._values[index])
-            self._values[index] += seen.values[index]
-        return Observations(seen.steps, self._values, seen.weight)
+            self._values[index] += observations.values[index]
+        return Observations(observations.steps, self._values, observations.weight)
 
     def background(self, member: int) -> Guess:
-        """The mean with an error of the background's sigmas added, where there are any."""
+        """Return the mean with errors of the background's sigmas, if there is a background."""
         of_state, *of_parameters = self._sigmas
         state, parameters = self._background.state, self._background.parameters.copy()
         if of_state is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from uzushio.assimilation import store, twin
+from uzushio.assimilation import observation_store, twin
 from uzushio.assimilation.case import AssimilationCase, ControlSection
 from uzushio.assimilation.cost import Cost
 from uzushio.assimilation.ensemble import Ensemble, Start
@@ -46,17 +46,17 @@ class Problem:
     """Components of an assimilation on the ranks of a job. All methods are collective.
 
     Attributes:
-        groups: of ranks.
-        model: on this rank's group.
-        truth: of a twin experiment, or None.
+        groups: groups of ranks.
+        model: model on this rank's group.
+        truth: truth of a twin experiment, or None.
         guess: the first guess.
-        observations: this rank's part; after `observe`.
-        sigmas: of the background, for the state and each parameter.
+        observations: this rank's part of the observations, after `observe`.
+        sigmas: standard deviations of the background, for the state and each parameter.
         timings: seconds of this rank in sweeps and in passes over vectors.
     """
 
     def __init__(self, case: AssimilationCase, comm: MPI.Comm) -> None:
-        """Create groups and model; raises `UzushioError` on all ranks if they do not fit."""
+        """Create groups and model; raise `UzushioError` on all ranks if they do not fit."""
         kind = registry.model_class(case.model)
         self._case, self._comm = case, comm
         self.groups = Groups(comm, kind.groups(case))
@@ -74,7 +74,9 @@ class Problem:
         """Read the observations, or create those of a twin experiment."""
         wanted = self._case.observations.store
         if wanted is not None:
-            self.observations = store.read(wanted, self.model, self._case.time.steps, self._comm)
+            self.observations = observation_store.read(
+                wanted, self.model, self._case.time.steps, self._comm
+            )
         else:
             assert self.truth is not None, "the case was validated"
             self.observations = twin.observe(self.model, self.truth, self._case)
@@ -83,8 +85,10 @@ class Problem:
     def keep_observations(self, path: Path) -> None:
         """Write a twin's observations by the first group, unless they exist."""
         assert self.observations is not None
-        if self.groups.mine == 0 and not store.is_whole(path, self.observations, self.model.comm):
-            store.write(path, self.model, self.observations)
+        if self.groups.mine == 0 and not observation_store.is_complete(
+            path, self.observations, self.model.comm
+        ):
+            observation_store.write(path, self.model, self.observations)
 
     def pass_stages(self, windows: Sequence[int]) -> None:
         """Set the stages that a search had before its restart, with the last one.
@@ -111,9 +115,9 @@ class Problem:
         first = self._case.optimiser.first_window
         if first is None:
             return [whole]
-        # The first stage sees at least two observed steps, if there are so many.
-        seen = list(self.observations.steps)[:2][-1]
-        window, found = max(first, seen), []
+        # The window of the first stage has at least two observed steps, if possible.
+        second_observed = list(self.observations.steps)[:2][-1]
+        window, found = max(first, second_observed), []
         while window < whole:
             found.append(window)
             window *= 2
@@ -132,22 +136,22 @@ class Problem:
         """
         if window == self.windows()[0]:
             return None
-        seen, wanted = self.observations, self._case.optimiser
-        assert seen is not None
-        within = [index for index, step in enumerate(seen.steps) if step <= window]
+        observations, wanted = self.observations, self._case.optimiser
+        assert observations is not None
+        within = [index for index, step in enumerate(observations.steps) if step <= window]
         if not (within and wanted.metric and wanted.method == "lbfgs"):
             return None
         precision = 0.0 if self.sigmas[0] is None else 1.0 / self.sigmas[0] ** 2
-        whole = weight(self.model, seen, within) + precision
+        whole = weight(self.model, observations, within) + precision
         most = math.inf if precision == 0.0 else whole / precision
-        return self.model.metric(seen.steps[within[-1]], most)
+        return self.model.metric(observations.steps[within[-1]], most)
 
     def plan(self, window: int) -> CheckpointingPlan:
-        """What is kept of a run of so many steps."""
+        """Return the checkpointing schedule of a run of a number of steps."""
         return plan(window, self.states, appends=self.model.appends, every=self.model.every)
 
     def minimiser(self, units: list[float], window: int) -> Parts:
-        """J of a window in these units, and the search for its minimum, which has not begun."""
+        """Return J of a window in these units, and the search for its minimum, before its start."""
         assert self.observations is not None
         case, model = self._case, self.model
         wanted = needs(case, self._comm.size)
@@ -168,7 +172,7 @@ class Problem:
         return Parts(search, cost, evaluator, space)
 
     def _settings(self, candidates: int) -> Settings:
-        """How to search, with so many candidates at once where the case does not say."""
+        """Return the settings of a search; `candidates` is the default of the case's key."""
         wanted = self._case.optimiser
         return Settings(
             method=wanted.method,
@@ -179,17 +183,17 @@ class Problem:
         )
 
     def ensemble(self, parts: Parts) -> Ensemble:
-        """Perturbed assimilations about the point that a search has found.
+        """Return the ensemble of perturbed assimilations about the result of a search.
 
-        The memory for trajectories goes over to them.
+        It takes over the memory for trajectories.
         """
         assert self.observations is not None
         case, window = self._case, self._case.time.steps
         parts.cost.sweeps.release()
-        seen, guess, sigmas = self.observations, self.guess, self.sigmas
-        cost = Cost(self.model, seen, self.plan(window), guess, sigmas, self.timings)
-        perturber = Perturber(self.model, seen, guess, sigmas, case.uncertainty.seed)
-        # The searches of a group are the same on any number of groups.
+        observations, guess, sigmas = self.observations, self.guess, self.sigmas
+        cost = Cost(self.model, observations, self.plan(window), guess, sigmas, self.timings)
+        perturber = Perturber(self.model, observations, guess, sigmas, case.uncertainty.seed)
+        # A member's search does not depend on the number of groups.
         settings = replace(self._settings(1), tolerance=_CLOSER * case.optimiser.tolerance)
         start = Start(parts.search.point, settings, self.metric(window), case.optimiser.iterations)
         return Ensemble(cost, parts.space, self.groups, perturber, start)

@@ -1,4 +1,4 @@
-"""Real numbers of Zarr arrays that anybody may have written; each message is one sentence."""
+"""Reading of real numbers from Zarr arrays of any origin; each error is one sentence."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def read_real(array: Any, selection: Any, where: str) -> np.ndarray:
     """Read a part of a Zarr array as float64.
 
     Args:
-        array: of the store.
+        array: array of the store.
         selection: as in `array[selection]`.
-        where: the key of the case, the store and the array, for messages.
+        where: key of the case, store and array, for messages.
 
     Raises:
         CaseError: the array holds no real numbers, or a chunk of it is damaged.
@@ -32,12 +32,12 @@ def read_flags(array: Any, selection: Any, where: str) -> np.ndarray:
     """Read a part of a mask: true or false, or numbers that are 0 or 1.
 
     Args:
-        array: of the store.
+        array: array of the store.
         selection: as in `array[selection]`.
-        where: the key of the case, the store and the array, for messages.
+        where: key of the case, store and array, for messages.
 
     Raises:
-        CaseError: it holds anything else, or a chunk of it is damaged.
+        CaseError: the array holds other values, or a chunk of it is damaged.
     """
     if array.dtype.kind not in "b" + _REAL:
         raise CaseError(f"{where} has the type {array.dtype}; it must be true or false, or 0 or 1.")
@@ -45,7 +45,7 @@ def read_flags(array: Any, selection: Any, where: str) -> np.ndarray:
     other = found[(found != 0) & (found != 1)]
     if other.size:
         raise CaseError(
-            f"{where} holds {other.flat[0]:g}; it must be 1 where a value was seen and 0 elsewhere."
+            f"{where} holds {other.flat[0]:g}; it must be 1 at observed points and 0 elsewhere."
         )
     return found.astype(bool)
 
@@ -55,9 +55,9 @@ def _read(array: Any, selection: Any, where: str) -> Any:
         return array[selection]
     except MemoryError:
         raise
-    except Exception as error:  # a codec raises its own kinds
-        said = " ".join(str(error).split())[:200] or type(error).__name__
+    except Exception as error:  # codecs raise errors of their own types
+        message = " ".join(str(error).split())[:200] or type(error).__name__
         raise CaseError(
-            f"{where} cannot be read ({said}): a chunk is damaged or of another type; write the "
+            f"{where} cannot be read ({message}): a chunk is damaged or of another type; write the "
             "array again."
         ) from error

@@ -1,4 +1,4 @@
-"""What an assimilation leaves in its folder: the estimate, its history, and figures."""
+"""Results of an assimilation in its folder: the estimate, its history, and figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from uzushio.assimilation import store
+from uzushio.assimilation import observation_store
 from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.deviations import Deviation
 from uzushio.assimilation.ensemble import Member, table
@@ -18,27 +18,27 @@ from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.panels import Panels
 from uzushio.assimilation.problem import Problem
 from uzushio.assimilation.summary import ending, summarise
-from uzushio.extracts.schema import Variable
-from uzushio.extracts.zarr_series import ZarrSeries
 from uzushio.files import atomic_write
 from uzushio.job import run_folder
 from uzushio.job.results import Results, ResultWriter
-from uzushio.parallel.collective import collective
+from uzushio.parallel.sync import collective
+from uzushio.store.schema import Variable
+from uzushio.store.series import ZarrSeries
 
-#: Points of a picture along each axis, at most.
+#: Maximum number of points of a picture along each axis.
 _PICTURE = 1024
 
 
 @dataclass(kw_only=True)
 class AssimilationResults(ResultWriter):
-    """Estimate, history, members, figures and summary of an assimilation, as it is now.
+    """Estimate, history, members, figures and summary of an assimilation at its current state.
 
     Attributes:
         work: the assimilation.
         found: standard deviations of the parameters.
-        members: of an ensemble; none if there was none.
-        seconds_in: what took how long; None if not known.
-        before: a summary of the same iteration, which stays as it is.
+        members: members of an ensemble; may be empty.
+        seconds_in: seconds of each part; None if unknown.
+        before: earlier summary of the same iteration, which is kept.
     """
 
     kind = "assimilation"
@@ -50,59 +50,59 @@ class AssimilationResults(ResultWriter):
     before: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        self._told: dict[str, Any] | None = None
+        self._summary: dict[str, Any] | None = None
 
     @staticmethod
     def modules(figures: bool) -> list[str]:
-        """Modules that the results need."""
+        """Return the modules that the results need."""
         return ["zarr", *(["uzushio.assimilation.figures"] if figures else [])]
 
     def announce(self, results: Results) -> None:
-        """Say why the search ended, and what it found."""
+        """Print the reason of the end of the search, and the estimate."""
         with results.part("the summary"):
             if self.before is None:
-                self._told = summarise(self.work, self.found)
-                self.output.say(ending(self._told))
+                self._summary = summarise(self.work, self.found)
+                self.job.say(ending(self._summary))
 
     def write_data(self, results: Results) -> None:
         """Write the estimate, the history and the members of an ensemble."""
-        work, first = self.work, self.comm.rank == 0
+        work, folder, first = self.work, self.job.path, self.job.rank == 0
         with results.part("the estimate"):
-            path = self.folder / run_folder.ESTIMATE
+            path = folder / run_folder.ESTIMATE
             if work.problem.groups.mine == 0:
                 _write_estimate(path, work.problem, work.estimate(), self.found)
             if first:
                 results.wrote(path)
-        seen = work.case.observations
-        if seen.store is None and seen.keep and first:
-            kept = self.folder / run_folder.OBSERVATIONS
+        observed = work.case.observations
+        if observed.store is None and observed.keep and first:
+            kept = folder / run_folder.OBSERVATIONS
             if kept.exists():
                 results.wrote(kept)
         with results.part("the history"):
             if first:
-                path = self.folder / run_folder.HISTORY
+                path = folder / run_folder.HISTORY
                 atomic_write(path, work.history.table())
                 results.wrote(path)
         with results.part("the members"):
             if first and self.members:
-                path = self.folder / run_folder.MEMBERS_TABLE
+                path = folder / run_folder.MEMBERS_TABLE
                 atomic_write(path, table(self.members, work.history.parameters))
                 results.wrote(path)
 
     def summary(self, head: Mapping[str, Any]) -> dict[str, Any]:
-        """What was found, and what it took."""
+        """Return the results and their cost."""
         if self.before is not None:
             return dict(self.before)
-        told = self._told or summarise(self.work, self.found)
-        return {**head, **told, "seconds_in": self.seconds_in}
+        summary = self._summary or summarise(self.work, self.found)
+        return {**head, **summary, "seconds_in": self.seconds_in}
 
     def draw(self, folder: Path) -> Iterator[Path]:
-        """Draw states, and the progress of the search; each file is named when it is there."""
+        """Draw states and the progress of the search; yield each file after it is written."""
         work = self.work
         panels = _panels(work) if work.problem.groups.mine == 0 else None
-        if self.comm.rank or panels is None:
+        if self.job.rank or panels is None:
             return
-        from uzushio.assimilation import figures  # matplotlib: for one rank only
+        from uzushio.assimilation import figures  # matplotlib: needed on one rank only
 
         truth = work.problem.truth
         yield from figures.draw(
@@ -121,7 +121,7 @@ def _write_estimate(
 ) -> None:
     """Write the estimated initial state, and the parameters as attributes (collective).
 
-    A store that is there is replaced when the new one is whole.
+    An existing store is replaced after the new one is complete.
     """
     model, first = problem.model, problem.model.comm.rank == 0
     fresh = path.with_name(f".{path.name}.new")
@@ -143,8 +143,8 @@ def _write_estimate(
         notes = {"description": words, "unit": unit}
         variables[key] = Variable(key, np.dtype(np.float64), attributes=notes)
         values[key] = [state[np.newaxis]]
-    frame = store.frame_of(model, variables, attributes, once=True)
-    ZarrSeries(fresh, frame).append(0, 0.0, store.spread_of(model), values)
+    frame = observation_store.schema_of(model, variables, attributes, once=True)
+    ZarrSeries(fresh, frame).append(0, 0.0, observation_store.distribution_of(model), values)
     with collective(model.comm):
         if first:
             shutil.rmtree(path, ignore_errors=True)
@@ -152,7 +152,7 @@ def _write_estimate(
 
 
 def _panels(work: Assimilation) -> Panels | None:
-    """What is drawn, gathered on the first rank of the group (collective over it)."""
+    """Gather the fields of the picture on the first rank of the group (collective over it)."""
     problem, estimate = work.problem, work.estimate()
     model, observations = problem.model, problem.observations
     assert observations is not None
@@ -161,16 +161,16 @@ def _panels(work: Assimilation) -> Panels | None:
     state = estimate.state.copy()
     model.forward(state, estimate.parameters, 0, step)
     weight = np.broadcast_to(observations.weight_of(last), state.shape)
-    seen = np.where(weight > 0.0, observations.values[last], np.nan)
+    observed = np.where(weight > 0.0, observations.values[last], np.nan)
     truth = problem.truth
     stride = max(1, -(-max(model.shape) // _PICTURE))
     arrays = {
         "truth": None if truth is None else truth.state,
         "first_guess": problem.guess.state,
         "estimate": estimate.state,
-        "observation": seen,
+        "observation": observed,
         "run": state,
-        "residual": (seen - state) * np.sqrt(weight),
+        "residual": (observed - state) * np.sqrt(weight),
     }
     gathered = {
         name: None if array is None else _gathered(model, array, stride)
@@ -200,7 +200,7 @@ def _there(array: np.ndarray | None) -> np.ndarray:
 
 
 def _gathered(model: Model, array: np.ndarray, stride: int) -> np.ndarray | None:
-    """Every so many rows and columns of the whole grid, on the first rank."""
+    """Gather rows and columns of the whole grid at an interval, on the first rank."""
     rows, columns = model.own
     first_row, first_column = -rows.start % stride, -columns.start % stride
     part = np.ascontiguousarray(array[first_row::stride, first_column::stride])

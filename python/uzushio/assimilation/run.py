@@ -6,12 +6,8 @@ import math
 import signal
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from uzushio import checkpoint
 from uzushio.assimilation import saved
 from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.case import AssimilationCase
@@ -21,13 +17,10 @@ from uzushio.assimilation.memory import needs
 from uzushio.assimilation.results import AssimilationResults
 from uzushio.errors import CaseError, OutputError
 from uzushio.job import run_folder
-from uzushio.job.monitor import Monitor, RankZeroOutput
+from uzushio.job.case_job import CaseJob
 from uzushio.job.options import Options
-from uzushio.job.results import import_modules
-from uzushio.job.run_lock import RunLock
+from uzushio.job.vote import Vote
 from uzushio.parallel import memory
-from uzushio.parallel.collective import collective, maximum
-from uzushio.parallel.signals import Stop
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -43,75 +36,51 @@ def run(case: AssimilationCase, comm: MPI.Comm, options: Options) -> int:
     Raises:
         UzushioError: see `uzushio.errors`.
     """
-    options.check()
-    stop = Stop()
-    lock = RunLock()
-    try:
-        with stop.listening():
-            return _Run(case, comm, options, stop, lock).execute()
-    finally:
-        lock.release()
+    with CaseJob(case, case.checkpoint, comm, options, "iteration") as job:
+        return _Run(case, job, options).execute()
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
-    """A signal asked for the end; raised on all ranks together."""
+    """End requested by a signal; raised on all ranks together."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
 
 class _Run:
-    """The parts of one assimilation and the order in which they work."""
+    """Components of one assimilation, and the order of their calls."""
 
-    def __init__(
-        self,
-        case: AssimilationCase,
-        comm: MPI.Comm,
-        options: Options,
-        stop: Stop,
-        lock: RunLock,
-    ) -> None:
-        self._case, self._options, self._stop, self._lock = case, options, stop, lock
-        self._comm = comm.Dup()
-        self._folder = options.out or case.output.folder
-        self._output = RankZeroOutput(comm.rank, options.quiet)
-        self._monitor = Monitor(case.output.monitor_every, self._output.enabled, "iteration")
-        self._latest: Path | None = None
-        self._restored: Path | None = None
-        self._saved_at = time.monotonic()
-        self._saving = self._last_saving = 0.0
+    def __init__(self, case: AssimilationCase, job: CaseJob, options: Options) -> None:
+        self._case, self._job, self._options = case, job, options
+        self._affordable = job.vote.add(self._is_affordable, rank=0)
         self._members: list[Member] = []
         self._members_done = ""
         self._written: set[str] = set()  # vectors in the latest checkpoint, if this run wrote it
-        self._figures = bool(case.output.figures) and options.figures
-        with collective(self._comm):
-            if comm.rank == 0:
-                _check_store(case, self._folder, options)
-                run_folder.check_for(self._folder, options)
-                import_modules(AssimilationResults.modules(self._figures))
-        memory.require(self._comm, needs(case, comm.size).required, "the assimilation")
-        self._assimilation = Assimilation(case, self._comm)
+        job.prepare(AssimilationResults.modules(job.figures), self._check_store)
+        memory.require(job.comm, needs(case, job.comm.size).required, "the assimilation")
+        self._assimilation = Assimilation(case, job.comm)
         self._problem = self._assimilation.problem
 
     def execute(self) -> int:
         """Observe, restore, search to the end or to a signal, and write the results."""
-        options, work = self._options, self._assimilation
-        found = None
+        options, job, work = self._options, self._job, self._assimilation
+        observed, found = self._case.observations, None
         if options.restart is not None:
             found = saved.open_saved(
-                options.restart, self._case, self._comm, options.fallback, self._output.warn
+                options.restart, self._case, job.comm, options.fallback, job.warn
             )
-        store = self._case.observations.store
-        self._output.say(f"Reading {store}." if store else "Observing the truth, with noise.")
+        store = observed.store
+        job.say(f"Reading {store}." if store else "Observing the truth, with noise.")
         self._problem.observe()
         work.start(found)
         self._search = work.parts.search
         if found is not None:
-            self._restored = self._latest = found.path
-            self._output.say(f"Restarted from {found.path} (iteration {found.manifest.step}).")
-        self._claim()
+            job.restarted(found)
+        job.claim(self._search.iteration)
+        if store is None and observed.keep:
+            self._problem.keep_observations(job.path / run_folder.OBSERVATIONS)
         try:
-            with self._monitor, self._problem.timings.stage("search"):
+            with job.monitor, self._problem.timings.stage("search"):
                 self._loop()
             self._save_last()
             deviations = self._deviations()
@@ -119,28 +88,25 @@ class _Run:
                 deviations = self._with_ensemble(deviations)
         except Stopped as stopped:
             self._save_last()
-            where = f"iteration {self._search.iteration}{self._members_done}"
-            self._output.say(f"Stopped after {where}, as asked; {self._go_on()}")
-            return 128 + stopped.number
+            return job.stopped(stopped.number, f"{self._search.iteration}{self._members_done}")
         return self._results(deviations)
 
-    # ---- before -------------------------------------------------------------------------------
-
-    def _claim(self) -> None:
-        """Take the folder, and put checkpoints aside that the restart leaves behind."""
-        seen, step = self._case.observations, self._search.iteration
-        run_folder.occupy(
-            self._folder, self._case, self._options, self._lock, step, self._comm, self._output.say
-        )
-        if seen.store is None and seen.keep:
-            self._problem.keep_observations(self._folder / run_folder.OBSERVATIONS)
+    def _check_store(self) -> None:
+        """Raise `OutputError` if --overwrite would remove the observations to read."""
+        store, folder = self._case.observations.store, self._job.path.resolve()
+        if store is not None and self._options.overwrite and folder in store.resolve().parents:
+            raise OutputError(
+                f"--overwrite would remove {store}, which is to be read; move it out of "
+                f"{self._job.path}, or choose another folder with --out."
+            )
 
     # ---- the search ---------------------------------------------------------------------------
 
     def _loop(self) -> None:
         """Iterate to the end of the search or a signal."""
-        work, search, limit = self._assimilation, self._search, self._case.optimiser.iterations
-        if self._restored is None:
+        job, work, search = self._job, self._assimilation, self._search
+        limit = self._case.optimiser.iterations
+        if job.restored is None:
             search.begin()
             if not math.isfinite(search.value):
                 raise CaseError(
@@ -156,86 +122,46 @@ class _Run:
             search.step()
             if search.iteration > work.history.last:
                 work.note()
-            show, overdue = self._vote()
+            self._vote()
             done = work.is_over
-            if show or done:
+            if done or job.progress_due.agreed:
                 fraction = 1.0 if done else search.iteration / limit
-                self._monitor.show(search.iteration, None, fraction, work.readings())
-            if not done and (overdue or self._due()):
+                job.monitor.show_step(search.iteration, None, fraction, work.readings())
+            if not done and (job.checkpoint_due(search.iteration) or self._affordable.agreed):
                 self._save()
 
-    def _vote(self) -> tuple[bool, bool]:
-        """Agree on a signal that any rank received, and on what rank 0's clock says is due."""
-        from mpi4py import MPI
+    def _vote(self) -> None:
+        """Take the vote; raise `Stopped` on all ranks after a signal (collective)."""
+        if number := self._job.take_vote():
+            raise Stopped(number)
 
-        first = self._comm.rank == 0
-        votes = np.array(
-            [
-                self._stop.received,
-                first and self._monitor.due(),
-                first and self._overdue(),
-            ],
-            dtype=np.int32,
-        )
-        agreed = np.empty_like(votes)
-        self._comm.Allreduce(votes, agreed, MPI.MAX)
-        if agreed[0]:
-            raise Stopped(signal.Signals(int(agreed[0])))
-        return bool(agreed[1]), bool(agreed[2])
-
-    def _overdue(self) -> bool:
-        """Whether a checkpoint is due by the clock."""
-        wanted, elapsed = self._case.checkpoint, time.monotonic() - self._saved_at
-        if wanted.minutes is not None and elapsed > 60.0 * wanted.minutes:
-            return True
-        # The next one will take about as long as the last one did.
-        return wanted.every is None and wanted.share * (elapsed + self._last_saving) > (
-            self._last_saving
-        )
-
-    def _due(self) -> bool:
-        every = self._case.checkpoint.every
-        return every is not None and self._search.iteration % every == 0
-
-    # ---- checkpoints --------------------------------------------------------------------------
+    def _is_affordable(self) -> bool:
+        """Whether a checkpoint fits the share of the time, if it takes as long as the last one."""
+        settings, last = self._case.checkpoint, self._job.last_saving
+        elapsed = time.monotonic() - self._job.saved_at
+        return settings.every is None and settings.share * (elapsed + last) > last
 
     def _save(self) -> None:
         """Write a checkpoint of the search."""
-        taken, vectors = self._assimilation.snapshot()
-        began = time.monotonic()
-        self._latest = checkpoint.write(
-            self._folder,
-            taken,
-            self._case.checkpoint.keep,
-            self._comm,
-            self._latest,
-            saved.unchanged(vectors, self._written),
-        )
+        snapshot, vectors = self._assimilation.snapshot()
+        self._job.save(snapshot, saved.unchanged(vectors, self._written))
         self._written = vectors
-        self._saved_at = time.monotonic()
-        self._last_saving = self._saved_at - began
-        self._saving += self._last_saving
-        if self._case.checkpoint.every is not None:  # else there are many
-            self._monitor.say(f"Wrote checkpoint {self._latest}.")
+        if self._case.checkpoint.every is not None:  # otherwise there are many
+            self._job.say(f"Wrote checkpoint {self._job.latest}.")
 
     def _save_last(self) -> None:
-        """Write a checkpoint of the last iteration, unless it is there."""
-        step = self._search.iteration
-        if self._latest is None or checkpoint.step_of(self._latest) != step:
+        """Write a checkpoint of the last iteration, unless it exists."""
+        if not self._job.is_saved(self._search.iteration):
             self._save()
-
-    def _go_on(self) -> str:
-        assert self._latest is not None
-        return self._options.going_on(checkpoint.run_of(self._latest))
 
     # ---- results ------------------------------------------------------------------------------
 
     def _deviations(self) -> list[Deviation]:
-        """Standard deviations of the parameters."""
+        """Return standard deviations of the parameters."""
         wanted = self._case.uncertainty
         if not wanted.iterations:
-            return [Deviation.unknown("not asked for") for _ in self._problem.model.parameters]
-        self._monitor.say("Finding standard deviations.")
+            return [Deviation.unknown("not requested") for _ in self._problem.model.parameters]
+        self._job.say("Finding standard deviations.")
         work = self._assimilation
         hessian = work.parts.cost.hessian(work.estimate(), self._problem.states)
         return deviations(
@@ -244,24 +170,29 @@ class _Run:
             self._search.point,
             self._search.gradient,
             wanted,
-            lambda: self._vote(),
+            self._vote,
         )
 
     def _with_ensemble(self, found: list[Deviation]) -> list[Deviation]:
         """Add the spread of perturbed assimilations to the standard deviations."""
-        wanted, groups = self._case.uncertainty, self._problem.groups
-        files = self._assimilation.member_files(self._folder)
-        self._output.say(
+        job, groups, wanted = self._job, self._problem.groups, self._case.uncertainty
+        files = self._assimilation.member_files(job.path)
+        job.say(
             f"Minimising {wanted.members} perturbed assimilations"
             + (f" on {groups.count} groups of ranks." if groups.count > 1 else ".")
         )
         ensemble = self._problem.ensemble(self._assimilation.parts)
+        in_group = Vote(groups.inside)
+        stop = in_group.add(job.stop.asked)
+
+        def is_stopped() -> bool:
+            in_group.take()
+            return bool(stop.agreed)
+
         with self._problem.timings.stage("ensemble"):
-            members = ensemble.run(
-                wanted.members, files, self._stop_in_group, self._tell_member, self._comm
-            )
+            members = ensemble.run(wanted.members, files, is_stopped, self._say_member, job.comm)
         if members is None:
-            done = self._comm.bcast(len(files.done(wanted.members)))
+            done = job.comm.bcast(len(files.done(wanted.members)))
             self._members_done = f", with {done} of {wanted.members} members"
             self._vote()
             raise Stopped(signal.SIGTERM)  # not reached: a rank that stops has had a signal
@@ -271,51 +202,24 @@ class _Run:
             for one, spread in zip(found, ensemble_spreads(members), strict=True)
         ]
 
-    def _stop_in_group(self) -> bool:
-        """Whether a rank of this group received a signal (collective over the group)."""
-        asked: bool = self._problem.groups.inside.allreduce(bool(self._stop.received), maximum())
-        return asked
-
-    def _tell_member(self, member: Member) -> None:
+    def _say_member(self, member: Member) -> None:
         names = self._assimilation.history.parameters
         values = [
             f"{name} {value:.6g}" for name, value in zip(names, member.parameters, strict=True)
         ]
-        told = [f"J {member.J:.8g}", *values, f"{member.iterations} iterations"]
+        columns = [f"J {member.J:.8g}", *values, f"{member.iterations} iterations"]
         wanted = self._case.uncertainty.members
-        self._output.say("  ".join([f"member {member.number} of {wanted}", *told]))
+        self._job.say("  ".join([f"member {member.number} of {wanted}", *columns]))
 
     def _results(self, found: list[Deviation]) -> int:
         """Write estimate, history, figures and the summary; returns the exit status."""
-        work = self._assimilation
+        job, work = self._job, self._assimilation
         results = AssimilationResults(
-            comm=self._comm,
-            folder=self._folder,
-            latest=self._latest,
-            output=self._output,
-            stop=self._stop,
-            figures=self._figures,
+            job=job,
             work=work,
             found=found,
             members=self._members,
-            seconds_in={**self._problem.timings, "checkpoints": self._saving},
+            seconds_in={**self._problem.timings, "checkpoints": job.saving},
         )
-        head = run_folder.summary_head(
-            self._case,
-            self._case.model,
-            self._comm.size,
-            self._search.iteration,
-            self._restored,
-            work.seconds(),
-        )
-        return results.write(head)
-
-
-def _check_store(case: AssimilationCase, folder: Path, options: Options) -> None:
-    """Raise `OutputError` if --overwrite would remove what is to be read."""
-    store = case.observations.store
-    if store is not None and options.overwrite and folder.resolve() in store.resolve().parents:
-        raise OutputError(
-            f"--overwrite would remove {store}, which is to be read; move it out of {folder}, or "
-            "choose another folder with --out."
-        )
+        iteration = self._search.iteration
+        return results.write(job.summary_head(self._case.model, iteration, work.seconds()))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uzushio.assimilation.case import AssimilationCase, load_assimilation
-from uzushio.config.paths import expanded
 from uzushio.job.options import Options
 from uzushio.job.running import Outcome
 from uzushio.terminal import tell
@@ -21,15 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ParameterEstimate:
-    """What was found of a parameter.
+    """Estimate of a parameter.
 
     Attributes:
         value: the estimate.
-        sd: its standard deviation: the spread of an ensemble if there was one, else from the
-            curvature of J; None if it was not found.
-        first_guess: that the search began at.
+        sd: its standard deviation: the spread of an ensemble if there was one, otherwise from the
+            curvature of J; None if it is not known.
+        first_guess: value at the start of the search.
         truth: of a twin experiment, or None.
-        note: why there is no standard deviation, or what to know about it.
+        note: why there is no standard deviation, or a remark on it.
     """
 
     value: float
@@ -41,7 +40,7 @@ class ParameterEstimate:
 
 @dataclass(frozen=True)
 class AssimilationResult(Outcome):
-    """What an assimilation left in its folder; see `assimilate`.
+    """Results of an assimilation; see `assimilate`.
 
     Attributes:
         folder: of the assimilation.
@@ -54,10 +53,10 @@ class AssimilationResult(Outcome):
 
     @cached_property
     def estimate(self) -> xr.Dataset | None:
-        """The estimated initial state and the first guess, with coordinates y and x.
+        """Estimated initial state and first guess, with coordinates y and x.
 
         Attributes hold the parameters, as `m`, and their standard deviations, as `m_sd`. Values are
-        read when they are looked at. None before the search has ended.
+        read when they are used. None before the search has ended.
         """
         import xarray as xr
 
@@ -68,7 +67,7 @@ class AssimilationResult(Outcome):
 
     @cached_property
     def parameters(self) -> dict[str, ParameterEstimate]:
-        """The estimate of each parameter by name; empty before the search has ended."""
+        """Estimate of each parameter by name; empty before the search has ended."""
         found: Mapping[str, Any] = self.summary.get("results", {}).get("parameters", {})
         return {
             name: ParameterEstimate(
@@ -83,10 +82,10 @@ class AssimilationResult(Outcome):
 
     @cached_property
     def history(self) -> xr.Dataset | None:
-        """J, gradient, parameters, runs and seconds along `iteration`, as history.csv has them.
+        """J, gradient, parameters, runs and seconds along `iteration`, as in history.csv.
 
-        The last iteration of a stage is there again as the first one of the next, with the J of
-        that. None before the search has ended.
+        The last iteration of a stage is repeated as the first one of the next stage, with its J.
+        None before the search has ended.
         """
         import numpy as np
         import xarray as xr
@@ -122,33 +121,33 @@ def assimilate(
     raises `KeyboardInterrupt`.
 
     Args:
-        case: as `uzushio.assimilation.load_assimilation` returns it, or what it takes; None: that
-            of the assimilation in `restart`, which goes on in its folder.
+        case: result or argument of `uzushio.assimilation.load_assimilation`; None: the case of the
+            assimilation in `restart`, which continues in its folder.
         out: folder of the assimilation instead of output.folder.
-        restart: folder of an assimilation, or of one checkpoint, to go on from.
-        restart_fallback: take the checkpoint before if that one is damaged.
+        restart: folder of an assimilation, or of one checkpoint, to continue from.
+        restart_fallback: if that checkpoint is damaged, restart from the one before.
         overwrite: remove the run that the folder holds.
-        tuned: use what `uzushio tune` found on this machine, for a case that is read from a file.
+        tuned: use the values that `uzushio tune` found on this machine, for a case from a file.
         figures: draw figures at the end, if the case does not say otherwise.
         quiet: print errors and warnings only.
         comm: the ranks; None: those of the mpiexec that this runs in, or this process.
 
     Raises:
-        UzushioError: a kind of `uzushio.errors`, with a sentence that says what to do.
+        UzushioError: a class of `uzushio.errors`, with a sentence that says what to do.
     """
     from uzushio.assimilation.run import run
     from uzushio.parallel.launch import default_comm
 
     comm = default_comm() if comm is None else comm
-    options = Options(
-        restart=None if restart is None else expanded(restart),
+    options = Options.of_call(
+        case,
+        restart,
+        out,
+        command="assimilate",
         fallback=restart_fallback,
-        out=None if out is None else expanded(out),
         overwrite=overwrite,
         figures=figures,
         quiet=quiet,
-        case_file=Path(case) if isinstance(case, str | Path) else None,
-        command="assimilate",
     )
     given, options = _case(case, options, tuned, comm)
     status = run(given, comm, options)
@@ -161,7 +160,7 @@ def _case(
     tuned: bool,
     comm: MPI.Intracomm,
 ) -> tuple[AssimilationCase, Options]:
-    """The case, and the options of a restart (collective)."""
+    """Return the case, and the options of a restart (collective)."""
     if isinstance(case, AssimilationCase):
         return case, options
     if isinstance(case, Mapping):

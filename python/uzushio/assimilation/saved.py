@@ -1,9 +1,8 @@
-"""The state of a search as a checkpoint: vectors as they lie on the ranks, a plane for each rank.
+"""State of a search in a checkpoint: each vector is an array of the grid.
 
-A plane is one rank's own part of the state, padded to that of the largest, so that each rank
-writes one file for each vector. The table of parts is among the attributes: any number of ranks
-can read them. Vectors whose names two checkpoints share are the same in both, but for point and
-gradient.
+The parameters of a vector are attributes. A chunk is as large as the largest part of a rank, so
+that ranks write about one file for each vector. Vectors of the same name in two checkpoints of a
+run are equal, except point and gradient.
 """
 
 from __future__ import annotations
@@ -14,17 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uzushio import checkpoint
 from uzushio.assimilation.case import AssimilationCase
 from uzushio.assimilation.model import Model
 from uzushio.case.model import differences
+from uzushio.domain.box import Box, intersection
 from uzushio.errors import CheckpointError
-from uzushio.solver import DistributedArray, State, StoredState
+from uzushio.parallel.sync import maximum
+from uzushio.store import checkpoint
+from uzushio.store.array import DistributedArray, State, StoredState
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: What of a case says how J is made small, where and how fast, and not what J is.
+#: Sections of a case that do not change J.
 _NOT_THE_PROBLEM = {
     "title",
     "optimiser",
@@ -38,7 +39,7 @@ _NOT_THE_PROBLEM = {
 
 
 def posed(case: AssimilationCase) -> dict[str, Any]:
-    """What of a case makes J, and what the search may be."""
+    """Return the values of a case that define J and the controls."""
     return case.model_dump(mode="json", exclude=_NOT_THE_PROBLEM)
 
 
@@ -49,14 +50,14 @@ def open_saved(
     fallback: bool,
     tell: Callable[[str], None],
 ) -> checkpoint.Checkpoint:
-    """Open a checkpoint of this very problem (collective).
+    """Open a checkpoint of the problem of a case (collective).
 
     Args:
         where: folder of a run, or of one checkpoint.
-        case: of the problem.
+        case: case of the problem.
         comm: all ranks.
-        fallback: take the checkpoint before if one is damaged.
-        tell: is given the sentences on damaged checkpoints that were passed over.
+        fallback: use the checkpoint before a damaged one.
+        tell: called with a sentence for each damaged checkpoint.
 
     Raises:
         CheckpointError: on all ranks; there is none, it is damaged or of another problem.
@@ -84,61 +85,63 @@ def state_of(
     writes: bool,
     comm: MPI.Comm,
 ) -> State:
-    """Vectors and plain values as a checkpoint takes them (collective over `comm`).
+    """Return vectors and plain values as the state of a checkpoint (collective over `comm`).
 
     Args:
-        vectors: of `ControlSpace`; the same names on all ranks.
+        vectors: vectors of `ControlSpace`; the same names on all ranks.
         attributes: plain values.
-        model: whose parts they are.
+        model: model, which has this rank's part of the grid.
         writes: whether this rank's group writes them.
         comm: all ranks.
     """
-    rows, columns = model.own
-    mine = (rows.start, rows.stop, columns.start, columns.stop) if writes else None
-    found = comm.allgather(mine)
-    tiles = [tile for tile in found if tile is not None]
-    largest = max((y1 - y0) * (x1 - x0) for y0, y1, x0, x1 in tiles)
-    place = sum(tile is not None for tile in found[: comm.rank])
-    points = (rows.stop - rows.start) * (columns.stop - columns.start)
+    own = _own(model)
+    chunks = tuple(comm.allreduce(n, maximum()) for n in own.count)
     arrays, tails = {}, {}
     for name, vector in vectors.items():
-        plane = vector[np.newaxis, :points] if writes else np.zeros((0, largest))
-        if writes and points < largest:
-            plane = np.zeros((1, largest))
-            plane[0, :points] = vector[:points]
-        start = (place if writes else 0, 0)
-        arrays[name] = DistributedArray((len(tiles), largest), start, plane)
-        tails[name] = vector[points:].tolist()
-    layout = {"tiles": tiles, "shape": list(model.shape), "parameters": tails}
+        parts = [(own.start, vector[: own.size].reshape(own.count))] if writes else []
+        double = np.dtype(np.float64)
+        arrays[name] = DistributedArray(model.shape, double, parts, ("y", "x"), chunks)
+        tails[name] = vector[own.size :].tolist()
+    layout = {"shape": list(model.shape), "parameters": tails}
     return State(arrays, {**attributes, "layout": layout})
 
 
 def unchanged(vectors: Collection[str], before: Collection[str]) -> set[str]:
-    """Names of vectors that are the same as in the checkpoint that the same run wrote before."""
+    """Return the names of vectors that are equal in the earlier checkpoint of the same run."""
     return (set(vectors) & set(before)) - {"point", "gradient"}
 
 
 def vectors_of(stored: StoredState, model: Model) -> dict[str, np.ndarray]:
-    """This rank's part of the vectors; raises `CheckpointError` if they are of another grid."""
+    """Read this rank's part of the vectors; raises `CheckpointError` for another grid."""
     layout = stored.attributes["layout"]
     if tuple(layout["shape"]) != tuple(model.shape):
         raise CheckpointError(
             f"the checkpoint is of a grid {tuple(layout['shape'])}, the case has {model.shape}; "
             "restart it with its own grid."
         )
-    rows, columns = model.own
-    found = {}
+    own, found = _own(model), {}
     for name, tail in layout["parameters"].items():
-        own = np.empty((rows.stop - rows.start, columns.stop - columns.start))
-        for place, (y0, y1, x0, x1) in enumerate(layout["tiles"]):
-            low, high = max(y0, rows.start), min(y1, rows.stop)
-            left, right = max(x0, columns.start), min(x1, columns.stop)
-            if low >= high or left >= right:
-                continue
-            plane = stored.read(name, (place, 0), (1, (y1 - y0) * (x1 - x0)))
-            part = plane.reshape(y1 - y0, x1 - x0)[low - y0 : high - y0, left - x0 : right - x0]
-            own[
-                low - rows.start : high - rows.start, left - columns.start : right - columns.start
-            ] = part
-        found[name] = np.concatenate([own.reshape(-1), tail])
+        if "tiles" in layout:
+            values = _read_tiles(stored, name, own)
+        else:
+            values = stored.read(name, own.start, own.count)
+        found[name] = np.concatenate([values.reshape(-1), tail])
     return found
+
+
+def _own(model: Model) -> Box:
+    """Return this rank's part of the grid."""
+    start = tuple(part.start for part in model.own)
+    return Box(start, tuple(part.stop - part.start for part in model.own))
+
+
+def _read_tiles(stored: StoredState, name: str, own: Box) -> np.ndarray:
+    """Read a vector of the earlier layout: row K is the part of rank K, padded."""
+    values = np.empty(own.count)
+    for row, (y0, y1, x0, x1) in enumerate(stored.attributes["layout"]["tiles"]):
+        tile = Box((y0, x0), (y1 - y0, x1 - x0))
+        both = intersection(tile, own)
+        if both.size:
+            found = stored.read(name, (row, 0), (1, tile.size)).reshape(tile.count)
+            values[both.slices(own.start)] = found[both.slices(tile.start)]
+    return values

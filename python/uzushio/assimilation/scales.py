@@ -1,7 +1,7 @@
-"""Units for the controls in which the curvature of J is about 1, so that a step of 1 is a sane one.
+"""Units of the controls in which the curvature of J is about 1, and a step of 1 is reasonable.
 
-Without them the optimiser sees curvatures that differ by ten orders between m and a point of the
-state, and its first steps lead to where the model is not stable.
+Without them, the curvatures for a parameter and for a point of the state differ by ten orders, and
+the first steps lead to states at which the model is unstable.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from uzushio.assimilation.model import Guess, Model
 from uzushio.observations import Observations
 
-#: Observed steps that a curvature is taken from.
+#: Maximum number of observed steps for a curvature.
 _SAMPLES = 16
 
 
@@ -26,26 +26,26 @@ def scales(
     given: Sequence[float | None],
     window: int,
 ) -> list[float]:
-    """The units of the state and of each parameter (collective).
+    """Return the units of the state and of each parameter (collective).
 
-    They are powers of two: rounding them hides in which order ranks were added up, and scaling by
-    them is exact.
+    They are rounded to powers of two: so they do not depend on the order of sums over ranks, and
+    scaling is exact.
 
     Args:
-        model: to take the curvature of.
-        observations: that J counts.
-        guess: where to take it.
-        sigmas: of the background; None: no background.
-        given: units that the case prescribes; None: to be found.
-        window: steps of the run that count.
+        model: model of J.
+        observations: observations of J.
+        guess: point at which the curvature is computed.
+        sigmas: standard deviations of the background; None: no background.
+        given: units from the case; None: to be computed.
+        window: steps of the window.
     """
     found = list(given)
-    seen = [index for index, step in enumerate(observations.steps) if step <= window]
+    observed = [index for index, step in enumerate(observations.steps) if step <= window]
     if given[0] is None:
-        found[0] = _unit(weight(model, observations, seen) + _precision(sigmas[0]))
+        found[0] = _unit(weight(model, observations, observed) + _precision(sigmas[0]))
     for index in range(len(model.parameters)):
         if given[index + 1] is None:
-            curvature = _curvature(model, observations, guess, index, seen)
+            curvature = _curvature(model, observations, guess, index, observed)
             found[index + 1] = _unit(curvature + _precision(sigmas[index + 1]))
     return [1.0 if one is None else one for one in found]
 
@@ -60,11 +60,11 @@ def _unit(curvature: float) -> float:
     return float(2.0 ** round(-0.5 * math.log2(curvature)))
 
 
-def weight(model: Model, observations: Observations, seen: Sequence[int]) -> float:
-    """What all observations of a point weigh together, on average."""
+def weight(model: Model, observations: Observations, observed: Sequence[int]) -> float:
+    """Return the mean over points of the sum of weights of a point's observations."""
     points = model.shape[0] * model.shape[1]
     own = observations.values[0].size
-    mine = sum(float(np.mean(observations.weight_of(index))) * own for index in seen)
+    mine = sum(float(np.mean(observations.weight_of(index))) * own for index in observed)
     total: float = model.comm.allreduce(mine)
     return total / points
 
@@ -74,14 +74,14 @@ def _curvature(
     observations: Observations,
     guess: Guess,
     parameter: int,
-    seen: Sequence[int],
+    observed: Sequence[int],
 ) -> float:
-    """Gauss and Newton's second derivative of the misfit with respect to one parameter."""
+    """Return the Gauss-Newton second derivative of the misfit with respect to one parameter."""
     state, direction = guess.state.copy(), np.zeros(len(guess.parameters))
     direction[parameter] = 1.0
     tangent, kept = np.zeros_like(state), model.trajectory(1)
-    every = max(1, -(-len(seen) // _SAMPLES))
-    wanted = {observations.steps[index] for index in seen[::-1][::every]}
+    every = max(1, -(-len(observed) // _SAMPLES))
+    wanted = {observations.steps[index] for index in observed[::-1][::every]}
     total = 0.0
     for step in range(max(wanted, default=0)):
         model.forward(state, guess.parameters, step, step + 1, kept)
@@ -91,4 +91,4 @@ def _curvature(
             model.apply_inverse_covariance(tangent, step + 1, observations, weighed)
             total += float(np.vdot(weighed, tangent))
     curvature: float = model.comm.allreduce(total)
-    return curvature * len(seen) / max(1, len(wanted))
+    return curvature * len(observed) / max(1, len(wanted))

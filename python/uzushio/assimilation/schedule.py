@@ -1,14 +1,13 @@
-"""Which states of a forward run are kept for its adjoint, and which are computed again.
+"""Checkpointing schedules: states of a forward run that are stored, and those that are recomputed.
 
-The adjoint runs backwards and needs the state at each of its steps. With memory for all of them,
-one forward run does. With less, some are kept as snapshots to start from again, and a *window* of
-consecutive states is computed from the nearest one, gone through backwards, and used for the next
-window. Where to put snapshots so that the fewest steps are computed is known for windows of one
-state (A. Griewank, A. Walther, Algorithm 799: revolve, ACM TOMS 26 (2000)); here the same
-recursion is solved for windows of any length, and the best length is taken. The adjoint of a step
-needs the state before it and nothing else, so a kept state serves both as a start and to the
-adjoint (as in J. R. Maddison, Step-based checkpointing with high-level algorithmic
-differentiation, J. Comput. Sci. 82 (2024)).
+The adjoint runs backwards and needs the state at each of its steps. If all states fit into memory,
+one forward run is enough. Else some states are stored as snapshots. A *window* of consecutive
+states is recomputed from the nearest snapshot for a backward sweep, and its memory is reused for
+the next window. The optimal positions of snapshots are known for windows of one state (A. Griewank,
+A. Walther, Algorithm 799: revolve, ACM TOMS 26 (2000)). Here the same recursion is solved for
+windows of any length, and the best length is chosen. The adjoint of a step needs only the state
+before it, so a stored state serves both as a start and for the adjoint (as in J. R. Maddison,
+Step-based checkpointing with high-level algorithmic differentiation, J. Comput. Sci. 82 (2024)).
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ from functools import lru_cache
 
 import numpy as np
 
-#: Runs of more steps are planned in units of several, so that planning takes no time.
+#: Maximum number of planned units; in longer runs a unit is several steps, to limit planning time.
 _UNITS = 256
-#: Lengths of windows that are tried.
+#: Number of window lengths that are tried.
 _TRIED = 16
 
 
 class ScheduleAction(Enum):
     """Kind of an entry of a schedule."""
 
-    ADVANCE = "advance"  #: compute steps, keep nothing
-    RECORD = "record"  #: keep the states before these steps in the window
-    REVERSE = "reverse"  #: take the adjoint back through the window
-    STORE = "store"  #: keep the state in a slot
-    RESTORE = "restore"  #: take the state of a slot; slot 0 is the initial state
+    ADVANCE = "advance"  #: compute steps, store nothing
+    RECORD = "record"  #: compute steps, store the states before them in the window
+    REVERSE = "reverse"  #: sweep the adjoint back through the window
+    STORE = "store"  #: store the state in a slot
+    RESTORE = "restore"  #: restore the state of a slot; slot 0 is the initial state
 
 
 @dataclass(frozen=True)
@@ -48,14 +47,15 @@ class ScheduleEntry:
 
 @dataclass(frozen=True)
 class CheckpointingPlan:
-    """Checkpointing schedule. Steps that an adjoint computes again in a window are not counted.
+    """Checkpointing schedule. Steps that an adjoint recomputes inside a window are not counted.
 
     Attributes:
-        steps: of the run.
-        snapshots: states kept besides the initial one, at most.
-        window: states of the window.
-        forward_steps: that one forward run and its adjoint compute in all.
-        appends: whether a window's last state is put into it, or else kept by computing one more.
+        steps: steps of the run.
+        snapshots: maximum number of stored states besides the initial one.
+        window: number of states in the window.
+        forward_steps: total of steps that a forward run and its adjoint compute.
+        appends: whether a window's last state is appended; else one more step is computed to store
+            it.
     """
 
     steps: int
@@ -67,13 +67,13 @@ class CheckpointingPlan:
     def actions(self) -> Iterator[ScheduleEntry]:
         """Yield the entries in order.
 
-        Those before the first `REVERSE` are the run itself, with its last step.
+        The entries before the first `REVERSE` are the forward run.
         """
         table = _Table(self.steps, self.window, self.snapshots, self.appends)
         yield from self._reverse(0, self.steps, table, 0)
 
     def _reverse(self, first: int, last: int, table: _Table, slot: int) -> Iterator[ScheduleEntry]:
-        """Go back from step `last` to `first`, whose state is there and in `slot`."""
+        """Yield the entries for the adjoint from `last` to `first`, the state in `slot`."""
         free = self.snapshots - slot
         while last - first > self.window:
             split = first + table.split(last - first, free)
@@ -98,18 +98,18 @@ def plan(
     appends: bool = True,
     every: int = 1,
 ) -> CheckpointingPlan:
-    """Find the schedule of fewest forward steps.
+    """Return the schedule with the minimum of forward steps.
 
     Args:
-        steps: of the run.
-        states: that fit into the memory.
-        snapshot_cost: states that a snapshot takes (2 where tangents are kept too).
-        window_cost: states that each step of the window takes.
-        appends: whether a state can be put into a window.
-        every: steps of a window for each of its states that is kept.
+        steps: steps of the run.
+        states: number of states that fit into memory.
+        snapshot_cost: states per snapshot (2 if tangents are stored too).
+        window_cost: states per step of the window.
+        appends: whether a state can be appended to a window.
+        every: interval of stored states in a window, in steps.
 
     Raises:
-        ValueError: if not even one step fits.
+        ValueError: a window of one step does not fit.
     """
     if states < window_cost:
         raise ValueError(f"{states} states do not fit a window of one step")
@@ -120,7 +120,7 @@ def plan(
     unit = min(_unit(steps), longest)
     for window in sorted({max(1, round(longest * i / _TRIED / unit)) for i in range(_TRIED + 1)}):
         window = min(window * unit, longest)
-        # More snapshots than windows are of no use.
+        # More snapshots than windows are useless.
         taken = -(-window // every) * window_cost
         free = min((states - taken) // snapshot_cost, -(-steps // window))
         computed = _Table(steps, window, free, appends).cost(steps, free) + appends
@@ -130,7 +130,7 @@ def plan(
 
 
 class _Table:
-    """The fewest forward steps for any part of a run, and the split that they need."""
+    """Minimum of forward steps for each part of a run, and its first split."""
 
     def __init__(self, steps: int, window: int, free: int, appends: bool) -> None:
         self._window, self._saved = window, int(appends)
@@ -140,7 +140,7 @@ class _Table:
         )
 
     def split(self, count: int, free: int) -> int:
-        """Where in a run of `count` steps to put the next snapshot; or, with none, the window."""
+        """Return the position of the next snapshot in `count` steps, or else of the window."""
         if free == 0:
             return count - self._window
         units = -(-count // self._unit)
@@ -148,7 +148,7 @@ class _Table:
         return max(count - (units - best) * self._unit, 1)
 
     def cost(self, count: int, free: int) -> int:
-        """Steps to compute to go back through `count` of them from the first state."""
+        """Return the steps to compute for the adjoint of `count` steps, from the first state."""
         if self._unit == 1:
             return int(self._cost[free, count])
         total = 0
@@ -161,13 +161,13 @@ class _Table:
 
 
 def _unit(steps: int) -> int:
-    """Steps that are planned as one."""
+    """Return the number of steps in a planned unit."""
     return -(-steps // _UNITS)
 
 
 @lru_cache(maxsize=64)
 def _table(count: int, window: int, free: int, saved: int) -> tuple[np.ndarray, np.ndarray]:
-    """Fewest forward steps C[s, n] for n steps with s free slots, and the best first split."""
+    """Return minimal forward steps C[s, n] for n steps with s free slots, and the first splits."""
     cost = np.zeros((free + 1, count + 1), dtype=np.int64)
     split = np.zeros_like(cost)
     n = np.arange(count + 1)

@@ -1,9 +1,8 @@
-"""Line search along a direction, bent at the bounds: several step lengths are tried at once.
+"""Line search along a direction projected on the bounds, with several step lengths at once.
 
-A step length is good if J falls by a fair share of what its slope promises (L. Armijo, 1966; along
-a path that is projected on the bounds: D. P. Bertsekas, 1976). A J that is not a finite number is a
-step that failed, like one that is too high. Slopes at the new point are not asked for: they cost
-an adjoint each.
+A step length is accepted if J decreases by a share of the decrease that the slope predicts
+(L. Armijo, 1966; along a path that is projected on the bounds: D. P. Bertsekas, 1976). A value of J
+that is not finite is rejected. Slopes at the new point are not used, since each needs an adjoint.
 """
 
 from __future__ import annotations
@@ -16,24 +15,24 @@ import numpy as np
 
 from uzushio.assimilation.space import ControlSpace
 
-#: Share of the promised decrease that is enough.
+#: Minimum share of the predicted decrease.
 ENOUGH = 1e-4
-#: Each further candidate of a round is so much shorter.
+#: Ratio of the lengths of successive candidates in a round.
 _SHRINK = 0.5
-#: A next round begins at least so much, and at most so much, below the shortest step of the last.
-_LEAST, _MOST = 0.1, 0.5
-#: How much a good step may grow at once, and how often, while J still falls.
+#: Range of the first length of a next round over the shortest length of the last one.
+_MIN_RATIO, _MAX_RATIO = 0.1, 0.5
+#: Maximum growth factor of an accepted step, and maximum number of times that it may grow.
 _GROW, _GROWTHS = 3.0, 8
 
 
 @dataclass(frozen=True)
 class LineSearchStep:
-    """A step that makes J smaller.
+    """Step that decreases J.
 
     Attributes:
-        length: of the step, in directions.
-        point: where it leads.
-        value: J there.
+        length: length of the step in multiples of the direction.
+        point: end point.
+        value: J at the end point.
     """
 
     length: float
@@ -41,19 +40,19 @@ class LineSearchStep:
     value: float
 
 
-#: J at each of several points, all at once; infinite where it is not finite (collective). And
-#: whether one of them is likely to be the one that is taken.
+#: Function that returns J at each of several points, or infinity (collective). The second argument
+#: is whether one of the points will probably be accepted.
 Values = Callable[[Sequence[np.ndarray], bool], list[float]]
 
 
 class LineSearch:
-    """Searches along projected lines.
+    """Line search along projected directions.
 
     Args:
-        space: of the vectors, and their bounds.
-        values: evaluates J.
-        candidates: tried at once.
-        tries: values of J that a search may cost.
+        space: space of the vectors, with bounds.
+        values: function that evaluates J.
+        candidates: number of step lengths that are tried at once.
+        tries: maximum number of values of J in a search.
     """
 
     def __init__(self, space: ControlSpace, values: Values, candidates: int, tries: int) -> None:
@@ -70,35 +69,35 @@ class LineSearch:
         longest: float,
         grow: bool,
     ) -> LineSearchStep | None:
-        """Find a step that makes J smaller (collective).
+        """Find a step that decreases J (collective).
 
-        Of the candidates of a round that are good, the one with the least J is taken; so what is
-        found depends on how many are tried at once, and not on how many ranks try them.
+        The result is the accepted candidate of a round with the minimum of J. It depends on the
+        number of candidates, but not on the number of ranks.
 
         Args:
-            point: where to begin.
-            value: J there.
-            gradient: there.
-            direction: of descent.
+            point: start of the search.
+            value: J at the start.
+            gradient: gradient of J at the start.
+            direction: direction of descent.
             longest: first step length to try.
-            grow: whether to go on to longer steps while J falls, as where the direction's length
-                says nothing.
+            grow: whether to try longer steps while J decreases, if the direction has no natural
+                length.
 
         Returns:
-            The step; None if there is none, as where J cannot be made smaller in its precision.
+            The step; None if no step decreases J.
         """
         length, spent = longest, 0
         while spent < self._tries:
             lengths = [length * _SHRINK**i for i in range(self._candidates)]
             likely = spent == 0 and not grow and self._first_was_good
-            found, told = self._round(point, value, gradient, direction, lengths, likely)
+            found, results = self._round(point, value, gradient, direction, lengths, likely)
             self._first_was_good = spent == 0 and found is not None
             spent += len(lengths)
             if found is not None:
                 if grow and found.length == longest:
                     return self._grown(point, value, gradient, direction, found)
                 return found
-            length = self._shorter(lengths[-1], value, told[-1])
+            length = self._shorter(lengths[-1], value, results[-1])
         return None
 
     def _round(
@@ -110,7 +109,7 @@ class LineSearch:
         lengths: Sequence[float],
         likely: bool = False,
     ) -> tuple[LineSearchStep | None, list[tuple[float, float]]]:
-        """Try step lengths; returns the best of those that are good, and (J, slope) of each."""
+        """Try step lengths; return the best accepted step, and (J, slope) of each."""
         points, slopes = self._space.moved(point, direction, gradient, lengths)
         values = self._values(points, likely)
         good = [
@@ -130,7 +129,7 @@ class LineSearch:
         direction: np.ndarray,
         found: LineSearchStep,
     ) -> LineSearchStep:
-        """Go on to longer steps while they are good and J falls."""
+        """Try longer steps while they are accepted and J decreases."""
         for _ in range(_GROWTHS):
             lengths = [found.length * _GROW ** (1 + i) for i in range(self._candidates)]
             longer, _ = self._round(point, value, gradient, direction, lengths)
@@ -144,11 +143,11 @@ class LineSearch:
         return found
 
     @staticmethod
-    def _shorter(length: float, value: float, told: tuple[float, float]) -> float:
-        """The next step length: where a parabola through what is known has its least value."""
-        there, slope = told
-        if not math.isfinite(there):
-            return _LEAST * length
-        bend = there - value - slope
-        share = -slope / (2.0 * bend) if bend > 0.0 else _MOST
-        return min(max(share, _LEAST), _MOST) * length
+    def _shorter(length: float, value: float, result: tuple[float, float]) -> float:
+        """Return the next step length: the minimum of a parabola through the known values."""
+        end_value, slope = result
+        if not math.isfinite(end_value):
+            return _MIN_RATIO * length
+        bend = end_value - value - slope
+        share = -slope / (2.0 * bend) if bend > 0.0 else _MAX_RATIO
+        return min(max(share, _MIN_RATIO), _MAX_RATIO) * length

@@ -1,8 +1,8 @@
 """Control vectors of the optimiser: this rank's part of the state, and all parameters.
 
-A vector is one float64 array: this rank's own part of the state, row by row, and behind it the
-parameters, which every rank holds and which count once. The optimiser sees controls in units of
-their own (`scale`), in which the curvature of J is about 1.
+A vector is one float64 array: this rank's own part of the state, row by row, followed by the
+parameters, which all ranks hold and which count once in sums. Each control has a unit (`scale`) in
+the optimiser, in which the curvature of J is about 1.
 
 Operations on vectors are limited by memory bandwidth: passes over several vectors at once are
 compiled (`src/vectors`), and the memory of released vectors is reused (`new`, `release`).
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-#: Bytes that vectors are aligned to: a cache line, and the longest register.
+#: Alignment of vectors in bytes: a cache line, and the size of the largest register.
 _LINE = 64
 
 
@@ -66,8 +66,8 @@ class ControlSpace:
     """Control vectors over the ranks of one group, and their dot products.
 
     Attributes:
-        shape: of this rank's part of the state.
-        size: of a vector on this rank.
+        shape: shape of this rank's part of the state.
+        size: length of a vector on this rank.
     """
 
     def __init__(
@@ -79,15 +79,15 @@ class ControlSpace:
         threads: int = 1,
         timings: Timings | None = None,
     ) -> None:
-        """Lay out vectors.
+        """Define the layout of vectors.
 
         Args:
-            comm: the ranks of the group.
+            comm: communicator of the group.
             shape: rows and columns of this rank's part of the state.
             scales: units of the state and of each parameter.
-            bounds: of the state and of each parameter; None where there is none.
-            threads: of this rank, for passes over vectors.
-            timings: seconds in passes are counted there, as "vectors".
+            bounds: bounds of the state and of each parameter; None for unlimited.
+            threads: threads of this rank for passes over vectors.
+            timings: the seconds of passes are added to it as "vectors".
         """
         self._timings = Timings() if timings is None else timings
         self._comm, self.shape = comm, shape
@@ -131,7 +131,7 @@ class ControlSpace:
 
     @property
     def scales(self) -> np.ndarray:
-        """Units of the state and of each parameter."""
+        """Return the units of the state and of each parameter."""
         return self._scales
 
     def vector(self, state: np.ndarray, parameters: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What `summary.json` says of an assimilation, and what is said at its end."""
+"""Summary of an assimilation, for `summary.json` and for the message at its end."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from uzushio.assimilation.assimilation import Assimilation
 from uzushio.assimilation.deviations import Deviation
 
-#: Standard deviations that an estimate may be from the minimum of J without a word.
+#: Maximum distance of an estimate from the minimum of J without a message, in standard deviations.
 _FAR = 0.5
-#: What is said of standard deviations from the Hessian.
+#: Remark on standard deviations from the Hessian.
 _LINEARISED = (
     "± is one standard deviation from the curvature of J, a linearisation: errors are larger where "
     "the model is far from linear within the background's sigma. uncertainty=ensemble finds it "
@@ -20,10 +20,10 @@ _LINEARISED = (
 
 
 def summarise(work: Assimilation, found: Sequence[Deviation]) -> dict[str, Any]:
-    """What `summary.json` has beside its head, as plain values (collective).
+    """Return the entries of `summary.json` after its head, as plain values (collective).
 
     Args:
-        work: the assimilation, as it is now.
+        work: the assimilation in its current state.
         found: standard deviations of the parameters.
     """
     problem, history = work.problem, work.history
@@ -69,7 +69,7 @@ def summarise(work: Assimilation, found: Sequence[Deviation]) -> dict[str, Any]:
 
 
 def ending(summary: Mapping[str, Any]) -> str:
-    """How it ended and what was found, for people."""
+    """Return sentences on the end and the estimates."""
     lines = [f"Ended: {summary['ended']}."]
     for name, one in summary["results"]["parameters"].items():
         ensemble = one["ensemble"]
@@ -87,7 +87,7 @@ def ending(summary: Mapping[str, Any]) -> str:
             there = one["estimate"] + one["to_minimum"]
             lines.append(
                 f"The minimum of J is expected at {name} = {there:.6g}: the search has not reached "
-                "it; go on with --restart and more iterations, or a smaller tolerance."
+                "it; continue with --restart and more iterations, or a smaller tolerance."
             )
     parameters = summary["results"]["parameters"].values()
     if any(one["sd"] is not None and one["ensemble"] is None for one in parameters):

@@ -15,7 +15,7 @@ from uzushio.stencil import exact_sums
 
 @dataclass
 class Counts:
-    """Steps and sweeps so far, of this group of ranks."""
+    """Counts of steps and sweeps of this group of ranks."""
 
     forward_steps: int = 0
     backward_steps: int = 0
@@ -28,12 +28,12 @@ class Counts:
     """Forward steps that an adjoint did again on its way."""
 
     def restore(self, stored: Mapping[str, int]) -> None:
-        """Go on counting from what `dataclasses.asdict` gave."""
+        """Set the counts from the values of `dataclasses.asdict`."""
         for name, count in stored.items():
             setattr(self, name, count)
 
 
-#: Goes back through a window; returns misfit and slopes.
+#: Function that sweeps the adjoint back through a window; returns misfit and derivatives.
 _Reverse = Callable[
     [np.ndarray, np.ndarray, ScheduleEntry],
     tuple[exact_sums.DoubleDouble, Sequence[exact_sums.DoubleDouble]],
@@ -41,26 +41,25 @@ _Reverse = Callable[
 
 
 class Sweeps:
-    """A model's run from given controls, and the derivatives of its misfit.
+    """Run of a model from given controls, and the derivatives of its misfit.
 
-    All methods are collective over the model's ranks. The gradient is the same to the bit whatever
-    the plan keeps and computes again.
+    All methods are collective over the model's ranks. The gradient has the same bits for any plan.
     """
 
     def __init__(self, model: Model, observations: Observations, plan: CheckpointingPlan) -> None:
-        """Take the memory that the plan needs.
+        """Allocate the memory that the plan needs.
 
         Args:
-            model: to run.
-            observations: to compare it with.
-            plan: of what is kept.
+            model: the model.
+            observations: observations for the misfit.
+            plan: checkpointing schedule.
         """
         self.model, self.observations, self.plan = model, observations, plan
         rows, columns = (part.stop - part.start for part in model.own)
         self._shape = (rows, columns)
         self._window: Trajectory | None = model.checkpoints(plan.window)
         self._snapshots = [np.empty(self._shape) for _ in range(plan.snapshots)]
-        # Needed where not all of the run is kept, and some of it computed again.
+        # Needed if a part of the run is recomputed.
         self._initial = None if plan.window == plan.steps else np.empty(self._shape)
         self._now = np.empty(self._shape)
         self._actions: Iterator[ScheduleEntry] | None = None
@@ -69,11 +68,11 @@ class Sweeps:
 
     @property
     def bytes(self) -> int:
-        """Memory of the window and the snapshots on this rank."""
+        """Return the bytes of the window and the snapshots on this rank."""
         return self._held.bytes + sum(one.nbytes for one in self._snapshots)
 
     def release(self) -> None:
-        """Give the memory back; only `counts` and `plan` are of use afterwards."""
+        """Release the memory; only `counts` and `plan` may be used afterwards."""
         self._window = None
         self._snapshots.clear()
 
@@ -84,28 +83,28 @@ class Sweeps:
 
     @property
     def start(self) -> np.ndarray:
-        """Where the initial state is put for `forward`, which makes the last one of it."""
+        """Return the array of the initial state for `forward`, which overwrites it."""
         return self._now
 
     def forward(self, parameters: np.ndarray) -> float:
-        """Run the model from `start`; returns the misfit to all observations."""
+        """Run the model from `start`; return the misfit to all observations."""
         misfit = self.model.misfit(self._now, 0, self.observations)
         return exact_sums.rounded(
             exact_sums.add(misfit, self._advance(parameters, self.observations))
         )
 
     def backward(self, parameters: np.ndarray, adjoint: np.ndarray) -> np.ndarray:
-        """Derivatives of the misfit with respect to the parameters.
+        """Return the derivatives of the misfit with respect to the parameters.
 
-        It follows a `forward` with the same parameters, once. `adjoint` becomes the derivatives
+        Call it once after `forward` with the same parameters. `adjoint` receives the derivatives
         with respect to the state.
         """
         return self._back(parameters, adjoint, self._adjoint)[1]
 
     def both(self, parameters: np.ndarray, adjoint: np.ndarray) -> tuple[float, np.ndarray]:
-        """`forward` and `backward` in one, with the same results: (misfit, slopes).
+        """Compute `forward` and `backward` in one; return the misfit and the derivatives.
 
-        The misfit is summed on the way back, where the observations are looked at anyway.
+        The misfit is summed in the backward sweep, which reads the observations anyway.
         """
         self._advance(parameters, None)
         last = self.model.misfit(self._now, self.plan.steps, self.observations)
@@ -115,7 +114,7 @@ class Sweeps:
     def _advance(
         self, parameters: np.ndarray, observations: Observations | None
     ) -> exact_sums.DoubleDouble:
-        """Do the run itself; returns its misfit to the observations that are given."""
+        """Perform the forward run; return its misfit to the given observations."""
         if self._initial is not None:
             self._initial[...] = self._now
         misfit = (0.0, 0.0)
@@ -139,7 +138,7 @@ class Sweeps:
     def _back(
         self, parameters: np.ndarray, adjoint: np.ndarray, reverse: _Reverse
     ) -> tuple[exact_sums.DoubleDouble, np.ndarray]:
-        """Do what is left of the schedule; returns the sums of what `reverse` returns."""
+        """Perform the rest of the schedule; return the sums of the results of `reverse`."""
         assert self._actions is not None, "backward follows forward"
         adjoint.fill(0.0)
         self.model.forcing(self._now, self.plan.steps, self.observations, adjoint)
@@ -156,7 +155,7 @@ class Sweeps:
         return misfit, np.array([exact_sums.rounded(total) for total in totals])
 
     def _act(self, entry: ScheduleEntry, parameters: np.ndarray) -> None:
-        """Do what is neither an adjoint nor part of the run itself."""
+        """Perform an entry that is neither an adjoint sweep nor part of the forward run."""
         if entry.action is ScheduleAction.STORE:
             self._snapshots[entry.slot - 1][...] = self._now
         elif entry.action is ScheduleAction.RESTORE:
@@ -176,7 +175,7 @@ class Sweeps:
     def _adjoint(
         self, adjoint: np.ndarray, parameters: np.ndarray, window: ScheduleEntry
     ) -> tuple[exact_sums.DoubleDouble, Sequence[exact_sums.DoubleDouble]]:
-        """Go back through a window; the misfit is not asked for."""
+        """Sweep the adjoint back through a window, without the misfit."""
         self._count(window)
         slopes = self.model.adjoint(
             adjoint, parameters, window.first, window.last, self._held, self.observations
@@ -186,7 +185,7 @@ class Sweeps:
     def _misfit_and_adjoint(
         self, adjoint: np.ndarray, parameters: np.ndarray, window: ScheduleEntry
     ) -> tuple[exact_sums.DoubleDouble, Sequence[exact_sums.DoubleDouble]]:
-        """Go back through a window, and sum its misfit."""
+        """Sweep the adjoint back through a window, and sum its misfit."""
         self._count(window)
         return self.model.misfit_and_adjoint(
             adjoint, parameters, window.first, window.last, self._held, self.observations

@@ -1,4 +1,4 @@
-"""A twin experiment: observations of the model's own run from a truth, with noise."""
+"""Observations of a twin experiment: the model's run from a truth, with noise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from uzushio.observations import Observations
 
 
 def observe(model: Model, truth: Guess, case: AssimilationCase) -> Observations:
-    """Run the model from the truth and observe it as the case says (collective)."""
+    """Run the model from the truth, and return the observations of the case (collective)."""
     wanted = case.observations
     last = case.time.steps if wanted.last is None else wanted.last
     steps = list(range(wanted.first, last + 1, wanted.every))

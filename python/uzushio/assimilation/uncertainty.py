@@ -1,9 +1,9 @@
 """Standard deviations of the parameters, from the curvature of J at the estimate.
 
-Near the estimate the posterior probability is about Gaussian with the inverse of J's Hessian H as
-its covariance, so that the variance of parameter j, whatever the state, is element (j, j) of it:
-H v = e_j is solved for v with a few Hessian-vector products, as by S. Ito et al., Phys. Rev. E 94
-(2016) 043307. Controls that a bound holds at the estimate are left out: they are taken as known.
+Near the estimate the posterior probability is approximately Gaussian. Its covariance is the inverse
+of J's Hessian H, so that the marginal variance of parameter j is its element (j, j): H v = e_j is
+solved for v with a few Hessian-vector products, as by S. Ito et al., Phys. Rev. E 94 (2016) 043307.
+Controls at an active bound are excluded, as if they were known.
 
 Sources: M. R. Hestenes, E. Stiefel, J. Res. Natl. Bur. Stand. 49 (1952), conjugate gradients;
 C. C. Paige, M. A. Saunders, SIAM J. Numer. Anal. 12 (1975), MINRES.
@@ -20,25 +20,26 @@ import numpy as np
 
 from uzushio.assimilation.space import ControlSpace
 
-#: The Hessian in the optimiser's units, on free elements, times a vector of them (collective).
+#: Function that multiplies a vector of free elements by the Hessian, in the optimiser's units
+#: (collective).
 Product = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver found.
+    """Result of a solver.
 
     Attributes:
-        solution: of H v = b.
-        products: Hessian-vector products done.
-        residual: |b - H v| / |b|, by one more product, not by the solver's recursion.
-        bends_down: whether a direction was met along which H is negative.
+        solution: v of H v = b.
+        products: number of Hessian-vector products.
+        residual: |b - H v| / |b|, from one more product, not from the solver's recursion.
+        indefinite: whether H has negative curvature along a direction of the solver.
     """
 
     solution: np.ndarray
     products: int
     residual: float
-    bends_down: bool
+    indefinite: bool
 
 
 def solve(
@@ -52,29 +53,29 @@ def solve(
     """Solve H v = b (collective).
 
     Args:
-        space: of the vectors.
-        product: H times a vector.
+        space: space of the vectors.
+        product: function that returns H times a vector.
         right: b.
-        method: conjugate gradients end where H bends down; minres goes on.
-        iterations: at most.
-        tolerance: relative residual to reach.
+        method: conjugate gradients end at negative curvature; minres continues.
+        iterations: maximum number of products.
+        tolerance: maximum relative residual.
     """
     scale = math.sqrt(space.dot(right, right))
     steps = _cg(space, product, right) if method == "cg" else _minres(space, product, right)
-    v, done, bends_down = np.zeros_like(right), 0, False
+    v, done, indefinite = np.zeros_like(right), 0, False
     for found, left, bends in steps:
-        v, bends_down = found, bends_down or bends
+        v, indefinite = found, indefinite or bends
         done += 1
         if left <= tolerance * scale or done >= iterations or (bends and method == "cg"):
             break
     rest = right - product(v)
-    return Solution(v, done + 1, math.sqrt(space.dot(rest, rest)) / scale, bends_down)
+    return Solution(v, done + 1, math.sqrt(space.dot(rest, rest)) / scale, indefinite)
 
 
 def _cg(
     space: ControlSpace, product: Product, right: np.ndarray
 ) -> Iterator[tuple[np.ndarray, float, bool]]:
-    """Yield after each product: the solution so far, norm of the residual, whether H bends down."""
+    """Yield after each product: solution so far, norm of the residual, whether H is indefinite."""
     v, rest = np.zeros_like(right), right.copy()
     direction, square = rest.copy(), space.dot(rest, rest)
     while square > 0.0:
@@ -93,7 +94,7 @@ def _cg(
 def _minres(
     space: ControlSpace, product: Product, right: np.ndarray
 ) -> Iterator[tuple[np.ndarray, float, bool]]:
-    """The same for an H of any sign: Lanczos vectors, and rotations that make a triangle."""
+    """Yield the same for any symmetric H: Lanczos vectors, and Givens rotations."""
     v = np.zeros_like(right)
     beta = left = math.sqrt(space.dot(right, right))
     before, now = np.zeros_like(right), right / beta
@@ -103,8 +104,8 @@ def _minres(
     while True:
         image = product(now)
         alpha = space.dot(now, image)
-        # Of the triangle times its mirror image that the Lanczos matrix is: as many are below zero
-        # as it has eigenvalues there.
+        # Pivots of the LDLᵀ factorisation of the Lanczos matrix: it has as many negative
+        # eigenvalues as negative pivots.
         pivot = alpha - below**2 / pivot if pivot != 0.0 else alpha
         image -= alpha * now + below * before
         following = math.sqrt(space.dot(image, image))

@@ -1,8 +1,7 @@
-"""Case files: sections that all solvers share, registered solvers, schema and reference of keys.
+"""Case files: sections common to all solvers, registered solvers, schema and reference of keys.
 
-A solver subclasses `Case`, adds its own sections, each a `Section`, and registers itself with
-`register`; a model of assimilations with `register_model`. A `Length` may be given in words, as
-"2 pi".
+A solver subclasses `Case`, adds its own sections, each a `Section`, and is registered by
+`register`; a model of assimilations by `register_model`. A `Length` may be written as "2 pi".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Case files: the sections that all solvers share, and how a file becomes a validated `Case`.
+"""Case files: sections common to all solvers, and functions that read a file as a validated `Case`.
 
 A solver adds its own sections by subclassing `Case`, each a `Section`. Times and lengths are in the
-solver's units; a `Length` may be given in words, as "2 pi".
+solver's units; a `Length` may be written as "2 pi".
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from uzushio.errors import CaseError, StagingError
 
 __all__ = ["Case", "CaseFile", "Length", "Section", "load_case", "model_of", "read_document"]
 
-#: Relative distance to the end time that counts as reached.
+#: Relative tolerance of the end time.
 _CLOSE = 1e-12
 
 
 class Time(Section):
-    """How far and how fast: stops at whichever of `steps` and `end` comes first."""
+    """Length of the run and of its steps. The run ends at `steps` or `end`, whichever is first."""
 
     steps: Count | None = Field(default=None, description="number of the last step, counted from 0")
     end: Positive | None = Field(
@@ -50,20 +50,20 @@ class Time(Section):
         return self
 
     def reached(self, step: int, time: float) -> bool:
-        """Whether a step at a time is the last one, or beyond it."""
+        """Return whether a step at a time is the last one, or after it."""
         if self.steps is not None and step >= self.steps:
             return True
         return self.end is not None and self.end - time <= _CLOSE * max(1.0, abs(self.end))
 
     def passed(self, step: int, time: float) -> bool:
-        """Whether a step at a time is beyond the last one."""
+        """Return whether a step at a time is after the last one."""
         if self.steps is not None and step > self.steps:
             return True
         return self.end is not None and time - self.end > _CLOSE * max(1.0, abs(self.end))
 
 
 class Statistics(Section):
-    """When time averages are sampled."""
+    """Times of the samples for averages."""
 
     start: float = Field(
         default=0.0, description="time from which samples are taken", json_schema_extra=unit("time")
@@ -72,7 +72,7 @@ class Statistics(Section):
 
 
 class Checkpoint(Section):
-    """When checkpoints are written, besides the one at the end of a run."""
+    """Checkpoints during the run; one more is written at its end."""
 
     every: Count | None = Field(
         default=500, description="number of steps between checkpoints; null: none"
@@ -86,7 +86,7 @@ class Checkpoint(Section):
 
 
 class Output(Section):
-    """Where results go, how often the progress is said, and whether figures are drawn."""
+    """Folder of results, interval of progress lines, and figures."""
 
     folder: UserPath = Field(default=Path("run"), description="folder of the run")
     monitor_every: Positive = Field(
@@ -101,7 +101,7 @@ class Output(Section):
 class Publish(Section):
     """Publishing of steps to readers while the run continues.
 
-    Further keys (`engine`, `queue`, `contact`, …) are the options of staging, as in a file of them.
+    Further keys (`engine`, `queue`, `contact`, …) are options of staging, as in an options file.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
@@ -113,6 +113,10 @@ class Publish(Section):
     fields: Annotated[list[str], Field(min_length=1)] | None = Field(
         default=None, description="names of the published fields; null: all"
     )
+    steering: bool = Field(
+        default=True,
+        description="whether viewers may change parameters, write checkpoints and stop the run",
+    )
     python: UserPath | None = Field(
         default=None,
         description="file with a function on_step(step) that engine inproc calls in each step",
@@ -122,7 +126,7 @@ class Publish(Section):
     )
 
     def options(self) -> Any:
-        """The options of staging; raises `StagingError` that names the key."""
+        """Return the options of staging; raise `StagingError` with the key if one is invalid."""
         from uzushio.staging.options import parse_options
 
         return parse_options(self.model_extra or {}, "publish")
@@ -132,7 +136,7 @@ class Publish(Section):
         try:
             engine = self.options().engine
         except StagingError as error:
-            # The line is that of a text which nobody sees.
+            # The line number is that of an internal text.
             raise ValueError(re.sub(r"^publish(, line \d+)?: ", "", str(error))) from error
         inside = self.python is not None or self.pipeline is not None
         if (engine == "inproc") != inside:
@@ -146,20 +150,20 @@ class Publish(Section):
 
 
 class CaseFile(Section):
-    """What every case file holds, whatever is done with it."""
+    """Sections of every case file, of runs and of assimilations."""
 
-    #: Values of a small case that can be computed as it is, for `uzushio init`.
+    #: Values of a small case that is ready to run, for `uzushio init`.
     example: ClassVar[Mapping[str, Any]] = {}
 
     title: str = Field(default="", description="title of the run, for figures and reports")
     output: Output = Output()
 
     def digest(self) -> str:
-        """Identify the case: equal for cases with equal values."""
+        """Return an identifier of the case's values."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
 
     def to_yaml(self) -> str:
-        """Write the case with all defaults filled in, as a case file that loads to the same."""
+        """Return the case as YAML with all defaults; it loads to an equal case."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
@@ -167,7 +171,7 @@ CaseKind = TypeVar("CaseKind", bound=CaseFile)
 
 
 class Case(CaseFile):
-    """What the case file of a run holds; a solver's case adds its own sections."""
+    """Case file of a run; a solver's case adds its own sections."""
 
     solver: str = Field(description="name of the solver")
     time: Time
@@ -176,18 +180,19 @@ class Case(CaseFile):
     publish: Publish | None = None
 
     def averaged_values(self) -> dict[str, Any]:
-        """The values that decide what is averaged: averages go on only where all are equal."""
+        """Return the values on which averages depend: a restart with others drops the averages."""
         return self.model_dump(mode="json", exclude=_NOT_AVERAGED)
 
 
-#: How long, how and where a run goes, and from what it began, of which averages keep nothing.
+#: Sections that averages do not depend on: length, initial field, decomposition and output of a
+#: run.
 _NOT_AVERAGED = {"title", "time", "checkpoint", "output", "publish", "decomposition", "initial"}
 
 
 def differences(
     one: Mapping[str, Any], other: Mapping[str, Any], above: tuple[str, ...] = ()
 ) -> list[str]:
-    """The keys, as "section.key", whose values differ."""
+    """Return the keys, as "section.key", whose values differ."""
     found = []
     for key in sorted({*one, *other}):
         a, b, path = one.get(key), other.get(key), (*above, key)
@@ -202,9 +207,9 @@ def load_case(source: Path | str | Mapping[str, Any], overrides: Overrides | Non
     """Read a case, apply overrides and validate it with the model of its solver.
 
     Args:
-        source: the YAML file, or a mapping of what would be in it.
-        overrides: values by key, as ``{"grid.nx": 64}``; or "section.key=value" each, the value in
-            YAML. A section that is given as a whole replaces that of the case.
+        source: the YAML file, or a mapping of its values.
+        overrides: values by key, as ``{"grid.nx": 64}``; or texts "section.key=value" with the
+            value in YAML. A whole section replaces that of the case.
 
     Raises:
         CaseError: one line for each mistake, naming the file and line, the key, the value given
@@ -220,7 +225,7 @@ def load_case(source: Path | str | Mapping[str, Any], overrides: Overrides | Non
 def read_document(
     source: Path | str | Mapping[str, Any], overrides: Overrides | None = None
 ) -> Document:
-    """Read a case and apply overrides, as `load_case`; nothing is validated."""
+    """Read a case and apply overrides, without validation; arguments are those of `load_case`."""
     if isinstance(source, Mapping):
         document = Document.of(source, "the case")
     else:
@@ -229,24 +234,23 @@ def read_document(
     return document
 
 
-#: The key that names what a case is for, and what that is, with its command.
+#: Key of a case file that selects its kind: name of the kind, and its command.
 _KINDS = {"solver": ("a run", "uzushio run"), "model": ("an assimilation", "uzushio assimilate")}
 
 
 def model_of(
     document: Document, key: str, known: Iterable[str], find: Callable[[str], type[CaseKind]]
 ) -> type[CaseKind]:
-    """Find the case model that a file asks for.
+    """Return the case model that a file selects.
 
     Args:
         document: the file.
         key: `solver` or `model`.
-        known: values of it, for messages.
-        find: the case model for one of them; raises `CaseError`.
+        known: allowed values of the key, for messages.
+        find: returns the case model of a value, or raises `CaseError`.
 
     Raises:
-        CaseError: nothing is named there, what is named is not known, or the case is for another
-            command.
+        CaseError: the key is missing, its value is unknown, or the case is for another command.
     """
     name, where = document.values.get(key), document.where((key,))
     for other, (what, command) in _KINDS.items():

@@ -1,8 +1,8 @@
-"""Solvers, models of assimilations, and their tunables, by name; imported when a case asks.
+"""Registry of solvers, models of assimilations and their tunables, imported at first use.
 
-Another package adds its solver with an entry point in the group `uzushio.solvers` (a model in
-`uzushio.models`), or by calling `register` (`register_model`) before the case is loaded. What of it
-can be tuned has one in `uzushio.tunables`.
+A package adds a solver by an entry point in the group `uzushio.solvers` (a model in
+`uzushio.models`), or by a call of `register` (`register_model`) before the case is loaded. Their
+tunables are entry points in the group `uzushio.tunables`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ SOLVERS: dict[str, str] = {"channel": "uzushio.channel.solver:ChannelSolver"}
 #: Name in the case file of an assimilation to "module:Class".
 MODELS: dict[str, str] = {"phasefield": "uzushio.assimilation.phasefield.model:PhaseFieldModel"}
 
-#: Name of a solver or model to "module:function", which declares what can be tuned of it.
+#: Name of a solver or model to "module:function", which declares its tunables.
 TUNABLES: dict[str, str] = {"phasefield": "uzushio.assimilation.phasefield.tunables:declare"}
 
 
 def register(name: str, target: str) -> None:
-    """Add a solver, or replace one.
+    """Add or replace a solver.
 
     Args:
         name: the value of `solver` in a case file.
@@ -44,7 +44,7 @@ def register(name: str, target: str) -> None:
 
 
 def register_model(name: str, target: str) -> None:
-    """Add a model of assimilations, or replace one.
+    """Add or replace a model of assimilations.
 
     Args:
         name: the value of `model` in a case file.
@@ -54,12 +54,12 @@ def register_model(name: str, target: str) -> None:
 
 
 def known() -> dict[str, str]:
-    """All solvers: the built-in and registered ones, and those of installed packages."""
+    """Return all solvers: the built-in and registered ones, and those of installed packages."""
     return _installed(ENTRY_POINT_GROUP) | SOLVERS
 
 
 def known_models() -> dict[str, str]:
-    """All models of assimilations: built-in, registered, and of installed packages."""
+    """Return all models of assimilations: built-in, registered, and of installed packages."""
     return _installed(MODEL_ENTRY_POINT_GROUP) | MODELS
 
 
@@ -74,20 +74,20 @@ def solver_class(name: str) -> type[Solver]:
 
 
 def model_class(name: str) -> type[Model]:
-    """Import the model of assimilations called `name`; raises `CaseError` as `solver_class`."""
+    """Import the model of assimilations called `name`; raise `CaseError` like `solver_class`."""
     found: type[Model] = _imported("model", name, known_models())
     return found
 
 
 def known_tunables() -> dict[str, str]:
-    """Solvers and models that say what can be tuned: built-in, and of installed packages."""
+    """Return all solvers and models with tunables: built-in, and of installed packages."""
     return _installed(TUNABLES_ENTRY_POINT_GROUP) | TUNABLES
 
 
 def tunables(name: str) -> Declare:
-    """Import what declares the tunables of a solver or model; raises `CaseError` if nothing does.
+    """Import the function that declares the tunables of a solver or model; else raise `CaseError`.
 
-    It takes the case file, overrides and the number of ranks, and returns a
+    The function takes the case file, overrides and the number of ranks, and returns a
     `uzushio.tuning.subject.Subject`.
     """
     found: Declare = _imported("tunable solver or model", name, known_tunables())

@@ -1,4 +1,4 @@
-"""Keys of case files, from the models that validate them: JSON schemas, and tables of keys."""
+"""Keys of case files as JSON schemas and as tables, from the models that validate cases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uzushio.case.model import CaseFile
 
 
 def case_models() -> dict[str, type[CaseFile]]:
-    """Case models by the name of their solver or model, in alphabetical order."""
+    """Return case models by the name of their solver or model, in alphabetical order."""
     solvers = {name: registry.solver_class(name).case_model for name in registry.known()}
     models = {name: registry.model_class(name).case_model for name in registry.known_models()}
     return dict(sorted((solvers | models).items()))
@@ -49,12 +49,12 @@ class Key:
     """A key of a case file.
 
     Attributes:
-        path: of the key, as "grid.nx".
-        kind: type of its value, in words.
-        unit: "–" for numbers without one.
-        default: in YAML; "required" without one.
-        limits: of the value; empty without any.
-        meaning: in words.
+        path: path of the key, as "grid.nx".
+        kind: description of the value's type.
+        unit: unit of the value, or "–".
+        default: default in YAML, or "required".
+        limits: limits of the value; may be empty.
+        meaning: description of the key.
     """
 
     path: str
@@ -67,7 +67,7 @@ class Key:
 
 @dataclass(frozen=True)
 class SectionKeys:
-    """The keys of a section; of the file itself with an empty `path`."""
+    """Keys of a section, or of the top level of the file if `path` is empty."""
 
     path: str
     meaning: str

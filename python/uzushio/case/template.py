@@ -1,4 +1,4 @@
-"""Commented cases: `uzushio init`."""
+"""Commented cases, for `uzushio init`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def template(name: str) -> str:
     command = "assimilate" if kind == "model" else "run"
     lines = [
         f"# {summary_line(model.__doc__)} A key after a # has its default.",
-        f"# uzushio check FILE says what the case needs, uzushio {command} FILE computes it.",
+        f"# uzushio check FILE prints what the case needs, uzushio {command} FILE computes it.",
     ]
     order = [*values, *model.model_fields]
     found = sorted(
@@ -81,7 +81,7 @@ def _comment(key: Key) -> str:
 
 
 def _lines(text: str, comment: str) -> Iterator[str]:
-    """Yield a key with its comment behind it, or above it where that is too long."""
+    """Yield a key followed by its comment, or the comment first if the line would be too long."""
     line = f"{text:<{_COMMENTS}}  # {comment}"
     if len(line) <= _WIDTH:
         yield line

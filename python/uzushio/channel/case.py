@@ -1,4 +1,4 @@
-"""The case file of a channel flow."""
+"""Sections of the case file of a channel flow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from uzushio.case.model import Case, Length, Statistics
 from uzushio.config.section import Section, unit
 
-#: Largest CFL number for which three-substep Runge–Kutta is stable for the shortest wave.
+#: Maximum CFL number at which three-substep Runge–Kutta is stable for the shortest wave.
 STABLE_CFL = float(np.sqrt(3.0) / np.pi)
 
 Positive = Annotated[float, Field(gt=0.0)]
@@ -67,7 +67,7 @@ class Grid(Section):
 
 
 class Flow(Section):
-    """What drives the flow; exactly one Reynolds number, which also sets the unit of velocity."""
+    """Forcing of the flow: exactly one Reynolds number, which also sets the unit of velocity."""
 
     reynolds_tau: Positive | None = Field(
         None, description="u_tau h / nu; constant pressure gradient, unit u_tau"
@@ -100,7 +100,7 @@ class Flow(Section):
 
     @property
     def velocity_unit(self) -> str:
-        """That of velocities: the one that the Reynolds number is made with."""
+        """Unit of velocities: the velocity in the Reynolds number."""
         return "u_τ" if self.reynolds_tau else "U_b" if self.reynolds_bulk else "U_c"
 
     @property
@@ -120,7 +120,7 @@ class InitialField(StrEnum):
 
 
 class Initial(Section):
-    """The field to start from, unless a checkpoint is given."""
+    """Initial field of a run that does not start from a checkpoint."""
 
     field: InitialField = Field(
         InitialField.turbulent,
@@ -143,13 +143,13 @@ class Numerics(Section):
 
 
 class Decomposition(Section):
-    """Ranks along y and z; both or none, then it is chosen."""
+    """Process grid along y and z. If neither is given, it is chosen automatically."""
 
     py: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="number of ranks that share a plane; null: chosen"
+        None, description="number of ranks that share a plane; null: automatic"
     )
     pz: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="number of ranks between the walls; null: chosen"
+        None, description="number of ranks between the walls; null: automatic"
     )
 
     @model_validator(mode="after")
@@ -160,7 +160,7 @@ class Decomposition(Section):
 
 
 class ChannelStatistics(Statistics):
-    """When averages are sampled, and where spectra are taken."""
+    """Times of samples for averages, and heights of spectra."""
 
     spectra_at: list[Annotated[float, Field(gt=0.0, lt=2.0)]] = Field(
         [0.03, 0.1, 0.5, 1.0],

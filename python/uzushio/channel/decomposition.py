@@ -1,4 +1,4 @@
-"""How the channel is laid out on ranks, and what the compiled solver is told."""
+"""Decomposition of the channel over ranks, and parameters of the compiled solver."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ DEALIASING = {
     "2/3": core.Dealiasing.two_thirds,
     "none": core.Dealiasing.none,
 }
-#: Arrays of a field's size that a rank should not exceed.
-MOST_ARRAYS = 14.0
+#: Memory limit of a rank that a decomposition should keep, in arrays of the size of its part of a
+#: field.
+MAX_ARRAYS = 14.0
 
 
 def core_parameters(case: ChannelCase, py: int, pz: int) -> Any:
-    """Translate a case on a Py × Pz grid of ranks into what the compiled solver takes."""
+    """Return the parameters of the compiled solver for a case on a Py × Pz grid of ranks."""
     result = core.Parameters()
     result.nx, result.ny = case.grid.nx, case.grid.ny
     result.lx, result.ly = case.grid.lx, case.grid.ly
@@ -37,12 +38,12 @@ def core_parameters(case: ChannelCase, py: int, pz: int) -> Any:
 
 
 def arrays(case: ChannelCase, held: int, ranks: int) -> float:
-    """Bytes of a rank in arrays of the size of its part of a field."""
+    """Convert the bytes of a rank to a number of arrays of the size of its part of a field."""
     return held * ranks / (8.0 * case.grid.nx * case.grid.ny * case.grid.nz)
 
 
 def kept_modes(case: ChannelCase) -> tuple[int, int]:
-    """Number of Fourier modes kept along x and y: 0 … kx - 1, and -(ky - 1) … ky - 1."""
+    """Return the numbers kx, ky of kept modes: 0 … kx - 1 along x, -(ky - 1) … ky - 1 along y."""
     third = case.numerics.dealiasing == "2/3"
     kx, ky = ((n - 1) // 3 + 1 if third else n // 2 for n in (case.grid.nx, case.grid.ny))
     return kx, ky
@@ -51,12 +52,11 @@ def kept_modes(case: ChannelCase) -> tuple[int, int]:
 def decompose(case: ChannelCase, ranks: int) -> tuple[int, int]:
     """Choose Py × Pz for a number of ranks, unless the case gives it.
 
-    As few ranks as possible share a plane, because only they need all-to-alls, among the grids
-    whose busiest rank holds at most `MOST_ARRAYS`, or, where the parts are small, a fifth more than
-    it must.
+    Ranks that share a plane need all-to-alls, so Py is the minimum among the process grids whose
+    busiest rank holds at most `MAX_ARRAYS` or, if all hold more, 1.2 times the minimum.
 
     Raises:
-        CaseError: if the ranks given in the case, or any, do not fit the grid.
+        CaseError: if the process grid of the case, or every process grid, does not fit the grid.
     """
     given = case.decomposition
     widest = min(kept_modes(case)[0], case.grid.ny)
@@ -88,10 +88,10 @@ def decompose(case: ChannelCase, ranks: int) -> tuple[int, int]:
         return fits[0]
     needs = {}
     for fit in fits:
-        with contextlib.suppress(ValueError):  # more values on a rank than MPI can count
+        with contextlib.suppress(ValueError):  # a rank has more values than MPI can count
             needs[fit] = core.estimate(core_parameters(case, *fit))
     if not needs:
         raise CaseError(f"the grid is too large for {ranks} ranks; use more of them.")
     held = {fit: arrays(case, need.bytes, ranks) for fit, need in needs.items()}
-    most = max(MOST_ARRAYS, 1.2 * min(held.values()))
+    most = max(MAX_ARRAYS, 1.2 * min(held.values()))
     return next(fit for fit in needs if held[fit] <= most)

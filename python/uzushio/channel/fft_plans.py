@@ -1,9 +1,9 @@
-"""Remember what the FFT planner measured on this kind of machine.
+"""Storage of the FFT planner's measurements between runs on a machine.
 
-The planner times several algorithms and keeps the fastest, which may be another one each time; two
-algorithms round differently. With its findings ("wisdom") kept from run to run, the same case on
-the same ranks gives the same bits, and a start costs no measurement. They lie in the user's cache
-folder, in one file for each processor model; delete it to measure again.
+The planner measures several algorithms and takes the fastest, which may differ from run to run, and
+algorithms differ in rounding. With stored measurements ("wisdom"), the same case on the same ranks
+gives the same bits, and a start needs no measurement. They are in the user's cache folder, in one
+file per processor model; delete it to measure again.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ def _name() -> str:
 
 
 def recall() -> str:
-    """What was measured before, or nothing."""
+    """Return the stored measurements, empty if there are none."""
     return user_cache.recall(_name())
 
 
 def keep(wisdom: str) -> None:
-    """Store `wisdom` in place of what is there; a folder that cannot be written is no error."""
+    """Store `wisdom`; a folder that cannot be written is no error."""
     user_cache.keep(_name(), wisdom)

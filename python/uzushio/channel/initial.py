@@ -1,4 +1,4 @@
-"""Initial fields, as profiles of Fourier modes that are the same on any number of ranks."""
+"""Initial fields as profiles of Fourier modes, independent of the number of ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KAPPA = 0.41  #: von Kármán's constant in Reichardt's profile
 
 @dataclass(frozen=True)
 class Mode:
-    """One Fourier mode: u and v at cell centres, w at upper faces, complex, shape (nz,) each."""
+    """Profiles of a Fourier mode: u, v at cell centres, w at upper faces, complex, shape (nz,)."""
 
     kx: int
     ky: int
@@ -37,10 +37,10 @@ def modes(case: ChannelCase) -> Iterator[Mode]:
 
 
 def laminar(case: ChannelCase) -> np.ndarray:
-    """The steady profile of the discrete equations, shape (nz,).
+    """Return the steady profile of the discrete equations, shape (nz,).
 
-    The discrete second difference of the parabola is exact but for the cells at the walls, so the
-    profile is found from the fluxes: nu du/dz at a face balances the drive of the cells beyond it.
+    In the cells at the walls the second difference of the parabola is not exact. The profile
+    therefore follows from the fluxes: nu du/dz at a face balances the drive of the cells above it.
     """
     faces = case.grid.wall_faces()
     centres = 0.5 * (faces[1:] + faces[:-1])
@@ -54,7 +54,7 @@ def laminar(case: ChannelCase) -> np.ndarray:
 
 
 def reichardt(case: ChannelCase, z: np.ndarray) -> np.ndarray:
-    """Reichardt's mean profile of a turbulent wall layer at heights z, shape of z.
+    """Return Reichardt's mean profile of a turbulent wall layer at heights z, shape of z.
 
     Source: H. Reichardt, Z. Angew. Math. Mech. 31 (1951).
     """
@@ -67,23 +67,23 @@ def reichardt(case: ChannelCase, z: np.ndarray) -> np.ndarray:
 def _waves(
     case: ChannelCase, centres: np.ndarray, faces: np.ndarray, size: float
 ) -> Iterator[Mode]:
-    """Random waves whose spanwise scale reaches down to that of wall streaks."""
+    """Yield random waves with spanwise wave lengths down to the spacing of wall streaks."""
     rng = np.random.default_rng(case.initial.seed)
     kept_x, kept_y = case.grid.nx // 3, case.grid.ny // 3
-    # About 100 wall units apart are the streaks; longer than that is given a random start too.
+    # Streaks are about 100 wall units apart.
     streaks = case.grid.ly * case.flow.expected_u_tau / case.flow.viscosity / 100.0
-    most_y = max(1, min(kept_y - 1, 24, round(streaks)))
-    most_x = max(1, min(kept_x - 1, 8))
+    max_ky = max(1, min(kept_y - 1, 24, round(streaks)))
+    max_kx = max(1, min(kept_x - 1, 8))
     orders = np.arange(1, 9)[:, np.newaxis]
     along = np.sin(0.5 * np.pi * orders * centres)
     across = 1.0 - np.cos(np.pi * orders * faces)
-    for kx in range(most_x + 1):
-        for ky in range(-most_y, most_y + 1):
+    for kx in range(max_kx + 1):
+        for ky in range(-max_ky, max_ky + 1):
             amplitudes = rng.normal(size=(3, len(orders))) + 1j * rng.normal(size=(3, len(orders)))
             if kx == 0 and ky <= 0:
                 continue
             amplitudes *= (
-                size / np.hypot(1.0 + 2.0 * kx, ky) / np.sqrt(most_y) / orders[:, 0] ** 0.5
+                size / np.hypot(1.0 + 2.0 * kx, ky) / np.sqrt(max_ky) / orders[:, 0] ** 0.5
             )
             u, v, w = amplitudes[0] @ along, amplitudes[1] @ along, 0.5 * amplitudes[2] @ across
             yield Mode(kx, ky, u, v, w)

@@ -1,4 +1,4 @@
-"""Published profiles of turbulent channel flow, to compare with. All values are in wall units."""
+"""Published profiles of turbulent channel flow for comparisons. All values are in wall units."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from importlib.resources import files
 
 import numpy as np
 
-#: The profiles that come with the package; each is a file of this name beside this module.
+#: Profiles in the package; each is a CSV file of this name in the folder of this module.
 NAMES = ("mkm180", "lee_moser180")
 
-#: Terms of the budget of turbulent kinetic energy, each with the sign with which it enters the sum.
+#: Terms of the budget of turbulent kinetic energy; with their signs they add up to zero.
 BUDGET = (
     "production",
     "dissipation",
@@ -29,7 +29,7 @@ class Spectrum:
     Attributes:
         axis: "x" or "y", along which the wave numbers are.
         z: distance from the wall in wall units.
-        k: wave numbers times the half width, from 0 on, at equal distances, shape (n,).
+        k: wave numbers times the half width, evenly spaced from 0, shape (n,).
         energy: by component "u", "v", "w": energy in each wave number k and -k over the friction
             velocity squared, shape (n,); its sum is the variance.
     """
@@ -59,7 +59,7 @@ class Profiles:
         minus_uw: minus the Reynolds shear stress, shape (n,).
         budget: terms of `BUDGET`, shape (n,) each; empty if not published.
         wall_vorticity: r.m.s. of streamwise and spanwise vorticity at the wall, if published.
-        spectra: that come with the package, along x and along y.
+        spectra: spectra in the package, along x and along y.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Profiles:
         Args:
             axis: "x" or "y".
             z: height in wall units.
-            within: largest relative distance of heights; None is returned beyond it.
+            within: maximum relative distance of heights; None is returned beyond it.
         """
         found = [one for one in self.spectra if one.axis == axis]
         best = min(found, key=lambda one: abs(one.z - z), default=None)
@@ -104,7 +104,7 @@ def load(name: str) -> Profiles:
         KeyError: if there is no such data set.
     """
     if name not in NAMES:
-        raise KeyError(f"no reference is called '{name}'; there are {', '.join(NAMES)}")
+        raise KeyError(f"unknown reference '{name}'; must be one of {', '.join(NAMES)}")
     notes, columns, rows = _table(f"{name}.csv")
     data = dict(zip(columns, np.array(rows, float).T, strict=True))
     budget = {term: data.pop(term) for term in BUDGET if term in data}
@@ -124,7 +124,7 @@ def load(name: str) -> Profiles:
 
 
 def _table(file: str) -> tuple[dict[str, str], list[str], list[list[str]]]:
-    """Read notes, names of columns and rows of a file beside this module."""
+    """Read notes, names of columns and rows of a file in the folder of this module."""
     lines = files(__package__).joinpath(file).read_text(encoding="utf-8").splitlines()
     notes = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# "))
     columns, *rows = (line.split(",") for line in lines if not line.startswith("#"))
@@ -150,8 +150,8 @@ def nearest(re_tau: float, *, budget: bool = False, within: float = 0.1) -> Prof
 
     Args:
         re_tau: friction Reynolds number of the flow to compare.
-        budget: take only references that have a budget of turbulent kinetic energy.
-        within: largest relative distance; None is returned beyond it.
+        budget: consider only references that have a budget of turbulent kinetic energy.
+        within: maximum relative distance; None is returned beyond it.
     """
     found = [one for one in map(load, NAMES) if one.budget or not budget]
     best = min(found, key=lambda one: abs(one.re_tau - re_tau))
@@ -159,13 +159,13 @@ def nearest(re_tau: float, *, budget: bool = False, within: float = 0.1) -> Prof
 
 
 def interpolate(x: np.ndarray, points: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Interpolate smooth `values` at increasing `points` by cubic Hermite pieces.
+    """Interpolate smooth `values` at increasing `points` by cubic Hermite polynomials.
 
-    Straight lines between points of a wall layer are short of the curve by up to 0.2 %, as much as
-    what is to be compared; these pieces, with slopes of second order, by less than 0.02 %.
+    In a wall layer, linear interpolation has errors of up to 0.2 %, as large as the differences to
+    be compared; these polynomials, with slopes of second order, have less than 0.02 %.
 
     Args:
-        x: where the values are wanted, any shape, within the range of `points`.
+        x: positions, any shape.
         points: shape (n,), at least three.
         values: shape (n,).
 

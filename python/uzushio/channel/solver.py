@@ -1,8 +1,8 @@
-"""The channel-flow solver behind the contract of `uzushio.solver`."""
+"""Channel-flow solver, an implementation of the contract of `uzushio.solver`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -13,7 +13,7 @@ from uzushio.channel import fft_plans, initial, timing
 from uzushio.channel import statistics as averages
 from uzushio.channel.case import STABLE_CFL, ChannelCase
 from uzushio.channel.decomposition import (
-    MOST_ARRAYS,
+    MAX_ARRAYS,
     arrays,
     core,
     core_parameters,
@@ -21,17 +21,19 @@ from uzushio.channel.decomposition import (
     kept_modes,
 )
 from uzushio.channel.interpolation import Interpolation
+from uzushio.domain.box import Box
 from uzushio.errors import CaseError
 from uzushio.solver import (
     DistributedArray,
     Estimate,
-    FieldLayout,
     Offer,
     Parameter,
     Reading,
     Sample,
     Solver,
     SolverDivergedError,
+    SolverField,
+    SolverMesh,
     State,
     StoredState,
     Traffic,
@@ -42,8 +44,8 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 COMPONENTS = ("u", "v", "w", "p")
-#: A fixed time step at this many times the stable CFL number only amplifies.
-RUNAWAY = 3.0
+#: A flow has diverged if its CFL number exceeds the stable one by this factor.
+DIVERGED = 3.0
 
 
 class ChannelSolver(Solver):
@@ -54,7 +56,7 @@ class ChannelSolver(Solver):
 
     @classmethod
     def estimate(cls, case: Case, ranks: int) -> Estimate:
-        """Say what the case will need on `ranks` ranks."""
+        """Estimate memory, messages and files of the case on `ranks` ranks."""
         case = cast(ChannelCase, case)
         py, pz = decompose(case, ranks)
         grid = case.grid
@@ -66,7 +68,7 @@ class ChannelSolver(Solver):
         plus = case.flow.expected_u_tau / case.flow.viscosity
         heights = np.diff(faces)
         held = arrays(case, needs.bytes, ranks)
-        crowded = [f"more than {MOST_ARRAYS:.0f} arrays: a rank has few planes or rows"]
+        crowded = [f"more than {MAX_ARRAYS:.0f} arrays: a rank has few planes or rows"]
         kept_x, kept_y = kept_modes(case)
         return Estimate(
             grid=f"{grid.nx} x {grid.ny} x {grid.nz} points in {grid.lx:.4g} x {grid.ly:.4g} x 2, "
@@ -82,7 +84,7 @@ class ChannelSolver(Solver):
                 f"resolution in wall units if u_tau = {case.flow.expected_u_tau:.3g}: "
                 f"dx+ = {grid.lx / grid.nx * plus:.1f}, dy+ = {grid.ly / grid.ny * plus:.1f}, "
                 f"dz+ = {heights.min() * plus:.2f} to {heights.max() * plus:.1f}",
-                *(crowded if held > MOST_ARRAYS else []),
+                *(crowded if held > MAX_ARRAYS else []),
             ),
             checkpoint_bytes=16 * len(COMPONENTS) * grid.nz * (2 * kept_y - 1) * kept_x,
             field_bytes=dict.fromkeys(COMPONENTS, 8 * grid.nx * grid.ny * grid.nz),
@@ -91,7 +93,7 @@ class ChannelSolver(Solver):
 
     @classmethod
     def seconds_per_step(cls, case: Case, ranks: int) -> float:
-        """Measure a small box and scale its time to the busiest rank's part."""
+        """Estimate the time of a step on the busiest rank from the measured time of a small box."""
         return timing.seconds_per_step(cast(ChannelCase, case), ranks)
 
     def __init__(self, case: Case, comm: MPI.Comm) -> None:
@@ -101,7 +103,7 @@ class ChannelSolver(Solver):
         self.step_index, self.time = 0, 0.0
         self.dt = 0.0
         self._cfl = self.case.time.cfl
-        self._longest = self.case.time.dt or float("inf")
+        self._max_dt = self.case.time.dt or float("inf")
         self._drive = self.case.flow.drive
         self._steered: dict[str, float] = {}
         self._recall_plans()
@@ -112,7 +114,7 @@ class ChannelSolver(Solver):
         self._physical: Any = None
         for mode in initial.modes(self.case):
             self.core.add_mode(mode.kx, mode.ky, mode.u, mode.v, mode.w)
-        self.core.settle()
+        self.core.project()
         self.core.reset_counters()
         self._first_step = 0
         faces = self.case.grid.wall_faces()
@@ -134,16 +136,18 @@ class ChannelSolver(Solver):
         """Advance one step of at most `longest` (collective)."""
         cfl = float("inf") if self._cfl is None else self._cfl
         last_cfl = self.dt * self.core.fastest_rate
-        dt = self.core.step(cfl, min(self._longest, longest))
-        if not np.isfinite(dt) or dt * self.core.fastest_rate > RUNAWAY * STABLE_CFL:
+        dt = self.core.step(cfl, min(self._max_dt, longest))
+        if not np.isfinite(dt) or dt * self.core.fastest_rate > DIVERGED * STABLE_CFL:
             now = dt * self.core.fastest_rate
-            raise SolverDivergedError(self._post_mortem(now if np.isfinite(now) else last_cfl))
+            raise SolverDivergedError(
+                self._describe_divergence(now if np.isfinite(now) else last_cfl)
+            )
         self.dt = dt
         self.time += dt
         self.step_index += 1
 
-    def _post_mortem(self, last_cfl: float) -> str:
-        """Say where the velocity is worst, and why that is likely (collective)."""
+    def _describe_divergence(self, last_cfl: float) -> str:
+        """Describe where the CFL number is largest, and the likely cause (collective)."""
         grid = self.case.grid
         u, v, w = (np.abs(self.physical(name)) for name in "uvw")
         heights = np.diff(grid.wall_faces())[slice(*self.core.planes), np.newaxis, np.newaxis]
@@ -154,7 +158,7 @@ class ChannelSolver(Solver):
         k, j, i = (int(n) for n in worst)
         k, j = k + self.core.planes[0], j + self._output().rows[0]
         rate_there, k, j, i = max(self.comm.allgather((float(rate[worst]), k, j, i)))
-        value = "not finite" if np.isinf(rate_there) else "running away"
+        value = "not finite" if np.isinf(rate_there) else "growing without limit"
         place = f"x = {i * grid.lx / grid.nx:.4g}, y = {j * grid.ly / grid.ny:.4g}, z = "
         place += f"{self.centres[k]:.4g} (cell {i}, {j}, {k})"
         if last_cfl > STABLE_CFL:
@@ -175,7 +179,7 @@ class ChannelSolver(Solver):
         )
 
     def monitor(self) -> Mapping[str, Reading]:
-        """CFL number, bulk velocity and wall shear (collective)."""
+        """Return CFL number, bulk velocity and wall shear (collective)."""
         return {
             "CFL": Reading(self.dt * self.core.fastest_rate, format=".3f"),
             "bulk velocity": Reading(self.core.bulk_velocity(), format=".4f"),
@@ -184,11 +188,11 @@ class ChannelSolver(Solver):
 
     def _output(self) -> Any:
         if self._physical is None:
-            self._physical = core.Physical(self.core)
+            self._physical = core.PhysicalOutput(self.core)
         return self._physical
 
     def physical(self, name: str) -> np.ndarray:
-        """This rank's part of u, v, w or p in physical space, (z, y, x) (collective).
+        """Return this rank's part of u, v, w or p in physical space, (z, y, x) (collective).
 
         w is at the upper faces of the cells, the others at their centres.
         """
@@ -198,35 +202,40 @@ class ChannelSolver(Solver):
         return values
 
     def _walls(self, mesh: str) -> tuple[int, int]:
-        """Planes on walls that this rank has besides those of the core: below and above."""
+        """Return the number of wall planes of this rank below and above those of the core."""
         return _walls(mesh, self.core.planes, self.case.grid.nz)
 
     @classmethod
     def offer(cls, case: Case) -> Offer:
-        """Fields and attributes of the case, all on one rank."""
+        """Return meshes, fields and attributes of the case, all on one rank."""
         case = cast(ChannelCase, case)
         flow = dict.fromkeys(("dt", "pressure_gradient", "bulk_velocity", "wall_shear"), 0.0)
-        layouts = _layouts(case, (0, case.grid.nz), (0, case.grid.ny))
-        return Offer(layouts, {**_numbers(case), **flow})
+        meshes = _meshes(case, (0, case.grid.nz), (0, case.grid.ny))
+        return Offer(meshes, _fields(case), {**_numbers(case), **flow})
 
-    def fields(self) -> Mapping[str, FieldLayout]:
-        """Velocity and pressure on the points of the case, and on the walls."""
-        return _layouts(self.case, self.core.planes, self._output().rows)
+    def meshes(self) -> Mapping[str, SolverMesh]:
+        """Return the points of u, v and p (centres) and of w (faces), both with the walls."""
+        return _meshes(self.case, self.core.planes, self._output().rows)
 
-    def write_field(self, name: str, out: np.ndarray) -> None:
+    def fields(self) -> Mapping[str, SolverField]:
+        """Return velocity and pressure."""
+        return _fields(self.case)
+
+    def write_field(self, name: str, out: Sequence[np.ndarray]) -> None:
         """Transform u, v, w or p of this rank to `out`, (z, y, x), plane by plane (collective).
 
-        The velocity is 0 on the walls. The pressure there is that of the nearest centres, as in the
-        scheme, in which it has no gradient across a wall.
+        On the walls the velocity is 0, and the pressure is that of the nearest centres: in the
+        scheme its gradient across a wall is 0.
         """
         below, above = self._walls("faces" if name == "w" else "centres")
-        inside = out[below : len(out) - above]
+        (values,) = out
+        inside = values[below : len(values) - above]
         self._output().write(self.core, name, inside)
         for wall in [0] * below + [-1] * above:
-            out[wall] = inside[wall] if name == "p" else 0.0
+            values[wall] = inside[wall] if name == "p" else 0.0
 
     def attributes(self) -> Mapping[str, int | float | str]:
-        """The flow's numbers, and the mean flow as it is now (collective)."""
+        """Return the flow's parameters and its present mean quantities (collective)."""
         return {
             **_numbers(self.case),
             "dt": self.dt,
@@ -236,14 +245,14 @@ class ChannelSolver(Solver):
         }
 
     def state(self) -> State:
-        """The Fourier modes (z, re/im, y, x) and what decides the next step (collective).
+        """Return the Fourier modes (z, re/im, y, x) and what else a restart needs (collective).
 
         Raises:
-            SolverDivergedError: on every rank, so that nobody keeps a state that is lost.
+            SolverDivergedError: on every rank, so that a diverged state is never stored.
         """
         cfl = self.dt * self.core.measure_rate() if self.dt > 0.0 else 0.0
-        if not cfl <= RUNAWAY * STABLE_CFL:
-            raise SolverDivergedError(self._post_mortem(cfl))
+        if not cfl <= DIVERGED * STABLE_CFL:
+            raise SolverDivergedError(self._describe_divergence(cfl))
         return State(
             self._arrays(),
             {
@@ -252,7 +261,7 @@ class ChannelSolver(Solver):
                 "steered": self._steered,
                 "faces": self.case.grid.wall_faces().tolist(),
                 "box": [self.case.grid.lx, self.case.grid.ly],
-                # The same FFT plans round alike: a restart repeats the run bit for bit.
+                # With the same FFT plans a restart repeats the run bit for bit.
                 "wisdom": self.comm.bcast(core.wisdom()),
             },
             self._axes(),
@@ -264,15 +273,15 @@ class ChannelSolver(Solver):
         return {
             name: DistributedArray(
                 shape,
-                start,
-                self.core.spectral(name),
+                np.dtype(np.float64),
+                [(start, self.core.spectral(name))],
                 ("z_faces" if name == "w" else "z", "part", "ky", "kx"),
             )
             for name in COMPONENTS
         }
 
     def _axes(self) -> dict[str, np.ndarray]:
-        """Coordinates of the state; wavenumbers in radians per length. The parts are re and im."""
+        """Return the coordinates of the state; wave numbers are in radians per length."""
         grid, my = self.case.grid, self.core.modes_y
         ky = np.concatenate([np.arange(my), np.arange(1 - my, 0)])
         return {
@@ -283,7 +292,7 @@ class ChannelSolver(Solver):
         }
 
     def restore(self, stored: StoredState) -> None:
-        """Go on from a checkpoint of the same grid (collective)."""
+        """Continue from a checkpoint of the same grid (collective)."""
         attributes = stored.attributes
         mine = self._arrays()
         grid = self.case.grid
@@ -294,19 +303,20 @@ class ChannelSolver(Solver):
         if not same:
             raise CaseError(
                 "The checkpoint is of another grid: keep the sections grid and numerics.dealiasing "
-                "of the run that wrote it, or go on from it on this grid with --interpolate."
+                "of the run that wrote it, or continue from it on this grid with --interpolate."
             )
         for name, array in mine.items():
-            array.data[...] = stored.read(name, array.start, array.data.shape)
+            stored.fill(name, array)
         self._resume(attributes)
         self.core.use_wisdom(attributes["wisdom"])
-        self.core.refresh()
+        self.core.exchange_ghosts()
 
     def interpolate(self, stored: StoredState) -> None:
-        """Go on from a checkpoint of another grid in the same box (collective).
+        """Continue from a checkpoint of another grid in the same box (collective).
 
-        Fourier modes that both grids have are kept; along z the velocity is interpolated by cubic
-        pieces. The mean flow is scaled to its bulk velocity before, and the divergence removed.
+        Fourier modes of both grids are kept. Along z the velocity is interpolated by cubic
+        polynomials. The mean flow is scaled to the stored bulk velocity, and the divergence
+        removed.
         """
         attributes, grid = stored.attributes, self.case.grid
         box = [grid.lx, grid.ly]
@@ -317,21 +327,21 @@ class ChannelSolver(Solver):
             )
         faces = grid.wall_faces()
         interpolation = Interpolation(stored, np.array(attributes["faces"]), faces)
-        arrays, (first, end) = self._arrays(), self.core.planes
+        (first, end), (wave, _) = self.core.planes, self.core.waves
         for name in "uvw":
-            interpolation.fill(name, arrays[name])
+            interpolation.fill(name, self.core.spectral(name), first, wave)
         bulk = 0.0
         if self.core.waves[0] == 0:
             bulk = interpolation.bulk_velocity(faces[first], faces[end])
         bulk, found = self.comm.allreduce(bulk), self.core.bulk_velocity()
         if self.core.waves[0] == 0 and found != 0.0:
-            arrays["u"].data[:, 0, 0, 0] *= bulk / found
+            self.core.spectral("u")[:, 0, 0, 0] *= bulk / found
         self._resume(attributes)
-        self.core.settle()
+        self.core.project()
         self.core.reset_counters()
 
     def _resume(self, attributes: Mapping[str, Any]) -> None:
-        """Take the step, the time and what was steered from a checkpoint."""
+        """Restore the step, the time and the steered parameters from a checkpoint."""
         self.step_index, self.time = int(attributes["step"]), float(attributes["time"])
         self._first_step = self.step_index
         for name, value in attributes["steered"].items():
@@ -339,7 +349,7 @@ class ChannelSolver(Solver):
                 self.steer(name, value)
 
     def parameters(self) -> Mapping[str, Parameter]:
-        """The drive of the flow and the length of a step."""
+        """Return the drive of the flow and the length of a step, or the CFL number."""
         rate = self.case.flow.reynolds_bulk is not None
         drive = "bulk_velocity" if rate else "pressure_gradient"
         steerable = {drive: Parameter(self._drive, 0.0, 100.0 * self.case.flow.drive, "1", "drive")}
@@ -347,7 +357,7 @@ class ChannelSolver(Solver):
             steerable["cfl"] = Parameter(self._cfl, 1e-3, STABLE_CFL, "1", "CFL number of a step")
         else:
             steerable["dt"] = Parameter(
-                self._longest, 1e-3 * self._longest, 100 * self._longest, "h/U", "time step"
+                self._max_dt, 1e-3 * self._max_dt, 100 * self._max_dt, "h/U", "time step"
             )
         return steerable
 
@@ -356,17 +366,17 @@ class ChannelSolver(Solver):
         if name == "cfl":
             self._cfl = value
         elif name == "dt":
-            self._longest = value
+            self._max_dt = value
         else:
             self._drive = value
             self.core.set_drive(value)
 
     def sample(self) -> Mapping[str, Sample]:
-        """Moments over planes and spectra (collective)."""
+        """Return moments over planes, and spectra (collective)."""
         return averages.samples(self.core.samples(self._cells))
 
     def statistics(self, mean: Mapping[str, Sample], samples: int) -> xr.Dataset:
-        """Profiles of the mean flow, stresses, energy budget and spectra."""
+        """Return profiles of the mean flow, stresses, energy budget and spectra."""
         return averages.dataset(self.case, mean, samples)
 
     def figures(self, folder: Path, statistics: xr.Dataset | None) -> Iterator[Path]:
@@ -415,14 +425,14 @@ class ChannelSolver(Solver):
         return field[k - first] if first <= k < end else None
 
     def _mean_profile(self) -> np.ndarray:
-        """Plane means of u (collective), shape (nz,)."""
+        """Return the plane means of u, shape (nz,) (collective)."""
         mean = np.zeros(self.case.grid.nz)
         if self.core.waves[0] == 0:
             mean[slice(*self.core.planes)] = self.core.spectral("u")[:, 0, 0, 0]
         return np.asarray(self.comm.allreduce(mean))
 
     def summary(self) -> Mapping[str, Any]:
-        """Final figures, and what a step of this job cost its busiest rank (collective)."""
+        """Return numbers of the final flow, and a step's cost on the busiest rank (collective)."""
         flow = {
             "bulk_velocity": self.core.bulk_velocity(),
             "wall_shear": self.core.wall_shear(),
@@ -451,45 +461,45 @@ class ChannelSolver(Solver):
 
 
 def _walls(mesh: str, planes: tuple[int, int], cells: int) -> tuple[int, int]:
-    """Planes on walls besides the core's planes of a rank: below and above.
+    """Return the number of wall planes of a rank below and above those of the core.
 
-    Centres lie between the walls; of the faces that the core has, the last one is a wall.
+    No centre lies on a wall. Of the faces, the core has the upper wall but not the lower one.
     """
     first, end = planes
     return int(first == 0), int(end == cells and mesh == "centres")
 
 
-def _layouts(
+def _meshes(
     case: ChannelCase, planes: tuple[int, int], rows: tuple[int, int]
-) -> dict[str, FieldLayout]:
-    """Velocity and pressure of a rank that has some planes and rows of cells."""
-    grid, unit = case.grid, case.flow.velocity_unit
+) -> dict[str, SolverMesh]:
+    """Return the points of a rank that has some planes and rows of cells."""
+    grid = case.grid
     faces = grid.wall_faces()
     centres = np.concatenate([faces[:1], 0.5 * (faces[1:] + faces[:-1]), faces[-1:]])
     x = np.arange(grid.nx) * grid.lx / grid.nx
     y = np.arange(grid.ny) * grid.ly / grid.ny
-    described = {
-        "u": ("streamwise velocity", "centres", centres),
-        "v": ("spanwise velocity", "centres", centres),
-        "w": ("wall-normal velocity", "faces", faces),
-        "p": ("pressure over density", "centres", centres),
-    }
-    walls = {mesh: _walls(mesh, planes, grid.nz) for mesh in ("centres", "faces")}
+    meshes = {}
+    for name, z in (("centres", centres), ("faces", faces)):
+        below, above = _walls(name, planes, grid.nz)
+        start = (planes[0] + 1 - below, rows[0], 0)
+        count = (planes[1] - planes[0] + below + above, rows[1] - rows[0], grid.nx)
+        meshes[name] = SolverMesh((len(z), len(y), len(x)), (z, y, x), (Box(start, count),))
+    return meshes
+
+
+def _fields(case: ChannelCase) -> dict[str, SolverField]:
+    """Return velocity and pressure."""
+    unit = case.flow.velocity_unit
     return {
-        name: FieldLayout(
-            mesh=mesh,
-            coordinates={"z": z, "y": y, "x": x},
-            start=(planes[0] + 1 - walls[mesh][0], rows[0], 0),
-            extent=(planes[1] - planes[0] + sum(walls[mesh]), rows[1] - rows[0], grid.nx),
-            unit=f"{unit}^2" if name == "p" else unit,
-            description=description,
-        )
-        for name, (description, mesh, z) in described.items()
+        "u": SolverField(("centres",), unit=unit, description="streamwise velocity"),
+        "v": SolverField(("centres",), unit=unit, description="spanwise velocity"),
+        "w": SolverField(("faces",), unit=unit, description="wall-normal velocity"),
+        "p": SolverField(("centres",), unit=f"{unit}^2", description="pressure over density"),
     }
 
 
 def _numbers(case: ChannelCase) -> dict[str, int | float | str]:
-    """The flow's numbers that a case says."""
+    """Return the flow's parameters in a case."""
     grid, flow = case.grid, case.flow
     return {
         **flow.model_dump(exclude_none=True),

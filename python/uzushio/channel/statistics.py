@@ -1,7 +1,7 @@
-"""From averaged moments to the statistics that people plot.
+"""Statistics of the flow from averaged moments.
 
-The moments are those of `src/channel/sampler.cpp`. Moments of u, v and p sit at cell centres (z),
-those with one w or one derivative in z at cell faces (zf), walls included.
+The moments are those of `src/channel/sampler.cpp`. Moments of u, v and p are at cell centres (z).
+Moments with one w or one derivative in z are at cell faces (zf), walls included.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COMPONENTS = ["u", "v", "w"]
 
 
 def spectra_cells(case: ChannelCase) -> list[int]:
-    """Cells nearest to the heights whose spectra are wanted."""
+    """Return the cells nearest to the heights of spectra."""
     faces = case.grid.wall_faces()
     centres = 0.5 * (faces[1:] + faces[:-1])
     return [int(np.argmin(np.abs(centres - z))) for z in case.statistics.spectra_at]
@@ -45,14 +45,14 @@ def dataset(case: ChannelCase, mean: Mapping[str, Sample], count: int) -> xr.Dat
 
     All in the case's units (h and its velocity). The kinetic-energy budget is
     0 = production - dissipation + viscous_diffusion + turbulent_transport + pressure_transport;
-    what is left over is `budget_residual`.
+    `budget_residual` is its sum.
 
     Args:
         case: the case.
         mean: time averages of `samples`.
         count: number of samples in them.
     """
-    import xarray as xr  # which takes as long as the other imports together; one rank needs it
+    import xarray as xr  # slow to import, and needed on one rank only
 
     faces = case.grid.wall_faces()
     z = 0.5 * (faces[1:] + faces[:-1])
@@ -61,7 +61,7 @@ def dataset(case: ChannelCase, mean: Mapping[str, Sample], count: int) -> xr.Dat
     nu = case.flow.viscosity
 
     def slope(profile: np.ndarray) -> np.ndarray:
-        """Derivative at faces of a profile at centres that vanishes on the walls."""
+        """Return the derivative at faces of a profile at centres that is zero on the walls."""
         jumps = np.diff(profile, prepend=0.0, append=0.0)
         return np.asarray(jumps / np.diff(z, prepend=0.0, append=2.0))
 
@@ -72,7 +72,7 @@ def dataset(case: ChannelCase, mean: Mapping[str, Sample], count: int) -> xr.Dat
         return np.asarray(np.diff(flux) / height)
 
     def beside(profile: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The values below and above each face; the walls are beyond the ends."""
+        """Return the values below and above each face; those on the walls are 0."""
         return np.concatenate([[0.0], profile]), np.concatenate([profile, [0.0]])
 
     u, v = m["u"], m["v"]
@@ -84,8 +84,8 @@ def dataset(case: ChannelCase, mean: Mapping[str, Sample], count: int) -> xr.Dat
     uuw = m["ulo_uup_w"] - u_below * m["uup_w"] - u_above * m["ulo_w"]
     vvw = m["vlo_vup_w"] - v_below * m["vup_w"] - v_above * m["vlo_w"]
 
-    # Each term as the discrete equations have it, so that the budget closes but for sampling and
-    # the order of the grid: of what happens on a face, a cell gets what its own value multiplies.
+    # Terms are those of the discrete equations, so that the budget closes up to sampling and
+    # discretisation errors: a cell receives the part of a face's term that its value multiplies.
     du, dv = slope(u), slope(v)
     distance = np.diff(z, prepend=-z[0], append=4.0 - z[-1])
     jump_u, jump_v = np.diff(u, prepend=0.0, append=0.0), np.diff(v, prepend=0.0, append=0.0)
@@ -102,7 +102,7 @@ def dataset(case: ChannelCase, mean: Mapping[str, Sample], count: int) -> xr.Dat
     tke = 0.5 * (uu + vv + at_centres(ww))
     turbulent = -divergence(0.5 * (uuw + vvw)) - 0.5 * at_centres(_faces_slope(m["www"], z))
     pressure = -divergence(m["pw"])
-    diffusion = nu * divergence(_inside(slope(tke)))  # the energy has no slope at a wall
+    diffusion = nu * divergence(_inside(slope(tke)))  # the energy's slope at a wall is 0
 
     shear = 0.5 * nu * (du[0] - du[-1])
     u_tau = float(np.sqrt(max(shear, 0.0)))
@@ -130,7 +130,7 @@ def dataset(case: ChannelCase, mean: Mapping[str, Sample], count: int) -> xr.Dat
         "budget_residual": (
             "z",
             production - dissipation + diffusion + turbulent + pressure,
-            "what the terms of the tke budget leave over",
+            "sum of the terms of the tke budget",
         ),
     }
     data = {
@@ -167,11 +167,11 @@ def _rms(square: np.ndarray) -> np.ndarray:
 
 
 def _faces_slope(profile: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Derivative at faces of a flux of w-energy at centres; the walls have none."""
+    """Return the derivative at faces of a flux of w-energy at centres; it is 0 at the walls."""
     inner = np.diff(profile) / np.diff(z)
     return np.concatenate([[0.0], inner, [0.0]])
 
 
 def _inside(flux: np.ndarray) -> np.ndarray:
-    """A flux at faces without its values on the walls."""
+    """Return a flux at faces with its values on the walls set to 0."""
     return np.concatenate([[0.0], flux[1:-1], [0.0]])

@@ -1,4 +1,4 @@
-"""Estimates of how long and how many the steps of a channel flow are, before it runs."""
+"""Estimates of the length and the computing time of a step of a channel flow."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from uzushio.channel import fft_plans, initial
 from uzushio.channel.case import STABLE_CFL, ChannelCase, InitialField
 from uzushio.channel.decomposition import core, core_parameters, decompose
 
-#: Points of the measured box along x, y and z: one field is 1 MiB, all of them leave the L2 cache.
+#: Points of the measured box along x, y and z: a field has 1 MiB, so that all exceed the L2 cache.
 _TRIAL = {"nx": 64, "ny": 64, "nz": 32}
 _STEPS = 4
-#: Share of the rate of change of a turbulent flow that is the mean flow's along x; the rest comes
-#: from fluctuations. From runs of the shipped case.
+#: Share of the mean flow along x in the maximum rate of a turbulent flow; the rest is
+#: fluctuations. Measured in runs of the shipped case.
 _MEAN_SHARE = 0.75
 
 
 def step_length(case: ChannelCase) -> float:
-    """Return the length of a step, for `time.cfl` that which the initial flow gives."""
+    """Return the length of a step; with `time.cfl` that of the initial flow."""
     if case.time.dt is not None:
         return case.time.dt
     faces = case.grid.wall_faces()
@@ -34,7 +34,8 @@ def step_length(case: ChannelCase) -> float:
 def seconds_per_step(case: ChannelCase, ranks: int) -> float:
     """Return the computing time of a step on the busiest rank, scaled from a measured small box.
 
-    The time of a point grows with the logarithm of the points of a plane, as a transform's.
+    The time per point is proportional to the logarithm of the points of a plane, as for
+    transforms.
     """
     grid = case.grid
     small = {name: min(points, getattr(grid, name)) for name, points in _TRIAL.items()}
@@ -50,7 +51,7 @@ def _points(grid: dict[str, int]) -> int:
 
 
 def _measure(case: ChannelCase) -> float:
-    """Return the least time of some steps on this process."""
+    """Return the minimum time of some steps on this process."""
     from mpi4py import MPI
 
     known = fft_plans.recall()
@@ -59,7 +60,7 @@ def _measure(case: ChannelCase) -> float:
     solver: Any = core.Solver(core_parameters(case, 1, 1), MPI.COMM_SELF.handle)
     for mode in initial.modes(case):
         solver.add_mode(mode.kx, mode.ky, mode.u, mode.v, mode.w)
-    solver.settle()
+    solver.project()
     took = []
     for _ in range(_STEPS):
         began = time.perf_counter()

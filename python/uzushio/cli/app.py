@@ -7,16 +7,15 @@ from typing import Annotated
 import typer
 
 from uzushio import __version__
-from uzushio.cli.assimilate import assimilate
 from uzushio.cli.build import config
 from uzushio.cli.cases import check, init, schema
-from uzushio.cli.pictures import render, report
-from uzushio.cli.run import figures, run
+from uzushio.cli.pictures import render, report, view
+from uzushio.cli.run import assimilate, figures, run
 from uzushio.cli.start import fail
 from uzushio.cli.streams import inspect, plan, relay
 from uzushio.cli.tuning import tune, tuning_worker
+from uzushio.error_text import memory_sentence, system_sentence
 from uzushio.errors import MemoryShortageError, OutputError
-from uzushio.parallel.collective import memory_sentence, system_sentence
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -35,6 +34,7 @@ for _command in (
     inspect,
     relay,
     render,
+    view,
     report,
     figures,
     tune,

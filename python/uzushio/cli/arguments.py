@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from uzushio.config.paths import expanded
-
-if TYPE_CHECKING:
-    pass
 
 
 def path_argument(text: str) -> Path:
@@ -21,10 +18,14 @@ def path_argument(text: str) -> Path:
         raise typer.BadParameter(f"{text} {error}.") from None
 
 
+def path_option(*names: str, metavar: str, help: str) -> Any:
+    """Return an option whose value is a path."""
+    return typer.Option(*names, parser=path_argument, metavar=metavar, help=help)
+
+
 CaseFile = Annotated[
     Path, typer.Argument(metavar="CASE.yaml", parser=path_argument, help="The case to read.")
 ]
-
 
 RestartedCase = Annotated[
     Path | None,
@@ -35,7 +36,6 @@ RestartedCase = Annotated[
     ),
 ]
 
-
 Overrides = Annotated[
     list[str] | None,
     typer.Option(
@@ -44,7 +44,6 @@ Overrides = Annotated[
         help="Change a value of the case, as time.steps=200. Repeatable.",
     ),
 ]
-
 
 Ranks = Annotated[
     int | None,
@@ -55,17 +54,14 @@ Ranks = Annotated[
     ),
 ]
 
-
 Restart = Annotated[
     Path | None,
-    typer.Option(
-        parser=path_argument,
+    path_option(
         metavar="DIR",
         help="Continue from the newest checkpoint of a run's folder, or from one checkpoint's "
         "folder, on any number of ranks.",
     ),
 ]
-
 
 Fallback = Annotated[
     bool,
@@ -74,36 +70,30 @@ Fallback = Annotated[
     ),
 ]
 
-
 Out = Annotated[
-    Path | None,
-    typer.Option(
-        parser=path_argument, metavar="DIR", help="Folder of the run. Default: output.folder."
-    ),
+    Path | None, path_option(metavar="DIR", help="Folder of the run. Default: output.folder.")
 ]
-
 
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Remove the run that the folder holds.")
 ]
 
-
 NoFigures = Annotated[
     bool, typer.Option("--no-figures", help="Draw no figures, as with output.figures: false.")
 ]
-
 
 NoVerify = Annotated[
     bool,
     typer.Option("--no-verify", help="Read stored steps without verifying their checksums."),
 ]
 
+Secret = Annotated[
+    str, typer.Option(envvar="UZUSHIO_SECRET", help="Secret in hexadecimal, for host:port.")
+]
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 
-
 Debug = Annotated[bool, typer.Option("--debug", help="Print tracebacks of errors.")]
-
 
 CaseName = Annotated[
     str, typer.Argument(metavar="NAME", help="A solver or model: channel, phasefield, …")

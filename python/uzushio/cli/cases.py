@@ -15,9 +15,9 @@ from uzushio.cli.arguments import (
     Overrides,
 )
 from uzushio.cli.start import fail
+from uzushio.error_text import system_sentence
 from uzushio.errors import OutputError, UzushioError
 from uzushio.job.check import check_run
-from uzushio.parallel.collective import system_sentence
 
 if TYPE_CHECKING:
     pass

@@ -1,4 +1,4 @@
-"""What a compiler needs to build another code with the staging that this package holds."""
+"""Compiler and linker flags for codes that use the staging library of this package."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from uzushio.errors import UzushioError
 
 @dataclass(frozen=True)
 class Installation:
-    """Where headers and libuzushio are: `include` and `lib` of one folder.
+    """Installation of headers and libuzushio, in `include` and `lib` of one folder.
 
     Attributes:
-        prefix: The folder; also what CMake's `CMAKE_PREFIX_PATH` takes for `find_package(uzushio)`.
+        prefix: The folder, for CMake's `CMAKE_PREFIX_PATH` and `find_package(uzushio)`.
     """
 
     prefix: Path
 
     @classmethod
     def of_package(cls) -> Installation:
-        """The one inside the installed package.
+        """Return the installation inside the installed package.
 
         Raises:
-            UzushioError: The package is not an installed one, and has no library.
+            UzushioError: The package is not installed, and has no library.
         """
         prefix = Path(__file__).resolve().parents[1]
         if not (prefix / "lib" / "libuzushio.so").is_file():
@@ -34,21 +34,21 @@ class Installation:
 
     @property
     def cflags(self) -> list[str]:
-        """For C, and for C++ that uses the C interface."""
+        """Return the flags for C, and for C++ with the C interface."""
         return [f"-I{self.prefix / 'include'}"]
 
     @property
     def cxxflags(self) -> list[str]:
-        """For C++ with the classes themselves."""
+        """Return the flags for C++ with the C++ classes."""
         return ["-std=c++20", *self.cflags, f"-I{self.prefix / 'include' / 'uzushio' / 'cpp'}"]
 
     @property
     def libs(self) -> list[str]:
-        """To link, whatever the language. The library is found at run time where it is now."""
+        """Return the link flags of any language; they include the library's run-time path."""
         folder = self.prefix / "lib"
         return [f"-L{folder}", f"-Wl,-rpath,{folder}", "-luzushio"]
 
     @property
     def fortran_source(self) -> Path:
-        """The module `uzushio`, to be compiled with the code that uses it."""
+        """Return the source of the Fortran module `uzushio`, to compile with the user's code."""
         return self.prefix / "include" / "uzushio" / "uzushio.f90"

@@ -1,4 +1,4 @@
-"""What a stream offers, as tables: `uzushio inspect`."""
+"""Content of a stream as tables: `uzushio inspect`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from uzushio.terminal import print_table
 
 @dataclass(frozen=True)
 class Extremes:
-    """Smallest and largest of a field's values, of all components; NaN if any is NaN."""
+    """Minimum and maximum of a field's values, over all components; NaN if any is NaN."""
 
     low: float
     high: float
 
     @property
     def text(self) -> str:
-        """Both with six figures."""
+        """Both values with six digits."""
         return f"{self.low:.6g} … {self.high:.6g}"
 
 
 def extremes(step: Step, name: str) -> Extremes | None:
-    """Look through a field block by block; None if no block has values."""
+    """Return the extremes of a field, read block by block; None if no block has values."""
     lows, highs = [], []
     for block in step.blocks:
         if name in block.ghosts and block.box(name).size:
@@ -49,18 +49,18 @@ def inspect(
     secret: str = "",
     verify: bool | None = None,
 ) -> int:
-    """Attach, print what there is, then a line for each further step.
+    """Attach, print the content of the first step, then a line for each further step.
 
     Args:
         contact: as `attach`.
-        console: where to.
-        steps: how many to look at; 0: until the stream ends.
-        limit: seconds to wait for the writer, and for each step.
-        secret: for a contact that is host:port.
+        console: output.
+        steps: maximum number of steps; 0: until the stream ends.
+        limit: timeout in seconds for the writer, and for each step.
+        secret: secret of a contact host:port.
         verify: whether to check checksums, as `attach`.
 
     Returns:
-        The number of steps that came.
+        The number of received steps.
     """
     came, began, expected = 0, time.monotonic(), -1
     with attach(

@@ -1,24 +1,17 @@
-"""Commands that show results: `render` and `report`."""
+"""Commands that show results: `render`, `view` and `report`."""
 
 from __future__ import annotations
 
 from os.path import expanduser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from uzushio.cli.arguments import (
-    Debug,
-    NoVerify,
-    path_argument,
-)
-from uzushio.cli.start import fail, start_job
+from uzushio.cli.arguments import Debug, NoVerify, Ranks, Secret, path_argument, path_option
+from uzushio.cli.start import fail, run_on_ranks, start_job
 from uzushio.errors import UzushioError
 from uzushio.parallel.signals import exit_on_signal
-
-if TYPE_CHECKING:
-    pass
 
 
 def render(
@@ -40,19 +33,9 @@ def render(
             "steps, during or after the run.",
         ),
     ],
-    ranks: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Start an MPI job of this many ranks, which share the mesh. Default: one rank, or "
-            "those of the mpiexec or srun that started this command.",
-        ),
-    ] = None,
+    ranks: Ranks = None,
     out: Annotated[
-        Path,
-        typer.Option(
-            parser=path_argument, metavar="DIR", help="Folder of the results, of this job only."
-        ),
+        Path, path_option(metavar="DIR", help="Folder of the results, of this job only.")
     ] = Path("rendered"),
     overwrite: Annotated[
         bool,
@@ -65,9 +48,7 @@ def render(
     limit: Annotated[
         float, typer.Option(min=0.0, help="Timeout in seconds of each step.")
     ] = 3600.0,
-    secret: Annotated[
-        str, typer.Option(envvar="UZUSHIO_SECRET", help="Secret in hexadecimal, for host:port.")
-    ] = "",
+    secret: Secret = "",
     tls: Annotated[bool, typer.Option("--tls", help="For host:port: the writer uses TLS.")] = False,
     no_verify: NoVerify = False,
     progress: Annotated[
@@ -88,9 +69,9 @@ def render(
     """
     exit_on_signal()
     start_job(ranks)
-    from uzushio.cli import render as render_command
+    from uzushio.cli import render as rendering
 
-    options = render_command.RenderOptions(
+    options = rendering.RenderOptions(
         pipeline,
         source,
         out,
@@ -104,7 +85,100 @@ def render(
         quiet,
         False if no_verify else None,
     )
-    raise SystemExit(render_command.render(options, ranks, debug))
+    raise SystemExit(run_on_ranks(lambda comm: rendering.render(options, comm), ranks, debug))
+
+
+def view(
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            parser=expanduser,
+            metavar="CONTACT|RUN|HOST:PORT",
+            help="Contact file of a writer or a relay; folder of a run; folder of stored steps; "
+            "or host:port.",
+        ),
+    ] = None,
+    ranks: Ranks = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the page. 0: any free port.")
+    ] = 0,
+    pipeline: Annotated[
+        Path | None,
+        path_option(metavar="FILE", help="Begin with the views and sources of a pipeline file."),
+    ] = None,
+    list_streams: Annotated[
+        bool,
+        typer.Option("--list", help="Print what can be attached to on this machine, and end."),
+    ] = False,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; others can reach any but the default.")
+    ] = "127.0.0.1",
+    unix_socket: Annotated[
+        Path | None,
+        path_option(
+            "--socket",
+            metavar="PATH",
+            help="Listen on a Unix socket instead; --port is then the browser's port.",
+        ),
+    ] = None,
+    origin: Annotated[
+        list[str] | None,
+        typer.Option(help="Address of a proxy before the page, as https://hub.org. Repeatable."),
+    ] = None,
+    prefix: Annotated[
+        str, typer.Option(help="Path of the page behind a proxy, as /user/ann/proxy/8080.")
+    ] = "",
+    rewind: Annotated[
+        str, typer.Option(metavar="SIZE", help="Maximum memory of kept steps, of all ranks.")
+    ] = "1 GiB",
+    stream: Annotated[
+        str, typer.Option(help="Expected name of the stream; another one is an error.")
+    ] = "",
+    wait: Annotated[float, typer.Option(min=0.0, help="Timeout in seconds of the writer.")] = 60.0,
+    secret: Secret = "",
+    tls: Annotated[bool, typer.Option("--tls", help="For host:port: the writer uses TLS.")] = False,
+    no_verify: NoVerify = False,
+    debug: Debug = False,
+) -> None:
+    """Look at a running solver, or at stored steps, in a browser.
+
+    The command prints the address of the page, with a token for one use. The solver does not wait
+    for it. Ctrl-C ends the live view, not the solver.
+
+    A running solver: uzushio view runs/channel --ranks 2
+
+    What there is: uzushio view --list
+    """
+    from uzushio.cli import view as viewing
+
+    if list_streams:
+        viewing.list_sources()
+        return
+    if source is None:
+        fail(
+            UzushioError(
+                "name what to look at: a contact file, the folder of a run, or host:port; "
+                "'uzushio view --list' shows what there is."
+            )
+        )
+    exit_on_signal("Stopped before the first picture.")
+    start_job(ranks, stopped=0)
+    options = viewing.ViewOptions(
+        source,
+        pipeline,
+        host,
+        port,
+        unix_socket,
+        tuple(origin or ()),
+        prefix,
+        rewind,
+        stream,
+        wait,
+        secret,
+        tls,
+        False if no_verify else None,
+    )
+    raise SystemExit(run_on_ranks(lambda comm: viewing.view(options, comm), ranks, debug))
 
 
 def report(
@@ -118,11 +192,7 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            parser=path_argument,
-            metavar="FILE",
-            help="File of the page. Default: FOLDER/report.html.",
-        ),
+        path_option(metavar="FILE", help="File of the page. Default: FOLDER/report.html."),
     ] = None,
     title: Annotated[
         str | None, typer.Option(help="Title of the page. Default: the title of the run.")
@@ -143,10 +213,10 @@ def report(
 
     try:
         try:
-            most = parse_size(embed)
+            limit = parse_size(embed)
         except ValueError as error:
             raise UzushioError(f"--embed {embed}: {error}.") from None
-        assert isinstance(most, float)
-        print(write_report(folders, out, title, int(most), 4 * int(most)))
+        assert isinstance(limit, float)
+        print(write_report(folders, out, title, int(limit), 4 * int(limit)))
     except UzushioError as error:
         fail(error)

@@ -1,4 +1,4 @@
-"""What a plan comes to, as tables and sentences for people or as JSON."""
+"""Results of a plan as tables and sentences, or as JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def to_json(assessment: Assessment) -> str:
 
 
 def print_report(plan: StagingPlan, assessment: Assessment, console: Console) -> None:
-    """Print the hops, the whole way, the smallest numbers of ranks, and the memory."""
+    """Print the hops, the route, the minimum numbers of ranks, and the memory."""
 
     def say(text: str) -> None:
         console.print(text, markup=False, soft_wrap=True)
@@ -47,7 +47,7 @@ def print_report(plan: StagingPlan, assessment: Assessment, console: Console) ->
 
 
 def _hop_table(assessment: Assessment) -> Table:
-    """Each hop by each transport; those in use are marked."""
+    """Return a table of each hop by each transport; those in use are marked."""
     table = Table(
         box=box.SIMPLE_HEAD, show_edge=False, padding=0, caption="* in use", caption_justify="left"
     )
@@ -73,7 +73,7 @@ def _hop_table(assessment: Assessment) -> Table:
 
 
 def _way_lines(plan: StagingPlan, way: RouteRate) -> list[str]:
-    """The whole way in sentences."""
+    """Return sentences about the route."""
     slowest = way.bottleneck
     limit = "its total rate"
     if slowest.limited_by == "connections":
@@ -92,7 +92,7 @@ def _way_lines(plan: StagingPlan, way: RouteRate) -> list[str]:
 
 
 def _fit(plan: StagingPlan, assessment: Assessment) -> str:
-    """Say whether a reader's share fits the memory that the plan gives it."""
+    """Return a sentence on whether a reader's share fits the memory in the plan."""
     steps = plan.readers.steps_held
     held = f" for its share of {steps} step{'s' if steps > 1 else ''}"
     if plan.readers.memory is None:

@@ -1,10 +1,7 @@
-"""What `uzushio render` does: take steps as they come, until the stream or the user ends it."""
+"""`uzushio render`: applies a pipeline to the steps of a stream until its end or a signal."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
 import signal
 import time
 from dataclasses import dataclass
@@ -13,49 +10,45 @@ from typing import TYPE_CHECKING, Any
 
 from uzushio import __version__, staging
 from uzushio.errors import (
-    LaunchError,
     OutputError,
-    PeerGone,
     PeerSilent,
     PipelineError,
     StagingError,
 )
 from uzushio.files import SUMMARY, write_summary
-from uzushio.parallel import launch
-from uzushio.parallel.collective import collective, guarded
-from uzushio.parallel.signals import Stop
-from uzushio.pipeline.model import load
+from uzushio.job.job import Job
+from uzushio.job.job_folder import JobFolder
+from uzushio.parallel.sync import collective
+from uzushio.pipeline.model import PipelineDefinition, load
 from uzushio.pipeline.pipeline import Pipeline
-from uzushio.terminal import tell, warn
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
     from uzushio.staging.reader import Reader
 
-#: Put into a folder of results: all in it is the job's.
+#: Mark of a folder of results: all files in it are the job's.
 MARK = ".uzushio-render"
-SUMMARY = SUMMARY
-#: Longest that ranks do not look for each other's signals, seconds.
-_SLICE = 0.5
+#: Maximum time between two votes of the ranks, seconds.
+_VOTE_INTERVAL = 0.5
 
 
 @dataclass(frozen=True)
 class RenderOptions:
-    """What the command line says.
+    """Arguments of the command line.
 
     Attributes:
         pipeline: file.
         contact: of the stream, or a folder of stored steps.
         out: folder of the results.
         overwrite: whether an earlier job's results there are removed.
-        stream: its name, if another one there would be a mistake.
-        wait: seconds to wait for the writer to be there.
-        limit: seconds to wait for a step.
+        stream: expected name of the stream; empty: any.
+        wait: timeout of the writer, seconds.
+        limit: timeout of each step, seconds.
         secret: for "host:port".
         tls: for "host:port".
         every: seconds between lines of progress.
-        quiet: errors and warnings only.
+        quiet: print errors and warnings only.
         verify: whether to check checksums, as `staging.attach`.
     """
 
@@ -73,85 +66,39 @@ class RenderOptions:
     verify: bool | None = None
 
 
-def render(options: RenderOptions, ranks: int | None, debug: bool) -> int:
-    """Work on the ranks of the MPI job that this process is in, or alone.
+def render(options: RenderOptions, comm: MPI.Comm) -> int:
+    """Apply the pipeline on the ranks of `comm` (collective).
 
     Returns:
         The exit status: 0 at the stream's end, 128 plus the signal when stopped, 1 when the writer
         was gone or an action failed.
     """
-    launch.prepare_environment()
-    from mpi4py import MPI
-
-    comm = launch.program_comm(MPI.COMM_WORLD)
-
-    def work() -> int:
-        launch.check_size(MPI.COMM_WORLD.size, MPI.Get_library_version())
-        if ranks not in (None, comm.size):
-            raise LaunchError(
-                f"--ranks {ranks} was given, but the MPI job has {comm.size}; leave --ranks out."
-            )
-        return _Job(options, comm).execute()
-
-    return guarded(comm, work, debug)
+    loaded = load(options.pipeline)
+    folder = JobFolder(options.out, MARK, "a reader job")
+    return _Rendering(options, loaded, folder, Job(comm, folder, quiet=options.quiet)).execute()
 
 
-def check(folder: Path, overwrite: bool) -> list[str]:
-    """See whether a folder may be this job's (rank 0); returns what an earlier job left there.
+class _Rendering:
+    """Pipeline on the steps of a stream, from the first check of the folder to the summary."""
 
-    Raises:
-        OutputError: it holds results already, or files of others.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise OutputError(f"{folder} is a file; choose another folder with --out.")
-    found = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
-    if found and MARK not in found:
-        raise OutputError(
-            f"{folder} holds {', '.join(found[:3])}, and no {MARK} that says that a reader job "
-            "wrote it; choose another folder with --out."
-        )
-    if found and found != [MARK] and not overwrite:
-        raise OutputError(
-            f"{folder} holds the results of another reader job; choose another folder with --out, "
-            "or say --overwrite to remove them."
-        )
-    return found
-
-
-def claim(folder: Path, overwrite: bool) -> None:
-    """Make a folder this job's, and remove what an earlier one left there (rank 0).
-
-    Raises:
-        OutputError: it holds results already, or files of others.
-    """
-    for name in check(folder, overwrite):
-        path = folder / name
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / MARK).write_text(json.dumps({"uzushio": __version__}) + os.linesep)
-
-
-class _Job:
-    """One job, from the first look at the file to the summary."""
-
-    def __init__(self, options: RenderOptions, comm: MPI.Comm) -> None:
-        self._options, self._comm = options, comm
-        self._loaded = load(options.pipeline)
-        with collective(comm):
-            if comm.rank == 0:
-                check(options.out, options.overwrite)
+    def __init__(
+        self, options: RenderOptions, loaded: PipelineDefinition, folder: JobFolder, job: Job
+    ) -> None:
+        self._options, self._loaded, self._folder, self._job = options, loaded, folder, job
+        self._comm = job.comm
+        with collective(self._comm):
+            if job.rank == 0:
+                folder.check_free()
+                self._check_folder()
+        self._silent = job.vote.add(self._is_silent, rank=0)
         self._claimed = False
-        self._stop = Stop()
         self._began = self._said = self._heard = time.monotonic()
         self._sequence: int | None = None
         self._dropped, self._waited = 0, 0.0
 
     def execute(self) -> int:
-        """Attach, work, and leave everything whole, whatever ends it."""
-        options = self._options
+        """Attach, process the steps, and complete the results, also after an error."""
+        options, job = self._options, self._job
         reader = staging.attach(
             options.contact,
             self._comm,
@@ -161,11 +108,11 @@ class _Job:
             tls=options.tls,
             verify=options.verify,
         )
-        self._say(f"Attached to {options.contact}; results go to {options.out}.")
+        job.say(f"Attached to {options.contact}; results go to {options.out}.")
         error: StagingError | PipelineError | None = None
         received = 0
-        with self._stop.listening():
-            pipeline = Pipeline(self._loaded, self._comm, options.out, self._warn)
+        with job:
+            pipeline = Pipeline(self._loaded, self._comm, options.out, job.warn)
             try:
                 received = self._follow(reader, pipeline)
             except StagingError as failure:
@@ -189,55 +136,62 @@ class _Job:
         if not isinstance(error, StagingError):
             reader.detach()
         if error is not None:
-            advice = (
-                "What came before is whole"
-                if isinstance(error, (PeerGone, PeerSilent))
-                else "What was made before is whole"
-            )
-            raise type(error)(f"{str(error).rstrip('.')}. {advice}, in {options.out}.") from error
+            raise type(error)(
+                f"{str(error).rstrip('.')}. The results before are complete, in {options.out}."
+            ) from error
         if received:
             return 128 + received
         return 1 if self._comm.allreduce(pipeline.failures) or not whole else 0
 
     def _follow(self, reader: Reader, pipeline: Pipeline) -> int:
-        """Work until the stream ends, or a signal; returns the signal."""
+        """Process steps until the end of the stream or a signal; return the signal, or 0."""
         self._began = self._heard = time.monotonic()
         while True:
             began = time.monotonic()
-            step = reader.next(_SLICE)
+            step = reader.next(_VOTE_INTERVAL)
             self._waited += time.monotonic() - began
             if step is not None:
                 self._count(step.sequence)
-                if not self._claimed:  # now that there is something to put there
+                if not self._claimed:  # results of an earlier job stay until the first step
                     pipeline.update_stream(step)
                     self._claim()
                 pipeline.step(step, reader.release)
                 reader.release()
                 self._heard = time.monotonic()
-            # One vote: a signal of any rank, and what rank 0's clock says.
-            silent = time.monotonic() - self._heard > self._options.limit
-            votes = self._comm.allgather((self._stop.received, silent))
-            received = max(signal for signal, _ in votes)
-            if received:
-                return int(received)
+            if received := self._job.take_vote():
+                return received
             if reader.ended:
                 return 0
-            if votes[0][1]:
+            if self._silent.agreed:
                 raise PeerSilent(
-                    f"No step came within {self._options.limit:g} s; the writer is slower than "
-                    "--limit, or stopped."
+                    f"No step was received within {self._options.limit:g} s; the writer is slower "
+                    "than --limit, or stopped."
                 )
             self._progress(pipeline)
 
+    def _is_silent(self) -> bool:
+        return time.monotonic() - self._heard > self._options.limit
+
+    def _check_folder(self) -> None:
+        """Raise `OutputError` if the folder holds files that this job must not remove (rank 0)."""
+        if self._folder.found() and not self._options.overwrite:
+            raise OutputError(
+                f"{self._options.out} holds the results of another reader job; choose another "
+                "folder with --out, or say --overwrite to remove them."
+            )
+
     def _claim(self) -> None:
-        """Make the folder of the results this job's."""
+        """Lock the folder, remove the results of an earlier job, and mark it (collective)."""
         with collective(self._comm):
-            if self._comm.rank == 0:
-                claim(self._options.out, self._options.overwrite)
+            if self._job.rank == 0:
+                self._check_folder()
+                self._folder.lock()
+                self._folder.clear()
+                self._folder.write_mark({"uzushio": __version__})
         self._claimed = True
 
     def _count(self, sequence: int) -> None:
-        """Count the steps between this one and the one before, which this job never got."""
+        """Count the dropped steps before this one."""
         if self._sequence is not None:
             self._dropped += sequence - self._sequence - 1
         self._sequence = sequence
@@ -249,9 +203,9 @@ class _Job:
         self._said = now
         counts = pipeline.counts
         if counts.steps:
-            self._say(f"{self._state(pipeline)}; waiting {100 * self._share():.0f} %")
+            self._job.say(f"{self._state(pipeline)}; waiting {100 * self._share():.0f} %")
         else:
-            self._say("no step yet")
+            self._job.say("no step yet")
 
     def _state(self, pipeline: Pipeline) -> str:
         counts = pipeline.counts
@@ -262,7 +216,7 @@ class _Job:
         )
 
     def _share(self) -> float:
-        """Of the time, spent waiting for steps."""
+        """Return the share of the time spent waiting for steps."""
         return self._waited / max(1e-9, time.monotonic() - self._began)
 
     def _ending(self, error: StagingError | PipelineError | None, received: int) -> str:
@@ -273,15 +227,12 @@ class _Job:
         return "the stream ended"
 
     def _summarise(self, pipeline: Pipeline, ending: str) -> bool:
-        """Write the summary, with the timings of the slowest rank in each stage; whether it is."""
-        failure, earlier = "", False
+        """Write the summary; return False if that failed (collective)."""
+        out, failure, earlier = self._options.out, "", False
         try:
             if not self._claimed:
                 with collective(self._comm):
-                    found = self._comm.rank == 0 and check(self._options.out, True) not in (
-                        [],
-                        [MARK],
-                    )
+                    found = self._job.rank == 0 and bool(self._folder.found())
                 earlier = self._comm.bcast(found)
             if not self._claimed and not earlier:
                 self._claim()
@@ -290,24 +241,24 @@ class _Job:
         except OutputError as error:
             failure = str(error)
         state = self._state(pipeline) if pipeline.counts.steps else "no step was seen"
-        self._say(f"{ending[0].upper()}{ending[1:]}: {state}.")
+        self._job.say(f"{ending[0].upper()}{ending[1:]}: {state}.")
         if earlier:
-            self._say(f"What an earlier job left in {self._options.out} is as it was.")
+            self._job.say(f"The results of an earlier job in {out} were kept.")
             return True
         if failure:
-            self._warn(
-                f"The job's summary could not be written: {failure} What was made before is in "
-                f"{self._options.out}, and 'uzushio report {self._options.out}' makes a page of it."
+            self._job.warn(
+                f"The job's summary could not be written: {failure} The results are in {out}, and "
+                f"'uzushio report {out}' makes a page of them."
             )
             return False
         if pipeline.failures:
             failures = f"Actions failed {pipeline.failures} times"
-            self._warn(f"{failures}; see {self._options.out / SUMMARY}.")
-        self._say(f"Wrote {self._options.out / SUMMARY} and what it names.")
+            self._job.warn(f"{failures}; see {out / SUMMARY}.")
+        self._job.say(f"Wrote {out / SUMMARY} and the files that it lists.")
         return True
 
     def _write_summary(self, pipeline: Pipeline, ending: str) -> None:
-        """Raises `OutputError` on all ranks if it cannot be written."""
+        """Write the summary, with the timings of the slowest rank in each stage (collective)."""
         summary: dict[str, Any] = pipeline.summary()
         ranks = self._comm.gather((summary["seconds"], summary["bytes_read"]))
         with collective(self._comm):
@@ -329,11 +280,3 @@ class _Job:
                 "bytes_read": sum(read for _, read in ranks),
             }
             write_summary(self._options.out, summary)
-
-    def _say(self, text: str) -> None:
-        if self._comm.rank == 0 and not self._options.quiet:
-            tell(text)
-
-    def _warn(self, text: str) -> None:
-        if self._comm.rank == 0:
-            warn(text)

@@ -1,9 +1,10 @@
-"""`uzushio run` and `uzushio figures`."""
+"""Commands that compute a case: `run`, `assimilate` and `figures`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -21,12 +22,15 @@ from uzushio.cli.arguments import (
     RestartedCase,
     path_argument,
 )
-from uzushio.cli.start import need_case, run_on_ranks, start_job
+from uzushio.cli.start import run_on_ranks, start_job
 from uzushio.job.options import Options
 from uzushio.parallel.signals import exit_on_signal
+from uzushio.terminal import tell
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+    from uzushio.job.restart import CaseSource
 
 
 def run(
@@ -59,8 +63,12 @@ def run(
 
     To continue a run: uzushio run --restart DIR; docs/how-to/run.md.
     """
-    exit_on_signal()
-    need_case(case, restart)
+
+    def work(source: CaseSource, comm: MPI.Intracomm) -> int:
+        from uzushio.job.case_run import run as run_case
+
+        return run_case(load_case(source.file, source.overrides), comm, source.options)
+
     options = Options(
         restart=restart,
         fallback=restart_fallback,
@@ -72,23 +80,79 @@ def run(
         ranks=ranks,
         interpolate=interpolate,
     )
-    start_job(ranks)
-    raise SystemExit(_run_here(case, overrides or [], options, ranks, debug))
+    _compute(case, overrides or [], options, debug, work)
 
 
-def _run_here(
-    file: Path | None, overrides: list[str], options: Options, ranks: int | None, debug: bool
-) -> int:
-    """Run a case on the ranks of this MPI job, or on one."""
+def assimilate(
+    case: RestartedCase = None,
+    ranks: Ranks = None,
+    overrides: Overrides = None,
+    restart: Restart = None,
+    restart_fallback: Fallback = False,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    no_tuned: Annotated[
+        bool,
+        typer.Option(
+            "--no-tuned", help="Ignore the values that `uzushio tune` found for this machine."
+        ),
+    ] = False,
+    no_figures: NoFigures = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Estimate a model's initial state and parameters from observations.
 
-    def work(comm: MPI.Intracomm) -> int:
-        from uzushio.job.case_run import run as run_case
+    Ctrl-C, SIGTERM and SIGUSR1 finish the iteration, write a checkpoint and stop; a second one
+    stops at once. docs/how-to/assimilate.md describes the case and the folder.
+
+    To continue an assimilation: uzushio assimilate --restart DIR; docs/how-to/run.md.
+    """
+
+    def work(source: CaseSource, comm: MPI.Intracomm) -> int:
+        from uzushio.assimilation.case import load_assimilation
+        from uzushio.assimilation.run import run as assimilate_case
+        from uzushio.tuning.use import tuned_overrides
+
+        file, given = source.file, source.overrides
+        say = (lambda _: None) if quiet else tell
+        tuned = [] if no_tuned else tuned_overrides(file, given, comm, say)
+        return assimilate_case(load_assimilation(file, [*given, *tuned]), comm, source.options)
+
+    options = Options(
+        restart=restart,
+        fallback=restart_fallback,
+        out=out,
+        overwrite=overwrite,
+        quiet=quiet,
+        figures=not no_figures,
+        command="assimilate",
+        ranks=ranks,
+    )
+    _compute(case, overrides or [], options, debug, work)
+
+
+def _compute(
+    case: Path | None,
+    overrides: list[str],
+    options: Options,
+    debug: bool,
+    work: Callable[[CaseSource, MPI.Intracomm], int],
+) -> NoReturn:
+    """Call `work` with the source of the case on the ranks of a job, and exit with its status."""
+    exit_on_signal()
+    if case is None and options.restart is None:
+        raise typer.BadParameter(
+            "name the case; only --restart DIR needs none.", param_hint="'CASE.yaml'"
+        )
+    start_job(options.ranks)
+
+    def on_ranks(comm: MPI.Intracomm) -> int:
         from uzushio.job.restart import source_of_case
 
-        source = source_of_case(file, overrides, options, comm)
-        return run_case(load_case(source.file, source.overrides), comm, source.options)
+        return work(source_of_case(case, overrides, options, comm), comm)
 
-    return run_on_ranks(work, ranks, debug)
+    raise SystemExit(run_on_ranks(on_ranks, options.ranks, debug))
 
 
 def figures(

@@ -4,38 +4,43 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
-
-import typer
 
 from uzushio.errors import LaunchError, UzushioError
 from uzushio.parallel import launch
-from uzushio.parallel.collective import guarded
+from uzushio.parallel.signals import stop_signals
+from uzushio.parallel.sync import guarded
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 
-def need_case(case: Path | None, restart: Path | None) -> None:
-    """Raise `BadParameter` unless there is a case to read."""
-    if case is None and restart is None:
-        raise typer.BadParameter(
-            "name the case; only --restart DIR needs none.", param_hint="'CASE.yaml'"
-        )
+def start_job(ranks: int | None, stopped: int | None = None) -> None:
+    """Start this command as an MPI job and exit with its status, if `--ranks` asks for one.
 
-
-def start_job(ranks: int | None) -> None:
-    """Start this command as an MPI job and exit with its status, if `--ranks` asks for one."""
+    Args:
+        ranks: as `--ranks`.
+        stopped: exit status after a stop signal; None: 128 plus the signal.
+    """
     try:
         if launch.wants_job(ranks) and ranks is not None:
-            raise SystemExit(launch.run_job(ranks, sys.argv[1:]))
+            status = launch.run_job(ranks, sys.argv[1:])
+            by_signal = stopped is not None and status - 128 in stop_signals()
+            raise SystemExit(stopped if by_signal else status)
     except UzushioError as error:
         fail(error)
 
 
-def run_on_ranks(work: Callable[[MPI.Intracomm], int], ranks: int | None, debug: bool) -> int:
-    """Call `work` on the ranks of this MPI job, or on one; return the exit status."""
+def run_on_ranks(
+    work: Callable[[MPI.Intracomm], int], ranks: int | None = None, debug: bool = False
+) -> int:
+    """Call `work` on the ranks of this MPI job, or on one; return the exit status.
+
+    Args:
+        work: takes the communicator of all ranks and returns the exit status.
+        ranks: as `--ranks`; another size of the job is an error.
+        debug: print tracebacks of errors.
+    """
     launch.prepare_environment()
     from mpi4py import MPI
 

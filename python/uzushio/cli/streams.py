@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from os.path import expanduser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from uzushio.cli.arguments import (
-    NoVerify,
-    path_argument,
-)
+from uzushio.cli.arguments import NoVerify, Secret, path_argument, path_option
 from uzushio.cli.plan_report import print_report, to_json
-from uzushio.cli.start import fail
+from uzushio.cli.start import fail, run_on_ranks, start_job
 from uzushio.errors import UzushioError
 from uzushio.parallel import launch
-from uzushio.parallel.signals import stop_signals
 from uzushio.staging.plan import load_plan
 from uzushio.staging.plan_rates import assess
-
-if TYPE_CHECKING:
-    pass
 
 
 def plan(
@@ -59,9 +51,7 @@ def inspect(
     limit: Annotated[
         float, typer.Option(min=0.0, help="Timeout in seconds, of the writer and of each step.")
     ] = 60.0,
-    secret: Annotated[
-        str, typer.Option(envvar="UZUSHIO_SECRET", help="Secret in hexadecimal, for host:port.")
-    ] = "",
+    secret: Secret = "",
     no_verify: NoVerify = False,
 ) -> None:
     """Print the meshes, fields and blocks of a running or stored stream, and their ranges."""
@@ -85,11 +75,8 @@ def relay(
     ],
     target: Annotated[
         Path,
-        typer.Option(
-            "--to",
-            parser=path_argument,
-            metavar="CONTACT",
-            help="Contact file to write, for readers or relays.",
+        path_option(
+            "--to", metavar="CONTACT", help="Contact file to write, for readers or relays."
         ),
     ],
     listen: Annotated[
@@ -136,8 +123,7 @@ def relay(
     ] = None,
     summary: Annotated[
         Path | None,
-        typer.Option(
-            parser=path_argument,
+        path_option(
             metavar="FILE",
             help="Write a summary in JSON at the end; uzushio report finds relay*.json.",
         ),
@@ -151,17 +137,19 @@ def relay(
     On a gateway between the two: uzushio relay --from flow.contact --to outside.contact
     --listen 0.0.0.0 --port 47000 --tls; then copy outside.contact to where the readers are.
     """
-    from uzushio.cli import relay as relay_command
+    from uzushio.cli import relay as relaying
     from uzushio.staging.relay import RelayOptions
 
+    start_job(ranks, stopped=0)
     try:
-        if launch.wants_job(ranks) and ranks is not None:
-            status = launch.run_job(ranks, sys.argv[1:])
-            raise SystemExit(0 if status - 128 in stop_signals() else status)
-        size = relay_command.size_of(memory)
+        size = relaying.size_of(memory)
         options = RelayOptions(
             source, target, secret, from_tls, listen, port, advertise, tls, size, once, wait
         )
-        raise SystemExit(relay_command.relay(options, ranks, verbose, summary))
+        if launch.ranks_around() is None:
+            raise SystemExit(relaying.relay(options, None, verbose, summary))
     except UzushioError as error:
         fail(error)
+    raise SystemExit(
+        run_on_ranks(lambda comm: relaying.relay(options, comm, verbose, summary), ranks)
+    )

@@ -1,12 +1,9 @@
-"""`uzushio tune`: from the case to what is kept."""
+"""`uzushio tune`: from the case to the stored result."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,16 +11,17 @@ from typing import Any
 from rich.console import Console
 
 from uzushio import __version__
+from uzushio.cli.start import run_on_ranks
 from uzushio.config import user_cache
 from uzushio.config.quantities import parse_time
+from uzushio.error_text import system_sentence
 from uzushio.errors import CaseError, LaunchError, OutputError
 from uzushio.files import atomic_write
-from uzushio.job.run_lock import FILE as LOCK
-from uzushio.job.run_lock import RunLock
+from uzushio.job.job import Job
+from uzushio.job.job_folder import JobFolder
 from uzushio.parallel import launch
-from uzushio.parallel.collective import guarded, system_sentence
 from uzushio.parallel.memory import node_memory
-from uzushio.terminal import print_table, tell, warn
+from uzushio.terminal import print_table
 from uzushio.tuning import report
 from uzushio.tuning.declared import Declared, declare
 from uzushio.tuning.journal import FILE as JOURNAL
@@ -35,31 +33,30 @@ from uzushio.tuning.space import Space, check
 from uzushio.tuning.subject import Machine
 from uzushio.tuning.use import count
 
-#: In the folder of a tuning: what is tuned there. What a tuning writes is removed only beside it.
+#: Mark of the folder of a tuning, with the subject of the tuning.
 MARK = ".uzushio-tuning"
 RESULT = "tuning.json"
-_OURS = {MARK, JOURNAL, RESULT, LOCK}
-#: The share of the memory that is free, which points that are ready at a time may take.
+#: Maximum share of the free memory for points that are set up at a time.
 _MEMORY_SHARE = 0.5
 
 
 @dataclass(frozen=True)
 class TuneOptions:
-    """What the command line says.
+    """Arguments of the command line.
 
     Attributes:
         case: file.
-        overrides: of it.
-        ranks: of the job that times points, and of the runs that it is for.
+        overrides: of the case.
+        ranks: number of ranks of the job that times points, and of the runs to tune.
         budget: as text, "40" or "5 min".
-        out: folder of the tuning; None: after the case and the ranks.
+        out: folder of the tuning; None: named after the case and the ranks.
         overwrite: remove the tuning that the folder holds.
         repetitions: of each point.
-        baseline: whether a random search goes on beside.
-        limit: seconds for one repetition.
-        seed: of what is drawn at random.
-        keep: whether later runs are to use what is found.
-        quiet: errors only.
+        baseline: whether a random search runs beside.
+        limit: timeout of one repetition, seconds.
+        seed: of the random numbers.
+        keep: whether later runs use the result.
+        quiet: print errors only.
     """
 
     case: Path
@@ -89,17 +86,19 @@ def tune(options: TuneOptions) -> int:
     budget = parse_budget(options.budget)
     declared = declare(options.case, options.overrides, options.ranks)
     check(declared.subject, declared.given)
-    folder = options.out or Path("tuned") / f"{options.case.stem}-{options.ranks}"
+    path = options.out or Path("tuned") / f"{options.case.stem}-{options.ranks}"
+    folder = JobFolder(path, MARK, "a tuning", (JOURNAL, RESULT), shared=False)
     silence_optuna()
     try:
-        with _claimed(folder, _identity(declared, options), options.overwrite):
-            return _tune_in(folder, declared, budget, options)
+        with Job(None, folder, quiet=options.quiet, signals=False) as job:
+            _claim(folder, _identity(declared, options), options.overwrite)
+            return _tune_in(path, declared, budget, options, job)
     except OSError as error:
         raise OutputError(system_sentence(error)) from error
 
 
 def parse_budget(text: str) -> SearchBudget:
-    """A number of trials, or a time with its unit; raises `CaseError`."""
+    """Parse a number of trials, or a time with its unit; raises `CaseError`."""
     try:
         if text.strip().isdigit() and int(text) > 0:
             return SearchBudget(trials=int(text))
@@ -112,28 +111,22 @@ def parse_budget(text: str) -> SearchBudget:
 
 
 def work_on_ranks(case: Path, overrides: list[str]) -> int:
-    """What the ranks of the job do that times points."""
-    launch.prepare_environment()
-    from mpi4py import MPI
-
+    """Time points on the ranks of this MPI job, for `tune`."""
     from uzushio.tuning.worker import serve
 
-    comm = launch.program_comm(MPI.COMM_WORLD)
-
-    def work() -> int:
-        launch.check_size(MPI.COMM_WORLD.size, MPI.Get_library_version())
-        return serve(comm, lambda: declare(case, overrides, comm.size).subject)
-
-    return guarded(comm, work)
+    return run_on_ranks(
+        lambda comm: serve(comm, lambda: declare(case, overrides, comm.size).subject)
+    )
 
 
-def _tune_in(folder: Path, declared: Declared, budget: SearchBudget, options: TuneOptions) -> int:
+def _tune_in(
+    folder: Path, declared: Declared, budget: SearchBudget, options: TuneOptions, job: Job
+) -> int:
     subject = declared.subject
-    say = (lambda _: None) if options.quiet else tell
     ranks = count(subject.ranks, "rank")
     words = ["tuning-worker", str(options.case)]
     words += [word for one in options.overrides for word in ("--set", one)]
-    with JobPointRunner(subject.ranks, words, warn) as runner:
+    with JobPointRunner(subject.ranks, words, job.warn) as runner:
         space = Space(subject, _machine(folder, runner), declared.given)
         earlier = recall(subject)
         settings = SearchSettings(
@@ -144,7 +137,7 @@ def _tune_in(folder: Path, declared: Declared, budget: SearchBudget, options: Tu
             options.limit,
             _MEMORY_SHARE * node_memory().bytes,
         )
-        say(
+        job.say(
             f"Tuning {subject.room} on {ranks} of {user_cache.processor_name()}: "
             f"{len(space.all)} possible points, {len(space.remaining)} kept by the model; in "
             f"{folder}."
@@ -158,12 +151,14 @@ def _tune_in(folder: Path, declared: Declared, budget: SearchBudget, options: Tu
                 space.key(earlier.values) if earlier else None,
                 reporter.on_batch,
             ).run()
-    _finish(folder, space, outcome, options)
+    _finish(folder, space, outcome, options, job)
     return 0
 
 
-def _finish(folder: Path, space: Space, outcome: SearchResult, options: TuneOptions) -> None:
-    """Say what was found, write it down, and keep it for later runs."""
+def _finish(
+    folder: Path, space: Space, outcome: SearchResult, options: TuneOptions, job: Job
+) -> None:
+    """Write the result, store it for later runs, and print it."""
     subject = space.subject
     content = {
         "room": subject.room,
@@ -194,20 +189,20 @@ def _finish(folder: Path, space: Space, outcome: SearchResult, options: TuneOpti
         console.width = 120
     print_table(report.table(space, outcome), console)
     for line in report.sentences(space, outcome):
-        tell(line)
-    tell(f"Wrote {folder / RESULT}.")
+        job.say(line)
+    job.say(f"Wrote {folder / RESULT}.")
     if kept is not None:
         ranks = count(subject.ranks, "rank")
-        tell(
+        job.say(
             f"Stored in {kept}: runs on {ranks} of this machine at this size use it, "
             "unless they say --no-tuned."
         )
     elif options.keep:
-        warn("the cache folder cannot be written, so later runs will not use it.")
+        job.warn("the cache folder cannot be written, so later runs will not use it.")
 
 
 def _machine(folder: Path, runner: JobPointRunner) -> Machine:
-    """What the ranks can do: as it was measured when the tuning began, if that is so."""
+    """Return the rates of the machine, which are measured when a tuning begins."""
     mark = folder / MARK
     content = json.loads(mark.read_text())
     if "machine" not in content:
@@ -220,7 +215,7 @@ def _machine(folder: Path, runner: JobPointRunner) -> Machine:
 
 
 def _identity(declared: Declared, options: TuneOptions) -> dict[str, Any]:
-    """What a tuning must have in common with the one that it goes on with."""
+    """Return the properties that must be equal for a tuning to continue an earlier one."""
     subject = declared.subject
     content = {
         "room": subject.room,
@@ -236,33 +231,17 @@ def _identity(declared: Declared, options: TuneOptions) -> dict[str, Any]:
     return dict(json.loads(json.dumps(content)))
 
 
-@contextmanager
-def _claimed(folder: Path, identity: dict[str, Any], overwrite: bool) -> Iterator[None]:
-    """Hold the folder, which is new or holds a tuning of the same; raises `OutputError`."""
-    if folder.exists() and not folder.is_dir():
-        raise OutputError(f"{folder} is a file; choose another folder with --out.")
-    found = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
-    if found - {LOCK} and MARK not in found:
-        raise OutputError(
-            f"{folder} holds {', '.join(sorted(found)[:3])}, and no {MARK} that says that a tuning "
-            "wrote it; choose another folder with --out."
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = RunLock()
-    lock.take(folder)
-    try:
-        if overwrite:
-            for name in _OURS - {LOCK}:
-                with contextlib.suppress(FileNotFoundError):
-                    (folder / name).unlink()
-        mark = folder / MARK
-        if mark.exists():
-            _compare(folder, mark, identity)
-        else:
-            atomic_write(mark, json.dumps({"tuning": identity}, indent=1) + "\n")
-        yield
-    finally:
-        lock.release()
+def _claim(folder: JobFolder, identity: dict[str, Any], overwrite: bool) -> None:
+    """Lock and mark the folder, which is new or holds the same tuning; raises `OutputError`."""
+    folder.found()
+    folder.lock()
+    if overwrite:
+        folder.clear()
+        folder.mark.unlink(missing_ok=True)
+    if folder.marked:
+        _compare(folder.path, folder.mark, identity)
+    else:
+        folder.write_mark({"tuning": identity})
 
 
 def _compare(folder: Path, mark: Path, identity: dict[str, Any]) -> None:

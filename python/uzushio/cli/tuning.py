@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from uzushio.cli.arguments import (
-    CaseFile,
-    Overrides,
-    Quiet,
-    path_argument,
-)
+from uzushio.cli.arguments import CaseFile, Overrides, Quiet, path_option
 from uzushio.cli.start import fail
 from uzushio.errors import UzushioError
 from uzushio.parallel.signals import restore_default_signals
-
-if TYPE_CHECKING:
-    pass
 
 
 def tune(
@@ -36,8 +28,7 @@ def tune(
     ] = "40",
     out: Annotated[
         Path | None,
-        typer.Option(
-            parser=path_argument,
+        path_option(
             metavar="DIR",
             help="Folder of the tuning. Default: tuned/CASE-RANKS. An interrupted tuning of the "
             "same case continues there.",

@@ -1,4 +1,4 @@
-"""Pydantic's complaints as lines for people: place, key, value given, what is allowed."""
+"""Messages for pydantic's errors: one line each with place, key, given value and allowed values."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _SHORTER = {
 }
 
 
-#: Mistakes of a file that are told, and characters of a wrong value.
+#: Maximum number of mistakes of a file in a message, and of characters of a wrong value.
 _MAX_MISTAKES = 100
-_MAX_TEXT = 200
-#: What a whole case's validator says of a key.
+_MAX_CHARACTERS = 200
+#: Error of a validator of the whole case about one key.
 _NAMED = re.compile(r"Value error, (?P<key>[a-z_]+(\.[a-z_]+)*): (?P<what>.*)", re.DOTALL)
-#: What pydantic says of lengths, and where it has the limit.
+#: Pydantic's types of errors about lengths: word for the bound, name of the limit.
 _LENGTHS = {
     "too_short": ("least", "min_length"),
     "too_long": ("most", "max_length"),
@@ -43,17 +43,26 @@ def explain(
     values: dict[str, Any],
     where: Callable[[KeyPath], str],
 ) -> list[str]:
-    """One line for each mistake.
+    """Return one line for each mistake.
 
     Args:
-        error: what pydantic found.
+        error: pydantic's error.
         model: the model of the whole case.
         values: the values that were validated.
-        where: says in which file and line, or override, a key was given.
+        where: returns the file and line, or the override, in which a key was given.
     """
-    lines = []
-    found = error.errors(include_url=False)
-    mistakes = found[:_MAX_MISTAKES]
+    lines = [f"{where(key)}: {text}" for key, text in mistakes_of(error, model, values)]
+    if (more := error.error_count() - _MAX_MISTAKES) > 0:
+        lines.append(f"and {more} more mistakes; only the first {_MAX_MISTAKES} are listed")
+    return list(dict.fromkeys(lines))
+
+
+def mistakes_of(
+    error: ValidationError, model: type[BaseModel], values: dict[str, Any]
+) -> list[tuple[KeyPath, str]]:
+    """Return the key and the sentence of each mistake, see `explain`."""
+    found = []
+    mistakes = error.errors(include_url=False)[:_MAX_MISTAKES]
     keys = [_key(one["loc"], values, one["type"] == "missing") for one in mistakes]
     for mistake, key in zip(mistakes, keys, strict=True):
         others = [one for one, place in zip(mistakes, keys, strict=True) if place == key]
@@ -62,35 +71,37 @@ def explain(
             continue
         location = mistake["loc"]
         if not location and (named := _NAMED.match(mistake["msg"])):
-            path = tuple(named["key"].split("."))
+            path: KeyPath = tuple(named["key"].split("."))
             if path[0] in model.model_fields:
-                lines.append(f"{where(path)}: {named['key']}: {named['what']}")
+                found.append((path, f"{named['key']}: {named['what']}"))
                 continue
         allowed = _allowed(location, model) if mistake["type"] == "extra_forbidden" else []
         if _is_of_type(mistake):
             types = [_message(one).removeprefix("must be ") for one in others]
             if len(types) > 1:
                 mistake = mistake | {"msg": "must be " + " or ".join(dict.fromkeys(types))}
-        lines.append(f"{where(key)}: {_sentence(mistake, key, allowed)}")
-    if more := len(found) - len(mistakes):
-        lines.append(f"and {more} more mistakes, of which the first {_MAX_MISTAKES} stand here")
-    return list(dict.fromkeys(lines))
+        found.append((key, _sentence(mistake, key, allowed)))
+    return found
 
 
-def _told(given: Any) -> str:
-    """A value as a message names it: not longer than a line or two."""
+def _shown(given: Any) -> str:
+    """Return a value as text for a message, cut to the maximum length."""
     text = repr(given)
-    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]} … ({len(text)} characters)"
+    return (
+        text
+        if len(text) <= _MAX_CHARACTERS
+        else f"{text[:_MAX_CHARACTERS]} … ({len(text)} characters)"
+    )
 
 
 def _sentence(mistake: Any, key: KeyPath, allowed: list[str]) -> str:
-    """Say what is wrong with the value at `key`."""
+    """Describe the mistake in the value at `key`."""
     dotted = ".".join(map(str, key)) or "the case"
     if mistake["type"] == "missing":
         if isinstance(key[-1], int):
             section = ".".join(map(str, key[:-1]))
             return (
-                f"{section}: got {_told(list(mistake['input']))}, which lacks entry {key[-1] + 1}"
+                f"{section}: got {_shown(list(mistake['input']))}, which lacks entry {key[-1] + 1}"
             )
         return f"{dotted} is required"
     if mistake["type"] == "extra_forbidden":
@@ -100,11 +111,11 @@ def _sentence(mistake: Any, key: KeyPath, allowed: list[str]) -> str:
     message, given = _message(mistake), mistake["input"]
     if isinstance(given, (dict, BaseModel)):
         return f"{dotted} {message}"
-    return f"{dotted}: got {_told(given)}, {message}"
+    return f"{dotted}: got {_shown(given)}, {message}"
 
 
 def _message(mistake: Any) -> str:
-    """Say what is allowed."""
+    """Describe the allowed values."""
     message: str = mistake["msg"]
     message = message.removeprefix("Value error, ").replace("Input should be", "must be")
     if mistake["type"] in _LENGTHS:
@@ -117,7 +128,7 @@ def _message(mistake: Any) -> str:
 
 
 def _follows(mistake: Any) -> bool:
-    """Whether a list is too short only because pydantic left out what it complains of too."""
+    """Return whether a list is too short only because pydantic dropped entries with errors."""
     context, given = mistake.get("ctx", {}), mistake["input"]
     return bool(
         mistake["type"] == "too_short"
@@ -127,32 +138,33 @@ def _follows(mistake: Any) -> bool:
 
 
 def _is_of_type(mistake: Any) -> bool:
-    """Whether it says of what type a value must be."""
+    """Return whether an error is about the type of a value."""
     return bool(mistake["type"].endswith(("_type", "_parsing")))
 
 
 def _is_of_another_type(mistake: Any, others: list[Any], inside: bool) -> bool:
-    """Whether this only says that a value is not of a type which it may have besides its own.
+    """Return whether an error is about a type of a union that the value does not have.
 
-    Its own is the one that the `others` of its place, or those `inside` it, find mistakes in.
+    The value has a type if there are `others`, errors at its place or `inside` it, about its
+    content.
     """
     return _is_of_type(mistake) and (inside or not all(map(_is_of_type, others)))
 
 
 def _tag_sentence(mistake: Any, dotted: str) -> str:
-    """Say which values are allowed for the key that a section's kind is told by."""
+    """Describe the allowed values of the key that selects the kind of a section."""
     if not isinstance(mistake["input"], (dict, BaseModel)):
-        return f"{dotted}: got {_told(mistake['input'])}, must be a section of `key: value` lines"
+        return f"{dotted}: got {_shown(mistake['input'])}, must be a section of `key: value` lines"
     context = mistake["ctx"]
     name = context["discriminator"].strip("'").removesuffix("()").lstrip("_")
     key = f"{dotted}.{name}"
     if mistake["type"] == "union_tag_not_found":
         return f"{key} is required"
-    return f"{key}: got {_told(context['tag'])}, must be one of {context['expected_tags']}"
+    return f"{key}: got {_shown(context['tag'])}, must be one of {context['expected_tags']}"
 
 
 def _key(location: tuple[Any, ...], values: Any, missing: bool) -> KeyPath:
-    """Keep what is in the file of pydantic's location, which also names union members."""
+    """Return the part of pydantic's location that is in the file; it also names union members."""
     key: list[Any] = []
     for depth, part in enumerate(location, start=1):
         indices = range(len(values)) if isinstance(values, list) else ()
@@ -189,7 +201,7 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _is_member(model: type[BaseModel], tag: Any) -> bool:
-    """Whether pydantic calls this union member `tag`: its class, or a literal it is told by."""
+    """Return whether `tag` is pydantic's name of this union member: its class, or a literal."""
     if model.__name__ == tag:
         return True
     return any(tag in get_args(field.annotation) for field in model.model_fields.values())

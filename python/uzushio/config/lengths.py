@@ -1,4 +1,4 @@
-"""Numbers written as products with pi, as box lengths usually are: "4 pi", "4*pi/3", "4/3 pi"."""
+"""Lengths written as products with pi: "4 pi", "4*pi/3", "4/3 pi"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOKEN = re.compile(
 def parse_length(value: object) -> object:
     """Evaluate numbers, pi, `*`, `/` and products without a sign, from left to right.
 
-    Anything but a string is returned as it is.
+    A value that is not a string is returned unchanged.
 
     Raises:
         ValueError: if the string is not such an expression, or is not finite.
@@ -36,7 +36,7 @@ def parse_length(value: object) -> object:
             operator = token["operator"]
             continue
         factor = math.pi if token["pi"] else float(token["number"])
-        if not operator and token["number"]:  # "1 000" is a slip, "4 pi" is not
+        if not operator and token["number"]:  # "1 000" is a mistake, "4 pi" is not
             raise ValueError(complaint)
         if operator == "/" and factor == 0.0:
             raise ValueError("must not divide by zero")
@@ -51,10 +51,10 @@ def parse_length(value: object) -> object:
 
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _PI = r"(?:pi|π)"
-#: Factors with `*` or `/` between them, which may be left out before pi: what `parse_length` takes.
+#: Expressions that `parse_length` accepts: factors with `*` or `/`, which is optional before pi.
 _PRODUCT = rf"^\s*(?:{_NUMBER}|{_PI})(?:\s*[*/]\s*(?:{_NUMBER}|{_PI})|\s*{_PI})*\s*$"
 
-#: A positive length for the sections of a solver's case.
+#: Type of a positive length in a section of a case.
 Length = Annotated[
     float,
     BeforeValidator(

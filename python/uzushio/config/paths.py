@@ -1,4 +1,4 @@
-"""Paths as users write them."""
+"""Paths of users, with ~ for the home folder."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pydantic import AfterValidator
 def expanded(path: Path | str) -> Path:
     """Replace a leading ~ or ~NAME by a home folder, as a shell does.
 
-    A shell leaves it as it is in `--out=~/run`, and some libraries replace it, so that results of
-    one run would lie in two folders.
+    A shell does not replace it in `--out=~/run`, but some libraries do; results of one run would be
+    in two folders.
 
     Raises:
         ValueError: there is no such home folder.
@@ -20,8 +20,8 @@ def expanded(path: Path | str) -> Path:
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
-        raise ValueError(f"has no home folder to put in for ~ ({error})") from error
+        raise ValueError(f"has no home folder to replace ~ ({error})") from error
 
 
-#: A path in a case file.
+#: Type of a path in a case file.
 UserPath = Annotated[Path, AfterValidator(expanded)]

@@ -12,13 +12,13 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-#: Positive numbers from the first to the second have finite squares, and so have their inverses.
+#: Range of positive numbers that have finite squares and finite inverse squares.
 SMALLEST, LARGEST = 1e-100, 1e100
 
 _SIZES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15}
 _SIZES |= {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 _RATES = {f"{unit}/s": factor for unit, factor in _SIZES.items()}
-# "Gb/s" is left out: whoever writes it may mean either.
+# "Gb/s" is not accepted: it is used for both bits and bytes.
 _RATES |= {"kbit/s": 1e3 / 8, "Mbit/s": 1e6 / 8, "Gbit/s": 1e9 / 8, "Tbit/s": 1e12 / 8}
 _TIMES = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
@@ -26,7 +26,7 @@ _QUANTITY = re.compile(r"\s*(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(
 
 
 def _parser(units: dict[str, float], example: str) -> Callable[[object], object]:
-    """Make a function that turns text into SI; other values it returns as they are."""
+    """Return a function that converts text to SI units and returns other values unchanged."""
 
     def parse(value: object) -> object:
         if isinstance(value, bool):  # pydantic would take `yes` for 1
@@ -53,14 +53,14 @@ parse_time = _parser(_TIMES, "10 s")
 
 
 def _positive_or_text(units: dict[str, float]) -> object:
-    """What a case may hold for a quantity, for JSON schemas."""
+    """Return the type of a quantity in a case, for JSON schemas."""
     number = _QUANTITY.pattern.replace("?P<number>", "?:").replace(r"(?P<unit>\S*)", "{unit}")
     allowed = "|".join(re.escape(unit) for unit in units)
     pattern = "^" + number.replace("{unit}", f"(?:{allowed})?") + "$"
     return Annotated[float, Field(gt=0.0)] | Annotated[str, Field(pattern=pattern)]
 
 
-#: A positive number of bytes.
+#: Type of a positive number of bytes.
 Size = Annotated[
     float,
     BeforeValidator(parse_size, json_schema_input_type=_positive_or_text(_SIZES)),
@@ -74,15 +74,15 @@ def _magnitude(value: float) -> float:
     return value
 
 
-#: A positive number whose square and inverse square are finite.
+#: Type of a positive number whose square and inverse square are finite.
 Magnitude = Annotated[float, Field(gt=0.0), AfterValidator(_magnitude)]
-#: A positive number of bytes per second.
+#: Type of a positive number of bytes per second.
 Rate = Annotated[
     float,
     BeforeValidator(parse_rate, json_schema_input_type=_positive_or_text(_RATES)),
     Field(gt=0.0, allow_inf_nan=False),
 ]
-#: A positive number of seconds.
+#: Type of a positive number of seconds.
 Seconds = Annotated[
     float,
     BeforeValidator(parse_time, json_schema_input_type=_positive_or_text(_TIMES)),
@@ -91,7 +91,7 @@ Seconds = Annotated[
 
 
 def show_size(size: float) -> str:
-    """Write bytes with the decimal unit that suits them and four figures."""
+    """Format bytes with four digits and a decimal unit that suits them."""
     for unit in ("B", "kB", "MB", "GB", "TB"):
         if round(size, 1) < 1000:
             return f"{size:.4g} {unit}"
@@ -100,17 +100,17 @@ def show_size(size: float) -> str:
 
 
 def show_rate(rate: float) -> str:
-    """Write bytes per second as `show_size` writes bytes."""
+    """Format bytes per second like `show_size`."""
     return f"{show_size(rate)}/s"
 
 
 def show_time(seconds: float) -> str:
-    """Write seconds with four figures."""
+    """Format seconds with four digits."""
     return f"{seconds:.4g} s"
 
 
 def show_duration(seconds: float) -> str:
-    """Write a duration as hours, minutes, seconds, milliseconds or microseconds."""
+    """Format a duration as hours, minutes, seconds, milliseconds or microseconds."""
     if seconds >= 3600.0:
         hours, rest = divmod(round(seconds), 3600)
         return f"{hours:,} h {rest // 60} min"

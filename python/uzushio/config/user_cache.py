@@ -1,4 +1,4 @@
-"""The user's cache folder: what was measured on this kind of machine, to be used by later runs."""
+"""Cache folder of the user: measurements on a machine for later runs."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import contextlib
 import hashlib
 import os
 import platform
-import tempfile
 from functools import lru_cache
 from pathlib import Path
 
+from uzushio.files import atomic_write
+
 
 def folder() -> Path:
-    """Uzushio's folder in XDG_CACHE_HOME or ~/.cache; it need not exist.
+    """Return Uzushio's folder in XDG_CACHE_HOME or ~/.cache; it need not exist.
 
     Raises:
-        OSError: if the user has no home folder, as one that no password file knows.
+        OSError: the user has no home folder.
     """
     try:
         above = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -26,7 +27,7 @@ def folder() -> Path:
 
 @lru_cache(maxsize=1)
 def _processor() -> tuple[str, str]:
-    """The processor's name, and all that tells it from others."""
+    """Return the processor's name, and a text that identifies its model."""
     name = platform.processor() or platform.machine()
     model = platform.processor() + platform.machine()
     with contextlib.suppress(OSError):
@@ -38,17 +39,17 @@ def _processor() -> tuple[str, str]:
 
 
 def processor_name() -> str:
-    """The processor's model, for people."""
+    """Return the name of the processor's model."""
     return _processor()[0]
 
 
 def processor_key() -> str:
-    """A short key, the same on machines with the same model of processor."""
+    """Return a short key of the processor's model."""
     return hashlib.sha256(_processor()[1].encode()).hexdigest()[:12]
 
 
 def recall(name: str) -> str:
-    """What the file `name` of the folder holds, or nothing."""
+    """Return the text of the file `name` in the folder, empty if there is none."""
     try:
         return (folder() / name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -56,25 +57,15 @@ def recall(name: str) -> str:
 
 
 def keep(name: str, text: str) -> Path | None:
-    """Store `text` in place of what the file `name` holds, whole or not at all.
+    """Write the file `name` in the folder atomically.
 
     Returns:
-        The file, or None where the folder cannot be written, which is no error.
+        The file, or None if the folder cannot be written.
     """
     try:
         path = folder() / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, delete=False, encoding="utf-8"
-        ) as file:
-            try:
-                file.write(text)
-                file.flush()
-                Path(file.name).replace(path)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    Path(file.name).unlink()
-                raise
+        atomic_write(path, text)
     except OSError:
         return None
     return path

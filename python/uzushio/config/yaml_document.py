@@ -1,4 +1,4 @@
-"""A YAML file of `key: value` lines on its way to a pydantic model, with the place of each key."""
+"""Values of a YAML file with the line of each key, validated by a pydantic model."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass
 class Document:
-    """What a file holds.
+    """Values of a file, and where they were given.
 
     Attributes:
-        name: of the file, as messages say it.
-        values: what is in it.
-        lines: of each key, from 1.
-        given: keys that were set elsewhere, and where.
+        name: name of the file in messages.
+        values: nested values by key.
+        lines: line of each key, from 1.
+        given: keys that an override replaced, with its text.
     """
 
     name: str
@@ -38,11 +38,11 @@ class Document:
         """Read a file.
 
         Args:
-            path: of the file.
-            kind: of file that is expected, for messages.
+            path: path of the file.
+            kind: kind of file, for messages.
 
         Raises:
-            CaseError: it cannot be read, or is not YAML; with the line.
+            CaseError: the file cannot be read, or is not YAML; with the line.
         """
         path = Path(path)
         values, lines = yaml_file.parse(yaml_file.read_text(path, kind), str(path), kind)
@@ -50,11 +50,11 @@ class Document:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], name: str) -> Self:
-        """Take what would be in a file; `name` stands for it in messages."""
+        """Return a document of values that are not from a file; `name` is for messages."""
         return cls(name, yaml_file.plain(values), {})
 
     def where(self, key: KeyPath) -> str:
-        """The file and line, or what was given elsewhere, that holds `key`."""
+        """Return the file and line of `key`, or its override."""
         for end in range(len(key), 0, -1):
             if key[:end] in self.given:
                 return self.given[key[:end]]
@@ -63,7 +63,7 @@ class Document:
         return self.name
 
     def validate(self, model: type[Model]) -> Model:
-        """Make the model of the values.
+        """Return the model of the values.
 
         Raises:
             CaseError: one line for each mistake, naming the file and line, the key, the value given

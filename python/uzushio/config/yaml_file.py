@@ -1,7 +1,8 @@
-"""YAML as case files are written: YAML 1.2 numbers, no duplicate keys, and the line of each key.
+"""Parser of case files: YAML with numbers of version 1.2, without duplicate keys.
 
-A file's text, its values with all aliases written out, and the depth of its sections are limited:
-a few lines of aliases of aliases stand for more values than any memory holds.
+It returns the line of each key. The size of a file, the number of its values with aliases expanded,
+and the depth of its sections are limited: a few lines of nested aliases can expand to more values
+than fit into memory.
 """
 
 from __future__ import annotations
@@ -17,30 +18,30 @@ from yaml.constructor import ConstructorError
 
 from uzushio.errors import CaseError
 
-#: A key's path from the top of the file, list indices included.
+#: Path of a key from the top of the file, list indices included.
 KeyPath = tuple[str | int, ...]
 
 
-#: Bytes of a file; PyYAML reads about 0.1 MB a second.
+#: Maximum bytes of a file; PyYAML reads about 0.1 MB a second.
 MAX_BYTES = 500_000
-#: Values, sections and lists of a file, each alias counted as what it stands for.
+#: Maximum number of values, sections and lists of a file, with aliases expanded.
 MAX_VALUES = 100_000
-#: Sections and lists inside each other.
+#: Maximum depth of nested sections and lists.
 MAX_DEPTH = 32
-#: Largest whole number; what is larger is no count of anything.
+#: Maximum of whole numbers.
 MAX_WHOLE = 2**63 - 1
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML reads YAML 1.1, where `1e-3` is a string: this one reads it as a number."""
+    """PyYAML's loader with limits and the numbers of YAML 1.2."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self._sizes: dict[int, int] = {}  # by id of the node: values in it, aliases written out
+        self._sizes: dict[int, int] = {}  # by id of the node: values in it, aliases expanded
         self._depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Compose a node within the limits; raises `ComposerError`."""
+        """Compose a node within the limits, or raise `ComposerError`."""
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         mark = event.start_mark
         if self._depth >= MAX_DEPTH:
@@ -50,7 +51,7 @@ class _Loader(yaml.SafeLoader):
         self._depth -= 1
         if isinstance(event, yaml.AliasEvent):
             if id(node) not in self._sizes:
-                raise ComposerError(None, None, "a list or section that holds itself", mark)
+                raise ComposerError(None, None, "a list or section that contains itself", mark)
         elif node is not None:
             self._sizes[id(node)] = self._size(node, mark)
         return node
@@ -61,20 +62,20 @@ class _Loader(yaml.SafeLoader):
         size = 1 + sum(self._sizes[id(one)] for one in parts)
         if size > MAX_VALUES:
             raise ComposerError(
-                None, None, f"more than {MAX_VALUES} values, aliases written out", mark
+                None, None, f"more than {MAX_VALUES} values, aliases expanded", mark
             )
         return size
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """Construct a value; raises `ConstructorError` for what looks like one and is none."""
+        """Construct a value; raise `ConstructorError` if invalid, such as a date in month 13."""
         try:
             return super().construct_object(node, deep)
-        except ValueError as error:  # a 13th month, more digits than Python takes
+        except ValueError as error:  # month 13, more digits than Python accepts
             raise ConstructorError(None, None, f"no value ({error})", node.start_mark) from error
 
     def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
         """Construct a whole number of at most 64 bits."""
-        value = MAX_WHOLE + 1  # of a text that is too long to be read
+        value = MAX_WHOLE + 1  # if the text is too long to be parsed
         if len(node.value) < 80:
             value = super().construct_yaml_int(node)
         if abs(value) > MAX_WHOLE:
@@ -88,7 +89,7 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
 
 _Loader.yaml_implicit_resolvers = dict(yaml.SafeLoader.yaml_implicit_resolvers)
 for _first in "-+.0123456789":
-    # Ahead of the 1.1 resolvers, which otherwise would take the same text first.
+    # Before the resolvers of YAML 1.1, which would match the same text.
     _Loader.yaml_implicit_resolvers[_first] = [
         (
             "tag:yaml.org,2002:float",
@@ -99,7 +100,7 @@ for _first in "-+.0123456789":
 
 
 def read_text(path: Path, kind: str = "case") -> str:
-    """Read a file of this kind; raises `CaseError` with the reason if that is not possible."""
+    """Read a file of this kind; raise `CaseError` if it cannot be read."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -115,14 +116,14 @@ def read_text(path: Path, kind: str = "case") -> str:
 
 
 def parse(text: str, name: str, kind: str = "case") -> tuple[dict[str, Any], dict[KeyPath, int]]:
-    """Parse a mapping and the line number (from 1) of each of its keys.
+    """Return a mapping and the line number (from 1) of each of its keys.
 
     Raises:
         CaseError: naming `name` and the line: bad syntax, a duplicate key, or no mapping.
     """
     try:
         loader = _Loader(text)
-    except yaml.YAMLError as error:  # a character that no YAML has
+    except yaml.YAMLError as error:  # a character that YAML does not allow
         raise CaseError(f"{name}: {error}; correct the YAML.") from error
     try:
         node = loader.get_single_node()
@@ -142,12 +143,31 @@ def parse(text: str, name: str, kind: str = "case") -> tuple[dict[str, Any], dic
 
 
 def parse_value(text: str) -> Any:
-    """Parse the value of `--set key=value`, or any YAML; raises `yaml.YAMLError`."""
+    """Parse the value of `--set key=value`, or any YAML; raise `yaml.YAMLError` if invalid."""
     return yaml.load(text, _Loader)
 
 
+class _Dumper(yaml.SafeDumper):
+    """PyYAML's dumper that quotes text which the loader would read as another type."""
+
+    yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        # Unicode's line breaks are lost in all styles but this one, which escapes them.
+        style = '"' if any(one in data for one in "\x85\u2028\u2029") else None
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
+
+
+def dump(values: Mapping[str, Any]) -> str:
+    """Return the YAML text of values in YAML's types; `parse` reads it back."""
+    return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+
+
 def plain(value: Any) -> Any:
-    """Copy as YAML would give it: dicts, lists for tuples and arrays, text for paths."""
+    """Return a copy in YAML's types: dicts, lists for tuples and arrays, text for paths."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -158,7 +178,7 @@ def plain(value: Any) -> Any:
 
 
 def _walk(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], name: str) -> None:
-    """Note the line of each key and list item below `node`, and refuse a key given twice."""
+    """Collect the line of each key and list item below `node`; raise for duplicate keys."""
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             lines[(*path, index)] = item.start_mark.line + 1

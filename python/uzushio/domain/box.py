@@ -1,42 +1,42 @@
-"""Boxes of global indices along z, y, x, and operations on pairs of boxes."""
+"""Boxes of global indices, and operations on pairs of boxes."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
+Index: TypeAlias = tuple[int, ...]
 Triple: TypeAlias = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class Box:
-    """Box of global indices: `start` and `count` along z, y, x."""
+    """Box of global indices: `start` and `count` along each axis; z, y, x for a field."""
 
-    start: Triple
-    count: Triple
+    start: Index
+    count: Index
 
     @property
-    def stop(self) -> Triple:
+    def stop(self) -> Index:
         """One past the last index along each axis."""
-        z, y, x = (s + n for s, n in zip(self.start, self.count, strict=True))
-        return z, y, x
+        return tuple(s + n for s, n in zip(self.start, self.count, strict=True))
 
     @property
-    def pair(self) -> tuple[Triple, Triple]:
+    def pair(self) -> tuple[Index, Index]:
         """(start, count), the form of the core."""
         return self.start, self.count
 
     @property
     def size(self) -> int:
         """Number of indices."""
-        return self.count[0] * self.count[1] * self.count[2]
+        return math.prod(self.count)
 
-    def slices(self, origin: Triple = (0, 0, 0)) -> tuple[slice, slice, slice]:
-        """Return slices of the box in an array whose first value has the index `origin`."""
-        z, y, x = (
-            slice(s - o, s - o + n) for s, n, o in zip(self.start, self.count, origin, strict=True)
-        )
-        return z, y, x
+    def slices(self, origin: Index | None = None) -> tuple[slice, ...]:
+        """Return slices of the box in an array whose first value has the index `origin`, or 0."""
+        origin = (0,) * len(self.start) if origin is None else origin
+        starts = (s - o for s, o in zip(self.start, origin, strict=True))
+        return tuple(slice(s, s + n) for s, n in zip(starts, self.count, strict=True))
 
     def __str__(self) -> str:
         ranges = (f"{s}:{e}" for s, e in zip(self.start, self.stop, strict=True))
@@ -45,21 +45,16 @@ class Box:
 
 def intersection(one: Box, other: Box) -> Box:
     """Return the intersection of two boxes; with counts of 0 if it is empty."""
-    z, y, x = map(max, one.start, other.start)
-    nz, ny, nx = (
-        max(0, min(a, b) - start)
-        for a, b, start in zip(one.stop, other.stop, (z, y, x), strict=True)
-    )
-    return Box((z, y, x), (nz, ny, nx))
+    start = tuple(map(max, one.start, other.start))
+    stops = map(min, one.stop, other.stop)
+    return Box(start, tuple(max(0, stop - s) for s, stop in zip(start, stops, strict=True)))
 
 
 def union(one: Box, other: Box) -> Box:
     """Return the smallest box that contains both."""
-    z, y, x = map(min, one.start, other.start)
-    nz, ny, nx = (
-        max(a, b) - start for a, b, start in zip(one.stop, other.stop, (z, y, x), strict=True)
-    )
-    return Box((z, y, x), (nz, ny, nx))
+    start = tuple(map(min, one.start, other.start))
+    stops = map(max, one.stop, other.stop)
+    return Box(start, tuple(stop - s for s, stop in zip(start, stops, strict=True)))
 
 
 def contains(outer: Box, inner: Box) -> bool:

@@ -1,6 +1,6 @@
 """Stores for parts of distributed arrays: Zarr for Python, VTKHDF for VTK.
 
-The room writes arrays with coordinates; it does not depend on fields or solvers.
+The room `store` has schemas, distributions and series in Zarr, this one series in VTKHDF.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from uzushio import lazy
 
 if TYPE_CHECKING:
-    from uzushio.extracts.distribution import Distribution
-    from uzushio.extracts.schema import StoreSchema, Variable
     from uzushio.extracts.vtkhdf_series import VtkhdfSeries
-    from uzushio.extracts.zarr_series import ZarrSeries
+    from uzushio.store.distribution import Distribution
+    from uzushio.store.schema import StoreSchema, Variable
+    from uzushio.store.series import ZarrSeries
 
 __all__ = ["Distribution", "StoreSchema", "Variable", "VtkhdfSeries", "ZarrSeries"]
 
@@ -21,10 +21,10 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy.names(
         __name__,
         {
-            "StoreSchema": "schema",
-            "Distribution": "distribution",
-            "Variable": "schema",
+            "Distribution": ".store.distribution",
+            "StoreSchema": ".store.schema",
+            "Variable": ".store.schema",
             "VtkhdfSeries": "vtkhdf_series",
-            "ZarrSeries": "zarr_series",
+            "ZarrSeries": ".store.series",
         },
     )

@@ -18,24 +18,24 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from uzushio.files import atomic_file
+
 
 @contextmanager
-def scratch_file(path: Path) -> Iterator[None]:
-    """Run a block that makes the file `path` and renames it; remove the file after a failure.
+def new_file(path: Path) -> Iterator[h5py.File]:
+    """Yield a new file that replaces `path` at the end of the block.
 
     Raises:
         OSError: with errno and file name, also for errors that HDF5 reports in its message.
     """
-    try:
-        yield
-    except (OSError, RuntimeError) as error:
-        if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
-            raise
-        found = re.search(r"errno = (\d+)", str(error))
-        number = int(found[1]) if found else getattr(error, "errno", None) or errno.EIO
-        raise OSError(number, os.strerror(number), str(path)) from error
-    finally:
-        path.unlink(missing_ok=True)
+    with atomic_file(path) as fresh:
+        try:
+            with h5py.File(fresh, "w") as file:
+                yield file
+        except (OSError, RuntimeError) as error:
+            found = re.search(r"errno = (\d+)", str(error))
+            number = int(found[1]) if found else getattr(error, "errno", None) or errno.EIO
+            raise OSError(number, os.strerror(number), str(path)) from error
 
 
 def create(path: Path, arrays: Mapping[str, tuple[tuple[int, ...], np.dtype]]) -> None:
@@ -48,19 +48,16 @@ def create(path: Path, arrays: Mapping[str, tuple[tuple[int, ...], np.dtype]]) -
     Raises:
         OSError: the file cannot be created.
     """
-    fresh = path.with_name(f".{path.name}.new")
-    with scratch_file(fresh):
-        with h5py.File(fresh, "w") as file:
-            for name, (shape, dtype) in arrays.items():
-                made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-                made.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
-                made.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-                links = h5py.h5p.create(h5py.h5p.LINK_CREATE)
-                links.set_create_intermediate_group(True)
-                space = h5py.h5s.create_simple(shape)
-                kind = h5py.h5t.py_create(dtype, logical=True)
-                h5py.h5d.create(file.id, name.encode(), kind, space, dcpl=made, lcpl=links)
-        fresh.rename(path)
+    with new_file(path) as file:
+        for name, (shape, dtype) in arrays.items():
+            made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            made.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+            made.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+            links = h5py.h5p.create(h5py.h5p.LINK_CREATE)
+            links.set_create_intermediate_group(True)
+            space = h5py.h5s.create_simple(shape)
+            kind = h5py.h5t.py_create(dtype, logical=True)
+            h5py.h5d.create(file.id, name.encode(), kind, space, dcpl=made, lcpl=links)
 
 
 @dataclass

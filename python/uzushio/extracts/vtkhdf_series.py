@@ -16,10 +16,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from uzushio.domain.box import Box
 from uzushio.errors import OutputError
 from uzushio.extracts import hdf5_extent
-from uzushio.extracts.distribution import Distribution
-from uzushio.extracts.schema import StoreSchema, Variable
 from uzushio.extracts.vtkhdf_layout import (
     Kind,
     cells_of,
@@ -28,12 +27,16 @@ from uzushio.extracts.vtkhdf_layout import (
     write_geometry,
     write_steps,
 )
-from uzushio.parallel.collective import collective
+from uzushio.parallel.sync import collective
+from uzushio.store.distribution import Distribution, Transfer, receive_all
+from uzushio.store.schema import StoreSchema, Variable
 
 #: Capacity of the first file of parts in steps; each following one has twice the capacity.
 _FIRST_CAPACITY = 8
 #: Maximum size of a file of parts in bytes, unless one step is larger.
 _MAX_PART_BYTES = 1 << 30
+#: Maximum bytes that rank 0 receives at a time, or one plane.
+_MAX_SLAB_BYTES = 64 << 20
 _GEOMETRY = "geometry.h5"
 _METADATA = "uzushio"  #: group beside VTK's, with data for restarts
 
@@ -111,43 +114,52 @@ class VtkhdfSeries:
                 each = _bytes(self.schema, variable)
                 extent = hdf5_extent.Hdf5Extent.of(self.parts / part.name, _place(variable.name))
                 extent = extent.part((len(self._steps) - part.first) * each, each)
-        slabs = distribution.slabs(values, self.schema.whole, variable.dtype, variable.shape)
-        self._write_slabs(distribution, slabs, extent)
 
-    def _write_slabs(
-        self, distribution: Distribution, slabs: object, extent: hdf5_extent.Hdf5Extent | None
+        def put(_: Box, slab: np.ndarray) -> None:
+            assert extent is not None
+            extent.write(slab)
+            self.bytes += slab.nbytes
+
+        self._gather(distribution, variable, values, put)
+
+    def _gather(
+        self,
+        distribution: Distribution,
+        variable: Variable,
+        values: Sequence[np.ndarray],
+        take: Callable[[Box, np.ndarray], None],
+        limit: int = _MAX_SLAB_BYTES,
     ) -> None:
-        for _, slab in slabs:  # type: ignore[attr-defined]
-            with collective(distribution.comm):
-                if slab is not None and extent is not None:
-                    extent.write(slab)
-                    self.bytes += slab.nbytes
+        """Pass all values to `take` on rank 0, in slabs of at most `limit` bytes (collective)."""
+        comm, wanted = distribution.comm, [_slab_boxes(self.schema, variable, limit)]
+        wanted += [[] for _ in range(comm.size - 1)]
+        with collective(comm):
+            transfer = Transfer(distribution, values, wanted, variable.dtype, variable.shape)
+        with collective(comm):
+            receive_all(transfer, take)
 
     def _write_corners(self, distribution: Distribution, corners: Sequence[np.ndarray]) -> None:
         """Write the large arrays of the geometry (collective)."""
         points = Variable("Points", np.dtype(np.float64), 3)
-        path, extent = self.parts / _GEOMETRY, None
-        whole: np.ndarray | None = None
+        path, rank = self.parts / _GEOMETRY, distribution.comm.rank
+        whole: list[np.ndarray] = []
         if self.schema.lines is None and self.kind == "UnstructuredGrid":
-            slabs = list(
-                distribution.slabs(corners, self.schema.whole, points.dtype, points.shape, 1 << 62)
-            )
-            whole = slabs[0][1]
+            self._gather(distribution, points, corners, lambda _, all: whole.append(all), 1 << 62)
+        extents: list[hdf5_extent.Hdf5Extent] = []
         with collective(distribution.comm):
-            if distribution.comm.rank == 0 and self.kind == "StructuredGrid":
+            if rank == 0 and self.kind == "StructuredGrid":
                 hdf5_extent.create(
                     path, {_geometry("Points"): ((*self.schema.count, 3), points.dtype)}
                 )
-                extent = hdf5_extent.Hdf5Extent.of(path, _geometry("Points"))
-            elif distribution.comm.rank == 0:
-                arrays = large_arrays(self.schema, self.kind, whole)
+                extents = [hdf5_extent.Hdf5Extent.of(path, _geometry("Points"))]
+            elif rank == 0:
+                arrays = large_arrays(self.schema, self.kind, whole[0] if whole else None)
                 wanted = {_geometry(name): (one.shape, one.dtype) for name, one in arrays.items()}
                 hdf5_extent.create(path, wanted)
                 for name, array in arrays.items():
                     hdf5_extent.Hdf5Extent.of(path, _geometry(name)).write(array)
         if self.kind == "StructuredGrid":
-            slabs_ = distribution.slabs(corners, self.schema.whole, points.dtype, points.shape)
-            self._write_slabs(distribution, slabs_, extent)
+            self._gather(distribution, points, corners, lambda _, slab: extents[0].write(slab))
 
     # ---- rank 0 -------------------------------------------------------------------------------
 
@@ -260,22 +272,19 @@ class VtkhdfSeries:
 
     def _replace(self, add: Callable[[h5py.Group, str, tuple[int, ...], np.dtype], None]) -> None:
         """Write a new file, and rename it when it is complete."""
-        fresh = self.path.with_name(f".{self.path.name}.new")
-        with hdf5_extent.scratch_file(fresh):
-            with h5py.File(fresh, "w") as file:
-                group = file.create_group("VTKHDF")
-                write_geometry(group, self.schema, self.kind, cells_of(self.schema))
-                for name, (size, dtype) in self._large_shapes().items():
-                    add(group, name, size, dtype)
-                group.create_group("PointData")
-                group.create_group("CellData")
-                for name, one in self.schema.variables.items():
-                    size = shape(self.schema, one, self.kind, len(self._steps))
-                    add(group, f"PointData/{name}", size, one.dtype)
-                    group["PointData"][name].attrs.update(one.attributes)
-                write_steps(group, self.schema, self.kind, self._times)
-                self._write_metadata(file.create_group(_METADATA), add == self._virtual)
-            fresh.rename(self.path)
+        with hdf5_extent.new_file(self.path) as file:
+            group = file.create_group("VTKHDF")
+            write_geometry(group, self.schema, self.kind, cells_of(self.schema))
+            for name, (size, dtype) in self._large_shapes().items():
+                add(group, name, size, dtype)
+            group.create_group("PointData")
+            group.create_group("CellData")
+            for name, one in self.schema.variables.items():
+                size = shape(self.schema, one, self.kind, len(self._steps))
+                add(group, f"PointData/{name}", size, one.dtype)
+                group["PointData"][name].attrs.update(one.attributes)
+            write_steps(group, self.schema, self.kind, self._times)
+            self._write_metadata(file.create_group(_METADATA), add == self._virtual)
 
     def _write_metadata(self, metadata: h5py.Group, with_sections: bool) -> None:
         """Write the data for restarts."""
@@ -383,7 +392,19 @@ def _bytes(schema: StoreSchema, variable: Variable) -> int:
     return schema.whole.size * variable.components * variable.dtype.itemsize
 
 
-def _slabs(size: tuple[int, ...], dtype: np.dtype, limit: int = 64 << 20) -> list[slice]:
+def _slab_boxes(schema: StoreSchema, variable: Variable, limit: int) -> list[Box]:
+    """Divide all points along the first axis with several of them, at most `limit` bytes each."""
+    axis = next((a for a, count in enumerate(schema.count) if count > 1), 0)
+    each = _bytes(schema, variable) // schema.count[axis]
+    found, step = [], max(1, limit // max(each, 1))
+    for first in range(0, schema.count[axis], step):
+        start, count = [0, 0, 0], [*schema.count]
+        start[axis], count[axis] = first, min(step, schema.count[axis] - first)
+        found.append(Box(tuple(start), tuple(count)))
+    return found
+
+
+def _slabs(size: tuple[int, ...], dtype: np.dtype, limit: int = _MAX_SLAB_BYTES) -> list[slice]:
     """Divide the first axis into ranges of at most `limit` bytes."""
     if not size:
         return [slice(None)]

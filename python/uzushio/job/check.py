@@ -99,10 +99,10 @@ def _print_disk(case: Case, estimate: Estimate, steps: int | None, console: Cons
     total = sum(count * each for count, _, each in parts)
     if not total:
         return
-    said = ", ".join(f"{count:,} {what} of {show_size(each)}" for count, what, each in parts)
+    counts = ", ".join(f"{count:,} {what} of {show_size(each)}" for count, what, each in parts)
     above = case.output.folder.absolute().parents
     folder = next(path for path in [case.output.folder, *above] if path.exists())
     free = shutil.disk_usage(folder).free
-    console.print(f"disk: {show_size(total)} ({said}); free in {folder}: {show_size(free)}")
+    console.print(f"disk: {show_size(total)} ({counts}); free in {folder}: {show_size(free)}")
     if total > free:
         console.print("note: the folder of the run does not have the space for it")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uzushio.config.names import unknown
+from uzushio.domain.box import Box
 from uzushio.errors import UzushioError
-from uzushio.solver import FieldLayout, Solver
+from uzushio.solver import Solver, SolverField, SolverMesh
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,10 +22,11 @@ class Fields(Mapping[str, "xr.DataArray"]):
     """Fields of a solver by name, computed on access.
 
     ``fields["u"]`` is a new array each time, of the solver's current step, with the dimensions
-    (z, y, x); access is collective. An axis on which a field lies at other points than the
-    first field has a name of its own, as ``z_faces``. On several ranks it is this rank's block:
-    the attribute ``start`` has the global index of its first value, ``global_shape`` the extents of
-    the whole.
+    (z, y, x), then the components if there are several; access is collective. An axis on which a
+    field has other points than the first field has its own name, such as ``z_faces``. On several
+    ranks the array is this rank's block: the attribute ``start`` has the global index of its first
+    value, ``global_shape`` the extents of the whole field. ``fields.blocks("u")`` has one array for
+    each block of this rank, with the name of its mesh in the attribute ``mesh``.
     """
 
     def __init__(self, solver: Solver, blocks: bool) -> None:
@@ -32,48 +34,86 @@ class Fields(Mapping[str, "xr.DataArray"]):
 
         Args:
             solver: owner of the fields.
-            blocks: whether other ranks hold parts of them.
+            blocks: whether other ranks have parts of them.
         """
         self._solver, self._blocks = solver, blocks
-        self._layouts = solver.fields()
-        self._dims = _dims(self._layouts)
+        self._described, self._meshes = solver.fields(), solver.meshes()
+        self._dims = _dims(self._described, self._meshes)
 
     def __len__(self) -> int:
-        return len(self._layouts)
+        return len(self._described)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._layouts)
+        return iter(self._described)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._layouts
+        return name in self._described
 
     def __getitem__(self, name: str) -> xr.DataArray:
-        """Return the field of this name; raises `KeyError`."""
+        """Return the field of this name.
+
+        Raises:
+            KeyError: there is no such field.
+            UzushioError: it has no block on this rank, or several.
+        """
+        found = self.blocks(name)
+        if len(found) != 1:
+            raise UzushioError(
+                f"The field '{name}' has {len(found)} blocks on this rank; use "
+                f"fields.blocks('{name}')."
+            )
+        return found[0]
+
+    def blocks(self, name: str) -> list[xr.DataArray]:
+        """Return the field on each block of this rank; raises `KeyError` (collective)."""
+        if name not in self._described:
+            raise KeyError(f"the field '{name}' {unknown(name, list(self._described))}")
+        field = self._described[name]
+        boxes = field.boxes(self._meshes)
+        values = [np.empty(field.shape(box)) for box in boxes]
+        self._solver.write_field(name, values)
+        places = [(mesh, n) for mesh in field.meshes for n in range(len(self._meshes[mesh].blocks))]
+        return [
+            self._labelled(name, *place, box, array)
+            for place, box, array in zip(places, boxes, values, strict=True)
+        ]
+
+    def _labelled(
+        self, name: str, mesh: str, block: int, box: Box, values: np.ndarray
+    ) -> xr.DataArray:
+        """Return an array with dimensions, coordinates and units."""
         import xarray as xr
 
-        if name not in self._layouts:
-            raise KeyError(f"the field '{name}' {unknown(name, list(self._layouts))}")
-        layout, dims = self._layouts[name], self._dims[name]
-        values = np.empty(layout.extent)
-        self._solver.write_field(name, values)
-        coordinates: dict[str, Any] = {
-            dim: (dim, np.asarray(layout.coordinates[axis][first : first + count]))
-            for dim, axis, first, count in zip(
-                dims, _AXES, layout.start, layout.extent, strict=True
-            )
-        }
-        coordinates |= {"time": self._solver.time, "step": self._solver.step_index}
-        about: dict[str, Any] = {"units": layout.unit, "long_name": layout.description or name}
+        field, described, dims = self._described[name], self._meshes[mesh], self._dims[name]
+        coordinates: dict[str, Any] = {"time": self._solver.time, "step": self._solver.step_index}
+        lines = _lines(field, described)
+        if lines is None:
+            vertices = described.box(described.blocks[block], "vertex")
+            xyz = np.empty((*vertices.count, 3))
+            self._solver.write_coordinates(mesh, block, xyz)
+            for axis in range(3) if field.association == "element" else ():
+                if described.elements[axis] < described.vertices[axis]:
+                    low, high = np.arange(xyz.shape[axis] - 1), np.arange(1, xyz.shape[axis])
+                    xyz = 0.5 * (xyz.take(low, axis) + xyz.take(high, axis))
+            coordinates |= {f"{axis}_at": (dims, xyz[..., n]) for n, axis in enumerate("xyz")}
+        else:
+            slices = zip(dims, lines, box.slices(), strict=True)
+            coordinates |= {dim: (dim, line[part]) for dim, line, part in slices}
+        about: dict[str, Any] = {"units": field.unit, "long_name": field.description or name}
         if self._blocks:
-            about["start"] = list(layout.start)
-            about["global_shape"] = [len(layout.coordinates[axis]) for axis in _AXES]
-        return xr.DataArray(values, coordinates, dims, name, about)
+            about["start"] = list(box.start)
+            count = described.vertices if field.association == "vertex" else described.elements
+            about["global_shape"] = list(count)
+        if len(field.meshes) > 1:
+            about["mesh"] = mesh
+        axes = (*dims, "component") if field.components > 1 else dims
+        return xr.DataArray(values, coordinates, axes, name, about)
 
     def __repr__(self) -> str:
-        """Names, dimensions and descriptions; nothing is computed."""
+        """Return names, dimensions and descriptions, without computing fields."""
         lines = [
-            f"  {name} ({', '.join(self._dims[name])}): {layout.description} [{layout.unit}]"
-            for name, layout in self._layouts.items()
+            f"  {name} ({', '.join(self._dims[name])}): {field.description} [{field.unit}]"
+            for name, field in self._described.items()
         ]
         return "\n".join(["Fields:", *lines])
 
@@ -82,7 +122,7 @@ class Fields(Mapping[str, "xr.DataArray"]):
 
 
 def dataset(fields: Fields, solver: Solver, names: list[str] | None = None) -> xr.Dataset:
-    """Some fields, or all, and the numbers that go with them as attributes (collective).
+    """Return some fields, or all, with the solver's attributes (collective).
 
     Raises:
         UzushioError: the solver has no such field.
@@ -96,16 +136,36 @@ def dataset(fields: Fields, solver: Solver, names: list[str] | None = None) -> x
     return xr.Dataset(arrays, attrs=dict(solver.attributes()))
 
 
-def _dims(layouts: Mapping[str, FieldLayout]) -> dict[str, tuple[str, str, str]]:
-    """Names of the axes of each field: points that differ from the first field's have their own."""
-    first = next(iter(layouts.values()), None)
+def _lines(
+    field: SolverField, mesh: SolverMesh
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Return the coordinates of all values along z, y, x; None if the mesh is curvilinear."""
+    lines = mesh.lines()
+    if lines is None or field.association == "vertex":
+        return lines
+    z, y, x = (0.5 * (line[1:] + line[:-1]) if len(line) > 1 else line for line in lines)
+    return z, y, x
 
-    def name(axis: str, layout: FieldLayout) -> str:
-        assert first is not None
-        same = np.array_equal(layout.coordinates[axis], first.coordinates[axis])
-        return axis if same else f"{axis}_{layout.mesh}"
 
-    return {
-        field: (name("z", layout), name("y", layout), name("x", layout))
-        for field, layout in layouts.items()
-    }
+def _dims(
+    fields: Mapping[str, SolverField], meshes: Mapping[str, SolverMesh]
+) -> dict[str, tuple[str, str, str]]:
+    """Return the names of the axes of each field.
+
+    Axes on which points differ from those of the first field have their own names. Axes of
+    curvilinear meshes and of several meshes are the indices k, j, i.
+    """
+    lines = {name: _lines(field, meshes[field.meshes[0]]) for name, field in fields.items()}
+    first = next(iter(lines.values()), None)
+    dims = {}
+    for name, field in fields.items():
+        mine = lines[name]
+        if mine is None or first is None or len(field.meshes) > 1:
+            dims[name] = ("k", "j", "i")
+            continue
+        z, y, x = (
+            axis if np.array_equal(line, other) else f"{axis}_{field.meshes[0]}"
+            for axis, line, other in zip(_AXES, mine, first, strict=True)
+        )
+        dims[name] = (z, y, x)
+    return dims

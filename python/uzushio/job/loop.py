@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-import signal
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from uzushio.case.model import Case
-from uzushio.job.monitor import Monitor
-from uzushio.parallel.signals import Stop
+from uzushio.job.case_job import CaseJob
+from uzushio.job.publish import Publisher
+from uzushio.job.steering import Steering
 from uzushio.solver import Solver
 from uzushio.statistics.averages import TimeAverage
 
@@ -48,65 +45,39 @@ class TimeLoop:
         case: Case,
         solver: Solver,
         average: TimeAverage,
-        monitor: Monitor,
-        stop: Stop,
-        comm: MPI.Comm,
+        job: CaseJob,
+        publisher: Publisher,
+        steering: Steering,
     ) -> None:
-        self._case, self._solver, self._comm = case, solver, comm
-        self._average, self._monitor, self._stop = average, monitor, stop
-        self._votes = np.zeros(3, np.int32)
-        self._agreed = np.zeros(3, np.int32)
-        self._saved = time.monotonic()
+        self._case, self._solver, self._average, self._job = case, solver, average, job
+        self._publisher, self._steering = publisher, steering
 
-    def run(self, save: Callable[[], object], publish: Callable[[], bool]) -> signal.Signals | None:
-        """Step to the end, or until `publish` ends it (collective).
+    def run(self, save: Callable[[], object]) -> int:
+        """Step to the end, or until the publisher ends it (collective).
 
         Args:
             save: writes a checkpoint of the solver's present state (collective).
-            publish: publishes the solver's present fields; returns whether the run continues
-                (collective).
 
         Returns:
-            The signal that stopped the run before its end, if one did.
+            The signal that stopped the run before its end; 0 if none did.
         """
-        solver = self._solver
-        stopping, _, _ = self._vote()
-        while not stopping and not is_over(self._case, solver):
+        solver, job, publisher = self._solver, self._job, self._publisher
+        stopped = job.take_vote()
+        while not stopped and not is_over(self._case, solver):
             solver.step(time_left(self._case, solver))
-            sample(self._case, solver, self._average, self._comm)
-            if self._shown() and not publish():
+            sample(self._case, solver, self._average, job.comm)
+            if publisher.is_due() and not publisher():
                 break
-            stopping, show, overdue = self._vote()
-            if show or is_over(self._case, solver):
+            stopped = job.take_vote()
+            requested = self._steering.apply()
+            over = is_over(self._case, solver)
+            if over or job.progress_due.agreed:
                 readings = solver.monitor()
-                self._monitor.show(solver.step_index, solver.time, self._fraction(), readings)
-            if not stopping and not is_over(self._case, solver) and (overdue or self._due()):
+                job.monitor.show_step(solver.step_index, solver.time, self._fraction(), readings)
+            due = requested or job.checkpoint_due(solver.step_index)
+            if due and not over and not stopped:
                 save()
-                self._saved = time.monotonic()
-        return signal.Signals(stopping) if stopping else None
-
-    def _vote(self) -> tuple[int, bool, bool]:
-        """Agree on a signal of any rank, and on progress and checkpoints due by rank 0's clock."""
-        from mpi4py import MPI
-
-        minutes = self._case.checkpoint.minutes
-        elapsed = time.monotonic() - self._saved
-        first = self._comm.rank == 0
-        self._votes[:] = (
-            self._stop.received,
-            first and self._monitor.due(),
-            first and minutes is not None and elapsed > 60.0 * minutes,
-        )
-        self._comm.Allreduce(self._votes, self._agreed, MPI.MAX)
-        return int(self._agreed[0]), bool(self._agreed[1]), bool(self._agreed[2])
-
-    def _shown(self) -> bool:
-        shown = self._case.publish
-        return shown is not None and self._solver.step_index % shown.every == 0
-
-    def _due(self) -> bool:
-        every = self._case.checkpoint.every
-        return every is not None and self._solver.step_index % every == 0
+        return stopped
 
     def _fraction(self) -> float:
         """Return the share of the run that is done."""

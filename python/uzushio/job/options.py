@@ -5,7 +5,9 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from uzushio.config.paths import expanded
 from uzushio.errors import UzushioError
 
 
@@ -41,6 +43,18 @@ class Options:
     command: str = "run"
     ranks: int | None = None
 
+    @classmethod
+    def of_call(
+        cls, case: object, restart: Path | str | None, out: Path | str | None, **flags: Any
+    ) -> Options:
+        """Return the options of a call from Python; `case` may be the path of its file."""
+        return cls(
+            restart=None if restart is None else expanded(restart),
+            out=None if out is None else expanded(out),
+            case_file=Path(case) if isinstance(case, str | Path) else None,
+            **flags,
+        )
+
     def check(self) -> None:
         """Raise `UzushioError` if an option needs another one that is not given."""
         given = {
@@ -54,4 +68,4 @@ class Options:
     def going_on(self, run: Path) -> str:
         """Return the command that continues a run, with its case, in its folder."""
         ranks = "" if self.ranks is None else f" --ranks {self.ranks}"
-        return f"go on with: uzushio {self.command}{ranks} --restart {shlex.quote(str(run))}"
+        return f"continue with: uzushio {self.command}{ranks} --restart {shlex.quote(str(run))}"

@@ -1,4 +1,4 @@
-"""Publish a run's fields through staging, as the case's section `publish` says."""
+"""Publishing of a run's fields through staging, configured by the case's section `publish`."""
 
 from __future__ import annotations
 
@@ -19,23 +19,28 @@ from uzushio.domain.box import Box
 from uzushio.errors import CaseError, OtherRankError, StagingError, WaitStopped
 from uzushio.job import run_folder
 from uzushio.parallel import memory
-from uzushio.parallel.agreement import Agreement
-from uzushio.parallel.collective import collective
-from uzushio.solver import FieldLayout, Solver
+from uzushio.parallel.sync import TimedCollective, collective
+from uzushio.solver import (
+    Solver,
+    SolverField,
+    SolverMesh,
+    UniformCoordinates,
+    coordinate_field,
+)
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
     from uzushio.pipeline.in_situ import InSituPipeline
-    from uzushio.staging.writer import Writer
+    from uzushio.staging.writer import Command, Writer
 
 
 class Publisher:
-    """The stream of one run; collective throughout.
+    """Stream of one run. All methods are collective.
 
-    Each rank has one block for each mesh of the solver. Values belong to the points of the case,
-    which are the mesh's vertices. A fault of staging ends the stream, and not the run, unless
-    `queue.on_timeout` is `fail`.
+    Meshes and blocks of the stream are those of the solver. A field of several meshes is published
+    as one field per mesh (`SolverField.parts`). An error of staging ends the stream, but not the
+    run, unless `queue.on_timeout` is `fail`.
     """
 
     def __init__(
@@ -50,36 +55,43 @@ class Publisher:
         """Open the stream, if the case has one.
 
         Args:
-            case: of the run.
-            solver: whose fields are shown.
-            comm: its ranks.
-            folder: of the run. The contact file is NAME.contact there, and stored steps are
-                published/NAME.zarr, unless the case says otherwise.
-            warn: says what a user must know.
-            stop: whether the run was asked to stop: then a step waits no more for readers.
+            case: case of the run.
+            solver: solver whose fields are published.
+            comm: the solver's ranks.
+            folder: folder of the run. By default the contact file is NAME.contact there, and stored
+                steps are in published/NAME.zarr.
+            warn: prints a warning.
+            stop: returns whether the run has received a signal; steps then stop waiting for
+                readers.
 
         Raises:
-            CaseError: the case names a field that the solver has not.
+            CaseError: the case names a field that the solver does not have.
             StagingError: the stream cannot be opened.
         """
         self._solver, self._comm, self._warn, self._stop = solver, comm, warn, stop
         self._writer: Writer | None = None
-        self._fields: dict[str, FieldLayout] = {}
-        self._blocks: dict[str, int] = {}
+        self._meshes = solver.meshes()
+        self._fields: dict[str, SolverField] = {}
+        self._blocks: dict[str, list[int]] = {}  # ids of this rank's blocks, by mesh
+        self._coordinates: dict[str, list[np.ndarray]] = {}  # of curvilinear meshes, by mesh
         self._result: dict[str, Any] | None = None
         self._seconds, self._fatal = 0.0, False
+        self.every = 1 if case.publish is None else case.publish.every
         self._inside: InSituPipeline | None = None
         self._function: Callable[[Any], object] | None = None
         if case.publish is not None:
             self._fields = chosen(case.publish, solver.fields())
-            self._look_inside(case.publish, folder)
+            self._load_inside_work(case.publish, folder)
             self._open(case, case.publish, folder)
 
-    def _look_inside(self, section: Publish, folder: Path) -> None:
-        """What engine inproc runs inside the steps; a pipeline alone says which fields it takes."""
+    def _load_inside_work(self, section: Publish, folder: Path) -> None:
+        """Load the function and the pipeline that the engine inproc runs inside steps.
+
+        With a pipeline only, the published fields are those that it needs.
+        """
         if section.python is not None:
-            agreement, file = Agreement(self._comm), section.python
-            with agreement.on(f"loading {file}"):
+            agreement, file = TimedCollective(self._comm), section.python
+            with agreement.block(f"loading {file}"):
                 self._function = _together(_function(file), agreement, f"on_step of {file}")
         if section.pipeline is not None:
             from uzushio.pipeline.in_situ import InSituPipeline
@@ -89,7 +101,11 @@ class Publisher:
             )
             if self._function is None and section.fields is None:
                 needed = self._inside.fields()
-                self._fields = {n: f for n, f in self._fields.items() if n in needed}
+                self._fields = {
+                    name: field
+                    for name, field in self._fields.items()
+                    if not needed.isdisjoint(field.parts(name).values())
+                }
 
     def _open(self, case: Case, section: Publish, folder: Path) -> None:
         from uzushio import staging
@@ -102,12 +118,11 @@ class Publisher:
                 place.mkdir(exist_ok=True)
         if not options.contact.name:
             options.contact = folder / f"{name}.contact"
-        if not options.folder.name:  # a run that goes on leaves the steps before as they are
+        if not options.folder.name:  # a restarted run does not change the earlier steps
             part = f"-{self._solver.step_index:08d}" if self._solver.step_index else ""
             options.folder = place / f"{name}{part}.zarr"
         kept = 1 if options.engine in ("inproc", "file") else options.depth
-        step = sum(8 * math.prod(layout.extent) for layout in self._fields.values())
-        memory.require(self._comm, kept * step, "the queue of published steps")
+        memory.require(self._comm, kept * self._step_bytes(), "the queue of published steps")
         self._result = {"stream": name, "engine": options.engine, "failed": None}
         self._writer = writer = staging.open(name, self._comm, options)
         if self._function is not None:
@@ -116,32 +131,81 @@ class Publisher:
             writer.on_step(self._inside.step)
         writer.attribute("title", case.title)
         writer.attribute("solver", case.solver)
-        for field, layout in self._fields.items():
-            if layout.mesh not in self._blocks:
-                self._describe(writer, layout)
-            writer.field(
-                field,
-                layout.mesh,
-                "vertex",
-                unit=layout.unit,
-                description=layout.description,
-            )
+        self._describe(writer)
 
-    def _describe(self, writer: Writer, layout: FieldLayout) -> None:
-        """A mesh, and this rank's part of it."""
-        id = len(self._blocks) * self._comm.size + self._comm.rank
-        self._blocks[layout.mesh] = id
-        writer.rectilinear_mesh(layout.mesh, [layout.coordinates[axis] for axis in "zyx"])
-        if min(layout.extent) > 0:
-            writer.block(id, layout.mesh, Box(layout.start, layout.extent), "vertex")
+    def _used_meshes(self) -> dict[str, SolverMesh]:
+        used = {mesh for field in self._fields.values() for mesh in field.meshes}
+        return {name: mesh for name, mesh in self._meshes.items() if name in used}
+
+    def _step_bytes(self) -> int:
+        """Return the bytes of this rank's values in a step."""
+        values = sum(
+            math.prod(field.shape(box))
+            for field in self._fields.values()
+            for box in field.boxes(self._meshes)
+        )
+        for mesh in self._used_meshes().values():
+            if mesh.coordinates is None:
+                values += sum(3 * mesh.box(block, "vertex").size for block in mesh.blocks)
+        return 8 * values
+
+    def _describe(self, writer: Writer) -> None:
+        """Describe meshes and fields, and this rank's blocks (collective)."""
+        meshes = self._used_meshes()
+        mine = sum(len(mesh.blocks) for mesh in meshes.values())
+        counts = self._comm.allgather(mine)
+        following = sum(counts[: self._comm.rank])  # id of the next block
+        for name, mesh in meshes.items():
+            if mesh.coordinates is None:
+                box = Box((0, 0, 0), mesh.elements)
+                writer.curvilinear_mesh(name, box, coordinate_field(name), dimension=mesh.dimension)
+            elif isinstance(mesh.coordinates, UniformCoordinates):
+                at = mesh.coordinates
+                writer.uniform_mesh(name, mesh.elements, at.origin, at.spacing, mesh.dimension)
+            else:
+                writer.rectilinear_mesh(name, mesh.coordinates, dimension=mesh.dimension)
+            self._blocks[name] = [following + number for number in range(len(mesh.blocks))]
+            following += len(mesh.blocks)
+            for id, block in zip(self._blocks[name], mesh.blocks, strict=True):
+                if block.size > 0:
+                    writer.block(id, name, block, mesh.blocks_of)
+            if mesh.coordinates is None:
+                self._coordinates[name] = self._vertices(name, mesh)
+        for name, field in self._fields.items():
+            about = {"unit": field.unit, "description": field.description}
+            for mesh_name, part in field.parts(name).items():
+                writer.field(
+                    part, mesh_name, field.association, components=field.components, **about
+                )
+
+    def _vertices(self, name: str, mesh: SolverMesh) -> list[np.ndarray]:
+        """Return the coordinates of the vertices of this rank's blocks."""
+        found = []
+        for number, block in enumerate(mesh.blocks):
+            found.append(np.empty((*mesh.box(block, "vertex").count, 3)))
+            self._solver.write_coordinates(name, number, found[-1])
+        return found
+
+    def is_due(self) -> bool:
+        """Return whether the solver's present step is published."""
+        return self._writer is not None and self._solver.step_index % self.every == 0
+
+    def take_commands(self) -> list[Command]:
+        """Return the commands of readers since the last call (rank 0)."""
+        return [] if self._writer is None else self._writer.take_commands()
+
+    def reply(self, command: Command, text: str) -> None:
+        """Reply to a command (rank 0)."""
+        if self._writer is not None:
+            self._writer.reply(command, text)
 
     @property
     def stopped(self) -> str | None:
-        """Why the run is to end: a sentence of an action that failed, with `on_error: stop`."""
+        """Message of a failed action with `on_error: stop`, which ends the run; otherwise None."""
         return None if self._inside is None else self._inside.stopped
 
     def __call__(self) -> bool:
-        """Publish the solver's fields as they are now; whether the run is to go on."""
+        """Publish the current fields; return whether the run continues."""
         if self._writer is None:
             return True
         began = time.monotonic()
@@ -163,45 +227,49 @@ class Publisher:
         for name, value in solver.attributes().items():
             writer.attribute(name, value)
         writer.begin_step(solver.step_index, solver.time)
-        buffers: dict[str, np.ndarray] = {}
+        buffers: dict[str, list[np.ndarray]] = {}
         with collective(self._comm):
-            for name, layout in self._fields.items():
-                buffers[name] = (
-                    writer.buffer(name, self._blocks[layout.mesh])
-                    if min(layout.extent) > 0
-                    else np.empty(layout.extent)
-                )
+            for name, arrays in self._coordinates.items():
+                for id, array in zip(self._blocks[name], arrays, strict=True):
+                    if array.size > 0:
+                        writer.put(coordinate_field(name), array, id)
+            for name, field in self._fields.items():
+                buffers[name] = [
+                    writer.buffer(part, id) if block.size > 0 else np.empty(field.shape(block))
+                    for mesh, part in field.parts(name).items()
+                    for id, block in zip(self._blocks[mesh], self._meshes[mesh].blocks, strict=True)
+                ]
         for name, out in buffers.items():
             solver.write_field(name, out)
-        with suppress(WaitStopped):  # on all ranks, whose vote ends the run
+        with suppress(WaitStopped):  # raised on all ranks; their vote ends the run
             writer.end_step(self._stop)
 
     def _fail(self, error: StagingError) -> None:
-        """Go on without the stream."""
+        """Continue the run without the stream."""
         assert self._result is not None
         self._note()
         self._writer = None
         if self._inside is not None:
             self._inside.finish()
         self._result["failed"] = str(error)
-        self._warn(f"Nothing more is published, and the run goes on: {error}")
+        self._warn(f"Nothing more is published, and the run continues: {error}")
 
     def _note(self) -> None:
-        """Keep what is known of the steps so far."""
+        """Store the counters of the published steps."""
         assert self._result is not None and self._writer is not None
         counters = asdict(self._writer.counters())
         counted = ("published", "delivered", "dropped", "seconds_waited", "peak_bytes")
         self._result |= {name: counters[name] for name in counted}
 
     def close(self) -> None:
-        """Give readers what is left, and end the stream."""
+        """Deliver the remaining steps to readers, and end the stream."""
         if self._writer is None:
             return
         writer = self._writer
         if self._inside is not None:
             self._inside.finish()
         try:
-            with suppress(WaitStopped):  # readers that move have had their steps
+            with suppress(WaitStopped):  # active readers have received their steps
                 writer.close(self._stop)
         except StagingError as error:
             self._fail(error)
@@ -210,20 +278,20 @@ class Publisher:
         self._writer = None
 
     def abandon(self) -> None:
-        """Stop at once: readers see the writer gone."""
+        """End at once; readers get `PeerGone`."""
         self._writer = None
         if self._inside is not None:
             self._inside.close()
 
     def summary(self) -> Mapping[str, Any] | None:
-        """What became of the steps, for `summary.json`; the counters are those of rank 0."""
+        """Return the counters of the stream for `summary.json`; those of rank 0."""
         if self._result is None:
             return None
         inside = {} if self._inside is None else {"pipeline": self._inside.summary()}
         return {**self._result, "seconds": self._seconds, **inside}
 
     def report(self) -> str | None:
-        """The same in a sentence."""
+        """Return the counters as a sentence."""
         result = self._result
         if result is None or "published" not in result:
             return None
@@ -236,16 +304,16 @@ class Publisher:
         )
 
 
-def chosen(section: Publish, known: Mapping[str, FieldLayout]) -> dict[str, FieldLayout]:
-    """The fields to publish; raises `CaseError` if the solver has not all of them."""
+def chosen(section: Publish, known: Mapping[str, SolverField]) -> dict[str, SolverField]:
+    """Return the fields to publish; raises `CaseError` if the solver does not have all of them."""
     for name in section.fields or ():
         if name not in known:
             raise CaseError(f"publish.fields: '{name}' {unknown(name, list(known))}.")
-    return {name: layout for name, layout in known.items() if name in (section.fields or known)}
+    return {name: field for name, field in known.items() if name in (section.fields or known)}
 
 
 def _function(file: Path) -> Callable[[Any], object]:
-    """The function `on_step` of a Python file; raises `CaseError`."""
+    """Return the function `on_step` of a Python file; raises `CaseError`."""
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None:
         raise CaseError(f"publish.python: {file} is not a Python file.")
@@ -263,12 +331,12 @@ def _function(file: Path) -> Callable[[Any], object]:
 
 
 def _together(
-    function: Callable[[Any], object], agreement: Agreement, what: str
+    function: Callable[[Any], object], agreement: TimedCollective, what: str
 ) -> Callable[[Any], object]:
-    """The function, at whose end ranks wait for each other with a limit."""
+    """Return a function that calls `function` and then waits for the other ranks, with a limit."""
 
-    def look(step: Any) -> None:
-        with suppress(OtherRankError), agreement.on(f"{what} at step {step.index}"):
-            function(step)  # what it raises on one rank, staging raises on all
+    def checked(step: Any) -> None:
+        with suppress(OtherRankError), agreement.block(f"{what} at step {step.index}"):
+            function(step)  # staging raises an error of one rank on all ranks
 
-    return look
+    return checked

@@ -25,7 +25,7 @@ def check_published(case: Case, kind: type[Solver]) -> None:
         return
     offer = kind.offer(case)
     if offer is not None:
-        offer = Offer(chosen(section, offer.fields), offer.attributes)
+        offer = Offer(offer.meshes, chosen(section, offer.fields), offer.attributes)
     if section.python is not None:
         _check_python(section.python)
     if section.pipeline is not None:
@@ -56,7 +56,7 @@ def _check_pipeline(file: Path, offer: Offer | None) -> None:
         try:
             pipeline = Pipeline(loaded, MPI.COMM_SELF, Path(folder), lambda _: None, in_situ=True)
             try:
-                pipeline.prepare(Stream.of_layouts(offer.fields, offer.attributes))
+                pipeline.prepare(Stream.of_solver(offer.meshes, offer.fields, offer.attributes))
             finally:
                 pipeline.close()
         except PipelineError as error:

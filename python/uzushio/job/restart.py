@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uzushio.case.model import Output, load_case, read_document
-from uzushio.checkpoint import newest, run_of, step_of
-from uzushio.checkpoint.manifest import read_manifest
 from uzushio.config.paths import expanded
 from uzushio.errors import CheckpointError, UzushioError
 from uzushio.job import run_folder
 from uzushio.job.options import Options
-from uzushio.parallel.collective import collective
+from uzushio.parallel.sync import collective
+from uzushio.store.checkpoint import newest, run_of, step_of
+from uzushio.store.checkpoint.manifest import read_manifest
 from uzushio.terminal import tell
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a run or an assimilation writes at its end: each result whatever becomes of the others."""
+"""Results at the end of a run or an assimilation, each written independently of the others."""
 
 from __future__ import annotations
 
@@ -7,41 +7,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from uzushio.case.model import Case
-from uzushio.errors import OutputError, UzushioError
+from uzushio.error_text import report_of
+from uzushio.errors import UzushioError
 from uzushio.files import SUMMARY, write_summary
 from uzushio.job import run_folder
-from uzushio.job.monitor import RankZeroOutput
-from uzushio.parallel.agreement import Agreement
-from uzushio.parallel.collective import maximum, report_of
-from uzushio.parallel.signals import Stop
+from uzushio.job.case_job import CaseJob
+from uzushio.job.job import Job
+from uzushio.parallel.sync import TimedCollective
 from uzushio.solver import Solver
 from uzushio.statistics.averages import TimeAverage, write_statistics
 from uzushio.statistics.uncertainty import derive
 
 if TYPE_CHECKING:
     import xarray as xr
-    from mpi4py import MPI
-
-
-def import_modules(names: Iterable[str]) -> None:
-    """Import what results need, before the first step: an error at the end would lose them.
-
-    Raises:
-        OutputError: a module is missing or cannot be imported.
-    """
-    for name in names:
-        try:
-            import_module(name)
-        except Exception as error:
-            raise OutputError(
-                f"the module {name}, which the results of the run need, cannot be imported: "
-                f"{type(error).__name__}: {error}"
-            ) from error
 
 
 class Results:
@@ -52,16 +34,16 @@ class Results:
         failed: results that could not be written, the same on all ranks.
     """
 
-    def __init__(self, comm: MPI.Comm, output: RankZeroOutput) -> None:
-        """Take a communicator of its own, a copy of `comm`; `output` names the files."""
-        self._comm, self._output = comm, output
-        self._agreement = Agreement(comm)
+    def __init__(self, job: Job) -> None:
+        """Write results of `job`, which prints the names of the files."""
+        self._job = job
+        self._timed_collective = TimedCollective(job.comm)
         self.files: list[Path] = []
         self.failed: list[str] = []
 
     def wrote(self, path: Path) -> None:
-        """Name a file that was written (rank 0)."""
-        self._output.say(f"  {path}" if self.files else f"Wrote:\n  {path}")
+        """Print the path of a file that was written (rank 0)."""
+        self._job.say(f"  {path}" if self.files else f"Wrote:\n  {path}")
         self.files.append(path)
 
     @contextmanager
@@ -72,13 +54,14 @@ class Results:
             what: the result, for messages, as "the statistics".
         """
         try:
-            with self._agreement.on(f"writing {what}"):
+            with self._timed_collective.block(f"writing {what}"):
                 yield
         except Exception as error:
             self.failed.append(what)
             text = report_of(error)
-            if text and (self._comm.rank == 0 or not isinstance(error, UzushioError)):
-                where = f"rank {self._comm.rank}: " if self._comm.rank else ""
+            rank = self._job.rank
+            if text and (rank == 0 or not isinstance(error, UzushioError)):
+                where = f"rank {rank}: " if rank else ""
                 print(
                     f"{where}{text}\nuzushio: error: {what} could not be written, see above.",
                     file=sys.stderr,
@@ -91,27 +74,17 @@ class ResultWriter(ABC):
     """The order in which results are written: data, summary, figures, and the summary once more.
 
     Attributes:
-        comm: the ranks.
-        folder: of the run.
-        latest: newest checkpoint.
-        output: for rank 0.
-        stop: a signal ends the drawing.
-        figures: whether figures are drawn.
+        job: that writes them; a signal ends the drawing.
     """
 
-    #: What is written about, for messages.
+    #: Kind of job, for messages.
     kind: ClassVar[str]
 
-    comm: MPI.Comm
-    folder: Path
-    latest: Path | None
-    output: RankZeroOutput
-    stop: Stop
-    figures: bool
+    job: CaseJob
 
     @abstractmethod
     def announce(self, results: Results) -> None:
-        """Say how it ended, before anything is written (collective)."""
+        """Print how the job ended, before anything is written (collective)."""
 
     @abstractmethod
     def write_data(self, results: Results) -> None:
@@ -119,7 +92,7 @@ class ResultWriter(ABC):
 
     @abstractmethod
     def summary(self, head: Mapping[str, Any]) -> dict[str, Any]:
-        """What the summary holds but for the names of files (collective)."""
+        """Return the content of the summary without the names of files (collective)."""
 
     @abstractmethod
     def draw(self, folder: Path) -> Iterable[Path]:
@@ -138,23 +111,24 @@ class ResultWriter(ABC):
             The exit status: 0; 1 if something could not be written; 128 plus the signal if one
             ended the drawing.
         """
-        results = Results(self.comm, self.output)
+        job = self.job
+        results = Results(job)
         self.announce(results)
-        if self.latest is not None and self.comm.rank == 0:
-            results.wrote(self.latest)
+        if job.latest is not None and job.rank == 0:
+            results.wrote(job.latest)
         self.write_data(results)
         summary = self._write_summary(results, head)
         stopped = self._draw(results)
         with results.part("the summary"):
-            if self.comm.rank == 0 and summary is not None:
+            if job.rank == 0 and summary is not None:
                 summary["files"] = [str(file) for file in results.files]
-                write_summary(self.folder, summary)
-        again = f"uzushio figures {self.folder}"
+                write_summary(job.path, summary)
+        again = f"uzushio figures {job.path}"
         if stopped:
-            self.output.say(f"Stopped while figures were drawn, as asked; draw them with: {again}")
+            job.say(f"Stopped while figures were drawn, as requested; draw them with: {again}")
         if results.failed:
-            self.output.error(
-                f"The {self.kind} is whole, its last checkpoint is {self.latest}. With the cause "
+            job.error(
+                f"The {self.kind} is complete, its last checkpoint is {job.latest}. With the cause "
                 f"mended, {', '.join(dict.fromkeys(results.failed))} can be written with: {again}"
             )
             return 1
@@ -165,40 +139,37 @@ class ResultWriter(ABC):
         summary: dict[str, Any] | None = None
         with results.part("the summary"):
             summary = self.summary(head)
-            if self.comm.rank == 0:
-                path = self.folder / SUMMARY
+            if self.job.rank == 0:
+                path = self.job.path / SUMMARY
                 summary["files"] = [str(file) for file in (*results.files, path)]
-                results.wrote(write_summary(self.folder, summary))
+                results.wrote(write_summary(self.job.path, summary))
         return summary
 
     def _draw(self, results: Results) -> int:
-        """Draw the figures one after the other; returns the signal that ended it, or 0."""
-        if not self.figures:
+        """Draw the figures one after the other; return the signal that ended it, or 0."""
+        job = self.job
+        if not job.figures:
             return 0
-        if stopped := self._stopped():
+        if stopped := job.take_vote():
             return stopped
-        place = self.folder / run_folder.FIGURES
+        place = job.path / run_folder.FIGURES
         with results.part("the folder of the figures"):
-            if self.comm.rank == 0:
+            if job.rank == 0:
                 place.mkdir(exist_ok=True)
         if "the folder of the figures" in results.failed:
             return 0
-        self.output.say("Drawing figures; Ctrl-C leaves them out.")
+        job.say("Drawing figures; Ctrl-C leaves them out.")
         with results.part("the figures"):
             for path in self.draw(place):
                 results.wrote(path)
-                if self.stop.received:
+                if job.stop.received:
                     break
-        return self._stopped()
-
-    def _stopped(self) -> int:
-        """The signal that any rank received (collective)."""
-        return int(self.comm.allreduce(self.stop.received, maximum()))
+        return job.take_vote()
 
 
 @dataclass(kw_only=True)
 class RunResults(ResultWriter):
-    """Statistics, figures and summary of a run of a solver, as it is now.
+    """Statistics, figures and summary of a run of a solver in its current state.
 
     Attributes:
         case, solver, average: of the run.
@@ -222,19 +193,19 @@ class RunResults(ResultWriter):
         return [*names, *(solver.figure_modules if figures else ())]
 
     def announce(self, results: Results) -> None:
-        """Say why there will be no statistics, if so."""
-        self.output.say(self._no_samples())
+        """Print why there are no statistics, if so."""
+        self.job.say(self._no_samples())
 
     def write_data(self, results: Results) -> None:
         """Derive and write the statistics."""
         with results.part("the statistics"):
-            if self.comm.rank == 0 and self.average.samples:
+            if self.job.rank == 0 and self.average.samples:
                 self._dataset = derive(self.solver.statistics, self.average)
                 if self._dataset is not None:
-                    results.wrote(write_statistics(self._dataset, self.folder))
+                    results.wrote(write_statistics(self._dataset, self.job.path))
 
     def summary(self, head: Mapping[str, Any]) -> dict[str, Any]:
-        """Time, samples, and what the solver says."""
+        """Return time, samples, and the solver's own summary."""
         return {
             **head,
             "time": self.solver.time,
@@ -247,7 +218,7 @@ class RunResults(ResultWriter):
         return self.solver.figures(folder, self._dataset)
 
     def _no_samples(self) -> str:
-        """Say why there are no statistics, if there could have been."""
+        """Return why there are no statistics, if the solver has any."""
         when, solver = self.case.statistics, self.solver
         if self.average.samples or type(solver).sample is Solver.sample:
             return ""

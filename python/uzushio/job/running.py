@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uzushio.case.model import Case, CaseFile, load_case
-from uzushio.config.paths import expanded
 from uzushio.job.options import Options
 
 if TYPE_CHECKING:
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is in the folder of a run or an assimilation that was done in this process.
+    """Results in the folder of a run or an assimilation of this process.
 
     Attributes:
-        folder: of it.
-        case: that was used.
+        folder: of the results.
+        case: that was computed.
         status: 0 when the end was reached, 128 plus the signal when it was stopped, 1 when the end
             was reached and a result could not be written.
     """
@@ -35,13 +34,13 @@ class Outcome:
 
     @property
     def stopped(self) -> bool:
-        """Whether a signal ended it before its end; `restart=folder` goes on."""
+        """Whether a signal ended it early; `restart=folder` continues it."""
         return self.status >= 128
 
     @property
     def checkpoints(self) -> list[Path]:
         """The folders of the checkpoints, oldest first."""
-        from uzushio.checkpoint import complete
+        from uzushio.store.checkpoint import complete
 
         return complete(self.folder)
 
@@ -54,7 +53,7 @@ class Outcome:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """What is in summary.json: steps, seconds, traffic, results; empty if there is none."""
+        """Content of summary.json: steps, seconds, traffic, results; empty if there is none."""
         from uzushio.files import SUMMARY
 
         try:
@@ -67,7 +66,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class RunResult(Outcome):
-    """What a run left in its folder; see `run`.
+    """Results of a run; see `run`.
 
     Attributes:
         folder: of the run.
@@ -80,7 +79,7 @@ class RunResult(Outcome):
 
     @cached_property
     def statistics(self) -> xr.Dataset | None:
-        """The statistics, read when they are looked at; None if nothing was sampled."""
+        """Statistics, whose values are read when they are used; None if nothing was sampled."""
         import xarray as xr
 
         from uzushio.statistics.averages import FILE
@@ -109,36 +108,36 @@ def run(
     one raises `KeyboardInterrupt`.
 
     Args:
-        case: as `uzushio.load_case` returns it, or what it takes; None: that of the run in
-            `restart`, which goes on in its folder.
+        case: result or argument of `uzushio.load_case`; None: the case of the run in `restart`,
+            which continues in its folder.
         out: folder of the run instead of output.folder.
-        restart: folder of a run, or of one checkpoint, to go on from.
-        restart_fallback: take the checkpoint before if that one is damaged.
-        reset_statistics: begin the averages over time anew at a restart.
-        interpolate: take a checkpoint of another grid in the same box at a restart.
+        restart: folder of a run, or of one checkpoint, to continue from.
+        restart_fallback: if that checkpoint is damaged, restart from the one before.
+        reset_statistics: discard the averages over time at a restart.
+        interpolate: at a restart, interpolate a checkpoint of another grid in the same box.
         overwrite: remove the run that the folder holds.
         figures: draw figures at the end, if the case does not say otherwise.
         quiet: print errors and warnings only.
         comm: the ranks; None: those of the mpiexec that this runs in, or this process.
 
     Raises:
-        UzushioError: a kind of `uzushio.errors`, with a sentence that says what to do.
+        UzushioError: a class of `uzushio.errors`, with a sentence that says what to do.
     """
     from uzushio.job.case_run import run as run_case
     from uzushio.job.restart import source_of_restart
     from uzushio.parallel.launch import default_comm
 
     comm = default_comm() if comm is None else comm
-    options = Options(
-        restart=None if restart is None else expanded(restart),
+    options = Options.of_call(
+        case,
+        restart,
+        out,
         fallback=restart_fallback,
-        out=None if out is None else expanded(out),
+        reset_statistics=reset_statistics,
+        interpolate=interpolate,
         overwrite=overwrite,
         figures=figures,
         quiet=quiet,
-        reset_statistics=reset_statistics,
-        interpolate=interpolate,
-        case_file=Path(case) if isinstance(case, str | Path) else None,
     )
     if case is None:
         source = source_of_restart(options, comm)
@@ -152,30 +151,30 @@ def run(
 def open_checkpoint(path: Path | str, *names: str) -> xr.Dataset:
     """Open the fields of a checkpoint in physical space, on this process alone.
 
-    A checkpoint holds what the solver needs to go on, which may be Fourier modes
-    (`xarray.open_zarr` shows them). This makes the solver of the run's case on this process, gives
-    it the state and returns its fields: it takes the memory of the whole run.
+    A checkpoint holds the state of the solver, which may be Fourier modes (`xarray.open_zarr` shows
+    them). This function creates the solver of the run's case on this process, restores the state
+    and returns the fields. It takes the memory of the whole run.
 
     Args:
-        path: folder of a run, of which the newest checkpoint is taken, or of one checkpoint.
-        names: of the fields; all if none is given.
+        path: folder of a run, whose newest checkpoint is opened, or of one checkpoint.
+        names: of the fields; default: all.
 
     Raises:
-        CheckpointError: there is no whole checkpoint.
-        CaseError: the folder's case.yaml is not there, or not usable.
+        CheckpointError: there is no complete checkpoint.
+        CaseError: case.yaml of the folder is missing or not valid.
         UzushioError: the solver has no such field.
     """
     from uzushio.case.model import read_document
-    from uzushio.checkpoint import run_of
     from uzushio.job import run_folder
     from uzushio.job.simulation import Simulation
     from uzushio.parallel import launch
+    from uzushio.store.checkpoint import run_of
 
     launch.prepare_environment()
     from mpi4py import MPI
 
     path = Path(path)
-    # How many ranks the run had, and what it published, does not matter here.
+    # The decomposition and the published streams of the run do not apply here.
     values = read_document(run_of(path) / run_folder.CASE).values
     values = {key: one for key, one in values.items() if key not in ("decomposition", "publish")}
     with Simulation(values, restart=path, comm=MPI.COMM_SELF) as simulation:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uzushio import checkpoint
 from uzushio.case.model import Case, differences, load_case
 from uzushio.errors import CaseError, CheckpointError
 from uzushio.job import run_folder
 from uzushio.solver import Solver
 from uzushio.statistics.averages import TimeAverage
+from uzushio.store import checkpoint
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -1,4 +1,4 @@
-"""A run that is stepped by hand, in a notebook or a script."""
+"""Run that is stepped by hand, in a notebook or a script."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SimulationStep:
-    """A step that was done.
+    """Completed step.
 
     Attributes:
-        index: its number.
-        time: at its end, in the solver's unit.
+        index: number of the step.
+        time: time at its end, in the solver's unit.
     """
 
     index: int
@@ -38,7 +38,7 @@ class SimulationStep:
 
 
 class Simulation:
-    """A run that is stepped by hand.
+    """Run that is stepped by hand.
 
     ::
 
@@ -46,9 +46,9 @@ class Simulation:
             for step in simulation:
                 print(step.time, float(simulation.fields["u"].max()))
 
-    Nothing is written but by `save`, and the case's section `publish` is not used. `for` ends at
-    the case's end; a loop that was left by `break` is gone on with by the next one. All methods
-    are collective where there are several ranks, and so is a look at a field.
+    Only `save` writes files, and the case's section `publish` is not used. `for` ends at the end of
+    the case; after `break` the next loop continues. On several ranks all methods are collective,
+    and so is access to a field.
     """
 
     def __init__(
@@ -62,15 +62,14 @@ class Simulation:
         """Set up the solver, with its initial field or the state of a checkpoint (collective).
 
         Args:
-            case: as `uzushio.load_case` returns it, or what it takes; None: that of the run in
-                `restart`.
-            restart: folder of a run, of which the newest checkpoint is taken, or of a checkpoint.
-            interpolate: take a checkpoint of another grid in the same box.
-            comm: the ranks; None: those of the mpiexec that this runs in, or this process.
+            case: result or argument of `uzushio.load_case`; None: that of the run in `restart`.
+            restart: folder of a run, whose newest checkpoint is used, or of a checkpoint.
+            interpolate: use a checkpoint of another grid in the same box.
+            comm: the ranks; None: those of this process's mpiexec, or this process alone.
 
         Raises:
-            CaseError: the case is not usable, or does not fit the number of ranks.
-            CheckpointError: there is no whole checkpoint, or it is of another solver.
+            CaseError: the case is invalid, or does not fit the number of ranks.
+            CheckpointError: there is no complete checkpoint, or it is of another solver.
             UzushioError: neither a case nor a restart is given, or no restart to interpolate.
         """
         from uzushio.job.restart import source_of_restart
@@ -94,9 +93,9 @@ class Simulation:
             self._restore(options.restart, interpolate)
 
     def _restore(self, where: Path, interpolate: bool) -> None:
-        """Take a checkpoint's state, and its averages if they are of the same flow."""
+        """Restore a checkpoint's state, and its averages if they are of the same flow."""
         from uzushio.job.saved_state import restore, restore_averages
-        from uzushio.parallel.collective import collective
+        from uzushio.parallel.sync import collective
 
         found = restore(where, self.case, self.solver, self.comm, interpolate=interpolate)
         with collective(self.comm):
@@ -111,24 +110,24 @@ class Simulation:
         self.close()
 
     def close(self) -> None:
-        """Give back the solver's memory (collective); closing twice does no harm."""
+        """Release the solver's memory (collective); may be called twice."""
         self._solver = self._fields = None
 
     @property
     def solver(self) -> Solver:
-        """The solver behind its contract; raises `UzushioError` when the simulation is closed."""
+        """The solver; raises `UzushioError` if the simulation is closed."""
         if self._solver is None:
             raise UzushioError("The simulation is closed; make a new one.")
         return self._solver
 
     @property
     def step_index(self) -> int:
-        """Number of the step that the fields are of; 0 before the first one."""
+        """Number of the fields' step; 0 before the first one."""
         return self.solver.step_index
 
     @property
     def time(self) -> float:
-        """Of the fields, in the solver's unit."""
+        """Time of the fields, in the solver's unit."""
         return self.solver.time
 
     @property
@@ -138,7 +137,7 @@ class Simulation:
 
     @property
     def fields(self) -> Fields:
-        """The fields by name, each an `xarray.DataArray` of the present step."""
+        """Fields of the current step by name, each an `xarray.DataArray`."""
         if self._fields is None:
             from uzushio.job.labelled import Fields
 
@@ -146,7 +145,7 @@ class Simulation:
         return self._fields
 
     def dataset(self, *names: str) -> xr.Dataset:
-        """These fields of the present step, or all, as one dataset (collective).
+        """Return the named fields of the current step, or all, as one dataset (collective).
 
         Raises:
             UzushioError: the solver has no such field.
@@ -156,12 +155,12 @@ class Simulation:
         return dataset(self.fields, self.solver, list(names) or None)
 
     def __iter__(self) -> Iterator[SimulationStep]:
-        """Step to the case's end (collective)."""
+        """Iterate over the steps to the end of the case (collective)."""
         while not self.is_over:
             yield self.step()
 
     def step(self) -> SimulationStep:
-        """Do one step (collective).
+        """Advance one step (collective).
 
         Raises:
             SolverDivergedError: on all ranks, if the fields are no longer finite.
@@ -171,18 +170,18 @@ class Simulation:
         if self.is_over:
             raise UzushioError(
                 f"The case's end is reached (step {solver.step_index}, time {solver.time:.6g}); "
-                "load it with larger time.steps or time.end to go on."
+                "load it with larger time.steps or time.end to continue."
             )
         solver.step(time_left(self.case, solver))
         sample(self.case, solver, self._average, self.comm)
         return SimulationStep(solver.step_index, solver.time)
 
     def readings(self) -> Mapping[str, Reading]:
-        """The figures of the progress line (collective)."""
+        """Return the figures of the progress line (collective)."""
         return self.solver.monitor()
 
     def parameters(self) -> Mapping[str, Parameter]:
-        """What `steer` can change, with limits and units."""
+        """Return the steerable parameters, with limits and units."""
         return self.solver.parameters()
 
     def steer(self, name: str, value: float) -> None:
@@ -200,9 +199,9 @@ class Simulation:
             raise UzushioError(f"{error}.") from None
 
     def statistics(self) -> xr.Dataset | None:
-        """Statistics of the steps that were done here, as a run writes them; on rank 0.
+        """Return the statistics of the steps of this simulation, in the form of a run's; on rank 0.
 
-        The case's section `statistics` says which steps are sampled.
+        The case's section `statistics` determines the sampled steps.
 
         Returns:
             None before the first sample, on other ranks, and of solvers without statistics.
@@ -214,35 +213,34 @@ class Simulation:
         return derive(self.solver.statistics, self._average)
 
     def save(self, folder: Path | str) -> Path:
-        """Write a checkpoint into the folder of a run of its own (collective); returns its path.
+        """Write a checkpoint into a new run folder (collective); return its path.
 
-        `uzushio run CASE.yaml --restart FOLDER`, `uzushio.run` and a new `Simulation` go on from
-        it. The folder is made, or is that of an earlier `save` of this simulation.
+        `uzushio run CASE.yaml --restart FOLDER`, `uzushio.run` and a new `Simulation` continue from
+        it. The folder is created, or is that of an earlier `save` of this simulation.
 
         Raises:
-            OutputError: the folder holds something else, or cannot be written.
+            OutputError: the folder has other contents, or cannot be written.
         """
-        from uzushio import checkpoint
-        from uzushio.job import run_folder
-        from uzushio.job.run_lock import RunLock
+        from uzushio.job.run_folder import RunFolder
         from uzushio.job.saved_state import snapshot
+        from uzushio.store import checkpoint
 
-        folder, lock = Path(folder), RunLock()
+        path = Path(folder)
+        run = RunFolder(path, Options(restart=self._saved_in(path)))
         try:
-            options = Options(restart=self._saved_in(folder))
-            run_folder.occupy(folder, self.case, options, lock, self.step_index, self.comm)
-            taken = snapshot(self.case, self.solver, self._average)
-            return checkpoint.write(folder, taken, self.case.checkpoint.keep, self.comm)
+            run.occupy(self.case, self.step_index, self.comm)
+            state = snapshot(self.case, self.solver, self._average)
+            return checkpoint.write(path, state, self.case.checkpoint.keep, self.comm)
         finally:
-            lock.release()
+            run.release()
 
     def _saved_in(self, folder: Path) -> Path | None:
-        """The folder if an earlier `save` of this simulation made it."""
+        """Return the folder if an earlier `save` of this simulation made it; otherwise None."""
         again, self._saved = folder.resolve() == self._saved, folder.resolve()
         return folder if again else None
 
     def __repr__(self) -> str:
-        """Title, step, time and ranks."""
+        """Return title, step, time and ranks."""
         title = self.case.title or self.case.solver
         if self._solver is None:
             return f"<Simulation '{title}', closed>"

@@ -94,7 +94,7 @@ def check_size(size: int, library: str) -> None:
     around = ranks_around()
     if around and around != size:
         raise LaunchError(
-            f"the launcher started {around} ranks, but MPI knows of {size}: the launcher is not "
+            f"the launcher started {around} ranks, but MPI has {size}: the launcher is not "
             f"that of this MPI library ({library.splitlines()[0].strip()}); use the mpiexec of "
             "that library (srun: --mpi=pmix), or build mpi4py with the launcher's MPI."
         )

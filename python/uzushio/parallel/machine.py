@@ -1,4 +1,4 @@
-"""What a run's summary says of the machine."""
+"""Description of the machine in a run's summary."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uzushio.config.quantities import show_size
+from uzushio.error_text import MEMORY_ADVICE
 from uzushio.errors import MemoryShortageError
 
 if TYPE_CHECKING:
@@ -57,11 +58,9 @@ def process_memory(root: Path = _ROOT) -> FreeMemory | None:
     return FreeMemory(max(0.0, limit - used), "ulimit -v")
 
 
-#: What a user can do about too little memory.
-ADVICE = "Use more nodes, fewer ranks a node or a smaller grid, or raise the limit."
-
-
-def require(comm: MPI.Comm | None, needed: float, purpose: str, advice: str = ADVICE) -> None:
+def require(
+    comm: MPI.Comm | None, needed: float, purpose: str, advice: str = MEMORY_ADVICE
+) -> None:
     """Compare the bytes that each rank will allocate with those that are free (collective).
 
     Args:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from uzushio import _core
 from uzushio.errors import ModelError
 from uzushio.observations import Observations
-from uzushio.parallel.collective import collective, end_job_if_alone
+from uzushio.parallel.sync import collective, end_job_if_alone
 from uzushio.phasefield.blocking import Blocking
 from uzushio.phasefield.checked_observations import check
 from uzushio.phasefield.parameters import Parameters

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from uzushio.parallel.collective import collective
 from uzushio.parallel.timings import Timings
 
 if TYPE_CHECKING:
@@ -95,10 +94,6 @@ class Context:
             PipelineError: on all ranks, a source could not be computed.
         """
         return self.values.parts(need)
-
-    def collective(self) -> AbstractContextManager[None]:
-        """Run a block without communication; if it fails on one rank, it fails on all."""
-        return collective(self.setup.comm)
 
     def stage(self, name: str) -> AbstractContextManager[None]:
         """Add the time of a block to a stage of the timings."""

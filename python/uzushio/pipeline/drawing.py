@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from uzushio.errors import PipelineError, RenderError
-from uzushio.parallel.collective import collective
-from uzushio.pipeline.context import Context, Setup
+from uzushio.parallel.sync import collective
+from uzushio.parallel.timings import Timings
+from uzushio.pipeline.context import Context, PartSource, Setup
 from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.stream import Coordinates, Grid, Stream
 from uzushio.raycast import Block
 from uzushio.raycast.ghosts import max_touched
+from uzushio.render.limits import LimitTracker, Range
 from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View, VolumeLayer
 
 if TYPE_CHECKING:
-    from uzushio.render.mesh_renderer import MeshRenderer
+    from uzushio.pipeline.vtk_view import VtkView
+    from uzushio.render.mesh_renderer import MeshRenderer, MeshSurfaces
     from uzushio.render.picture import Picture
     from uzushio.render.renderer import Renderer
 
 #: Thickness of a flat mesh in pictures, relative to its longest side.
 _PLATE_THICKNESS = 1e-3
 
+#: Maximum number of renderers of a drawing: sizes change while a user drags.
+_MAX_RENDERERS = 3
 #: Bytes of a rank per sample of a pixel, for two images with their buffers; and the additional
 #: bytes of the root of several ranks for the gather. Measured at 2048 x 2048 and 4096 x 4096 pixels
 #: on 1 and 2 ranks.
@@ -36,8 +42,10 @@ class Drawing:
     """Pictures of one view, drawn in parallel by the ranks that hold the mesh.
 
     Attributes:
-        view: the view.
+        view: the view; `change` replaces it.
         setup: environment of the actions.
+        keeps_blocks: whether blocks and surfaces of a step are kept for further pictures of its
+            values, which must then stay.
         nan: number of non-finite values in all pictures.
         pictures: number of pictures.
         notes: notes that were printed, each once.
@@ -45,13 +53,17 @@ class Drawing:
 
     view: View
     setup: Setup
+    keeps_blocks: bool = False
     nan: int = 0
     pictures: int = 0
     notes: set[str] = field(default_factory=set)
-    _need: Need | None = None
+    _needs: Sequence[Need] = ()
     _by_vtk: bool = False
-    _renderer: Renderer | None = None
-    _mesh_renderer: MeshRenderer | None = None
+    _renderers: dict[tuple[int, ...], Renderer | MeshRenderer] = field(default_factory=dict)
+    _limits: LimitTracker = field(default_factory=LimitTracker)
+    _limits_before: tuple[int, dict[Hashable, Range]] | None = None
+    _blocks: tuple[PartSource, list[Block]] | None = None
+    _surfaces: tuple[PartSource, MeshSurfaces, list[VtkView]] | None = None
     _last: tuple[int, Picture | None] | None = None
 
     @staticmethod
@@ -63,13 +75,49 @@ class Drawing:
         found: Drawing = setup.shared.setdefault(key, Drawing(view, setup))
         return found
 
+    def change(self, view: View) -> bool:
+        """Draw another view from now on; return whether `prepare` must be called before.
+
+        Other layers need other values, and a font must be found. The limits of colours that follow
+        the values start again with other layers.
+        """
+        before, self.view = self.view, view
+        if before.layers == view.layers:
+            return before.font != view.font
+        self._limits.restore({})
+        self._limits_before = None
+        return True
+
     def prepare(self, stream: Stream) -> Sequence[Need]:
         """Check the fields, the camera and the font; see `Action.prepare`."""
-        names = [stream.scalar(name).name for name in self.view.fields()]
-        if not names:
+        parts = self._parts(stream)
+        if not parts:
             raise PipelineError("a view needs a layer that shows a field")
+        meshes = [stream.grid_of(names[0]).mesh for names in parts]
+        self._by_vtk, self._blocks = False, None
+        self._drop_surfaces()
+        self._needs = [self._need(names, stream, meshes) for names in parts]
+        return self._needs
+
+    def _parts(self, stream: Stream) -> list[tuple[str, ...]]:
+        """Return the names of the view's fields in the stream, for each mesh of the fields."""
+        found = [
+            [stream.scalar(part).name for part in stream.parts(name)] for name in self.view.fields()
+        ]
+        meshes = [[stream.grid_of(part).mesh for part in parts] for parts in found]
+        for name, those in zip(self.view.fields(), meshes, strict=True):
+            if len(meshes[0]) != len(those) or (len(those) > 1 and those != meshes[0]):
+                raise PipelineError(
+                    f"the fields of a view are on the same meshes; {self.view.fields()[0]} is on "
+                    f"{', '.join(meshes[0])}, and {name} on {', '.join(those)}"
+                )
+        return list(zip(*found, strict=True))
+
+    def _need(self, names: Sequence[str], stream: Stream, meshes: Sequence[str]) -> Need:
+        """Return the need of the fields on one of the view's meshes."""
         grid = stream.grid_of(names[0])
-        flat = sum(n < 2 for n in grid.points.count)
+        by_cells = grid.of_elements and (grid.coordinates is None or len(meshes) > 1)
+        flat = 0 if by_cells else sum(n < 2 for n in grid.points.count)
         if flat > (grid.coordinates is not None):
             raise PipelineError(
                 f"the mesh {grid.mesh} has one point along an axis; pictures are of meshes with "
@@ -82,9 +130,13 @@ class Drawing:
                     "pictures need meshes with increasing coordinates"
                 )
         self._check_camera_and_font(grid)
-        if grid.coordinates is None or any(isinstance(n, MeshLayer) for n in self.view.layers):
-            self._need = self._meshes_need(names, grid)
-            return [self._need]
+        by_vtk = len(meshes) > 1 or any(isinstance(layer, MeshLayer) for layer in self.view.layers)
+        if grid.coordinates is None or by_vtk:
+            self._check_layers(names, grid, meshes, by_cells)
+            self._by_vtk = True
+            if by_cells:
+                return Need(tuple(names), corners=True)
+            return Need(tuple(names), cells=True, periodic_cells=True)
         solid = [layer for layer in self.view.layers if not isinstance(layer, SliceLayer)]
         lit = any(
             (isinstance(layer, IsosurfaceLayer) and layer.lighting)
@@ -94,8 +146,7 @@ class Drawing:
         lines = lines_of(grid)
         assert lines is not None
         ghosts = max_touched(thickened(lines)) + int(lit) if solid else 0  # see `ghost_layers`
-        self._need = Need(tuple(names), ghosts=ghosts, cells=True, periodic_cells=True)
-        return [self._need]
+        return Need(tuple(names), ghosts=ghosts, cells=True, periodic_cells=True)
 
     def _check_camera_and_font(self, grid: Grid) -> None:
         """Raise `PipelineError` if the camera is impossible or the font does not exist."""
@@ -115,19 +166,19 @@ class Drawing:
         except RenderError as error:
             raise PipelineError(f"font: {str(error).rstrip('.')}") from error
 
-    def _meshes_need(self, names: Sequence[str], grid: Grid) -> Need:
-        """Return the need of a view that VTK draws; raises `PipelineError` if VTK cannot."""
+    def _check_layers(
+        self, names: Sequence[str], grid: Grid, meshes: Sequence[str], by_cells: bool
+    ) -> None:
+        """Raise `PipelineError` or `RenderError` if VTK cannot draw a layer of these meshes."""
         from uzushio.render.vtk_filters import meshes_of
 
-        if grid.coordinates is None and grid.of_elements:
-            raise PipelineError(
-                f"pictures of the curvilinear mesh {grid.mesh} take fields at its vertices, and "
-                f"{names[0]} is at its elements"
-            )
         for layer in self.view.layers:
-            meshes_of(layer, {grid.mesh: None})
-        self._by_vtk = True
-        return Need(tuple(names), cells=True, periodic_cells=True)
+            if isinstance(layer, IsosurfaceLayer) and by_cells:
+                raise PipelineError(
+                    f"isosurfaces of the mesh {grid.mesh}, which is curvilinear or one of several, "
+                    f"take fields at its vertices, and {names[0]} is at its elements"
+                )
+            meshes_of(layer, dict.fromkeys(meshes))
 
     def _with_units(self, context: Context) -> View:
         """Return the view, with the units of the stream where it gives none."""
@@ -142,7 +193,7 @@ class Drawing:
     @property
     def bytes_needed(self) -> int:
         """Bytes that this rank will allocate for images; 0 once it has."""
-        if self._renderer is not None or self._mesh_renderer is not None:
+        if self._renderers:
             return 0
         comm, (width, height) = self.setup.comm, self.view.size
         root = _ROOT_BYTES if comm.rank == 0 and comm.size > 1 else 0
@@ -151,10 +202,14 @@ class Drawing:
     def picture(self, context: Context) -> Picture | None:
         """Return the picture of a step on rank 0; drawn at the first call (collective)."""
         if self._last is None or self._last[0] != context.index:
-            self._last = context.index, self._draw(context)
+            self._last = context.index, self.draw(context)
         return self._last[1]
 
-    def _draw(self, context: Context) -> Picture | None:
+    def draw(self, context: Context) -> Picture | None:
+        """Draw a step, and return the picture on rank 0 (collective)."""
+        if self._limits_before is None or self._limits_before[0] != context.index:
+            self._limits_before = context.index, self._limits.state()
+        self._limits.restore(self._limits_before[1])
         picture = (
             self._draw_with_vtk(context) if self._by_vtk else self._draw_with_ray_caster(context)
         )
@@ -168,8 +223,8 @@ class Drawing:
 
     def _labels(self, context: Context) -> dict[str, Any]:
         """Return time, step, units and labels for the annotation of a picture."""
-        assert self._need is not None
-        found = {name: context.stream.quantity(name) for name in self._need.fields}
+        names = zip(self.view.fields(), self._needs[0].fields, strict=True)
+        found = {name: context.stream.quantity(part) for name, part in names}
         return {
             "time": context.time,
             "step": context.index,
@@ -177,61 +232,114 @@ class Drawing:
             "labels": {n: q.description for n, q in found.items() if q.derived and q.description},
         }
 
+    def _renderer(self) -> Any:
+        """Return the renderer of pictures of the view's size; few are kept (collective)."""
+        samples = max(2, self.view.samples) if self._by_vtk else self.view.samples
+        key = (*self.view.size, samples, self._by_vtk)
+        found = self._renderers.pop(key, None)
+        if found is None:
+            if len(self._renderers) == _MAX_RENDERERS:
+                self._renderers.pop(next(iter(self._renderers))).close()
+            comm, size, limits = self.setup.comm, self.view.size, self._limits
+            if self._by_vtk:
+                from uzushio.render.mesh_renderer import MeshRenderer
+
+                found = MeshRenderer(comm, *size, samples=samples, limits=limits)
+            else:
+                from uzushio.render.renderer import Renderer
+
+                found = Renderer(comm, *size, samples=samples, limits=limits)
+        self._renderers[key] = found
+        return found
+
     def _draw_with_ray_caster(self, context: Context) -> Picture | None:
         """Draw by ray casting."""
-        if self._renderer is None:
-            from uzushio.render.renderer import Renderer
-
-            self._renderer = Renderer(self.setup.comm, *self.view.size, samples=self.view.samples)
-        need = self._need
-        assert need is not None
-        with context.collective():
-            blocks = [_block(part) for part in context.parts(need)]
+        renderer = self._renderer()
+        (need,) = self._needs
+        with collective(context.comm):
+            if self._blocks is not None and self._blocks[0] is context.values:
+                blocks = self._blocks[1]
+            else:
+                blocks = [_block(part) for part in context.parts(need)]
+            self._blocks = (context.values, blocks) if self.keeps_blocks else None
         domain = lines_of(context.stream.grid_of(need.fields[0]))
         assert domain is not None
-        return self._renderer.picture(
+        done: Picture | None = renderer.picture(
             self._with_units(context), blocks, thickened(domain), **self._labels(context)
         )
+        return done
 
     def _draw_with_vtk(self, context: Context) -> Picture | None:
         """Draw by VTK."""
+        renderer, seconds = self._renderer(), Timings()
+        try:
+            if self._surfaces is None or self._surfaces[0] is not context.values:
+                with seconds.stage("prepare"):
+                    self._find_surfaces(context, renderer)
+            assert self._surfaces is not None
+            done: Picture | None = renderer.picture_of(
+                self._with_units(context), self._surfaces[1], seconds, **self._labels(context)
+            )
+            return done
+        finally:
+            if not self.keeps_blocks:
+                self._drop_surfaces()
+
+    def _find_surfaces(self, context: Context, renderer: MeshRenderer) -> None:
+        """Find the surfaces of the layers in a step (collective)."""
         from uzushio.pipeline.vtk_view import VtkView
 
-        if self._mesh_renderer is None:
-            from uzushio.render.mesh_renderer import MeshRenderer
-
-            size, samples = self.view.size, max(2, self.view.samples)
-            self._mesh_renderer = MeshRenderer(self.setup.comm, *size, samples=samples)
-        need = self._need
-        assert need is not None
-        with context.collective():
-            views = [VtkView(part) for part in context.parts(need) if part.cells.size]
-        mesh = context.stream.grid_of(need.fields[0]).mesh
+        self._drop_surfaces()
+        views: dict[str, list[VtkView]] = {}
         try:
-            parts = {mesh: [view.dataset for view in views]}
-            return self._mesh_renderer.picture(
-                self._with_units(context), parts, **self._labels(context)
-            )
+            with collective(context.comm):
+                for need in self._needs:
+                    names = dict(zip(need.fields, self.view.fields(), strict=True))
+                    views[context.stream.grid_of(need.fields[0]).mesh] = [
+                        VtkView(part, names, need.corners)
+                        for part in context.parts(need)
+                        if need.corners or part.cells.size
+                    ]
+            parts = {mesh: [view.dataset for view in found] for mesh, found in views.items()}
+            found = renderer.surfaces(self.view, parts)
+            self._surfaces = context.values, found, list(itertools.chain(*views.values()))
         finally:
-            parts.clear()
-            for view in views:
-                view.release()
+            if self._surfaces is None:
+                parts = {}
+                for view in itertools.chain(*views.values()):
+                    view.release()
+
+    def _drop_surfaces(self) -> None:
+        """Release the memory of a step's surfaces."""
+        views = [] if self._surfaces is None else self._surfaces[2]
+        self._surfaces = None
+        for view in views:
+            view.release()
 
     def _report_notes(self, picture: Picture) -> None:
         """Print each kind of note of a picture once."""
-        notes = list(picture.notes)
-        if picture.nan_count:
-            notes.append("Some values are not finite, and are drawn in the colour for NaN.")
-        for note in notes:
+        for note in notes_of(picture):
             kind = note.partition(": it lies between")[0]
             if kind not in self.notes:
                 self.notes.add(kind)
                 self.setup.say(f"At step {picture.step}: {note}")
 
+    def close_renderers(self) -> None:
+        """Close the renderers, which frees their communicators too (collective)."""
+        while self._renderers:
+            self._renderers.popitem()[1].close()
+
     def close(self) -> None:
         """Release memory, without communication; the last call."""
-        self._renderer = None
-        self._mesh_renderer = None
+        self._renderers.clear()
+        self._blocks = None
+        self._drop_surfaces()
+
+
+def notes_of(picture: Picture) -> list[str]:
+    """Return the notes of a picture, with one on values that are not finite."""
+    nan = "Some values are not finite, and are drawn in the colour for NaN."
+    return [*picture.notes, *([nan] if picture.nan_count else [])]
 
 
 def lines_of(grid: Grid) -> Coordinates | None:

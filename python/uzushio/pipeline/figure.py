@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,6 +12,7 @@ from pydantic import Field, field_validator
 
 from uzushio.config.section import Section
 from uzushio.errors import PipelineError
+from uzushio.files import atomic_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -186,15 +186,8 @@ class FigureFile:
                 where = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if outside else {}
                 axes.legend(**where)
             for path in self.paths:
-                fresh = path.with_name(f".{path.stem}.new{path.suffix}")
-                try:
+                with atomic_file(path) as fresh:
                     write(figure, fresh)
-                    fresh.rename(path)
-                except OSError as error:
-                    raise OSError(error.errno, error.strerror, str(path)) from error
-                finally:
-                    with suppress(OSError):
-                        fresh.unlink(missing_ok=True)
 
     def _set_axis(self, axes: Axes, axis: PlotAxis) -> None:
         settings = self.settings

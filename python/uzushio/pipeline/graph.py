@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from uzushio.config.names import unknown
 from uzushio.domain.box import Box, union
 from uzushio.errors import PipelineError
 from uzushio.pipeline.expression import CONSTANTS, FieldExpression
+from uzushio.pipeline.need import Need
 from uzushio.pipeline.nodes import (
     Component,
     Expression,
@@ -79,17 +80,50 @@ class Graph:
     def _is_attribute(self, name: str) -> bool:
         return isinstance(self.stream.attributes.get(name), (int, float))
 
-    def check_expression(self, expression: FieldExpression) -> list[str]:
+    def on_each_mesh(self, expression: FieldExpression) -> list[dict[str, str]]:
+        """Return the fields that an expression names, by name in it, for each of their meshes.
+
+        Raises:
+            PipelineError: a name is unknown, no field is named, or fields are on other meshes.
+        """
+        parts = {name: self.stream.parts(name) for name in expression.names}
+        counts = {len(found) for found in parts.values()} - {1}
+        if not counts:
+            return [{name: name for name in self.check_expression(expression)}]
+        meshes = {
+            tuple(self.stream.grid_of(part).mesh for part in found)
+            for found in parts.values()
+            if len(found) > 1
+        }
+        alone = [name for name in expression.names if name in self.stream.quantities]
+        if len(meshes) > 1 or alone:
+            raise PipelineError(f"'{expression.text}' names fields that are not on the same meshes")
+        several = {name: found for name, found in parts.items() if len(found) > 1}
+        self.check_expression(expression, several)
+        return [
+            {name: found[number] for name, found in several.items()}
+            for number in range(counts.pop())
+        ]
+
+    def check_expression(
+        self, expression: FieldExpression, several: Mapping[str, Sequence[str]] | None = None
+    ) -> list[str]:
         """Return the fields that an expression names.
+
+        Args:
+            expression: the expression.
+            several: parts of the fields of several meshes that it may name.
 
         Raises:
             PipelineError: a name is unknown, or no field is named.
         """
-        known = self.stream.quantities
+        several = several or {}
+        known = {**self.stream.quantities, **dict.fromkeys(several)}
         fields = [name for name in expression.names if name in known]
         for name in expression.names:
             if name in known:
-                self.stream.scalar(name)
+                for part in several.get(name, [name]):
+                    self.stream.scalar(part)
             elif isinstance(self.stream.attributes.get(name), str):
                 raise PipelineError(
                     f"'{expression.text}': the attribute '{name}' is a text, not a number"
@@ -132,6 +166,18 @@ class Graph:
                 for other, box in self.nodes[name].takes(result[name]).items():
                     result[other] = union(result[other], box) if other in result else box
         return result
+
+    def inputs(self, needs: Iterable[Need]) -> set[str]:
+        """Return the names of the fields of needs, and of all fields that these depend on."""
+        names = set[str]()
+        for need in needs:
+            grid = self.stream.grid_of(need.fields[0])
+            names |= {self.on_grid(name, grid) for name in need.fields}
+            names |= {name for name in (need.corner_field(grid),) if name is not None}
+        for name in reversed(self.nodes):
+            if name in names:
+                names |= set(self.nodes[name].of)
+        return names
 
     def _require(self, name: str) -> None:
         """Add the source `name` if it is one and is not there yet."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from uzushio.errors import CaseError, OutputError, PipelineError
 from uzushio.files import PIPELINE, write_summary
-from uzushio.parallel.collective import collective
+from uzushio.parallel.sync import collective
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
 from uzushio.pipeline.stream import Stream
-from uzushio.solver import FieldLayout, Solver
+from uzushio.solver import Solver, SolverField
 from uzushio.staging.step import Step
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class InSituPipeline:
         self,
         file: Path,
         solver: Solver,
-        fields: Mapping[str, FieldLayout],
+        fields: Mapping[str, SolverField],
         comm: MPI.Comm,
         folder: Path,
         warn: Callable[[str], None],
@@ -55,7 +55,7 @@ class InSituPipeline:
         self._folder = folder / f"{PIPELINE}{f'-{began:08d}' if began else ''}"
         self._pipeline = Pipeline(load(file), comm, self._folder, warn, in_situ=True)
         try:
-            self._pipeline.prepare(Stream.of_layouts(fields, solver.attributes()))
+            self._pipeline.prepare(Stream.of_solver(solver.meshes(), fields, solver.attributes()))
         except PipelineError as error:
             raise CaseError(str(error)) from error
         if began:  # perhaps not for the first time from this checkpoint

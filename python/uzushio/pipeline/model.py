@@ -13,7 +13,7 @@ from uzushio.config.quantities import Seconds
 from uzushio.config.section import Section
 from uzushio.config.yaml_document import Document
 from uzushio.errors import CaseError, PipelineError
-from uzushio.parallel.agreement import WAIT_LIMIT
+from uzushio.parallel.sync import WAIT_LIMIT
 from uzushio.pipeline.action_table import ACTIONS, action_class
 from uzushio.pipeline.sources import SourceSettings
 from uzushio.pipeline.trigger import TriggerSettings
@@ -73,6 +73,12 @@ class PipelineFile(Section):
         return {} if given is None else given
 
 
+class _ViewFile(PipelineFile):
+    """File without a section `actions`."""
+
+    actions: list[Any] = Field(default_factory=list)
+
+
 class PipelineDefinition:
     """Validated pipeline file.
 
@@ -85,15 +91,19 @@ class PipelineDefinition:
 
     def __init__(self, path: Path, document: Document, file: PipelineFile) -> None:
         self.path, self.document, self.file = path, document, file
-        self.kinds = [_kind(item) for item in document.values["actions"]]
+        self.kinds = [_kind(item) for item in document.values.get("actions", [])]
 
     def where(self, action: int) -> str:
         """Return file and line of an action."""
         return self.document.where(("actions", action))
 
 
-def load(path: Path | str) -> PipelineDefinition:
+def load(path: Path | str, need_actions: bool = True) -> PipelineDefinition:
     """Read and validate a pipeline's file.
+
+    Args:
+        path: of the file.
+        need_actions: whether a file without `actions` is invalid.
 
     Raises:
         CaseError: one line for each mistake, naming the file and line, the key, the value given
@@ -114,7 +124,9 @@ def load(path: Path | str) -> PipelineDefinition:
                 break
     if mistakes:
         raise CaseError("\n".join(mistakes))
-    return PipelineDefinition(Path(path), document, document.validate(_model(sorted(kinds))))
+    with_actions = need_actions or "actions" in document.values
+    model = _model(sorted(kinds)) if with_actions else _ViewFile
+    return PipelineDefinition(Path(path), document, document.validate(model))
 
 
 def _model(kinds: list[str]) -> type[PipelineFile]:

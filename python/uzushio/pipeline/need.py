@@ -30,6 +30,8 @@ class Need:
             their far end has the next index and the coordinate of the period's end. Not with a
             region.
         region: indices of the grid; None for all.
+        corners: for elements of a curvilinear mesh: whether the parts hold the coordinates of
+            their vertices. Those of vertices always do.
     """
 
     fields: tuple[str, ...]
@@ -37,6 +39,11 @@ class Need:
     cells: bool = False
     periodic_cells: bool = False
     region: Box | None = None
+    corners: bool = False
+
+    def corner_field(self, grid: Grid) -> str | None:
+        """Return the field with the coordinates of the parts' corners, if they hold them."""
+        return grid.corner_field if self.corners or not grid.of_elements else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +62,8 @@ class Part:
         fields: by name, arrays (z, y, x), components last if there are several, of the box
             `stored`. Read-only, strided, possibly the solver's own memory: no reference to them
             may remain when `Action.run` returns.
-        corners: of a curvilinear grid: coordinates x, y, z of the stored points, (z, y, x, 3).
+        corners: of a curvilinear grid: coordinates x, y, z of the stored points, (z, y, x, 3); with
+            `Need.corners` those of the vertices of the stored elements.
     """
 
     grid: Grid

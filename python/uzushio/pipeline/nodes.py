@@ -129,6 +129,11 @@ class Derivatives(Node):
     """Base of the fields with derivatives, computed by the kernels of `src/pipeline`."""
 
     def __init__(self, quantity: Quantity, grid: Grid, of: Sequence[str]) -> None:
+        if grid.coordinates is None and grid.of_elements:
+            raise PipelineError(
+                f"derivatives on the curvilinear mesh {grid.mesh} are of fields at its vertices, "
+                f"and {of[0]} is at its elements"
+            )
         curvilinear = [grid.coordinate_field] if grid.coordinate_field is not None else []
         super().__init__(quantity, grid, [*of, *curvilinear])
         self._mesh = grid.coordinate_field

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import os
 import re
 import time
@@ -11,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uzushio.error_text import system_sentence
 from uzushio.errors import OtherRankError, PipelineError, StagingError, UzushioError
 from uzushio.parallel import memory
-from uzushio.parallel.agreement import Agreement
-from uzushio.parallel.collective import collective, system_sentence
+from uzushio.parallel.sync import TimedCollective, collective
 from uzushio.parallel.timings import Timings
 from uzushio.pipeline.action_table import action_class
 from uzushio.pipeline.context import Context, Setup
@@ -25,7 +24,7 @@ from uzushio.pipeline.model import ActionItem, PipelineDefinition
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.reductions import ReductionExpression
 from uzushio.pipeline.scheduled_action import ScheduledAction, StepCounts, trace_of
-from uzushio.pipeline.stream import Stream
+from uzushio.pipeline.stream import Stream, content_key
 from uzushio.pipeline.trigger import Trigger
 from uzushio.pipeline.values import BufferPool, StepPlan, StepValues, plan_step
 from uzushio.staging.step import Step
@@ -73,7 +72,7 @@ class Pipeline:
             OutputError: the folder cannot be created.
         """
         self._comm, self._in_situ = comm, in_situ
-        self._agreement = Agreement(comm)
+        self._timed_collective = TimedCollective(comm)
         self._file, self._loaded = loaded.file, loaded
         self.timings, self.counts = Timings(), StepCounts()
         self._say = say if comm.rank == 0 else lambda text: None
@@ -183,19 +182,10 @@ class Pipeline:
     def fields(self) -> set[str]:
         """Return the stream's own fields that the actions read; valid after `prepare`."""
         assert self._graph is not None
-        graph, names = self._graph, set[str]()
+        needs = [need for scheduled in self._scheduled for need in scheduled.needs]
         for scheduled in self._scheduled:
-            for need in (
-                *scheduled.needs,
-                *(scheduled.condition.needs if scheduled.condition else ()),
-            ):
-                grid = graph.stream.grid_of(need.fields[0])
-                names |= {graph.on_grid(name, grid) for name in need.fields}
-                names |= {name for name in (grid.coordinate_field,) if name is not None}
-        for name in reversed(graph.nodes):
-            if name in names:
-                names |= set(graph.nodes[name].of)
-        return names - graph.nodes.keys()
+            needs += scheduled.condition.needs if scheduled.condition else ()
+        return self._graph.inputs(needs) - self._graph.nodes.keys()
 
     def is_due(self, index: int, time: float) -> bool:
         """Whether an action may run at a step; otherwise its values are not needed."""
@@ -277,12 +267,7 @@ class Pipeline:
         Raises:
             PipelineError: the stream lacks names of the file.
         """
-        digest = hashlib.sha256()
-        for mesh in step.meshes.values():
-            digest.update(repr((mesh.name, mesh.kind, mesh.vertices, mesh.origin)).encode())
-            for line in mesh.coordinates or ():
-                digest.update(line.tobytes())
-        known = digest.digest(), tuple(step.fields.values()), step.attributes.get("periodic")
+        known = content_key(step)
         if known != self._known:
             self.prepare(Stream.of_step(step))
             self._known = known
@@ -328,7 +313,7 @@ class Pipeline:
         scheduled.runs += 1
         try:
             what = f"the action {scheduled.action.name} at step {context.index}"
-            with self._agreement.on(what, scheduled.limit):
+            with self._timed_collective.block(what, scheduled.limit):
                 scheduled.action.run(context)
         except StagingError:
             raise
@@ -372,7 +357,7 @@ class Pipeline:
         stop: PipelineError | None = None
         for scheduled in self._scheduled if self._graph is not None else ():
             try:
-                with self._agreement.on(
+                with self._timed_collective.block(
                     f"the end of the action {scheduled.action.name}", scheduled.limit
                 ):
                     scheduled.action.finish()

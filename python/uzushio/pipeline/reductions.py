@@ -12,6 +12,7 @@ import numpy as np
 from uzushio.config.names import unknown
 from uzushio.domain.box import Box
 from uzushio.errors import PipelineError
+from uzushio.parallel.sync import collective
 from uzushio.pipeline.expression import FieldExpression, ScalarExpression
 from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.need import Need, Part
@@ -80,10 +81,13 @@ class ReductionExpression:
         """
         self._graph = graph
         self._expression = ScalarExpression(text)
-        self._parts: list[tuple[str, FieldExpression, Need]] = []
+        #: Reduction, expression, and for each mesh the need and the expression's fields.
+        self._parts: list[tuple[str, FieldExpression, list[tuple[Need, dict[str, str]]]]] = []
         for name, inner in self._expression.reductions:
-            fields = graph.check_expression(inner)
-            self._parts.append((name, inner, Need(tuple(fields))))
+            meshes = [
+                (Need(tuple(fields.values())), fields) for fields in graph.on_each_mesh(inner)
+            ]
+            self._parts.append((name, inner, meshes))
         for name in self._expression.names:
             if not graph.is_number(name):
                 if isinstance(graph.stream.attributes.get(name), str):
@@ -98,7 +102,7 @@ class ReductionExpression:
     @property
     def needs(self) -> Sequence[Need]:
         """Values that the expression reads."""
-        return [need for _, _, need in self._parts]
+        return [need for _, _, meshes in self._parts for need, _ in meshes]
 
     def __call__(self, context: Context) -> float:
         """Evaluate for a step, with the same result on all ranks (collective).
@@ -110,11 +114,12 @@ class ReductionExpression:
         """
         found: list[ScalarMoments] = []
         numbers = self._graph.numbers()
-        with context.collective():
-            for _, inner, need in self._parts:
+        with collective(context.comm):
+            for _, inner, meshes in self._parts:
                 moments = ScalarMoments()
-                for part in context.parts(need):
-                    _add(moments, inner, part, numbers)
+                for need, fields in meshes:
+                    for part in context.parts(need):
+                        _add(moments, inner, fields, part, numbers)
                 found.append(moments)
         every: list[list[ScalarMoments]] = context.comm.allgather(found)
         reduced = []
@@ -136,7 +141,11 @@ class ReductionExpression:
 
 
 def _add(
-    moments: ScalarMoments, expression: FieldExpression, part: Part, numbers: Mapping[str, float]
+    moments: ScalarMoments,
+    expression: FieldExpression,
+    fields: Mapping[str, str],
+    part: Part,
+    numbers: Mapping[str, float],
 ) -> None:
     """Add an expression's values on a part, a few planes or rows at a time."""
     nz, ny, nx = part.points.count
@@ -146,20 +155,24 @@ def _add(
         for j in range(0, ny, rows if planes == 1 else ny):
             start = (part.points.start[0] + k, part.points.start[1] + j, part.points.start[2])
             count = (min(planes, nz - k), min(rows if planes == 1 else ny, ny - j), nx)
-            moments.add(_values(expression, part, Box(start, count), numbers))
+            moments.add(_values(expression, fields, part, Box(start, count), numbers))
 
 
 def _values(
-    expression: FieldExpression, part: Part, box: Box, numbers: Mapping[str, float]
+    expression: FieldExpression,
+    fields: Mapping[str, str],
+    part: Part,
+    box: Box,
+    numbers: Mapping[str, float],
 ) -> np.ndarray:
-    """Return an expression's values on a box of a part."""
+    """Return the values on a box of a part of an expression, whose fields are `fields` by name."""
     inside = box.slices(part.stored.start)
     if expression.names == (expression.text,):
-        return part.fields[expression.text][inside]
+        return part.fields[fields[expression.text]][inside]
     known: dict[str, np.ndarray | float] = {}
     for name in expression.names:
-        if name in part.fields:
-            known[name] = part.fields[name][inside]
+        if name in fields:
+            known[name] = part.fields[fields[name]][inside]
         elif name in numbers:
             known[name] = numbers[name]
         elif name in ("x", "y", "z"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from uzushio.errors import PipelineError, UzushioError
-from uzushio.parallel.agreement import WAIT_LIMIT
+from uzushio.parallel.sync import WAIT_LIMIT
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.reductions import ReductionExpression

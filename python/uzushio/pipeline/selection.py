@@ -12,9 +12,9 @@ from pydantic import Field, model_validator
 from uzushio.config.section import Section
 from uzushio.domain.box import Box, Triple
 from uzushio.errors import PipelineError
-from uzushio.extracts.schema import Lines
 from uzushio.pipeline.need import Part
 from uzushio.pipeline.stream import Grid
+from uzushio.store.schema import Lines
 
 Axis = Literal["x", "y", "z"]
 Stride = Annotated[int, Field(gt=0)]

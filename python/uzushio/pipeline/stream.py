@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from uzushio.config.names import unknown
-from uzushio.domain.box import Box
+from uzushio.domain.box import Box, Triple
 from uzushio.errors import PipelineError
+from uzushio.solver import coordinate_field
+from uzushio.staging.step import Field, Mesh
 
 if TYPE_CHECKING:
-    from uzushio.solver import FieldLayout
-    from uzushio.staging.step import Mesh, Step
+    from uzushio.solver import SolverField, SolverMesh
+    from uzushio.staging.step import Step
 
 Coordinates = tuple[np.ndarray, np.ndarray, np.ndarray]
 #: Names of the components of a vector, after its name and a dot.
@@ -37,6 +40,9 @@ class Grid:
             vertices, one more along each axis.
         repeats: whether the last point along periodic axes coincides with the first, as vertices
             of a mesh with values at its elements do.
+        corner_field: of a curvilinear mesh: the field with the vertices' x, y and z; for vertices
+            and for centres of elements.
+        corner_layers: number of vertices beyond the elements along each axis; 0 for vertices.
     """
 
     name: str
@@ -48,6 +54,13 @@ class Grid:
     periodic: str = ""
     faces: Coordinates | None = field(default=None, repr=False)
     repeats: bool = False
+    corner_field: str | None = None
+    corner_layers: Triple = (0, 0, 0)
+
+    def corners(self, box: Box) -> Box:
+        """Return the vertices of a box of elements; a box of vertices as it is."""
+        z, y, x = (n + more for n, more in zip(box.count, self.corner_layers, strict=True))
+        return Box(box.start, (z, y, x))
 
     def period_points(self, axis: int) -> int:
         """Return the number of points in a period of an axis, 0 for z; 0 if it is not periodic.
@@ -131,11 +144,13 @@ class Grid:
                 periodic,
                 None,
                 repeats,
+                mesh.coordinate_field,
             )
         lines = mesh.coordinates
         if lines is not None:
             z, y, x = (0.5 * (line[1:] + line[:-1]) if len(line) > 1 else line for line in lines)
             lines = (z, y, x)
+        nz, ny, nx = (v - e for v, e in zip(mesh.vertices.count, mesh.elements.count, strict=True))
         return Grid(
             f"{mesh.name} (elements)",
             mesh.name,
@@ -145,6 +160,9 @@ class Grid:
             None,
             periodic,
             mesh.coordinates,
+            False,
+            mesh.coordinate_field,
+            (nz, ny, nx),
         )
 
 
@@ -188,12 +206,33 @@ class Stream:
     @staticmethod
     def of_step(step: Step) -> Stream:
         """Describe the content of a step."""
+        return Stream._of(step.meshes, list(step.fields.values()), step.attributes)
+
+    @staticmethod
+    def of_solver(
+        meshes: Mapping[str, SolverMesh],
+        fields: Mapping[str, SolverField],
+        attributes: Mapping[str, int | float | str],
+    ) -> Stream:
+        """Describe the fields that a solver will publish, before its first step."""
+        return Stream._of(
+            {name: _mesh(name, mesh) for name, mesh in meshes.items()},
+            list(_published(meshes, fields)),
+            attributes,
+        )
+
+    @staticmethod
+    def _of(
+        meshes: Mapping[str, Mesh],
+        fields: Sequence[Field],
+        attributes: Mapping[str, int | float | str],
+    ) -> Stream:
         grids: dict[str, Grid] = {}
         quantities = []
-        axes = periodic_axes(step.attributes)
-        filled = {one.mesh for one in step.fields.values() if one.association == "element"}
-        for found in step.fields.values():
-            mesh = step.meshes[found.mesh]
+        axes = periodic_axes(attributes)
+        filled = {one.mesh for one in fields if one.association == "element"}
+        for found in fields:
+            mesh = meshes[found.mesh]
             grid = Grid.of(mesh, found.association == "element", axes, found.mesh in filled)
             grid = grids.setdefault(grid.name, grid)
             quantities.append(
@@ -205,25 +244,6 @@ class Stream:
                     _text(found.attributes.get("unit", found.attributes.get("units", ""))),
                     _text(found.attributes.get("description", "")),
                 )
-            )
-        return Stream(grids, _with_components(quantities), step.attributes)
-
-    @staticmethod
-    def of_layouts(
-        layouts: Mapping[str, FieldLayout], attributes: Mapping[str, int | float | str]
-    ) -> Stream:
-        """Describe the fields that a solver will publish, before its first step."""
-        grids: dict[str, Grid] = {}
-        quantities = []
-        axes = periodic_axes(attributes)
-        for name, layout in layouts.items():
-            z, y, x = (np.asarray(layout.coordinates[axis], np.float64) for axis in "zyx")
-            whole = Box((0, 0, 0), (len(z), len(y), len(x)))
-            grid = Grid(layout.mesh, layout.mesh, False, whole, (z, y, x), None, axes)
-            grids.setdefault(layout.mesh, grid)
-            dtype = np.dtype(np.float64)
-            quantities.append(
-                Quantity(name, layout.mesh, dtype, 1, _text(layout.unit), layout.description)
             )
         return Stream(grids, _with_components(quantities), attributes)
 
@@ -240,6 +260,12 @@ class Stream:
     def quantity(self, name: str) -> Quantity:
         """Return a quantity by name; raises `PipelineError` with the known names."""
         if name not in self.quantities:
+            parts = self.parts(name)
+            if len(parts) > 1:
+                raise PipelineError(
+                    f"the field '{name}' is on several meshes; choose one of its parts "
+                    f"({', '.join(parts)})"
+                )
             raise PipelineError(f"the field '{name}' {unknown(name, list(self.quantities))}")
         found = self.quantities[name]
         if found.dtype.kind not in "iuf":
@@ -248,6 +274,20 @@ class Stream:
                 "numbers; publish its real and imaginary parts as fields of their own"
             )
         return found
+
+    def parts(self, name: str) -> Sequence[str]:
+        """Return the names of the parts of a field of several meshes: MESH/NAME on each.
+
+        A field of one mesh, or an unknown name, is its only part.
+        """
+        if name in self.quantities:
+            return [name]
+        found = [
+            quantity.name
+            for quantity in self.quantities.values()
+            if quantity.name == f"{self.grids[quantity.grid].mesh}/{name}"
+        ]
+        return found or [name]
 
     def scalar(self, name: str) -> Quantity:
         """Return a quantity of one component; raises `PipelineError` for vectors too."""
@@ -263,6 +303,47 @@ class Stream:
     def grid_of(self, name: str) -> Grid:
         """Return the grid of a quantity; raises `PipelineError` for an unknown name."""
         return self.grids[self.quantity(name).grid]
+
+
+def content_key(step: Step) -> object:
+    """Return what is equal for steps with the same meshes, fields and periodic axes."""
+    digest = hashlib.sha256()
+    for mesh in step.meshes.values():
+        digest.update(repr((mesh.name, mesh.kind, mesh.vertices, mesh.origin)).encode())
+        for line in mesh.coordinates or ():
+            digest.update(line.tobytes())
+    return digest.digest(), tuple(step.fields.values()), step.attributes.get("periodic")
+
+
+def _mesh(name: str, mesh: SolverMesh) -> Mesh:
+    """Return a solver's mesh as its stream will have it."""
+    curvilinear = mesh.coordinates is None
+    return Mesh(
+        name,
+        "curvilinear" if curvilinear else "rectilinear",
+        mesh.dimension,
+        Box((0, 0, 0), mesh.elements),
+        Box((0, 0, 0), mesh.vertices),
+        coordinates=mesh.lines(),
+        coordinate_field=coordinate_field(name) if curvilinear else None,
+    )
+
+
+def _published(
+    meshes: Mapping[str, SolverMesh], fields: Mapping[str, SolverField]
+) -> Iterable[Field]:
+    """Return a solver's fields as its stream will have them, with those of coordinates."""
+    real = np.dtype(np.float64)
+    used = {mesh for field in fields.values() for mesh in field.meshes}
+    for name in used:
+        if meshes[name].coordinates is None:
+            box = Box((0, 0, 0), meshes[name].vertices)
+            yield Field(coordinate_field(name), name, "vertex", real, 3, {}, box)
+    for name, one in fields.items():
+        about = {"unit": one.unit, "description": one.description}
+        for mesh, part in one.parts(name).items():
+            box = meshes[mesh].box(Box((0, 0, 0), meshes[mesh].vertices), "vertex")
+            yield Field(part, mesh, one.association, real, one.components, about, box)
 
 
 def periodic_axes(attributes: Mapping[str, int | float | str]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from uzushio.errors import OutputError
+from uzushio.files import atomic_write
 
 
 class Table:
@@ -77,12 +78,7 @@ class Table:
         return [step for step in np.split(rows, ends) if len(step)]
 
     def _rewrite(self, rows: np.ndarray) -> None:
-        fresh = self.path.with_name(f".{self.path.name}.new")
-        try:
-            fresh.write_text(_text([self.columns, *rows.tolist()]), encoding="utf-8")
-            fresh.rename(self.path)
-        finally:
-            fresh.unlink(missing_ok=True)
+        atomic_write(self.path, _text([self.columns, *rows.tolist()]))
 
     def _append(self, text: str) -> None:
         data, file = text.encode(), os.open(self.path, os.O_WRONLY | os.O_APPEND)

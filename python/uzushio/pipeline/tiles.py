@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uzushio.domain.box import Box, Triple, intersection
+from uzushio.domain.box import Box, Index, Triple, intersection
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.stream import Grid
 from uzushio.staging.step import Block, Step
@@ -111,7 +111,7 @@ def rank_share(grid: Grid, rank: int, ranks: int) -> Box:
     return Box((start[0], start[1], start[2]), (count[0], count[1], count[2]))
 
 
-def best_cut(counts: Triple, ranks: int) -> Triple:
+def best_cut(counts: Index, ranks: int) -> Triple:
     """Return the numbers of parts along z, y, x with the fewest points at cuts.
 
     Each part has at least two points along each axis, so there may be fewer parts than ranks.

@@ -10,7 +10,7 @@ import numpy as np
 
 from uzushio.domain.box import Box, Triple, contains, intersection, union
 from uzushio.errors import PipelineError
-from uzushio.parallel.collective import collective
+from uzushio.parallel.sync import collective
 from uzushio.parallel.timings import Timings
 from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.need import Need, Part
@@ -95,16 +95,20 @@ def plan_step(
     for need in needs:
         grid = graph.stream.grid_of(need.fields[0])
         names = [graph.on_grid(name, grid) for name in need.fields]
-        if grid.coordinate_field is not None:
-            names.append(grid.coordinate_field)
         by_grid.setdefault(grid.name, []).append((need, names))
     step_plan = StepPlan([])
     for name, wanted in by_grid.items():
         grid = graph.stream.grids[name]
 
         def boxes(points: Box, grid: Grid = grid, wanted: Any = wanted) -> dict[str, Box]:
-            stored = [(stored_box(need, grid, points)[2], names) for need, names in wanted]
-            return graph.boxes((field, box) for box, names in stored if box.size for field in names)
+            found: list[tuple[str, Box]] = []
+            for need, names in wanted:
+                stored = stored_box(need, grid, points)[2]
+                if stored.size:
+                    found += [(field, stored) for field in names]
+                    corners = need.corner_field(grid)
+                    found += [(corners, grid.corners(stored))] if corners is not None else []
+            return graph.boxes(found)
 
         if inside:
             own = own_blocks(step, grid, comm.rank)
@@ -170,6 +174,7 @@ class StepValues:
         inside: bool,
         pool: BufferPool,
         timings: Timings,
+        held: dict[str, Patch] | None = None,
     ) -> None:
         """Prepare for a step; no values are read.
 
@@ -181,12 +186,15 @@ class StepValues:
             inside: whether they are the solver's ranks.
             pool: memory for results.
             timings: receive the stages "read" and "derive".
+            held: in a reader: values of the step in memory, by field. A box that one of them
+                contains is not read; the others are added.
         """
         self._graph, self._plan, self._step, self._comm = graph, step_plan, step, comm
         self._inside, self._pool, self._timings = inside, pool, timings
         self._patches: list[dict[str, Patch]] = [{} for _ in step_plan.tiles]
         self._loaded: set[str] = set()
         self._failures: dict[str, str] = {}
+        self._held = {} if held is None else held
         self.bytes_read = 0
 
     def release(self) -> None:
@@ -199,34 +207,40 @@ class StepValues:
         Raises:
             StagingError: on all ranks, values cannot be read.
         """
-        graph, names = self._graph, set[str]()
-        for need in needs:
-            grid = graph.stream.grid_of(need.fields[0])
-            names |= {graph.on_grid(name, grid) for name in need.fields}
-            if grid.coordinate_field is not None:
-                names.add(grid.coordinate_field)
-        for name in reversed(graph.nodes):
-            if name in names:
-                names |= set(graph.nodes[name].of)
-        names -= self._loaded
+        names = self._graph.inputs(needs) - self._loaded
         self._loaded |= names
-        given = frozenset(name for name in names if name not in graph.nodes)
+        self._read_fields(names)
+        with self._timings.stage("derive"):
+            self._derive([name for name in self._graph.nodes if name in names])
+
+    def read(self, needs: Iterable[Need]) -> None:
+        """Read the stream's own fields for these needs, and compute nothing (collective).
+
+        Raises:
+            StagingError: on all ranks, values cannot be read.
+        """
+        self._read_fields(self._graph.inputs(needs))
+
+    def _read_fields(self, names: set[str]) -> None:
+        """Read those of the fields that the stream has (collective)."""
+        given = frozenset(names - self._graph.nodes.keys())
         with self._timings.stage("read"), collective(self._comm):
             (self._read_inside if self._inside else self._read)(given)
-        with self._timings.stage("derive"):
-            self._derive([name for name in graph.nodes if name in names])
 
     def _read(self, names: frozenset[str]) -> None:
         """Read the box of each field, in a reader."""
         for name, box in self._plan.reads.items():
-            if name in names:
+            if name not in names:
+                continue
+            if name not in self._held or not contains(self._held[name][0], box):
                 values, pieces = self._memory(name, box, name)
                 for piece, places in pieces.pieces:
                     self._fetch(name, piece, values[places])
                 pieces.fill(values)
-                for (_, _, boxes), patches in zip(self._plan.tiles, self._patches, strict=True):
-                    if name in boxes:
-                        patches[name] = (box, values)
+                self._held[name] = box, values
+            for (_, _, boxes), patches in zip(self._plan.tiles, self._patches, strict=True):
+                if name in boxes:
+                    patches[name] = self._held[name]
 
     def _read_inside(self, names: frozenset[str]) -> None:
         """View values in this rank's memory, and read slabs from other ranks, in the solver."""
@@ -343,7 +357,7 @@ class StepValues:
             if points.size == 0:
                 continue
             fields = {name: _slice(patches[key], stored) for name, key in names.items()}
-            corners = grid.coordinate_field
+            corners = need.corner_field(grid)
             found.append(
                 Part(
                     grid,
@@ -351,7 +365,7 @@ class StepValues:
                     cells,
                     stored,
                     fields,
-                    None if corners is None else _slice(patches[corners], stored),
+                    None if corners is None else _slice(patches[corners], grid.corners(stored)),
                 )
             )
         return found

@@ -3,36 +3,44 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from uzushio.domain.box import Triple
+    from uzushio.domain.box import Index
     from uzushio.pipeline.need import Part
+    from uzushio.pipeline.stream import Coordinates
 
 
 class VtkView:
-    """Dataset of all stored points of a part.
+    """Dataset of all stored points of a part, or of all stored elements.
 
     It is a vtkImageData if spacings are uniform, a vtkStructuredGrid if the grid is curvilinear,
     else a vtkRectilinearGrid; its extent has the grid's indices. Contiguous arrays are used in
     place; others (a component of a vector, a block without its ghost layers) are copied.
+
+    Args:
+        part: the part.
+        names: names of fields in the dataset that differ from those in the part.
+        elements: whether values are those of cells: of a part of elements, with `Need.corners`.
 
     Attributes:
         dataset: a pyvista dataset if pyvista is installed, else VTK's.
         copied: number of copied bytes.
     """
 
-    def __init__(self, part: Part) -> None:
+    def __init__(
+        self, part: Part, names: Mapping[str, str] | None = None, elements: bool = False
+    ) -> None:
         self.copied = 0
         self._arrays: list[Any] = []
-        grid = self._grid(part)
+        grid = self._grid(part, elements)
         for name, values in part.fields.items():
             array = self._wrap(values, values.shape[3:])
-            array.SetName(name)
-            grid.GetPointData().AddArray(array)
+            array.SetName((names or {}).get(name, name))
+            (grid.GetCellData() if elements else grid.GetPointData()).AddArray(array)
         try:
             from pyvista import wrap
         except ImportError:
@@ -72,23 +80,26 @@ class VtkView:
         self._arrays.append(_to_vtk(contiguous.reshape((-1, *components))))
         return self._arrays[-1]
 
-    def _grid(self, part: Part) -> Any:
+    def _grid(self, part: Part, elements: bool) -> Any:
         """Make the dataset with its points, without values."""
         from vtkmodules.vtkCommonCore import vtkPoints
-        from vtkmodules.vtkCommonDataModel import (
-            vtkImageData,
-            vtkRectilinearGrid,
-            vtkStructuredGrid,
-        )
+        from vtkmodules.vtkCommonDataModel import vtkImageData, vtkStructuredGrid
 
         grid: Any
-        extent = _extent(part.stored.start, part.stored.count)
+        corners = part.grid.corners(part.stored)
         if part.corners is not None:
+            extent = _extent(*corners.pair)
             grid, points = vtkStructuredGrid(), vtkPoints()
             points.SetData(self._wrap(part.corners, (3,)))
             grid.SetExtent(extent)
             grid.SetPoints(points)
             return grid
+        if elements:
+            assert part.grid.faces is not None
+            places = corners.slices(part.grid.points.start)
+            z, y, x = (line[at] for line, at in zip(part.grid.faces, places, strict=True))
+            return _rectilinear(_extent(*corners.pair), (z, y, x))
+        extent = _extent(*part.stored.pair)
         whole = part.grid.coordinates
         assert whole is not None
         if (spacing := _spacing(whole)) is not None:
@@ -99,11 +110,18 @@ class VtkView:
             origin = [line[0] - s * d for line, s, d in zip(whole, first, spacing, strict=True)]
             grid.SetOrigin(origin[::-1])
             return grid
-        grid = vtkRectilinearGrid()
-        grid.SetExtent(extent)
-        for axis, line in zip("ZYX", part.coordinates, strict=True):
-            getattr(grid, f"Set{axis}Coordinates")(_to_vtk(line.copy()))
-        return grid
+        return _rectilinear(extent, part.coordinates)
+
+
+def _rectilinear(extent: tuple[int, int, int, int, int, int], lines: Coordinates) -> Any:
+    """Make a rectilinear dataset with coordinates along z, y, x."""
+    from vtkmodules.vtkCommonDataModel import vtkRectilinearGrid
+
+    grid: Any = vtkRectilinearGrid()
+    grid.SetExtent(extent)
+    for axis, line in zip("ZYX", lines, strict=True):
+        getattr(grid, f"Set{axis}Coordinates")(_to_vtk(line.copy()))
+    return grid
 
 
 def _to_vtk(array: np.ndarray) -> Any:
@@ -114,7 +132,7 @@ def _to_vtk(array: np.ndarray) -> Any:
     return numpy_to_vtk(array)
 
 
-def _extent(start: Triple, count: Triple) -> tuple[int, int, int, int, int, int]:
+def _extent(start: Index, count: Index) -> tuple[int, int, int, int, int, int]:
     z, y, x = start
     nz, ny, nx = count
     return x, x + nx - 1, y, y + ny - 1, z, z + nz - 1
@@ -122,7 +140,7 @@ def _extent(start: Triple, count: Triple) -> tuple[int, int, int, int, int, int]
 
 def _spacing(lines: tuple[np.ndarray, np.ndarray, np.ndarray]) -> list[float] | None:
     """Return the spacings along z, y, x if they are uniform, else None."""
-    from uzushio.extracts.schema import spacing
+    from uzushio.store.schema import spacing
 
     found = [spacing(line) for line in lines]
     return None if None in found else [one for one in found if one is not None]

@@ -19,11 +19,11 @@ class HasStartCount(Protocol):
     """Box of indices, such as `uzushio.staging.Box`."""
 
     @property
-    def start(self) -> Triple:
+    def start(self) -> tuple[int, ...]:
         """First indices (z, y, x)."""
 
     @property
-    def count(self) -> Triple:
+    def count(self) -> tuple[int, ...]:
         """Numbers of indices (z, y, x)."""
 
 

@@ -72,6 +72,25 @@ class Camera:
             return self.parallel_height / 2
         return float(np.tan(np.radians(self.view_angle) / 2))
 
+    def ray(
+        self, column: float, row: float, width: int, height: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return a point and the unit direction of the ray through a place of a picture.
+
+        Args:
+            column: As of `project`; the centre of pixel i is i + 0.5.
+            row: From the top.
+            width: Columns of the picture.
+            height: Rows of the picture.
+        """
+        scale = 2 * self.half_height / height
+        right, up, forward = self.axes
+        aside = right * (column - width / 2) * scale + up * (height / 2 - row) * scale
+        if self.parallel_height is not None:
+            return np.array(self.position) + aside, forward
+        towards = forward + aside
+        return np.array(self.position), towards / np.linalg.norm(towards)
+
     def project(self, points: ArrayLike, width: int, height: int) -> NDArray[np.float64]:
         """Project points onto a picture.
 

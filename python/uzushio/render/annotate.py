@@ -91,13 +91,11 @@ class _PaintedBackground:
 
     Attributes:
         pixels: The background with the marks painted on it.
-        marks: The marks.
         places: Indices of the pixels that they touch.
         crossed: Whether edges of the domain cross them.
     """
 
     pixels: NDArray[np.uint8]
-    marks: list[Mark]
     places: NDArray[np.int64]
     crossed: bool
 
@@ -116,7 +114,15 @@ class _PaintedBackground:
         )
         places = np.flatnonzero(touched[..., 0])
         crossed = before is not None and bool(np.isin(before.places, places).any())
-        return _PaintedBackground(pixels, found, places, crossed)
+        return _PaintedBackground(pixels, places, crossed)
+
+
+def letter_height(view: View, width: int = 0, height: int = 0) -> int:
+    """Return the height of letters in pixels in a picture of this size, the view's if not given."""
+    if view.text_size is not None:
+        return max(1, round(view.text_size))
+    columns, rows = width or view.size[0], height or view.size[1]
+    return round(min(max(9.0, min(rows / 42, columns / 50)), 64.0))
 
 
 class Annotator:
@@ -133,9 +139,7 @@ class Annotator:
 
     def em(self, view: View) -> int:
         """Return the height of letters in pixels."""
-        if view.text_size is not None:
-            return round(view.text_size)
-        return round(min(max(9.0, min(self._picture.height / 42, self._picture.width / 50)), 64.0))
+        return letter_height(view, round(self._picture.width), round(self._picture.height))
 
     def camera(self, caption: Caption) -> Camera:
         """Return the camera that leaves room for the annotation; the same on all ranks."""
@@ -159,7 +163,7 @@ class Annotator:
         if column:
             right += column + (MARGIN - 0.4) * em
         elif view.orientation:
-            left = max(left, (2 * triad.ROOM) * em)
+            left = max(left, (2 * triad.RADIUS) * em)
         width, height = self._picture.width, self._picture.height
         # In a very small picture the domain may lie under the annotation.
         if width - left - right < 0.3 * width:
@@ -180,26 +184,36 @@ class Annotator:
             self._edge_cache = (key, *self._edges(caption))
         _, behind, before = self._edge_cache
         assert behind is not None
-        ground = self._painted_background(caption, behind, before)
+        found = self._constant_marks(caption)
+        ground = self._painted_background(found, behind, before)
         # Constant marks are part of the background, unless the image covers them.
-        free = image is None or not image[..., 3].reshape(-1)[ground.places].any()
-        ready = free and not ground.crossed
-        pixels = on_background(image, ground.pixels if ready else behind)
+        ready = (
+            ground is not None
+            and not ground.crossed
+            and (image is None or not image[..., 3].reshape(-1)[ground.places].any())
+        )
+        pixels = on_background(image, ground.pixels if ground is not None and ready else behind)
         if before is not None:
             before.paint(pixels)
         if not ready:
-            marks.paint(pixels, ground.marks)
+            marks.paint(pixels, found)
         marks.paint(pixels, self._headline(caption, self._faces(caption.view.font)))
         return pixels
 
     def _painted_background(
-        self, caption: Caption, behind: NDArray[np.uint8], before: Strokes | None
-    ) -> _PaintedBackground:
-        """Return the background with the constant marks."""
-        found = self._constant_marks(caption)
+        self, found: list[Mark], behind: NDArray[np.uint8], before: Strokes | None
+    ) -> _PaintedBackground | None:
+        """Return the background with the constant marks; None if they are new.
+
+        A moving camera changes them with each picture, so they are painted here only when they are
+        the same a second time.
+        """
         key = self._camera_cache[0], self._legend_cache[0]
+        if self._painted_cache[0] != key:
+            self._painted_cache = key, None
+            return None
         ground = self._painted_cache[1]
-        if ground is None or self._painted_cache[0] != key:
+        if ground is None:
             ground = _PaintedBackground.of(found, behind, before)
             self._painted_cache = key, ground
         return ground
@@ -213,10 +227,14 @@ class Annotator:
         still = view, caption.camera, caption.bounds, column
         if self._camera_cache[0] != still:
             self._camera_cache = still, self._camera_marks(caption, entries, face)
-        legends = view, tuple(entries)
+        place = self._column(view, entries)
+        legends = tuple(entries), place, self.em(view), view.ink, view.font
         if self._legend_cache[0] != legends:
-            self._legend_cache = legends, self._legend_marks(caption, entries, face)
-        return [*self._camera_cache[1], *self._legend_cache[1]]
+            drawn = legend.draw(entries, place, self.em(view), view.ink, face) if entries else []
+            self._legend_cache = legends, drawn
+        drawn = self._legend_cache[1]
+        behind = self._behind_legends(caption, drawn, place) if drawn else []
+        return [*self._camera_cache[1], *behind, *drawn]
 
     def draw(self, pixels: NDArray[np.uint8], caption: Caption) -> None:
         """Annotate a picture of shape (height, width, 3)."""
@@ -226,7 +244,7 @@ class Annotator:
     def _edges(self, caption: Caption) -> tuple[NDArray[np.uint8], Strokes | None]:
         """Return the background with the domain's edges at the back, and the edges in front."""
         view, width, height = caption.view, round(self._picture.width), round(self._picture.height)
-        behind = plain(view.background, width, height)
+        behind = plain(view.background, width, height).copy()
         if not view.outline:
             return behind, None
         color, _ = marks.shade(view.ink)
@@ -242,7 +260,7 @@ class Annotator:
         top = (MARGIN + (ABOVE + 0.8 if view.title or view.time_stamp else 0.0)) * em
         bottom = self._picture.bottom - MARGIN * em
         if view.orientation:
-            bottom -= 2 * triad.ROOM * em
+            bottom -= 2 * triad.RADIUS * em
         return Rectangle(right - legend.column_width(entries, em), right, top, bottom)
 
     def _camera_marks(
@@ -258,7 +276,7 @@ class Annotator:
             high = (MARGIN + ABOVE) * em
             occupied.append(Rectangle(0, self._picture.right, 0, high))
         if view.orientation:
-            room = triad.ROOM * em
+            room = triad.RADIUS * em
             x = self._picture.right - room if entries else room
             y = self._picture.bottom - room
             found += triad.draw(caption.camera, (x, y), view.axis_names, em, face)
@@ -279,18 +297,11 @@ class Annotator:
             )
         return found
 
-    def _legend_marks(
-        self, caption: Caption, entries: list[LegendEntry], face: Typeface
-    ) -> list[Mark]:
-        view, em = caption.view, self.em(caption.view)
-        if not entries:
-            return []
-        column = self._column(view, entries)
-        drawn = legend.draw(entries, column, em, view.ink, face)
+    def _behind_legends(self, caption: Caption, drawn: list[Mark], column: Rectangle) -> list[Mark]:
+        """Return a background of the legends, if the domain extends behind them."""
         if not self._silhouette(caption).meets(column):
-            return drawn
-        # The domain extends behind the legends: they get a background of their own.
-        rim = 0.6 * em
+            return []
+        rim = 0.6 * self.em(caption.view)
         inked = [mark.rectangle for mark in drawn]
         ground = Rectangle(
             min(r.left for r in inked) - rim,
@@ -298,8 +309,8 @@ class Annotator:
             min(r.top for r in inked) - rim,
             max(r.bottom for r in inked) + rim,
         )
-        paper, _ = marks.shade(view.paper)
-        return [marks.box(ground, paper, 0.8), *drawn]
+        paper, _ = marks.shade(caption.view.paper)
+        return [marks.box(ground, paper, 0.8)]
 
     def _silhouette(self, caption: Caption) -> marks.Silhouette:
         """Return the silhouette of the domain in the picture."""

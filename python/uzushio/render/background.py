@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,9 @@ def averaged(image: NDArray[Any], samples: int) -> NDArray[Any]:
     return result
 
 
+@lru_cache(maxsize=8)
 def plain(background: str | tuple[str, str], width: int, height: int) -> NDArray[np.uint8]:
-    """Return a background of one colour, or a gradient from top to bottom."""
+    """Return a background of one colour, or a gradient from top to bottom; do not change it."""
     top, bottom = (background, background) if isinstance(background, str) else background
     upper, lower = (np.array(rgba(color)[:3]) for color in (top, bottom))
     share = ((np.arange(height) + 0.5) / height)[:, None, None]

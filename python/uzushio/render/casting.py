@@ -83,7 +83,7 @@ def scales(view: View, ranges: Mapping[int, Range], tracker: LimitTracker) -> di
         found = colouring(layer)
         if found is not None:
             values = ranges.get(number, EMPTY_RANGE)
-            limits = tracker.follow((view, number), found[0], values)
+            limits = tracker.follow((view.layers, number), found[0], values)
             found_scales[number] = ColorScale(*found, limits, values)
     return found_scales
 

@@ -37,6 +37,10 @@ class CoreSharing:
         self._threads = [default_threads()] * self._node.size
         self._started = 1  # threads that exist and may run on any core of the node
 
+    def close(self) -> None:
+        """Free the node's communicator (collective)."""
+        self._node.Free()
+
     @property
     def count(self) -> int:
         """Number of cores of all ranks of this node."""

@@ -1,23 +1,11 @@
-"""Errors of renderers, on one rank or all."""
+"""Errors of renderers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from uzushio.errors import RenderError
-from uzushio.parallel.collective import collective
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
-
-
-@contextmanager
-def collective_errors(comm: MPI.Comm) -> Iterator[None]:
-    """Run a block without communication; if it fails on one rank, raise the error on all."""
-    with collective(comm), render_errors():
-        yield
 
 
 @contextmanager

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from uzushio.compositing import Compositor
 from uzushio.errors import UzushioError
-from uzushio.parallel.collective import minimum
+from uzushio.parallel.sync import collective, minimum
 from uzushio.parallel.timings import Timings
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import averaged
 from uzushio.render.casting import Bounds, ColorScale
 from uzushio.render.colors import rgba
-from uzushio.render.errors import collective_errors
+from uzushio.render.errors import render_errors
 from uzushio.render.limits import LimitTracker, Range
 from uzushio.render.picture import Picture
 from uzushio.render.ranges import merged, value_range
@@ -26,6 +27,25 @@ from uzushio.render.vtk_window import MeshPart, VtkWindow, values_of, window_cla
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+
+@dataclass(frozen=True)
+class MeshSurfaces:
+    """Surfaces of a view's layers in this rank's meshes, for pictures by any camera.
+
+    Attributes:
+        bounds: of the domain along x, y and z.
+        extent: of the data of all ranks.
+        found: surfaces of each layer on this rank.
+        ranges: of the values that colour the layers, over all ranks.
+        ranks: those that have surfaces.
+    """
+
+    bounds: Bounds
+    extent: Bounds
+    found: list[list[Any]]
+    ranges: list[Range]
+    ranks: list[int]
 
 
 class MeshRenderer:
@@ -45,6 +65,7 @@ class MeshRenderer:
         root: The rank that receives the pictures.
         samples: Samples along each side of a pixel, averaged after compositing: smooth edges for
             samples² times the work and memory.
+        limits: State of colours that follow the values; None: a new one.
 
     Raises:
         RenderError: VTK is missing or cannot draw without a screen, on all ranks.
@@ -59,6 +80,7 @@ class MeshRenderer:
         algorithm: str = "auto",
         root: int = 0,
         samples: int = 2,
+        limits: LimitTracker | None = None,
     ) -> None:
         if not 1 <= samples <= 4:
             raise ValueError(f"a pixel has 1 to 4 samples along a side, not {samples}")
@@ -76,7 +98,7 @@ class MeshRenderer:
             frames=1,
         )
         self._samples = samples
-        self._tracker = LimitTracker()
+        self._tracker = LimitTracker() if limits is None else limits
         self._annotator = Annotator(width, height)
 
     def __enter__(self) -> Self:
@@ -124,35 +146,58 @@ class MeshRenderer:
         """
         seconds = Timings()
         with seconds.stage("prepare"):
-            with collective_errors(self._comm):
-                data = [meshes_of(layer, parts) for layer in view.layers]
-                mine = _extent([mesh for meshes in data for mesh in meshes])
-            extent = _box(self._reduce_ranges(mine))
-            with collective_errors(self._comm):
-                caption = Caption(view, bounds or extent, time, step, units or {}, labels or {})
-                found = [
-                    surfaces(layer, meshes, caption.bounds)
-                    for layer, meshes in zip(view.layers, data, strict=True)
-                ]
-                pairs = zip(view.layers, found, strict=True)
-                ranges = [_range(layer, data_of_layer) for layer, data_of_layer in pairs]
-            has_data = any(found)
-            ranks = [rank for rank, there in enumerate(self._comm.allgather(has_data)) if there]
-            ranges = self._reduce_ranges(ranges)
-            with collective_errors(self._comm):
-                caption.scales = casting.scales(view, dict(enumerate(ranges)), self._tracker)
-                caption.camera = self._annotator.camera(caption)
-        with seconds.stage("draw"), collective_errors(self._comm):
-            if has_data:
-                self._draw(caption, found, extent)
+            found = self.surfaces(view, parts, bounds)
+        return self.picture_of(
+            view, found, seconds, time=time, step=step, units=units, labels=labels
+        )
+
+    def surfaces(
+        self, view: View, parts: Mapping[str, Any], bounds: Bounds | None = None
+    ) -> MeshSurfaces:
+        """Return the surfaces of a view's layers; arguments and errors as of `picture`."""
+        with collective(self._comm), render_errors():
+            data = [meshes_of(layer, parts) for layer in view.layers]
+            mine = _extent([mesh for meshes in data for mesh in meshes])
+        extent = _box(self._reduce_ranges(mine))
+        with collective(self._comm), render_errors():
+            found = [
+                surfaces(layer, meshes, bounds or extent)
+                for layer, meshes in zip(view.layers, data, strict=True)
+            ]
+            pairs = zip(view.layers, found, strict=True)
+            ranges = [_range(layer, data_of_layer) for layer, data_of_layer in pairs]
+        ranks = [rank for rank, there in enumerate(self._comm.allgather(any(found))) if there]
+        return MeshSurfaces(bounds or extent, extent, found, self._reduce_ranges(ranges), ranks)
+
+    def picture_of(
+        self,
+        view: View,
+        meshes: MeshSurfaces,
+        seconds: Timings | None = None,
+        *,
+        time: float = 0.0,
+        step: int = 0,
+        units: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Picture | None:
+        """Make a picture of surfaces of the view's layers; other arguments as of `picture`."""
+        seconds = Timings() if seconds is None else seconds
+        caption = Caption(view, meshes.bounds, time, step, units or {}, labels or {})
+        with seconds.stage("prepare"), collective(self._comm), render_errors():
+            ranges = dict(enumerate(meshes.ranges))
+            caption.scales = casting.scales(view, ranges, self._tracker)
+            caption.camera = self._annotator.camera(caption)
+        with seconds.stage("draw"), collective(self._comm), render_errors():
+            if any(meshes.found):
+                self._draw(caption, meshes.found, meshes.extent)
         with seconds.stage("composite"):
             image: Any = None
-            if ranks:
-                self._compositor.set_order(ranks)
+            if meshes.ranks:
+                self._compositor.set_order(meshes.ranks)
                 self._compositor.submit()
                 image = self._compositor.finish()
         done = None
-        with collective_errors(self._comm):
+        with collective(self._comm), render_errors():
             if self._comm.rank == self.root:
                 with seconds.stage("annotate"):
                     done = self._finished_picture(caption, image, seconds)
@@ -187,7 +232,14 @@ class MeshRenderer:
     def _finished_picture(self, caption: Caption, image: Any, seconds: Timings) -> Picture:
         colors = None if image is None else averaged(image["rgba"], self._samples)
         pixels = self._annotator.annotated(colors, caption)
-        return Picture(pixels, caption.step, caption.time, caption.limits(), seconds=seconds)
+        return Picture(
+            pixels,
+            caption.step,
+            caption.time,
+            caption.limits(),
+            seconds=seconds,
+            camera=caption.camera,
+        )
 
 
 def _window_of_the_node(comm: MPI.Comm) -> str:
@@ -209,7 +261,7 @@ def _window_of_the_node(comm: MPI.Comm) -> str:
         name = str(node.bcast(name))
     finally:
         node.Free()
-    with collective_errors(comm):
+    with collective(comm), render_errors():
         if failure is not None:
             raise failure
     return name

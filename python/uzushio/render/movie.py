@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from uzushio.error_text import system_sentence
 from uzushio.errors import OutputError
-from uzushio.parallel.collective import system_sentence
+from uzushio.files import atomic_file
 from uzushio.render.picture import Picture
 
 if TYPE_CHECKING:
@@ -338,11 +339,11 @@ def _remux(path: Path, rate: Fraction) -> None:
     """Replace a fragmented MP4 by one with its index at the beginning; keep it on failure."""
     import av
 
-    part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with (
+            atomic_file(path) as fresh,
             av.open(str(path)) as source,
-            av.open(str(part), "w", format="mp4", options={"movflags": "faststart"}) as target,
+            av.open(str(fresh), "w", format="mp4", options={"movflags": "faststart"}) as target,
         ):
             video = source.streams.video[0]
             copy = target.add_stream_from_template(video)
@@ -353,9 +354,8 @@ def _remux(path: Path, rate: Fraction) -> None:
                     packet.duration = packet.duration or round(1 / (rate * packet.time_base))
                     packet.stream = copy
                     target.mux(packet)
-        part.replace(path)
     except (OSError, av.FFmpegError):  # no space for a copy: the fragmented file can be played
-        part.unlink(missing_ok=True)
+        pass
 
 
 def _sentence(error: OSError, path: Path) -> Any:

@@ -80,14 +80,18 @@ def strokes(
     height: int,
 ) -> Strokes:
     """Draw anti-aliased segments; where lines meet, the larger coverage counts."""
-    canvas = np.zeros(width * height, np.uint8)
+    all_places, amounts = [np.empty(0, np.int64)], [np.empty(0, np.uint8)]
     for segment in segments:
         rows, columns, coverage = _stroke(segment, line_width)
-        inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
-        places = (rows * width + columns)[inside]
-        np.maximum.at(canvas, places, np.round(255 * opacity * coverage[inside]).astype(np.uint8))
-    places = np.flatnonzero(canvas)
-    return Strokes(places, canvas[places], color)
+        amount = np.round(255 * opacity * coverage).astype(np.uint8)
+        inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width) & (amount > 0)
+        all_places.append((rows * width + columns)[inside])
+        amounts.append(amount[inside])
+    places, covered = np.concatenate(all_places), np.concatenate(amounts)
+    order = np.lexsort((covered, places))
+    places, covered = places[order], covered[order]
+    last = np.append(places[1:] != places[:-1], True)[: len(places)]  # the largest of each pixel
+    return Strokes(places[last], covered[last], color)
 
 
 def _stroke(

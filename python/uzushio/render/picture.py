@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from uzushio.error_text import system_sentence
 from uzushio.errors import OutputError
-from uzushio.parallel.collective import system_sentence
+from uzushio.files import atomic_file
+
+if TYPE_CHECKING:
+    from uzushio.raycast import Camera
 
 #: Formats of pictures, by the suffix of the file.
 FORMATS = (".png", ".jpg", ".jpeg")
@@ -35,6 +38,7 @@ class Picture:
         nan_count: Number of values that are not finite.
         notes: Notes for the user, one sentence each, for example on an empty isosurface.
         seconds: Wall-clock time at the root for each part of the work.
+        camera: Camera of the picture.
     """
 
     pixels: NDArray[np.uint8] = field(repr=False)
@@ -44,6 +48,7 @@ class Picture:
     nan_count: int = 0
     notes: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    camera: Camera | None = field(default=None, repr=False)
 
     def save(self, path: str | Path) -> Path:
         """Write a PNG or JPEG, by the suffix; the file appears complete or not at all.
@@ -71,11 +76,7 @@ class Picture:
 
     def _repr_png_(self) -> bytes:
         """Return the PNG file, which notebooks display."""
-        from PIL import Image
-
-        file = BytesIO()
-        Image.fromarray(self.pixels).save(file, "PNG", **_as_png(self._about()))
-        return file.getvalue()
+        return png(self.pixels, self._about())
 
 
 def save_png(
@@ -94,6 +95,15 @@ def save_png(
     return _save(pixels, Path(path), "PNG", _as_png(about or {}))
 
 
+def png(pixels: NDArray[np.uint8], about: Mapping[str, str]) -> bytes:
+    """Return the content of a PNG file; see `save_png`."""
+    from PIL import Image
+
+    file = BytesIO()
+    Image.fromarray(pixels).save(file, "PNG", **_as_png(about))
+    return file.getvalue()
+
+
 def _as_png(about: Mapping[str, str]) -> dict[str, Any]:
     """Return Pillow's options for a PNG file with text chunks."""
     from PIL.PngImagePlugin import PngInfo
@@ -108,17 +118,10 @@ def _save(pixels: NDArray[np.uint8], path: Path, form: str, more: Mapping[str, A
     """Write an array in a format of Pillow's, completely or not at all."""
     from PIL import Image
 
-    # Hidden until it is complete, so the folder shows finished pictures only.
-    part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            Image.fromarray(pixels).save(part, form, **more)
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+        with atomic_file(path) as fresh:
+            Image.fromarray(pixels).save(fresh, form, **more)
     except OSError as error:
-        error.filename = error.filename or str(path)
         raise OutputError(f"The picture was not written: {system_sentence(error)}") from error
     return path

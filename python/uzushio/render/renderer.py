@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from uzushio.errors import RenderError
-from uzushio.parallel.collective import minimum
+from uzushio.parallel.sync import collective, minimum
 from uzushio.parallel.timings import Timings
 from uzushio.raycast import Block, Camera, Scene, cast, rounds, visibility_order
 from uzushio.render import casting
@@ -21,7 +21,7 @@ from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import averaged
 from uzushio.render.casting import Bounds
 from uzushio.render.cores import CoreSharing
-from uzushio.render.errors import collective_errors
+from uzushio.render.errors import render_errors
 from uzushio.render.limits import EMPTY_RANGE, LimitTracker, Range
 from uzushio.render.picture import Picture
 from uzushio.render.ticks import number as formatted
@@ -68,6 +68,7 @@ class Renderer:
             picture while the previous one is composited.
         samples: Samples along each side of a pixel, averaged after compositing: smooth edges for
             samples² times the work and memory.
+        limits: State of colours that follow the values; None: a new one.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Renderer:
         threads: int = 0,
         frames: int = 2,
         samples: int = 1,
+        limits: LimitTracker | None = None,
     ) -> None:
         from uzushio.compositing import Compositor
 
@@ -105,7 +107,7 @@ class Renderer:
         self._threads = threads
         self._cores = CoreSharing(comm)
         self._work = 1.0  # of this rank for the previous picture, seconds of one thread
-        self._tracker = LimitTracker()
+        self._tracker = LimitTracker() if limits is None else limits
         self._annotator = Annotator(width, height)
         self._in_flight: deque[PendingPicture] = (
             deque()
@@ -129,6 +131,7 @@ class Renderer:
             self._collect()
         self._pictures.clear()
         self._compositor.close()
+        self._cores.close()
 
     @property
     def limits(self) -> LimitTracker:
@@ -182,11 +185,11 @@ class Renderer:
         caption = Caption(view, bounds_of(domain), time, step, units or {}, labels or {})
         pending = PendingPicture(caption, 0)
         with pending.seconds.stage("prepare"):
-            with collective_errors(self._comm):
+            with collective(self._comm), render_errors():
                 check_view(view, blocks)
                 mine = casting.local_ranges(view, blocks, caption.bounds)
             ranges = self._reduce_ranges(blocks, mine)
-            with collective_errors(self._comm):
+            with collective(self._comm), render_errors():
                 caption.scales = casting.scales(view, ranges, self._tracker)
                 caption.camera = self._annotator.camera(caption)
                 scene = casting.scene(view, caption.scales, domain, caption.bounds)
@@ -204,7 +207,7 @@ class Renderer:
         while pending.rounds_left:
             self._collect()
         done = None
-        with collective_errors(self._comm):
+        with collective(self._comm), render_errors():
             if self._comm.rank == self.root:
                 done = finished_picture(pending, self._annotator, self._samples)
         return done
@@ -259,7 +262,8 @@ class Renderer:
         numbers = next((part for rank, part in parts if rank == self._comm.rank), None)
         with (
             pending.seconds.stage("cast"),
-            collective_errors(self._comm),
+            collective(self._comm),
+            render_errors(),
             self._with_lent_cores(numbers) as threads,
         ):
             if numbers is not None:
@@ -351,6 +355,7 @@ def finished_picture(pending: PendingPicture, annotator: Annotator, samples: int
         pending.nan_count,
         tuple(_notes(pending)),
         pending.seconds,
+        caption.camera,
     )
 
 

@@ -1,4 +1,10 @@
-"""Ticks of axes: round numbers and their labels."""
+"""Ticks of axes: round numbers and their labels.
+
+matplotlib's locators are not used, since they count the intervals of an extended range, not the
+ticks within the limits: from -0.37 to 0.92 with room for six ticks `MaxNLocator` gives two, here
+there are six, and from 3 to 40 `LogLocator` gives one. They also take 7 times the processor time,
+and 0.2 s to import.
+"""
 
 from __future__ import annotations
 

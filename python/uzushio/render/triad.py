@@ -14,7 +14,7 @@ from uzushio.render.typeface import Typeface, typeset
 #: Colours of x, y and z, distinct also with colour blindness.
 COLORS = ("#d55e00", "#009e73", "#2f7fd0")
 LENGTH = 2.6  #: of an arrow, in heights of the letters
-ROOM = 4.2  #: from the middle to the farthest letter
+RADIUS = 4.2  #: distance from the middle to the farthest letter, in the same unit
 
 
 def draw(

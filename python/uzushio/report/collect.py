@@ -1,6 +1,6 @@
-"""What a run left in its folders: summaries, pictures, movies, plots, other files.
+"""Collection of a run's results: summaries, pictures, movies, plots, other files.
 
-A run or a job that was killed, or had no space for its summary, left none: then its files tell.
+A run or a job that was killed, or had no space, has no summary: then its files are used.
 """
 
 from __future__ import annotations
@@ -16,17 +16,16 @@ from uzushio.report.cut_off import cut_off
 from uzushio.report.results import Action, Collected, Run, figures_in
 
 SUMMARY = "summary.json"
-#: Folders below a run's that hold no results of their own, and may hold very many files.
+#: Names of folders without results, which may have very many files.
 _SKIPPED = re.compile(r"checkpoints|.*\.zarr|.*\.parts|\..*")
 _DEPTH = 3
 
 
 def collect(folders: Sequence[Path]) -> Collected:
-    """Look through folders.
+    """Collect the results in folders.
 
     Raises:
-        OutputError: there is no such folder, nothing of a run in one, or a summary that cannot be
-            read.
+        OutputError: a folder is missing or has no results, or a summary cannot be read.
     """
     found, seen = Collected(), set[Path]()
     for folder in folders:
@@ -38,16 +37,16 @@ def collect(folders: Sequence[Path]) -> Collected:
                 here += 1
                 continue
             seen.add(path.resolve())
-            told = _read(path)
-            here += told is not None
-            if told is None:
+            content = _read(path)
+            here += content is not None
+            if content is None:
                 continue
             if path.name != SUMMARY:
-                found.relays.append((path, told))
-            elif "actions" in told:
-                found.pipelines.append(_pipeline(path.parent, told))
+                found.relays.append((path, content))
+            elif "actions" in content:
+                found.pipelines.append(_pipeline(path.parent, content))
             else:
-                found.solvers.append(Run(path.parent, told, figures=figures_in(path.parent)))
+                found.solvers.append(Run(path.parent, content, figures=figures_in(path.parent)))
         for left in _folders(folder, _DEPTH):
             if left.resolve() not in seen and not (left / SUMMARY).is_file():
                 run = cut_off(left)
@@ -64,7 +63,7 @@ def collect(folders: Sequence[Path]) -> Collected:
 
 
 def _folders(folder: Path, depth: int) -> Iterator[Path]:
-    """A folder and those below it that may hold results."""
+    """Yield a folder and its subfolders that may have results."""
     yield folder
     if depth:
         for below in sorted(folder.iterdir()):
@@ -73,7 +72,7 @@ def _folders(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def _summaries(folder: Path, depth: int) -> Iterator[Path]:
-    """The summaries in a folder and those below it."""
+    """Yield the summaries in a folder and its subfolders."""
     for one in _folders(folder, depth):
         if (one / SUMMARY).is_file():
             yield one / SUMMARY
@@ -81,9 +80,9 @@ def _summaries(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def _read(path: Path) -> Mapping[str, Any] | None:
-    """A summary; None if the file is of another kind."""
+    """Read a summary; return None if the file is of another kind."""
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise OutputError(f"{path} cannot be read ({error.strerror}).") from error
     except ValueError as error:
@@ -91,12 +90,12 @@ def _read(path: Path) -> Mapping[str, Any] | None:
             f"{path} is not JSON ({error}); was it cut off? Move it away, or run again."
         ) from error
     known = {"solver", "actions", "passed"}
-    return told if isinstance(told, dict) and known & told.keys() else None
+    return content if isinstance(content, dict) and known & content.keys() else None
 
 
-def _pipeline(folder: Path, told: Mapping[str, Any]) -> Run:
-    run = Run(folder, told)
-    for name, entry in told["actions"].items():
+def _pipeline(folder: Path, content: Mapping[str, Any]) -> Run:
+    run = Run(folder, content)
+    for name, entry in content["actions"].items():
         action = Action(name, entry)
         files = [*entry.get("files", ()), *filter(None, [entry.get("movie")])]
         for file in dict.fromkeys(files):

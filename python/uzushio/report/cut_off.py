@@ -1,4 +1,4 @@
-"""Runs and jobs without a summary: killed, without space for it, or still at work."""
+"""Runs and jobs without a summary: killed, out of space, or still running."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 
 import yaml
 
-from uzushio.checkpoint.folder import FOLDER as CHECKPOINTS
-from uzushio.checkpoint.manifest import NAME as MANIFEST
-from uzushio.checkpoint.manifest import read_manifest
 from uzushio.config import yaml_file
 from uzushio.errors import CheckpointError
 from uzushio.files import PIPELINE
 from uzushio.job import run_folder
 from uzushio.report.results import IMAGES, MOVIES, Action, Run, figures_in
+from uzushio.store.checkpoint.folder import FOLDER as CHECKPOINTS
+from uzushio.store.checkpoint.manifest import NAME as MANIFEST
+from uzushio.store.checkpoint.manifest import read_manifest
 
-#: What the folder of a reader job has.
+#: Contents of the folder of a reader job.
 _JOB = ".uzushio-render"
 _PICTURE = re.compile(r"(.+?)[_-]?\d+")
 _PAGE = re.compile(r".*\.html")
 
 
 def cut_off(folder: Path) -> Run | None:
-    """What is known from the files of a folder without a summary; None if no run's."""
+    """Return the run of a folder without a summary, from its files; None if there is none."""
     if (folder / run_folder.MARK).is_file():
         return Run(folder, _solver(folder), ended=False, figures=figures_in(folder))
     inside = folder.name.startswith(PIPELINE) and (folder.parent / run_folder.MARK).is_file()
@@ -34,14 +34,14 @@ def cut_off(folder: Path) -> Run | None:
 
 
 def _solver(folder: Path) -> dict[str, Any]:
-    """What the case and the newest checkpoint tell."""
-    told: dict[str, Any] = {"solver": "", "title": "", "step": None, "time": None}
+    """Return the values of the case and of the newest checkpoint."""
+    entry: dict[str, Any] = {"solver": "", "title": "", "step": None, "time": None}
     try:
         case = yaml_file.parse_value((folder / run_folder.CASE).read_text(encoding="utf-8"))
-        told["title"] = str(case.get("title", ""))
-        told["solver"] = str(case["model" if "model" in case else "solver"])
+        entry["title"] = str(case.get("title", ""))
+        entry["solver"] = str(case["model" if "model" in case else "solver"])
         if "model" in case:
-            told["kind"] = "assimilation"
+            entry["kind"] = "assimilation"
     except (OSError, ValueError, LookupError, TypeError, AttributeError, yaml.YAMLError):
         pass
     for manifest in sorted((folder / CHECKPOINTS).glob(f"*/{MANIFEST}"), reverse=True):
@@ -49,12 +49,12 @@ def _solver(folder: Path) -> dict[str, Any]:
             found = read_manifest(manifest.parent)
         except CheckpointError:
             continue
-        return told | {"step": found.step, "time": found.time}
-    return told
+        return entry | {"step": found.step, "time": found.time}
+    return entry
 
 
 def _actions(folder: Path) -> list[Action]:
-    """The files there are, together where their names say so."""
+    """Return the files, grouped by action according to their names."""
     actions: dict[str, Action] = {}
     paths = [one for one in folder.iterdir() if one.name != "pictures"]
     if (folder / "pictures").is_dir():
@@ -66,6 +66,6 @@ def _actions(folder: Path) -> list[Action]:
         name = numbered[1] if numbered else path.stem
         action = actions.setdefault(name, Action(name, {}))
         if numbered or path.suffix in MOVIES:
-            action.told = {"view": name}
+            action.entry = {"view": name}
         action.add(path)
     return list(actions.values())

@@ -1,4 +1,4 @@
-"""The page: which parts it has, and in which order."""
+"""The page: data for its templates, which define its parts and their order."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ import errno
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from html import escape
 from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
 import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from uzushio import __version__
+from uzushio.error_text import system_sentence
 from uzushio.errors import OutputError
 from uzushio.files import atomic_write
 from uzushio.job import run_folder
-from uzushio.parallel.collective import system_sentence
-from uzushio.report import assimilated, words
-from uzushio.report import elements as e
+from uzushio.report import assimilated, steered, tables, words
 from uzushio.report.collect import collect
+from uzushio.report.page_files import PageFiles, media_type, size_of
 from uzushio.report.results import Action, Collected, Run, description, other_formats
 
-#: Pictures of a view that are shown.
+#: Maximum number of pictures of a view on the page.
 _STRIP = 4
 _STAGING = (
     "stream",
@@ -45,28 +46,28 @@ def write_report(
     most: int = 16_000_000,
     total: int = 64_000_000,
 ) -> Path:
-    """Write one HTML page of a run and of the jobs that looked at it.
+    """Write one HTML page of a run and of its reader jobs.
 
-    Everything is in the page but files of more than `most` bytes, or those beyond `total`: these
-    are linked relative to it, and have to lie where they do.
+    Files are embedded, except those of more than `most` bytes or beyond `total`: the page has
+    relative links to these, so they must not be moved.
 
     Args:
-        folders: of the run and of reader jobs; those below are looked through too.
+        folders: folders of the run and of reader jobs, with their subfolders.
         out: file of the page; report.html in the first folder if not given.
-        title: above it; the run's own if not given.
-        most: bytes of a file that is put into the page.
-        total: bytes of all of them.
+        title: title of the page; the run's own if not given.
+        most: maximum bytes of an embedded file.
+        total: maximum bytes of all embedded files.
 
     Returns:
         The path of the page.
 
     Raises:
-        OutputError: a folder holds nothing of a run, a file cannot be read, the page not be
+        OutputError: a folder has no results, a file cannot be read, or the page cannot be
             written.
     """
     found = collect(folders)
     path = out or folders[0] / "report.html"
-    files = e.Files(path, most, total)
+    files = PageFiles(path, most, total)
     text = _page(found, files, title or _title(found))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,64 +87,74 @@ def _title(found: Collected) -> str:
     return runs[0].folder.resolve().name if runs else "Relay"
 
 
-def _page(found: Collected, files: e.Files, title: str) -> str:
-    style = (resources("uzushio.report") / "style.css").read_text(encoding="utf-8")
-    body = [
-        f"<header><h1>{escape(title)}</h1>{_subtitle(found)}</header>",
-        *(e.warning(text) for text in _warnings(found)),
-        e.tiles(_key_figures(found)),
-        *(_seen(run, files) for run in found.pipelines),
-        *(assimilated.estimates(run) for run in found.solvers),
-        *(_figures(run, files) for run in found.solvers),
-        *(_solver(run, len(found.solvers) > 1) for run in found.solvers),
-        *(_case(run) for run in found.solvers),
-        *(_staging(run) for run in found.solvers),
-        *(_timings(run) for run in found.pipelines),
-        *(e.section(f"Relay: {path.stem}", e.facts(told)) for path, told in found.relays),
-        *(_files(run, files) for run in found.pipelines),
-    ]
-    when = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
-    foot = f"<footer>uzushio {escape(__version__)} · {escape(when)}</footer>"
+def _page(found: Collected, files: PageFiles, title: str) -> str:
     return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        f"<title>{escape(title)}</title><style>{style}</style></head>\n"
-        f"<body><main>{''.join(body)}</main>{foot}</body></html>\n"
+        _environment(files)
+        .get_template("page.html")
+        .render(
+            found=found,
+            title=title,
+            style=Markup((resources("uzushio.report") / "style.css").read_text(encoding="utf-8")),
+            subtitle=_subtitle(found),
+            warnings=_warnings(found),
+            key_figures=_key_figures(found),
+            version=__version__,
+            written=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+        )
     )
 
 
-def _subtitle(found: Collected) -> str:
-    said = []
+def _environment(files: PageFiles) -> Environment:
+    """Return the templates with the functions that they call."""
+    environment = Environment(
+        loader=PackageLoader("uzushio.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    functions = (
+        *(action_rows, assimilated.estimates, assimilated.is_one, case_of, description, job_facts),
+        *(media_type, movie_caption, other_formats, pipeline_name, plots_of, publishing_share),
+        *(selected_pictures, size_of, staging_facts, steered.steered_rows, step_of, tables.bars),
+        *(tables.facts, tables.nested, tables.plain_facts, timing_note),
+    )
+    environment.globals |= {"files": files, "steered_head": steered.HEAD} | {
+        one.__name__: one for one in functions
+    }
+    return environment
+
+
+def _subtitle(found: Collected) -> list[str]:
+    sentences = []
     for run in found.solvers:
         if assimilated.is_one(run):
-            said.append(assimilated.sentence(run))
+            sentences.append(assimilated.sentence(run))
             continue
-        told = run.summary
-        ranks, step = told.get("ranks"), words.value("", told.get("step"))
-        time = words.value("", told.get("time"))
+        summary = run.summary
+        ranks, step = summary.get("ranks"), words.value("", summary.get("step"))
+        time = words.value("", summary.get("time"))
         if run.ended:
             where = f"on {ranks} {'rank' if ranks == 1 else 'ranks'}, to step {step}, t = {time}"
-        elif told.get("step") is not None:
+        elif summary.get("step") is not None:
             where = f"with a checkpoint of step {step}, t = {time}"
         else:
             where = "without a checkpoint"
-        said.append(f"Solver {told.get('solver')} {where}.")
+        sentences.append(f"Solver {summary.get('solver')} {where}.")
     for run in found.pipelines:
         if not run.ended:
             continue
         ranks, contact = run.summary.get("ranks", 1), run.summary.get("contact")
         where = f"read {contact}" if contact else "ran inside the solver's steps"
-        said.append(
-            f"Pipeline {Path(str(run.summary.get('pipeline'))).name} {where} on {ranks} "
-            f"{'rank' if ranks == 1 else 'ranks'}."
+        sentences.append(
+            f"Pipeline {pipeline_name(run)} {where} on {ranks} {'rank' if ranks == 1 else 'ranks'}."
         )
-    return "".join(f"<p>{escape(one)}</p>" for one in said)
+    return sentences
 
 
 def _warnings(found: Collected) -> list[str]:
-    """What a reader must not miss."""
-    said = [
+    """Return the warnings at the top of the page."""
+    sentences = [
         f"The {kind} in {run.folder} did not end: it was stopped or killed, had no space for its "
         "summary, or is still at work. The page shows what is there of it."
         for kind, runs in (("run", found.solvers), ("pipeline", found.pipelines))
@@ -153,18 +164,18 @@ def _warnings(found: Collected) -> list[str]:
     for run in found.solvers:
         published = run.summary.get("published") or {}
         if published.get("failed"):
-            said.append(f"The stream ended before the run: {published['failed']}")
+            sentences.append(f"The stream ended before the run: {published['failed']}")
     for run in found.pipelines:
         ending = str(run.summary.get("ending", ""))
         if ending.startswith("failed"):
-            said.append(f"The job {ending}")
+            sentences.append(f"The job {ending}")
         for action in run.actions:
-            if action.told.get("failures"):
-                said.append(
-                    f"{action.name} failed at {action.told['failures']} of "
-                    f"{action.told.get('runs')} steps: {action.told.get('error')}"
+            if action.entry.get("failures"):
+                sentences.append(
+                    f"{action.name} failed at {action.entry['failures']} of "
+                    f"{action.entry.get('runs')} steps: {action.entry.get('error')}"
                 )
-    return said
+    return sentences
 
 
 def _key_figures(found: Collected) -> list[tuple[str, str]]:
@@ -173,187 +184,114 @@ def _key_figures(found: Collected) -> list[tuple[str, str]]:
         if assimilated.is_one(run):
             tiles += assimilated.key_figures(run)
             continue
-        told = run.summary
+        summary = run.summary
         for key in ("steps_done", "seconds", "seconds_per_step"):
-            if told.get(key) is not None:
-                tiles.append((words.name(key), words.value(key, told[key])))
+            if summary.get(key) is not None:
+                tiles.append((words.name(key), words.value(key, summary[key])))
     for run in found.pipelines:
-        told = run.summary
+        summary = run.summary
         pictures = sum(len(one.images) for one in run.actions if one.is_picture)
         if pictures:
             tiles.append(("pictures", words.number(pictures)))
         if run.ended:
-            tiles.append(("steps seen", words.value("", told.get("steps"))))
-        if told.get("dropped"):
-            tiles.append(("steps missed", words.value("", told["dropped"])))
-        if told.get("bytes_read"):
-            tiles.append(("read from the stream", words.value("bytes", told["bytes_read"])))
+            tiles.append(("steps seen", words.value("", summary.get("steps"))))
+        if summary.get("dropped"):
+            tiles.append(("steps missed", words.value("", summary["dropped"])))
+        if summary.get("bytes_read"):
+            tiles.append(("read from the stream", words.value("bytes", summary["bytes_read"])))
     return tiles
 
 
-def _seen(run: Run, files: e.Files) -> str:
-    """Movies, pictures and plots of a pipeline."""
-    shown, plots = [], []
-    for action in run.actions:
-        for path in action.movies:
-            shown.append(e.movie(files, path, _caption(action, path)))
-        if action.is_picture:
-            shown.append(_views(action, files, bool(action.movies)))
-        else:
-            once = {path.stem: path for path in action.images}  # in several formats, perhaps
-            plots += [e.picture(files, path, path.stem, "plot") for path in once.values()]
-    title = str(run.summary.get("title") or "What was seen")
-    return e.section(title, *shown) + e.section(
-        "Plots", f'<div class="grid">{"".join(plots)}</div>' if plots else ""
-    )
+def plots_of(run: Run) -> list[Path]:
+    """Return the plots of a pipeline's actions, each in one of its formats."""
+    return [
+        path
+        for action in run.actions
+        if not action.is_picture
+        for path in {path.stem: path for path in action.images}.values()
+    ]
 
 
-def _caption(action: Action, path: Path) -> str:
-    count = action.told.get("pictures") or action.told.get("frames") or action.told.get("runs")
-    return f"{action.told.get('view') or action.name}: {count} pictures" if count else path.stem
+def movie_caption(action: Action, path: Path) -> str:
+    """Return the view and the number of pictures of a movie."""
+    count = action.entry.get("pictures") or action.entry.get("frames") or action.entry.get("runs")
+    return f"{action.entry.get('view') or action.name}: {count} pictures" if count else path.stem
 
 
-def _views(action: Action, files: e.Files, with_movie: bool) -> str:
-    """The newest picture of a view, and some of those before it."""
-    images = action.images
-    if not images:
-        return ""
+def selected_pictures(images: Sequence[Path]) -> list[Path]:
+    """Return some pictures of a view, with the first and the newest."""
     places = [round(i * (len(images) - 1) / (_STRIP - 1)) for i in range(_STRIP)]
-    chosen = [images[i] for i in dict.fromkeys(places)]
-    newest = "" if with_movie else e.picture(files, chosen.pop(), _step(images[-1]))
-    strip = "".join(e.picture(files, one, _step(one)) for one in chosen)
-    return newest + (f'<div class="strip">{strip}</div>' if strip else "")
+    return [images[i] for i in dict.fromkeys(places)]
 
 
-def _step(path: Path) -> str:
-    """What a picture's file name says of the step."""
+def step_of(path: Path) -> str:
+    """Return the view and the step from a picture's file name."""
     found = re.fullmatch(r"(.*?)[_-]?(\d+)", path.stem)
     return f"{found[1]}, step {int(found[2])}" if found and found[1] else path.stem
 
 
-def _figures(run: Run, files: e.Files) -> str:
-    shown = "".join(
-        e.picture(files, path, description(path), "plot", other_formats(path))
-        for path in run.figures
-    )
-    title = f"Figures of the {'assimilation' if assimilated.is_one(run) else 'solver'}"
-    return e.section(title, f'<div class="grid">{shown}</div>' if shown else "")
-
-
-def _solver(run: Run, several: bool) -> str:
-    """What the solver says of its results."""
-    title = f"Results: {run.folder.name}" if several else "Results"
-    told = run.summary.get("results") or {}
-    plain = {key: one for key, one in told.items() if not isinstance(one, Mapping)}
-    nested = [
-        _nested(words.name(key), key, one) for key, one in told.items() if isinstance(one, Mapping)
-    ]
-    return e.section(title, e.facts(plain), *nested)
-
-
-def _case(run: Run) -> str:
-    """The grid, the machine, the version and the whole case."""
+def case_of(run: Run) -> dict[str, Any]:
+    """Return the text of a run's case file, and its grid without what is not given."""
     try:
         text = (run.folder / run_folder.CASE).read_text(encoding="utf-8")
         case = yaml.safe_load(text)
     except (OSError, ValueError, yaml.YAMLError):
         text, case = "", None
     grid = case.get("grid") if isinstance(case, dict) else None
-    machine, version = run.summary.get("machine"), run.summary.get("version")
-    return e.section(
-        "Case and machine",
-        e.facts({"Uzushio": version}) if version else "",
-        f"<h3>Grid</h3>{e.facts(_short(grid))}" if isinstance(grid, Mapping) else "",
-        f"<h3>Machine</h3>{e.facts(machine)}" if isinstance(machine, Mapping) else "",
-        e.folded("Case file", e.text(text)),
-    )
-
-
-def _short(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what is not given, and count what is a long list."""
-    return {
+    if not isinstance(grid, Mapping):
+        return {"text": text, "grid": {}}
+    given = {name: one for name, one in grid.items() if one is not None}
+    short = {
         name: f"{len(one)} values" if isinstance(one, list) and len(one) > 4 else one
-        for name, one in told.items()
-        if one is not None
+        for name, one in given.items()
     }
+    return {"text": text, "grid": short}
 
 
-def _nested(title: str, key: str, told: Mapping[str, Any]) -> str:
-    """Entries of a summary that belong together: bars of seconds, a table of all else."""
-    if told and all(isinstance(one, Mapping) for one in told.values()):
-        columns = [
-            name
-            for name in dict.fromkeys(name for one in told.values() for name in one)
-            if not any(isinstance(one.get(name), Mapping) for one in told.values())
-        ]
-        rows = [
-            (words.name(name), *(words.value(column, one.get(column)) for column in columns))
-            for name, one in told.items()
-        ]
-        return e.folded(title, e.table(rows, ("", *map(words.name, columns)), len(columns)))
-    numbers = {name: one for name, one in told.items() if isinstance(one, (int, float))}
-    if key.startswith("seconds") and len(numbers) == len(told):
-        return f"<h3>{escape(title)}</h3>{e.bars(numbers)}"
-    return e.folded(title, e.facts(told))
-
-
-def _staging(run: Run) -> str:
-    published = run.summary.get("published")
-    if not published:
-        return ""
-    told = dict(published)
-    return e.section(
-        "Staging",
-        e.facts({"seconds_waited": 0.0, **told} if "published" in told else told, _STAGING),
-        note=_wait_note(run.summary, told),
+def staging_facts(run: Run) -> list[tuple[str, str]]:
+    """Return the rows of what a solver published."""
+    summary = dict(run.summary["published"])
+    return tables.facts(
+        {"seconds_waited": 0.0, **summary} if "published" in summary else summary, _STAGING
     )
 
 
-def _wait_note(summary: Mapping[str, Any], told: Mapping[str, Any]) -> str:
-    """What the stream cost the solver, as a share of its time."""
-    whole, spent = summary.get("seconds"), told.get("seconds")
+def publishing_share(run: Run) -> str:
+    """Return a sentence on the cost of publishing, as a share of the solver's time."""
+    whole, spent = run.summary.get("seconds"), run.summary["published"].get("seconds")
     if not whole or spent is None:
         return ""
     return f"Publishing took {100.0 * spent / whole:.2g} % of the solver's wall time."
 
 
-def _timings(run: Run) -> str:
-    if not run.ended:
-        return ""
-    told = run.summary
-    stages = {name: float(value) for name, value in (told.get("seconds") or {}).items()}
-    rows = [
+def pipeline_name(run: Run) -> str:
+    """Return the name of the pipeline's file."""
+    return Path(str(run.summary.get("pipeline"))).name
+
+
+def job_facts(run: Run) -> list[tuple[str, str]]:
+    """Return the rows of a job that ran a pipeline."""
+    return tables.facts(run.summary, [key for key in _JOB if run.summary.get(key) is not None])
+
+
+def action_rows(run: Run) -> list[tuple[str, str, str, str]]:
+    """Return the rows of a pipeline's actions."""
+    return [
         (
             action.name,
-            words.value("", action.told.get("runs")),
-            words.value("", action.told.get("failures")),
-            words.value("seconds", action.told.get("seconds")),
+            words.value("", action.entry.get("runs")),
+            words.value("", action.entry.get("failures")),
+            words.value("seconds", action.entry.get("seconds")),
         )
         for action in run.actions
     ]
-    job = e.facts(told, [key for key in _JOB if told.get(key) is not None])
-    share = _shares(told)
-    return e.section(
-        f"Pipeline: {Path(str(told.get('pipeline'))).name}",
-        job,
-        "<h3>Stages</h3>" if stages else "",
-        e.bars(stages),
-        "<h3>Actions</h3>" if rows else "",
-        e.table(rows, ("action", "runs", "failures", "time"), 3),
-        note=f"Seconds of a stage are those of the slowest rank. {share}".strip(),
-    )
 
 
-def _shares(told: Mapping[str, Any]) -> str:
-    whole, waiting = told.get("seconds_total"), told.get("seconds_waiting")
+def timing_note(run: Run) -> str:
+    """Return sentences on the seconds of the stages and of waiting."""
+    note = "Seconds of a stage are those of the slowest rank."
+    whole, waiting = run.summary.get("seconds_total"), run.summary.get("seconds_waiting")
     if not whole or waiting is None:
-        return ""
-    return (
-        f"The job waited for steps {100.0 * waiting / whole:.0f} % of its {words.duration(whole)}."
-    )
-
-
-def _files(run: Run, files: e.Files) -> str:
-    """Tables and stores, as links."""
-    paths = [path for action in run.actions for path in action.others]
-    return e.section("Files", e.links(files, paths), note=str(run.folder))
+        return note
+    share = f"{100.0 * waiting / whole:.0f} % of its {words.duration(whole)}"
+    return f"{note} The job waited for steps {share}."

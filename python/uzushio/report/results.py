@@ -1,4 +1,4 @@
-"""What a report is made of: folders with results, and the files in them by what made them."""
+"""Content of a report: folders with results, and their files by origin."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ MOVIES = (".mp4", ".webm", ".mkv", ".avi", ".gif")
 
 @dataclass
 class Action:
-    """What a pipeline's summary says of an action, and the files that are there of it.
+    """An action's entry in a pipeline's summary, and its files.
 
     Attributes:
-        name: of the action.
-        told: its entry in the summary.
-        images: in the order of steps.
-        movies: there are.
-        others: tables, stores and the like.
+        name: name of the action.
+        entry: the action's entry in the summary.
+        images: images in the order of steps.
+        movies: movies.
+        others: other files, such as tables and stores.
     """
 
     name: str
-    told: Mapping[str, Any]
+    entry: Mapping[str, Any]
     images: list[Path] = field(default_factory=list)
     movies: list[Path] = field(default_factory=list)
     others: list[Path] = field(default_factory=list)
 
     def add(self, path: Path) -> None:
-        """Take in a file that is there."""
+        """Add a file."""
         if path.suffix in IMAGES:
             self.images.append(path)
         elif path.suffix in MOVIES:
@@ -41,20 +41,20 @@ class Action:
 
     @property
     def is_picture(self) -> bool:
-        """Whether its images show one view at many steps."""
-        return "view" in self.told
+        """Return whether the images show one view at many steps."""
+        return "view" in self.entry
 
 
 @dataclass
 class Run:
-    """The folder of a run, or of a pipeline's results.
+    """Folder of a run, or of a pipeline's results.
 
     Attributes:
-        folder: of it.
-        summary: what is in its summary; of one without, what is known from its files.
-        ended: whether there is a summary, which is the last thing to be written.
-        actions: of a pipeline.
-        figures: of a solver.
+        folder: path of the folder.
+        summary: content of the summary; if there is none, values known from its files.
+        ended: whether there is a summary, which is written last.
+        actions: actions of a pipeline.
+        figures: figures of a solver.
     """
 
     folder: Path
@@ -66,7 +66,7 @@ class Run:
 
 @dataclass
 class Collected:
-    """All folders together; `relays` are what relays wrote with --summary."""
+    """All folders; `relays` are the summaries of relays (--summary)."""
 
     solvers: list[Run] = field(default_factory=list)
     pipelines: list[Run] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Collected:
 
 
 def figures_in(folder: Path) -> list[Path]:
-    """A solver's figures, each once: the first of its formats in the order of `IMAGES`."""
+    """Return a solver's figures, each in the first of its formats in the order of `IMAGES`."""
     found: dict[str, Path] = {}
     images = [one for one in (folder / "figures").glob("*") if one.suffix in IMAGES]
     for path in sorted(images, key=lambda one: IMAGES.index(one.suffix)):
@@ -83,13 +83,13 @@ def figures_in(folder: Path) -> list[Path]:
 
 
 def other_formats(figure: Path) -> list[Path]:
-    """The files of the same figure for papers."""
+    """Return the files of the same figure in other formats."""
     formats = (figure.with_suffix(suffix) for suffix in (".pdf", ".svg"))
     return [one for one in formats if one != figure and one.is_file()]
 
 
 def description(figure: Path) -> str:
-    """What a figure shows, in words: its own description, or its name."""
+    """Return the description of a figure, or else its name."""
     from PIL import Image
 
     words = ""

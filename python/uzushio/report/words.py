@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers and names of a summary as text."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _NAMES = {
 
 
 def name(key: str) -> str:
-    """A key of a summary in words."""
+    """Return a key of a summary in words."""
     return _NAMES.get(key, key.replace("_", " "))
 
 
 def value(key: str, given: Any) -> str:
-    """A value of a summary, with a unit where the key tells it."""
+    """Format a value of a summary, with a unit if the key implies one."""
     if given is None:
         return "–"
     if isinstance(given, bool):
@@ -47,7 +47,7 @@ def value(key: str, given: Any) -> str:
 
 
 def number(given: float) -> str:
-    """A number of four figures; whole ones whole, in groups of three digits."""
+    """Format a number with four digits; integers with all, in groups of three digits."""
     if isinstance(given, float) and not math.isfinite(given):
         return "not a number" if math.isnan(given) else "infinite"
     if float(given).is_integer() and abs(given) < 1e15:
@@ -56,7 +56,7 @@ def number(given: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as `show_duration` writes them."""
+    """Format seconds like `show_duration`."""
     if not math.isfinite(seconds):
         return number(seconds)
     from uzushio.config.quantities import show_duration
@@ -65,7 +65,7 @@ def duration(seconds: float) -> str:
 
 
 def size(given: float) -> str:
-    """Bytes with a unit."""
+    """Format bytes with a unit."""
     from uzushio.config.quantities import show_size
 
     return show_size(given)

@@ -22,7 +22,6 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,9 @@ import numpy as np
 
 from uzushio import _core
 from uzushio.config.names import unknown
-from uzushio.errors import PeerGone, StagingError, WaitStopped
+from uzushio.errors import PeerGone, StagingError
+from uzushio.files import atomic_write
+from uzushio.parallel.sync import collective
 from uzushio.staging.adios2_connections import end_connections
 from uzushio.staging.adios2_library import Adios2Stream, library
 from uzushio.staging.engines import Counters, WriterEngine
@@ -111,7 +112,8 @@ class Adios2Engine(WriterEngine):
         stream_comm = self._comm if shared and size > 1 else None
         if kind == "sst":
             require_threads(stream_comm)
-        self._run_collectively(lambda: self._require_free(kind, mine))
+        with collective(self._comm):
+            self._require_free(kind, mine)
         self._published = self._taken = self._dropped = 0
         self._seconds = 0.0
         self._stuck = False
@@ -149,25 +151,18 @@ class Adios2Engine(WriterEngine):
         if kind == "sst":
             self._contact = _core.staging.ContactFile(contact, text)
         else:
-            _write_private(contact, text)
+            try:
+                atomic_write(contact, text, mode=0o600)
+            except OSError as error:
+                raise StagingError(
+                    f"The contact file {contact} cannot be written ({error})."
+                ) from error
 
     def _require_free(self, kind: str, mine: Path) -> None:
         if kind == "bp5" and mine.exists() and not self._options.overwrite:
             raise StagingError(
                 f"{mine} holds steps already; move it away, or set file.overwrite: true."
             )
-
-    def _run_collectively(self, work: Callable[[], None]) -> None:
-        """Run work without communication; if it fails on one rank, it fails on all."""
-        failure: StagingError | None = None
-        try:
-            work()
-        except StagingError as error:
-            failure = error
-        failures = [failure] if self._comm is None else self._comm.allgather(failure)
-        for found in failures:
-            if found is not None:
-                raise found
 
     def _all(self, holds: bool) -> bool:
         """Whether `holds` is true on all ranks (collective)."""
@@ -197,24 +192,17 @@ class Adios2Engine(WriterEngine):
             return
         wanted, limit = self._options.wait_for_readers, self._options.wait_limit
         waits = f"The first step waits for {wanted} reader{'s' if wanted > 1 else ''}"
-        stopped: StagingError | None = None
-        try:
+        with collective(self._comm):
             opened = self._wait_for_task(self._opening, limit, f"{waits} for up to {limit:g} s.")
-        except WaitStopped as error:
-            opened, stopped = False, error
-        self._run_collectively(lambda: _raise(stopped))
         if not self._all(opened):
             raise PeerGone(
                 f"{waits}, and fewer attached within {limit:g} s: start them, raise wait_limit or "
                 "lower wait_for_readers."
             )
         opening, self._opening = self._opening, None
-
-        def open_() -> None:
+        with collective(self._comm):
             self._stream = opening.result(0.0)
             _restore_interrupt_handler()
-
-        self._run_collectively(open_)
 
     def publish(self, part: Any, values: list[np.ndarray]) -> int | None:
         """Publish a step; SST may drop it later without a report."""
@@ -315,11 +303,6 @@ class Adios2Engine(WriterEngine):
         )
 
 
-def _raise(error: Exception | None) -> None:
-    if error is not None:
-        raise error
-
-
 def require_threads(comm: MPI.Comm | None) -> None:
     """Raise `StagingError` unless MPI allows ADIOS2 to work in its own thread."""
     if comm is None:
@@ -338,18 +321,6 @@ def _restore_interrupt_handler() -> None:
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is threading.main_thread() and handler is not None:
         signal.signal(signal.SIGINT, handler)
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Write a file atomically, readable only by this user."""
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.unlink(missing_ok=True)
-    try:
-        with os.fdopen(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-            file.write(text)
-        fresh.rename(path)
-    except OSError as error:
-        raise StagingError(f"The contact file {path} cannot be written ({error}).") from error
 
 
 def read_contact(path: Path) -> dict[str, Any] | None:

@@ -92,10 +92,10 @@ def _is_adios2(contact: str, comm: MPI.Comm | None, limit: float) -> bool:
     Raises:
         PeerGone: it does not exist within `limit` seconds.
     """
-    from uzushio.staging import adios2_engine
-
     if ":" in contact:
         return False
+    from uzushio.staging import adios2_engine
+
     path = Path(contact)
 
     def poll() -> bytes:
@@ -104,7 +104,7 @@ def _is_adios2(contact: str, comm: MPI.Comm | None, limit: float) -> bool:
             waited = time.monotonic() - began
             if waited >= limit:
                 raise PeerGone(
-                    f"No writer was there within {limit:g} s: {contact} does not exist. {_ADVICE}"
+                    f"No writer was found within {limit:g} s: {contact} does not exist. {_ADVICE}"
                 )
             if waited >= _NOTICE_AFTER and not noticed:
                 noticed = True
@@ -193,11 +193,23 @@ class Reader:
                 break
         return None
 
+    def seek(self, sequence: int) -> None:
+        """Let `next` continue with the first stored step from this number on, also after the end.
+
+        Args:
+            sequence: as `Step.sequence`.
+
+        Raises:
+            StagingError: the steps are not stored.
+        """
+        self._core.seek(sequence)
+        self.ended = False
+
     def __iter__(self) -> Iterator[Step]:
         """Iterate over the steps until the writer ends the stream.
 
         Raises:
-            PeerSilent: no step came within `step_limit` seconds.
+            PeerSilent: no step was received within `step_limit` seconds.
         """
         notice_after = _NOTICE_AFTER
         while True:
@@ -213,9 +225,27 @@ class Reader:
                 return
             else:
                 raise PeerSilent(
-                    f"No step came within {self._step_limit:g} s; the writer is slower than "
-                    "step_limit=, or stopped."
+                    f"No step was received within {self._step_limit:g} s; the writer is slower "
+                    "than step_limit=, or stopped."
                 )
+
+    def send(self, text: str) -> int:
+        """Send a command to the program that writes the stream; not collective, on rank 0 only.
+
+        Args:
+            text: at most 2000 bytes; its meaning is the program's (`Writer.take_commands`).
+
+        Returns:
+            The number of the command, which its reply has.
+
+        Raises:
+            StagingError: the engine has no commands (shm, tcp and mpi have), or the writer is gone.
+        """
+        return int(self._core.send(text))
+
+    def take_replies(self) -> dict[int, str]:
+        """Return the replies that `next` has received since the last call, by number (rank 0)."""
+        return dict(self._core.take_replies())
 
     def release(self) -> None:
         """Release the current step before `next`."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from uzushio.config.names import unknown
-from uzushio.domain.box import Box, Triple
+from uzushio.domain.box import Box, Index, Triple
 from uzushio.errors import StagingError
 from uzushio.staging.box import Selection, make_box, select
 
@@ -380,7 +380,7 @@ def _box(pair: tuple[Sequence[int], Sequence[int]]) -> Box:
 
 
 def _array(
-    count: Triple, described: Field, dropped: tuple[int, ...], out: np.ndarray | None
+    count: Index, described: Field, dropped: tuple[int, ...], out: np.ndarray | None
 ) -> np.ndarray:
     """Return an array for values of a field: a new one, or `out` if it fits."""
     shape: tuple[int, ...] = count

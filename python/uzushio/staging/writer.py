@@ -58,6 +58,23 @@ class OpenStep:
     sequence: int | None = None  #: after the block: the step's number, None if it was dropped
 
 
+@dataclass(frozen=True)
+class Command:
+    """Command of a reader.
+
+    Attributes:
+        reader: number of the reader.
+        number: of the command.
+        text: of the command.
+        left: no command: a reader that sent commands has detached.
+    """
+
+    reader: int
+    number: int
+    text: str
+    left: bool = False
+
+
 class Writer(Description):
     """Writer of a stream on the ranks of a communicator. Made by `open`.
 
@@ -100,6 +117,21 @@ class Writer(Description):
     def name(self) -> str:
         """Name of the stream."""
         return str(self._open().name)
+
+    def take_commands(self) -> list[Command]:
+        """Return the commands of readers since the last call, in the order of their arrival.
+
+        On rank 0, empty elsewhere; never waits. Engines shm, tcp and mpi have commands.
+        """
+        return [Command(*one) for one in self._open().take_commands()]
+
+    def reply(self, command: Command, text: str) -> None:
+        """Reply to a command on rank 0; `text` has at most 60 000 bytes.
+
+        Raises:
+            StagingError: the text is too long.
+        """
+        self._open().reply(command.reader, command.number, text)
 
     @contextmanager
     def step(self, index: int, time: float) -> Iterator[OpenStep]:

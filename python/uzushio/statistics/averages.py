@@ -1,4 +1,4 @@
-"""Running averages over time of a solver's samples, and the file of published statistics."""
+"""Time averages of a solver's samples, and the file of final statistics."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FILE = "statistics.zarr"
-#: Array of a checkpoint that holds the batch means, beside the averages by their names.
+#: Name of a checkpoint's array of batch means. The averages are arrays of their own names.
 _BATCHES = "batch_means"
 
 
 class TimeAverage:
-    """Equal-weight means of samples, and their means over batches, kept on rank 0.
+    """Means of samples with equal weights, and means over batches of samples, on rank 0.
 
-    The mean is advanced by (sample - mean) / n: exact for constants, no growing sums, and the same
-    bits whether or not the run was interrupted in between.
+    The update mean += (sample - mean) / n is exact for constants, has no growing sums, and gives
+    the same bits with and without restarts.
 
     Attributes:
         samples: number of samples in the mean.
-        times: of the first and the last sample; None if an earlier version took the first ones.
-        batches: the same samples in batches, those since an earlier version's excepted.
+        times: times of the first and the last sample; None if unknown, after a restart from a
+            checkpoint of an earlier version.
+        batches: means over batches of the samples, without those of an earlier version.
     """
 
     def __init__(self) -> None:
@@ -41,7 +42,7 @@ class TimeAverage:
         self._mean: dict[str, Sample] = {}
 
     def add(self, sample: Mapping[str, Sample], time: float | None = None) -> None:
-        """Take one more sample, of a time; the names and shapes are those of the first."""
+        """Add a sample of a time; names and shapes must be those of the first sample."""
         self._average(sample)
         if time is not None and (self.samples == 1 or self.times is not None):
             self.times = (self.times[0] if self.times else time, time)
@@ -64,17 +65,17 @@ class TimeAverage:
             mean += (one.values - mean) / self.samples
 
     def mean(self) -> Mapping[str, Sample]:
-        """The averages so far; empty before the first sample."""
+        """Return the averages so far; empty before the first sample."""
         return self._mean
 
     def leave_one_out(self) -> Iterator[Mapping[str, Sample]]:
-        """Yield the averages over all groups of batches but one, for each group."""
+        """Yield, for each group of batches, the averages over all other groups."""
         means, _ = self.batches.groups()
         for vector in leave_one_out(means) if len(means) else ():
             yield self._labelled(vector)
 
     def correlation_times(self) -> dict[str, float]:
-        """Integral correlation time of each average in samples: the median of its elements."""
+        """Return each average's correlation time in samples, the median over its elements."""
         times = self.batches.correlation_times()
         found = {}
         for name, one in self._parts(times):
@@ -83,7 +84,7 @@ class TimeAverage:
         return found
 
     def _vector(self, sample: Mapping[str, Sample]) -> np.ndarray:
-        """All values as one vector of doubles; a complex value is two of them."""
+        """Return all values as one vector of doubles, two for a complex value."""
         values = (
             np.ascontiguousarray(sample[name].values, self._mean[name].values.dtype)
             for name in sorted(self._mean)
@@ -91,7 +92,7 @@ class TimeAverage:
         return np.concatenate([one.reshape(-1).view(np.float64) for one in values])
 
     def _parts(self, vector: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-        """Yield the names of averages and their doubles in a vector."""
+        """Yield the name and the part of the vector of each average."""
         first = 0
         for name in sorted(self._mean):
             mean = self._mean[name].values
@@ -100,7 +101,7 @@ class TimeAverage:
             first += size
 
     def _labelled(self, vector: np.ndarray) -> dict[str, Sample]:
-        """Turn a vector back into values with their axes."""
+        """Convert a vector to values with their axes."""
         means = self._mean
         return {
             name: Sample(
@@ -111,7 +112,7 @@ class TimeAverage:
         }
 
     def stored(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and JSON that `restore` needs."""
+        """Return arrays and JSON values for `restore`."""
         arrays = {name: one.values for name, one in self._mean.items()}
         dims = {name: list(one.dims) for name, one in self._mean.items()}
         notes: dict[str, Any] = {"samples": self.samples, "dims": dims}
@@ -123,7 +124,7 @@ class TimeAverage:
         return arrays, notes
 
     def restore(self, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> None:
-        """Go on from what `stored` returned; raises `CheckpointError` if it is not that."""
+        """Continue from the values that `stored` returned; raise `CheckpointError` if invalid."""
         samples, dims = notes.get("samples"), notes.get("dims")
         if not isinstance(samples, int) or not isinstance(dims, Mapping):
             raise CheckpointError("the checkpoint's averages have no number of samples or no axes.")
@@ -160,18 +161,18 @@ class TimeAverage:
 
 
 def _accumulator(values: np.ndarray) -> np.dtype:
-    """Double precision, complex for complex samples."""
+    """Return the type of averages: double precision, complex for complex samples."""
     return np.result_type(values, np.float64)
 
 
 def write_statistics(dataset: xr.Dataset, folder: Path) -> Path:
-    """Write `statistics.zarr` into `folder`, replacing an earlier one; returns its path."""
+    """Write or replace `statistics.zarr` in `folder`; return its path."""
     path, fresh = folder / FILE, folder / f".{FILE}.new"
     shutil.rmtree(fresh, ignore_errors=True)
     try:
         with warnings.catch_warnings():
-            # Zarr warns that consolidated metadata is not in the specification yet; without it,
-            # xarray warns everybody who opens the file.
+            # Zarr warns that consolidated metadata is not in its specification yet. Without it,
+            # xarray warns each time the file is opened.
             warnings.simplefilter("ignore")
             dataset.to_zarr(fresh, mode="w", zarr_format=3, consolidated=True)
         shutil.rmtree(path, ignore_errors=True)

@@ -1,8 +1,8 @@
-"""Means over successive batches of samples, of which the uncertainty of a time average is found.
+"""Means over successive batches of samples, for the uncertainty of a time average.
 
-Samples of a flow that follow each other are alike, so that their scatter says little about the
-error of their mean. Means over batches that are much longer than the correlation time are nearly
-independent: their scatter does.
+Successive samples of a flow are correlated, so the error of their mean does not follow from their
+variance. Means over batches that are much longer than the correlation time are nearly independent;
+the error follows from the variance of these means.
 
 Sources: G. W. Brown in C. Alexopoulos and A. F. Seila, Handbook of Simulation, ch. 7 (Wiley, 1998);
 M. H. Quenouille, Biometrika 43, 353 (1956), for the jackknife over batches.
@@ -17,37 +17,37 @@ import numpy as np
 
 from uzushio.errors import CheckpointError
 
-#: Batches that are kept; when that many are full, pairs of them are merged.
+#: Maximum number of full batches; then pairs of them are merged.
 MAX_BATCHES = 64
-#: Groups of batches of which an interval is made, as long as there are as many batches.
+#: Number of groups of batches for an interval, if there are as many batches.
 GROUPS = 16
-#: Fewer batches give no interval.
+#: Minimum number of batches for an interval.
 MIN_BATCHES = 8
-#: Batches shorter than so many correlation times are too alike: with this many, the interval of an
-#: exponential correlation is 11 % too narrow, with more it is less.
+#: Minimum length of a batch in correlation times. At this length, the interval for an exponential
+#: correlation is 11 % too narrow; shorter batches are too strongly correlated.
 MIN_CORRELATION_TIMES = 5.0
 
 
 class BatchMeans:
     """Means of vectors over batches of equal length, in bounded memory.
 
-    The batches have one sample each at first. Whenever `MAX_BATCHES` are full, pairs are merged and
-    the length doubles, so that there are between half of that and that many later on.
+    Each batch has one sample at first. When `MAX_BATCHES` are full, pairs are merged and the length
+    doubles.
 
     Attributes:
-        samples: number of vectors taken.
+        samples: number of vectors added.
         length: samples in a batch.
         full: number of full batches.
     """
 
     def __init__(self) -> None:
         self.samples, self.length, self.full = 0, 1, 0
-        #: Rows: mean of all samples, sum of their squared distances from it, mean of the open
-        #: batch, then the means of the full batches.
+        #: Rows: mean of all samples, sum of their squared distances from it, mean of the batch that
+        #: is not full, then the means of the full batches.
         self._rows = np.empty((3 + MAX_BATCHES, 0))
 
     def add(self, values: np.ndarray) -> None:
-        """Take one more vector, shape (size,), always of the same size."""
+        """Add a vector, shape (size,), of the same size as before."""
         if self.samples == 0:
             self._rows = np.zeros((3 + MAX_BATCHES, values.size))
         mean, squares, batch = self._rows[:3]
@@ -71,8 +71,9 @@ class BatchMeans:
     def groups(self) -> tuple[np.ndarray, int]:
         """Return the means over groups of full batches, (groups, size), and samples in a group.
 
-        Groups are as long as they can be with at least `GROUPS` of them; the last batches are left
-        out if they are no group. With fewer than `MIN_BATCHES` full batches there is none.
+        Groups have the maximum length with which there are at least `GROUPS`. The last batches are
+        left out if they do not fill a group. With fewer than `MIN_BATCHES` full batches there is no
+        group.
         """
         if self.full < MIN_BATCHES:
             return np.empty((0, self._rows.shape[1])), 0
@@ -82,10 +83,10 @@ class BatchMeans:
         return means.mean(axis=1), together * self.length
 
     def correlation_times(self) -> np.ndarray:
-        """Integral correlation time of each element in samples, shape (size,); NaN if unknown.
+        """Return the integral correlation time of each element in samples, shape (size,).
 
         It is half of the variance of a group's mean times the group's length over the variance of
-        a sample: exact for long groups, and at most half of a group.
+        a sample: exact for long groups, at most half of a group, and NaN if unknown.
         """
         means, length = self.groups()
         if not length:
@@ -93,16 +94,16 @@ class BatchMeans:
         variance = self._rows[1] / self.samples
         with np.errstate(invalid="ignore", divide="ignore"):
             times = 0.5 * length * means.var(axis=0, ddof=1) / variance
-        noise = 1e-13 * np.abs(self._rows[0])  # the elements that are constant but for round-off
+        noise = 1e-13 * np.abs(self._rows[0])  # of constant elements: rounding errors
         return np.asarray(np.where(np.sqrt(variance) > noise, times, np.nan))
 
     def stored(self) -> tuple[np.ndarray, dict[str, Any]]:
-        """Array (rows, size) and JSON that `restore` needs."""
+        """Return an array (rows, size) and JSON values for `restore`."""
         notes = {"samples": self.samples, "length": self.length, "full": self.full}
         return self._rows[: 3 + self.full], notes
 
     def restore(self, rows: np.ndarray, notes: Mapping[str, Any]) -> None:
-        """Go on from what `stored` returned; raises `CheckpointError` if it is not that."""
+        """Continue from the values that `stored` returned; raise `CheckpointError` if invalid."""
         values = [notes.get(name) for name in ("samples", "length", "full")]
         if not all(isinstance(value, int) and value >= 0 for value in values):
             raise CheckpointError("the checkpoint's batch means lack their number or length.")
@@ -119,22 +120,22 @@ class BatchMeans:
 
 
 def leave_one_out(means: np.ndarray) -> np.ndarray:
-    """Return the means of all groups but one, (groups, size): the samples of a jackknife."""
+    """Return for each group the mean of all others, (groups, size): the samples of a jackknife."""
     count = len(means)
     return np.asarray((means.sum(axis=0) - means) / (count - 1))
 
 
 def standard_error(replicates: np.ndarray) -> np.ndarray:
-    """Jackknife standard error of what was derived from `leave_one_out`, groups along axis 0.
+    """Return the jackknife standard error of values derived from `leave_one_out`, groups on axis 0.
 
-    For what is linear in the means it is their standard error by batch means.
+    For functions that are linear in the means, it is their standard error by batch means.
     """
     count = len(replicates)
     return np.asarray(np.sqrt((count - 1) ** 2 / count) * replicates.std(axis=0, ddof=1))
 
 
 def quantile(degrees: int) -> float:
-    """Return Student's t for a two-sided interval of 95 %, to 0.1 % from 5 degrees of freedom on.
+    """Return Student's t for a two-sided interval of 95 %; error below 0.1 % from 5 degrees on.
 
     Source: M. Abramowitz and I. A. Stegun, Handbook of Mathematical Functions, 26.7.5.
     """

@@ -1,9 +1,9 @@
-"""95 % confidence intervals of all that is derived from time averages.
+"""95 % confidence intervals of quantities that are derived from time averages.
 
-A solver derives its statistics once from the averages, and once more for each group of batches
-from the averages without that group (a jackknife). The dataset keeps these replicates, so that an
-interval can be had of whatever is made of it: a profile in wall units that is averaged over the
-halves of a channel, the height of a peak.
+A solver derives its statistics from the averages, and again for each group of batches from the
+averages without that group (a jackknife). The dataset keeps these replicates, so that later
+functions of it have an interval too: a profile in wall units that is averaged over the halves of a
+channel, the height of a peak.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ def derive(derivation: Derivation, average: TimeAverage) -> xr.Dataset | None:
     """Derive statistics from averages, with confidence intervals where there are batches.
 
     Args:
-        derivation: makes a dataset of averages and their number of samples (`Solver.statistics`).
+        derivation: returns a dataset from averages and their number of samples
+            (`Solver.statistics`).
         average: the averages.
 
     Returns:
-        What the derivation returns, and for each variable NAME in it NAME_ci95, the half width of
-        its interval, and jackknife_NAME, its replicates along an axis `group`. The same for
-        attributes that are sampled: NAME_ci95 is an attribute then. Further attributes:
+        The dataset of the derivation. For each variable NAME it has also NAME_ci95, the half width
+        of its interval, and jackknife_NAME, its replicates along an axis `group`. For an attribute
+        NAME that varies between replicates, NAME_ci95 is an attribute. Further attributes:
         `averaged_times`, first and last; `groups`; `group_samples` and `group_time`;
         `correlation_times` by name of an average. Times are in the solver's unit.
     """
@@ -79,7 +80,7 @@ def _add(whole: xr.Dataset, name: str, dims: tuple[str, ...], values: np.ndarray
 
 
 def _described(whole: xr.Dataset, average: TimeAverage, groups: int) -> xr.Dataset:
-    """Note times, how many groups there are, how long, and the correlation times."""
+    """Add attributes: times, number and length of groups, correlation times."""
     if average.times is not None:
         whole.attrs["averaged_times"] = list(average.times)
     if not groups:
@@ -98,7 +99,7 @@ def _described(whole: xr.Dataset, average: TimeAverage, groups: int) -> xr.Datas
 
 
 def replicates(statistics: xr.Dataset) -> Iterator[xr.Dataset]:
-    """Yield the statistics without one group of batches each, with the names of the whole."""
+    """Yield, for each group of batches, the statistics without it, under the original names."""
     names = [str(name) for name in statistics.data_vars if str(name).startswith(REPLICATES)]
     for group in range(statistics.sizes.get("group", 0)):
         one = statistics[names].isel(group=group)
@@ -118,7 +119,7 @@ def half_width(
         function: of a dataset with the variables and attributes of the statistics.
 
     Returns:
-        The shape of what the function returns; None if there are no replicates.
+        An array of the shape of the function's result; None if there are no replicates.
     """
     values = [np.asarray(function(one)) for one in without]
     if not values:
@@ -129,25 +130,25 @@ def half_width(
 def explanation(
     statistics: xr.Dataset, names: Iterable[str], scale: float = 1.0, unit: str = ""
 ) -> str:
-    """Say how the intervals of some averages were found, and whether the batches are long enough.
+    """Describe how the intervals of some averages were computed, and whether batches are too short.
 
     Args:
-        statistics: what `derive` returned.
-        names: of averages; the longest of their correlation times is told.
+        statistics: result of `derive`.
+        names: names of averages; the text has the maximum of their correlation times.
         scale: factor from the solver's unit of time to `unit`.
-        unit: of times, with a space before it.
+        unit: unit of times, with a space before it.
     """
-    told = statistics.attrs
-    if not told.get("groups"):
-        few = told.get("samples", 0) < MIN_BATCHES
+    attributes = statistics.attrs
+    if not attributes.get("groups"):
+        few = attributes.get("samples", 0) < MIN_BATCHES
         return f"No confidence interval: {'too few samples' if few else 'no batch means kept'}."
-    text = f"95 % confidence by {told['groups']} batch means"
-    times = told.get("correlation_times", {})
+    text = f"95 % confidence by {attributes['groups']} batch means"
+    times = attributes.get("correlation_times", {})
     known = {name: times[name] for name in names if name in times}
     if not known:
-        return f"{text} of {told['group_samples']} samples."
+        return f"{text} of {attributes['group_samples']} samples."
     slowest = max(known, key=lambda name: known[name])
-    length, time = scale * float(told["group_time"]), scale * known[slowest]
+    length, time = scale * float(attributes["group_time"]), scale * known[slowest]
     text = f"{text} of {length:.3g}{unit}; correlation time of {slowest}: {time:.2g}{unit}"
     if length < MIN_CORRELATION_TIMES * time:
         return f"{text}. The batches are too short for it, and the interval is too narrow."

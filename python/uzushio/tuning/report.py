@@ -7,16 +7,15 @@ import time
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
-from rich.table import Column, Table
+from rich.table import Table
 
-from uzushio.terminal import tell
+from uzushio.terminal import ProgressOutput
 from uzushio.tuning.journal import TrialRecord
 from uzushio.tuning.search import Finalist, SearchResult, SearchState
 from uzushio.tuning.space import Key, Space
 
 
-class ProgressReporter:
+class ProgressReporter(ProgressOutput):
     """Progress of a search: a bar on a terminal, else one line for each batch.
 
     Args:
@@ -25,36 +24,12 @@ class ProgressReporter:
     """
 
     def __init__(self, space: Space, quiet: bool) -> None:
-        self._space, self._quiet = space, quiet
+        console = Console()
+        columns = console.width if console.is_terminal else 0
+        super().__init__(columns, not quiet, "measuring the first points")
+        self._space = space
         self._began = time.monotonic()
         self._first: float | None = None
-        console = Console(highlight=False)
-        self._bar: Progress | None = None
-        if console.is_terminal and not quiet:
-            column = Column(no_wrap=True, overflow="ellipsis")
-            self._bar = Progress(
-                BarColumn(bar_width=20),
-                TextColumn("{task.description}", markup=False, table_column=column),
-                console=console,
-                auto_refresh=False,
-            )
-            self._bar.add_task("measuring the first points", total=1.0)
-
-    def __enter__(self) -> ProgressReporter:
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def say(self, text: str) -> None:
-        """Print a line."""
-        if self._bar is not None:
-            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
-        elif not self._quiet:
-            tell(text)
 
     def on_batch(self, state: SearchState) -> None:
         """Show the state of the search after a batch."""
@@ -64,12 +39,7 @@ class ProgressReporter:
             text += f", best {faster:.2f} x the default: {changed(self._space, key)}"
         if state.random is not None:
             text += f"; random search {state.random:.2f} x"
-        text += self._left(state.fraction)
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=state.fraction, description=text)
-            self._bar.refresh()
-        elif not self._quiet:
-            tell(f"{state.fraction:4.0%} {text}")
+        self.show(state.fraction, text + self._left(state.fraction))
 
     def _left(self, fraction: float) -> str:
         """Estimate the time left from the progress since this process started."""

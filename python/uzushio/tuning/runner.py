@@ -197,8 +197,8 @@ class _WorkerJob:
         # A rank's own message is preferred to the launcher's.
         ours = [line for line in lines if line.startswith(("rank ", "uzushio: error: "))]
         others = [line for line in lines if line.strip(" -")]
-        said = (ours[:1] or others[-1:] or ["."])[0].removeprefix("uzushio: error: ").strip()
-        return f"it ended with status {status}{said if said == '.' else f': {said}'}"
+        message = (ours[:1] or others[-1:] or ["."])[0].removeprefix("uzushio: error: ").strip()
+        return f"it ended with status {status}{message if message == '.' else f': {message}'}"
 
     def _read(self, source: IO[bytes]) -> None:
         for line in source:

@@ -18,9 +18,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from uzushio.error_text import sentence
 from uzushio.errors import UzushioError
 from uzushio.parallel import memory
-from uzushio.parallel.collective import all_arrive, sentence
+from uzushio.parallel.sync import all_arrive, end_job
 from uzushio.tuning import machine
 
 if TYPE_CHECKING:
@@ -112,9 +113,7 @@ class _Worker:
         except (UzushioError, ValueError, RuntimeError, MemoryError) as error:
             answer = {"failed": sentence(error) or type(error).__name__}
             if not all_arrive(self._failure_comm, _GRACE_PERIOD):
-                print(f"rank {self._comm.rank}: {answer['failed']}", file=sys.stderr, flush=True)
-                self._comm.Abort(1)
-                os._exit(1)
+                end_job(self._comm, f"rank {self._comm.rank}: {answer['failed']}")
         else:
             request = self._failure_comm.Ibarrier()
             while not request.Test():

@@ -21,12 +21,12 @@ template <class Byte> struct BasicArrayView {
 
     /// Return the part in `box`; indices are relative to this view's first value.
     [[nodiscard]] BasicArrayView sub(const Box& box) const {
-        assert((Box{{}, count}.contains(box)));
+        assert(Box::of(count).contains(box));
         BasicArrayView part = *this;
-        part.count = box.count;
+        part.count = box.extents();
         if (!box.empty())
             for (std::size_t i = 0; i < 3; ++i)
-                part.data += box.start[i] * layout.strides[i];
+                part.data += box.lower[i] * layout.strides[i];
         return part;
     }
 
@@ -41,7 +41,7 @@ template <class Byte> struct BasicArrayView {
 
     /// Bytes of the values, without gaps.
     [[nodiscard]] std::int64_t bytes() const {
-        return Box{{}, count}.volume() * components * scalar_bytes;
+        return Box::of(count).volume() * components * scalar_bytes;
     }
 
     operator BasicArrayView<const Byte>() const

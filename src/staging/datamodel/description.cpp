@@ -42,9 +42,9 @@ void require_coordinates(const std::string& subject, const RectilinearCoords& co
     constexpr std::array axes{"z", "y", "x"};
     for (std::size_t a = 0; a < 3; ++a) {
         const auto given = static_cast<std::int64_t>(coords.values[a].size());
-        require(given == vertices.count[a], subject + " has " + std::to_string(vertices.count[a]) +
-                                                " vertices along " + axes[a] + ", but " +
-                                                std::to_string(given) + " coordinates were given.");
+        require(given == vertices.extent(a),
+                subject + " has " + std::to_string(vertices.extent(a)) + " vertices along " +
+                    axes[a] + ", but " + std::to_string(given) + " coordinates were given.");
     }
 }
 
@@ -62,7 +62,7 @@ void Description::mesh(std::string name, const Box& elements, std::uint8_t dimen
     require(dimension >= 1 && dimension <= 3, subject + " must have 1, 2 or 3 dimensions.");
     require(is_valid(elements), subject + " has an impossible box of elements.");
     for (std::size_t axis = 0; axis + dimension < 3; ++axis)
-        require(elements.count[axis] == 1,
+        require(elements.extent(axis) == 1,
                 subject + " has " + std::to_string(dimension) +
                     " dimensions: along the others, counted from z, it must have one element.");
     if (const auto* lines = std::get_if<RectilinearCoords>(&coords))
@@ -104,10 +104,10 @@ void Description::block(std::uint64_t id, std::string_view mesh, const Box& owne
     const Box all =
         of_elements ? topology.elements : vertices_of(topology.elements, topology.dimension);
     require(is_valid(owned), subject + " has an impossible box.");
-    require(all.contains(owned),
-            subject + " with " + name_of(association) + " " + to_string(owned, topology.dimension) +
-                " reaches out of mesh " + quote(mesh) + ", which has " + name_of(association) +
-                " " + to_string(all, topology.dimension) + ".");
+    require(all.contains(owned), subject + " with " + name_of(association) + " " +
+                                     box_text(owned, topology.dimension) + " reaches out of mesh " +
+                                     quote(mesh) + ", which has " + name_of(association) + " " +
+                                     box_text(all, topology.dimension) + ".");
     Block block = of_elements ? Block::with_elements(owned, topology.dimension)
                               : Block::with_vertices(owned, topology.dimension);
     block.id = id;
@@ -133,7 +133,7 @@ ConstArrayView Description::shape(std::string_view name, std::uint64_t id,
                std::to_string(id) + " is of mesh " +
                quote(described_.topologies[block.topology].name) + ".";
     });
-    const Extent count = grow(block.owned(field.association), ghosts).count;
+    const Extent count = grow(block.owned(field.association), ghosts).extents();
     return packed_view<const std::byte>(nullptr, count, field.components, size_of(field.type));
 }
 
@@ -165,7 +165,7 @@ void Description::put(std::string_view name, std::uint64_t id, const ConstArrayV
         return values_of() + " take " + std::to_string(values.scalar_bytes) +
                " bytes each, but the field is of " + std::string(name_of(field.type)) + ".";
     });
-    require(values.data != nullptr || Box{{}, values.count}.empty(),
+    require(values.data != nullptr || Box::of(values.count).empty(),
             [&] { return values_of() + " are a null pointer."; });
     require_no_values(name, id);
     blocks_.at(id).values.emplace(field_of(name), FieldValues{values, ghosts});

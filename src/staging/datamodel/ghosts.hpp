@@ -18,8 +18,8 @@ struct Ghosts {
 /// Return the owned box with its ghost layers.
 [[nodiscard]] constexpr Box grow(Box box, const Ghosts& ghosts) {
     for (std::size_t i = 0; i < 3; ++i) {
-        box.start[i] -= ghosts.lower[i];
-        box.count[i] += ghosts.lower[i] + ghosts.upper[i];
+        box.lower[i] -= ghosts.lower[i];
+        box.upper[i] += ghosts.upper[i];
     }
     return box;
 }

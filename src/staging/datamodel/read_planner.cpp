@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "staging/datamodel/box_set.hpp"
 #include "staging/datamodel/model_error.hpp"
 
 namespace uzushio::staging {
@@ -18,14 +17,7 @@ std::optional<std::uint32_t> array_of(const Block& block, std::uint32_t field) {
 
 void require_valid(const Box& box) {
     if (!is_valid(box))
-        throw ModelError("The box " + to_string(box) + ", is not valid.");
-}
-
-void sort_pieces(ReadPlan& plan) {
-    std::sort(plan.pieces.begin(), plan.pieces.end(), [](const Piece& a, const Piece& b) {
-        return std::tuple(a.rank, a.block, a.target.start) <
-               std::tuple(b.rank, b.block, b.target.start);
-    });
+        throw ModelError("The box " + box_text(box) + ", is not valid.");
 }
 
 } // namespace
@@ -33,96 +25,53 @@ void sort_pieces(ReadPlan& plan) {
 ReadPlanner::ReadPlanner(const StepInfo& step, std::uint32_t field) : field_(field) {
     if (field >= step.fields.size())
         throw ModelError("The step has no field of the number " + std::to_string(field) + ".");
-    std::vector<Box> stored;
+    std::vector<Box> owned, stored;
     bool with_ghosts = false;
     for (std::size_t b = 0; b < step.blocks.size(); ++b) {
         const Block& block = step.blocks[b];
         const auto array = array_of(block, field);
         if (!array)
             continue;
-        const Box owned = block.owned(step.fields[field].association);
-        if (owned.empty())
+        const Box& box = block.owned(step.fields[field].association);
+        if (box.empty())
             continue;
         stored.push_back(stored_box(step, block, block.arrays[*array]));
-        with_ghosts = with_ghosts || stored.back() != owned;
-        owned_.push_back(owned);
+        with_ghosts = with_ghosts || stored.back() != box;
+        owned.push_back(box);
         blocks_.push_back({block.rank, static_cast<std::uint32_t>(b), *array, stored.back()});
     }
-    owned_index_ = BoxIndex(owned_);
+    owned_ = domain::FirstOwners<3>(owned);
     if (with_ghosts)
-        stored_index_ = BoxIndex(stored);
+        stored_ = domain::FirstOwners<3>(stored);
 }
 
 ReadPlan ReadPlanner::plan(const Box& box) const {
     require_valid(box);
     ReadPlan plan;
     plan.box = box;
-    if (box.empty())
-        return plan;
-    std::vector<Box> covered;
-    add_owned(plan, covered);
-    std::int64_t volume = 0;
-    for (const Box& part : covered)
-        volume += part.volume();
-    if (volume != box.volume())
-        add_from_ghosts(plan, holes(box, covered, plan.comparisons));
-    sort_pieces(plan);
-    return plan;
-}
-
-void ReadPlanner::add_owned(ReadPlan& plan, std::vector<Box>& covered) const {
-    std::vector<std::uint32_t> hits, neighbours;
-    plan.comparisons += owned_index_.find(plan.box, hits);
-    std::sort(hits.begin(), hits.end());
-    BoxSet parts;
-    for (const std::uint32_t self : hits) {
-        const Box mine = intersect(owned_[self], plan.box);
-        neighbours.clear();
-        plan.comparisons += owned_index_.find(mine, neighbours);
-        std::erase_if(neighbours, [&](std::uint32_t other) { return other >= self; });
-        // Subtract faces before edges and corners: the remainder is then one box.
-        std::sort(neighbours.begin(), neighbours.end(), [&](std::uint32_t a, std::uint32_t b) {
-            const auto va = intersect(owned_[a], mine).volume();
-            const auto vb = intersect(owned_[b], mine).volume();
-            return std::tuple(-va, a) < std::tuple(-vb, b);
-        });
-        parts.assign(1, mine);
-        for (const std::uint32_t other : neighbours) {
-            if (parts.empty())
-                break;
-            plan.comparisons += parts.size();
-            subtract(parts, owned_[other]);
-        }
-        for (const Box& part : parts) {
-            add(plan, self, part, false);
-            covered.push_back(part);
-        }
-    }
-}
-
-void ReadPlanner::add_from_ghosts(ReadPlan& plan, const std::vector<Box>& holes) const {
-    std::vector<std::uint32_t> hits;
+    std::vector<domain::FirstOwners<3>::Part> parts;
+    domain::BoxSet<3> holes;
+    plan.comparisons = owned_.find(box, parts, &holes);
+    for (const auto& part : parts)
+        add(plan, part.owner, part.box, false);
     for (const Box& hole : holes) {
-        hits.clear();
-        plan.comparisons += stored_index_.find(hole, hits);
-        std::sort(hits.begin(), hits.end());
-        BoxSet rest{hole};
-        for (const std::uint32_t holder : hits) {
-            plan.comparisons += rest.size();
-            for (const Box& part : rest)
-                if (overlap(part, blocks_[holder].stored))
-                    add(plan, holder, intersect(part, blocks_[holder].stored), true);
-            subtract(rest, blocks_[holder].stored);
-        }
-        plan.missing.insert(plan.missing.end(), rest.begin(), rest.end());
+        parts.clear();
+        plan.comparisons += stored_.find(hole, parts, &plan.missing);
+        for (const auto& part : parts)
+            add(plan, part.owner, part.box, true);
     }
     coalesce(plan.missing);
+    std::sort(plan.pieces.begin(), plan.pieces.end(), [](const Piece& a, const Piece& b) {
+        return std::tuple(a.rank, a.block, a.target.lower) <
+               std::tuple(b.rank, b.block, b.target.lower);
+    });
+    return plan;
 }
 
 void ReadPlanner::add(ReadPlan& plan, std::size_t block, const Box& part, bool ghost) const {
     const StoredBlock& from = blocks_[block];
-    plan.pieces.push_back({from.rank, from.block, from.array, relative_to(part, from.stored.start),
-                           relative_to(part, plan.box.start), ghost});
+    plan.pieces.push_back({from.rank, from.block, from.array, part.relative_to(from.stored.lower),
+                           part.relative_to(plan.box.lower), ghost});
 }
 
 ReadPlan ReadPlanner::plan_block(const StepInfo& step, std::uint32_t block,

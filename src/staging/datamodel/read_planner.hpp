@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "domain/first_owners.hpp"
 #include "staging/datamodel/box.hpp"
-#include "staging/datamodel/box_index.hpp"
 #include "staging/datamodel/read_plan.hpp"
 #include "staging/datamodel/step_info.hpp"
 
@@ -34,15 +34,12 @@ class ReadPlanner {
         std::uint32_t rank, block, array;
         Box stored;
     };
-    void add_owned(ReadPlan& plan, std::vector<Box>& covered) const;
-    void add_from_ghosts(ReadPlan& plan, const std::vector<Box>& holes) const;
     void add(ReadPlan& plan, std::size_t block, const Box& part, bool ghost) const;
 
     std::uint32_t field_;
     std::vector<StoredBlock> blocks_;
-    std::vector<Box> owned_;
-    BoxIndex owned_index_;
-    BoxIndex stored_index_;
+    domain::FirstOwners<3> owned_;
+    domain::FirstOwners<3> stored_; ///< with ghost layers; empty if no block has any
 };
 
 } // namespace uzushio::staging

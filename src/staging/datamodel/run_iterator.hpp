@@ -40,7 +40,7 @@ class RunIterator {
         const Axis c{components, layout.component_stride};
         const auto axes =
             order == ComponentOrder::planar ? std::array{c, z, y, x} : std::array{z, y, x, c};
-        left_ = Box{{}, count}.volume() * components * scalar_bytes;
+        left_ = Box::of(count).volume() * components * scalar_bytes;
         run_ = scalar_bytes;
         for (std::size_t i = axes.size(); i-- > 0;) {
             if (axes[i].count == 1)

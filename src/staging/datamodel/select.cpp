@@ -19,23 +19,24 @@ ConstArrayView select(const StepInfo& step, std::uint32_t rank, const PieceReque
     });
     const Block& block = step.blocks[request.block];
     require(block.rank == rank, [&] {
-        return "Rank " + std::to_string(rank) + " was asked for block " + std::to_string(block.id) +
-               ", which is on rank " + std::to_string(block.rank) + ".";
+        return "Rank " + std::to_string(rank) + " received a request for block " +
+               std::to_string(block.id) + ", which is on rank " + std::to_string(block.rank) + ".";
     });
     require(request.array < block.arrays.size(), [&] {
         return "Block " + std::to_string(block.id) + " has no array of the number " +
                std::to_string(request.array) + ".";
     });
     const ConstArrayView all = view_of(step, block, block.arrays[request.array], segment);
-    require(is_valid(request.source) && Box{{}, all.count}.contains(request.source), [&] {
-        return "The box " + (is_valid(request.source) ? to_string(request.source) : "asked for") +
-               " reaches out of the array, which is " + to_string(Box{{}, all.count}) + ".";
+    require(is_valid(request.source) && Box::of(all.count).contains(request.source), [&] {
+        return "The requested box " +
+               (is_valid(request.source) ? box_text(request.source) + " " : "") +
+               "is not inside the array, which is " + box_text(Box::of(all.count)) + ".";
     });
     require(request.components >= 1 && request.components <= all.components &&
                 request.first_component <= all.components - request.components,
             [&] {
                 return "The array has " + std::to_string(all.components) +
-                       " components, not those asked for.";
+                       " components, not the requested ones.";
             });
     return all.sub(request.source).select_components(request.first_component, request.components);
 }

@@ -41,7 +41,7 @@ void require_unique_names(const std::vector<Named>& list, const std::string& wha
 /// 62 bits.
 std::optional<std::uint64_t> span_of(const Extent& count, const ArrayLayout& layout,
                                      std::int64_t components, std::int64_t scalar_bytes) {
-    if (Box{{}, count}.empty())
+    if (Box::of(count).empty())
         return 0;
     struct Axis {
         std::int64_t stride, count;
@@ -68,7 +68,7 @@ std::optional<std::uint64_t> span_of(const Extent& count, const ArrayLayout& lay
 std::optional<std::uint64_t> span_of(const StepInfo& step, const Block& block,
                                      const StoredArray& array) {
     const Field& field = step.fields[array.field];
-    return span_of(stored_box(step, block, array).count, array.layout, field.components,
+    return span_of(stored_box(step, block, array).extents(), array.layout, field.components,
                    size_of(field.type));
 }
 
@@ -80,7 +80,7 @@ void validate_topologies(const StepInfo& step) {
                 subject + " must have 1, 2 or 3 dimensions.");
         require(is_valid(topology.elements), subject + " has an impossible box of elements.");
         for (std::size_t axis = 0; axis + topology.dimension < 3; ++axis)
-            require(topology.elements.count[axis] <= 1,
+            require(topology.elements.extent(axis) <= 1,
                     subject + " has more than one element along an axis beyond its dimension.");
     }
 }
@@ -140,9 +140,9 @@ void validate_block(const StepInfo& step, const Block& block, std::vector<std::u
             [&] { return subject() + " has an impossible box."; });
     const Box vertices = vertices_of(topology.elements, topology.dimension);
     require(topology.elements.contains(block.elements) && vertices.contains(block.vertices), [&] {
-        return subject() + " with elements " + to_string(block.elements) +
+        return subject() + " with elements " + box_text(block.elements) +
                " reaches out of topology " + quote(topology.name) + " with elements " +
-               to_string(topology.elements) + ".";
+               box_text(topology.elements) + ".";
     });
     fields.clear();
     for (const auto& array : block.arrays) {
@@ -260,7 +260,7 @@ ConstArrayView view_of(const StepInfo& step, const Block& block, const StoredArr
                " does not lie wholly in its rank's " + std::to_string(segment.size()) +
                " bytes of the step.";
     });
-    return {segment.data() + array.offset, stored_box(step, block, array).count, array.layout,
+    return {segment.data() + array.offset, stored_box(step, block, array).extents(), array.layout,
             field.components, size_of(field.type)};
 }
 

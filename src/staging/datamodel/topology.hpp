@@ -12,7 +12,7 @@ namespace uzushio::staging {
 struct Topology {
     std::string name;
     std::uint32_t coordset = 0; ///< index into StepInfo::coordsets
-    std::uint8_t dimension = 3; ///< axes in use, counted from x; the others have a count of 1
+    std::uint8_t dimension = 3; ///< axes in use, counted from x; the others have one index
     Box elements;               ///< of all blocks
 
     bool operator==(const Topology&) const = default;
@@ -21,16 +21,16 @@ struct Topology {
 /// Return the vertices of a box of elements: one more along each axis in use.
 [[nodiscard]] constexpr Box vertices_of(Box elements, std::uint8_t dimension = 3) {
     for (std::size_t axis = 3 - std::size_t{dimension}; axis < 3; ++axis)
-        if (elements.count[axis] > 0)
-            ++elements.count[axis];
+        if (elements.extent(axis) > 0)
+            ++elements.upper[axis];
     return elements;
 }
 
 /// Return the elements whose vertices are all in a box of vertices.
 [[nodiscard]] constexpr Box elements_of(Box vertices, std::uint8_t dimension = 3) {
     for (std::size_t axis = 3 - std::size_t{dimension}; axis < 3; ++axis)
-        if (vertices.count[axis] > 0)
-            --vertices.count[axis];
+        if (vertices.extent(axis) > 0)
+            --vertices.upper[axis];
     return vertices;
 }
 

@@ -139,7 +139,13 @@ QueueReader Queue::attach() {
     return {shared_from_this(), id};
 }
 
+void Queue::reply(std::uint64_t reader, Reply reply) {
+    commands_.reply(reader, std::move(reply));
+    notify_listener();
+}
+
 void Queue::detach(std::uint64_t reader) {
+    commands_.remove(reader);
     Payloads released;
     const Lock lock(mutex_);
     const auto found = readers_.find(reader);

@@ -13,6 +13,7 @@
 #include <set>
 #include <vector>
 
+#include "staging/queue/command_mailbox.hpp"
 #include "staging/queue/delivery.hpp"
 #include "staging/queue/queue_counters.hpp"
 #include "staging/queue/queue_options.hpp"
@@ -59,9 +60,9 @@ class Queue : public std::enable_shared_from_this<Queue> {
     /// Wait up to `limit` until `readers` are attached. Returns whether they are.
     bool wait_for_readers(std::size_t readers, std::chrono::nanoseconds limit);
 
-    /// Set a function that is called after a step was published, and after `close`, on the thread
-    /// that did it: for services that do not wait in QueueReader::next. Empty: none; no call is in
-    /// progress when this returns.
+    /// Set a function that is called after a step was published, after `reply`, and after `close`,
+    /// on the thread that did it: for services that do not wait in QueueReader::next. Empty: none;
+    /// no call is in progress when this returns.
     void on_change(std::function<void()> listener);
 
     /// Sequence numbers of the steps in the queue. Other steps are never available again.
@@ -73,6 +74,10 @@ class Queue : public std::enable_shared_from_this<Queue> {
 
     [[nodiscard]] QueueReader attach();
     [[nodiscard]] std::size_t readers() const;
+
+    [[nodiscard]] std::vector<ReceivedCommand> take_commands() { return commands_.take(); }
+    void reply(std::uint64_t reader, Reply reply);
+
     [[nodiscard]] QueueCounters counters() const;
 
   private:
@@ -142,6 +147,7 @@ class Queue : public std::enable_shared_from_this<Queue> {
     std::uint64_t next_reader_ = 0;
     bool closed_ = false;
     QueueCounters counters_;
+    CommandMailbox commands_;
     mutable std::mutex listener_mutex_; ///< separate, since the listener may call the queue
     std::function<void()> listener_;
 };

@@ -36,6 +36,14 @@ void QueueReader::detach() {
         queue_->detach(id_);
 }
 
+bool QueueReader::send(Command command) {
+    return queue_ && queue_->commands_.put(id_, std::move(command));
+}
+
+std::optional<Reply> QueueReader::next_reply() {
+    return queue_ ? queue_->commands_.next_reply(id_) : std::nullopt;
+}
+
 std::uint64_t QueueReader::delivered() const {
     return queue_ ? queue_->state_of(id_).delivered : 0;
 }

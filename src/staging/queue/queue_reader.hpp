@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "staging/command.hpp"
 #include "staging/queue/delivery.hpp"
 
 namespace uzushio::staging {
@@ -30,6 +31,10 @@ class QueueReader {
 
     /// Detach, and release all steps; ends a wait in `next`. May be called again.
     void detach();
+
+    /// Pass a command to the writing program. Returns false if too many have no reply yet.
+    [[nodiscard]] bool send(Command command);
+    [[nodiscard]] std::optional<Reply> next_reply();
 
     [[nodiscard]] std::uint64_t delivered() const;
     /// Steps that were published while it was attached, and dropped before it received them.

@@ -22,17 +22,30 @@ std::optional<Error> ReaderSession::receive(const Message& message) {
         return Error{ErrorCode::protocol, "Step " + std::to_string(release->sequence) +
                                               " was released, but this reader does not have it."};
     }
+    const auto* command = std::get_if<Command>(&message);
+    if (command != nullptr && reader_.send(*command))
+        return {};
     finished_ = true;
+    if (command != nullptr)
+        return Error{ErrorCode::limit, "This reader sent more than " +
+                                           std::to_string(CommandMailbox::max_commands) +
+                                           " commands before it read the replies."};
     if (std::holds_alternative<Detach>(message)) {
         reader_.detach();
         return {};
     }
-    return Error{ErrorCode::protocol,
-                 "A reader that has attached may only ask for the next step, release or detach."};
+    return Error{
+        ErrorCode::protocol,
+        "A reader that has attached may only ask for the next step, release, send commands or "
+        "detach."};
 }
 
 std::shared_ptr<const std::vector<std::byte>> ReaderSession::poll() {
-    if (!waiting_ || holds_ || finished_)
+    if (finished_)
+        return nullptr;
+    if (const auto reply = reader_.next_reply())
+        return std::make_shared<const std::vector<std::byte>>(encode(*reply));
+    if (!waiting_ || holds_)
         return nullptr;
     const Delivery delivery = reader_.next(std::chrono::nanoseconds(0));
     switch (delivery.status) {

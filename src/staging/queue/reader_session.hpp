@@ -22,9 +22,9 @@ class ReaderSession {
     /// The queue's payloads must be Announcements.
     explicit ReaderSession(Queue& queue);
 
-    /// Handle a message of the reader: Next, Release or Detach. Returns Error for other messages,
-    /// and for the release of a step that the reader does not hold; the connection must then be
-    /// closed.
+    /// Handle a message of the reader: Next, Release, Command or Detach. Returns Error for other
+    /// messages, and for the release of a step that the reader does not hold; the connection must
+    /// then be closed.
     [[nodiscard]] std::optional<Error> receive(const Message& message);
 
     /// Return the encoded message to send now, or null. Call it after each `receive`, and when the

@@ -78,10 +78,10 @@ socket::Secret shared_secret(const parallel::CollectiveGroup& group) {
 
 } // namespace
 
-class Relay::Core {
+class Relay::Implementation {
   public:
-    Core(RelayOptions options, const parallel::CollectiveGroup& group);
-    ~Core();
+    Implementation(RelayOptions options, const parallel::CollectiveGroup& group);
+    ~Implementation();
 
     void run(const std::function<bool()>& keep_running);
     [[nodiscard]] RelayStatus status() const;
@@ -115,7 +115,7 @@ class Relay::Core {
     std::optional<StopNotice> stop_notice_;
 };
 
-Relay::Core::Core(RelayOptions options, const parallel::CollectiveGroup& group)
+Relay::Implementation::Implementation(RelayOptions options, const parallel::CollectiveGroup& group)
     : options_(std::move(options)), group_(group), secret_(shared_secret(group)),
       budget_(options_.bytes) {
     options_.from = with_home(options_.from).string();
@@ -153,9 +153,9 @@ Relay::Core::Core(RelayOptions options, const parallel::CollectiveGroup& group)
     stop_notice_.emplace(group_);
 }
 
-Relay::Core::~Core() { listener_->stop(); }
+Relay::Implementation::~Implementation() { listener_->stop(); }
 
-Hello Relay::Core::hello() const {
+Hello Relay::Implementation::hello() const {
     Hello hello;
     hello.role = Role::relay;
     hello.rank = static_cast<std::uint32_t>(group_.rank());
@@ -164,7 +164,7 @@ Hello Relay::Core::hello() const {
     return hello;
 }
 
-void Relay::Core::publish_contact() {
+void Relay::Implementation::publish_contact() {
     contact_.reset();
     contact_.emplace(options_.to, socket::Contact{status_.stream, "relay", addresses_.front(),
                                                   secret_, options_.listen.tls, 0, ""});
@@ -172,7 +172,7 @@ void Relay::Core::publish_contact() {
 
 // ---- connections ------------------------------------------------------------------------------
 
-asio::awaitable<void> Relay::Core::serve(Peer peer, Hello theirs) {
+asio::awaitable<void> Relay::Implementation::serve(Peer peer, Hello theirs) {
     if (status_.connections >= budget_.max_pairs()) {
         const Error full{ErrorCode::limit, "The relay forwards " +
                                                std::to_string(status_.connections) +
@@ -188,7 +188,7 @@ asio::awaitable<void> Relay::Core::serve(Peer peer, Hello theirs) {
         } else if (theirs.session != 0) { // zero: a probe of another relay
 
             const Peer up = co_await upstream_->data(theirs, socket::after(connect_timeout));
-            (void)co_await splice(io_, up, peer, budget_, status_.passed);
+            co_await splice(io_, up, peer, budget_, status_.passed);
         }
     } catch (const socket::Refused& refused) {
         error = Error{refused.code(), refused.what()};
@@ -204,7 +204,7 @@ asio::awaitable<void> Relay::Core::serve(Peer peer, Hello theirs) {
         co_await send_error(peer, *error);
 }
 
-asio::awaitable<void> Relay::Core::serve_control(Peer peer, Hello theirs) {
+asio::awaitable<void> Relay::Implementation::serve_control(Peer peer, Hello theirs) {
     if (group_.rank() != 0)
         throw socket::Refused(ErrorCode::request, "Readers attach to rank 0 of the relay.");
     const socket::WriterConnection writer =
@@ -218,13 +218,12 @@ asio::awaitable<void> Relay::Core::serve_control(Peer peer, Hello theirs) {
     const auto endpoints = encode(endpoints_for(writer));
     co_await peer->send(std::span<const std::byte>(endpoints), send_timeout);
     ++status_.readers;
-    const RelaySide first = co_await splice(io_, writer.control, peer, budget_, status_.passed);
+    co_await splice(io_, writer.control, peer, budget_, status_.passed);
     --status_.readers;
-    writer_ended_ = writer_ended_ || first == RelaySide::upstream;
 }
 
 /// Return the writer's endpoints with addresses of the relay. No reader shares the writer's node.
-Endpoints Relay::Core::endpoints_for(const socket::WriterConnection& writer) const {
+Endpoints Relay::Implementation::endpoints_for(const socket::WriterConnection& writer) const {
     Endpoints endpoints;
     endpoints.session = writer.endpoints.session;
     for (std::size_t rank = 0; rank < writer.endpoints.ranks.size(); ++rank)
@@ -232,7 +231,7 @@ Endpoints Relay::Core::endpoints_for(const socket::WriterConnection& writer) con
     return endpoints;
 }
 
-asio::awaitable<void> Relay::Core::send_error(Peer peer, Error error) {
+asio::awaitable<void> Relay::Implementation::send_error(Peer peer, Error error) {
     const auto bytes = encode(error);
     try {
         co_await peer->send(std::span<const std::byte>(bytes), final_message_timeout);
@@ -255,9 +254,9 @@ asio::awaitable<void> Relay::Core::send_error(Peer peer, Error error) {
 
 // ---- the whole --------------------------------------------------------------------------------
 
-/// On rank 0: wait for the writer and, with `once`, for its end, which is probed while no reader is
-/// attached.
-asio::awaitable<void> Relay::Core::watch_writer() {
+/// On rank 0: wait for the writer and, with `once`, for its end. The end is probed while no reader
+/// is attached: a closed control channel may follow a reader's Detach as well.
+asio::awaitable<void> Relay::Implementation::watch_writer() {
     asio::steady_timer pause(io_);
     while (!writer_seen_ || (options_.once && !writer_ended_)) {
         if (!writer_seen_ || status_.readers == 0)
@@ -282,7 +281,7 @@ asio::awaitable<void> Relay::Core::watch_writer() {
 }
 
 /// Print the obstacle once, and again when it changes; a refused connection at once.
-void Relay::Core::notify_waiting() {
+void Relay::Implementation::notify_waiting() {
     if (writer_seen_ || obstacle_ == notified_ ||
         (!refused_ && socket::Clock::now() < notice_time_))
         return;
@@ -292,7 +291,7 @@ void Relay::Core::notify_waiting() {
            obstacle_);
 }
 
-void Relay::Core::serve_for(std::chrono::nanoseconds time) {
+void Relay::Implementation::serve_for(std::chrono::nanoseconds time) {
     const auto end = socket::after(time);
     do {
         io_.restart();
@@ -304,7 +303,7 @@ void Relay::Core::serve_for(std::chrono::nanoseconds time) {
     } while (socket::Clock::now() < end);
 }
 
-void Relay::Core::run(const std::function<bool()>& keep_running) {
+void Relay::Implementation::run(const std::function<bool()>& keep_running) {
     const bool first = group_.rank() == 0;
     notice_time_ = socket::after(std::chrono::seconds(2));
     const socket::Deadline deadline = socket::after(options_.wait);
@@ -328,19 +327,19 @@ void Relay::Core::run(const std::function<bool()>& keep_running) {
     }
     stop_notice_->send();
     if (no_writer)
-        throw PeerGone("No writer was there within " + to_seconds(options_.wait) + ". " +
+        throw PeerGone("No writer was found within " + to_seconds(options_.wait) + ". " +
                        obstacle_ + " Start the writer, or raise --wait.");
 }
 
-RelayStatus Relay::Core::status() const { return status_; }
+RelayStatus Relay::Implementation::status() const { return status_; }
 
 Relay::Relay(RelayOptions options, const parallel::CollectiveGroup& group)
-    : core_(std::make_unique<Core>(std::move(options), group)) {}
+    : implementation_(std::make_unique<Implementation>(std::move(options), group)) {}
 
 Relay::~Relay() = default;
 
-void Relay::run(const std::function<bool()>& keep_running) { core_->run(keep_running); }
+void Relay::run(const std::function<bool()>& keep_running) { implementation_->run(keep_running); }
 
-RelayStatus Relay::status() const { return core_->status(); }
+RelayStatus Relay::status() const { return implementation_->status(); }
 
 } // namespace uzushio::staging::relay

@@ -71,8 +71,8 @@ class Relay {
     [[nodiscard]] RelayStatus status() const;
 
   private:
-    class Core;
-    std::unique_ptr<Core> core_;
+    class Implementation;
+    std::unique_ptr<Implementation> implementation_;
 };
 
 } // namespace uzushio::staging::relay

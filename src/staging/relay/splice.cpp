@@ -18,6 +18,9 @@
 namespace uzushio::staging::relay {
 namespace {
 
+/// Side of a relay: towards the writer, or towards readers.
+enum class RelaySide : std::uint8_t { upstream, downstream };
+
 using socket::IoDirection;
 using socket::IoResult;
 using Peer = std::shared_ptr<socket::Connection>;
@@ -149,8 +152,8 @@ asio::awaitable<void> drain(SpliceState& state, const Peer& side, const bool& ov
 
 } // namespace
 
-asio::awaitable<RelaySide> splice(asio::io_context& io, Peer up, Peer down, BufferBudget& budget,
-                                  std::uint64_t& passed) {
+asio::awaitable<void> splice(asio::io_context& io, Peer up, Peer down, BufferBudget& budget,
+                             std::uint64_t& passed) {
     // In shared memory, released by the last coroutine.
     struct Pair {
         Pair(asio::io_context& io_, const Peer& up_, const Peer& down_, BufferBudget& budget_)
@@ -191,7 +194,6 @@ asio::awaitable<RelaySide> splice(asio::io_context& io, Peer up, Peer down, Buff
     budget.remove(down);
     while (!state->up_over || !state->down_over)
         co_await wait();
-    co_return *state->first;
 }
 
 } // namespace uzushio::staging::relay

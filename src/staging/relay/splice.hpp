@@ -10,18 +10,15 @@
 
 namespace uzushio::staging::relay {
 
-/// Side of a relay: towards the writer, or towards readers.
-enum class RelaySide : std::uint8_t { upstream, downstream };
-
 /// Forward all bytes between two connections until one side ends; its last bytes are delivered if
-/// the other side reads them. Both connections are then closed. Returns the side that ended first.
-/// `passed` counts the bytes towards readers.
+/// the other side reads them. Both connections are then closed. `passed` counts the bytes towards
+/// readers.
 ///
 /// Bytes are consumed from one connection only when the other one has accepted them: a stopped
 /// reader delays its own connections, and no others.
-[[nodiscard]] asio::awaitable<RelaySide> splice(asio::io_context& io,
-                                                std::shared_ptr<socket::Connection> up,
-                                                std::shared_ptr<socket::Connection> down,
-                                                BufferBudget& budget, std::uint64_t& passed);
+[[nodiscard]] asio::awaitable<void> splice(asio::io_context& io,
+                                           std::shared_ptr<socket::Connection> up,
+                                           std::shared_ptr<socket::Connection> down,
+                                           BufferBudget& budget, std::uint64_t& passed);
 
 } // namespace uzushio::staging::relay

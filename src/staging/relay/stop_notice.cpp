@@ -3,7 +3,7 @@
 namespace uzushio::staging::relay {
 namespace {
 
-constexpr int tag = 1;
+constexpr int tag = parallel::CollectiveGroup::first_free_tag;
 
 } // namespace
 

@@ -11,6 +11,7 @@
 
 #include "staging/datamodel/array_view.hpp"
 #include "staging/queue/delivery.hpp"
+#include "staging/staging_error.hpp"
 #include "staging/wire/messages.hpp"
 
 namespace uzushio::staging {
@@ -38,6 +39,12 @@ class StepSource {
     [[nodiscard]] virtual bool collective() const { return false; }
     /// Wait for the next step. Called on the group's rank 0 only, unless `collective`.
     [[nodiscard]] virtual AnnouncedStep next(std::chrono::nanoseconds limit) = 0;
+    /// Continue with the first stored step whose number is `sequence` or larger. By default throws
+    /// StagingError: only stored steps can be chosen.
+    virtual void seek([[maybe_unused]] std::uint64_t sequence) {
+        throw StagingError("Steps of a running stream cannot be chosen: read them as they come, or "
+                           "attach to stored steps.");
+    }
     /// Start a step on all ranks, as rank 0 received it. Valid until `end`.
     virtual void begin([[maybe_unused]] const Announce& step) {}
     /// Return the step that is in progress without `next`, inside the solver's own step; else null.
@@ -70,6 +77,14 @@ class StepSource {
     }
     /// End this rank's use of the step.
     virtual void end([[maybe_unused]] const Announce& step) {}
+    /// Send a command to the writing program. Called on the group's rank 0 only. Throws
+    /// StagingError if the engine cannot.
+    virtual void send([[maybe_unused]] const Command& command) {
+        throw StagingError("Streams of this engine take no commands: the engines shm, tcp and mpi "
+                           "do.");
+    }
+    /// Return the replies that `next` has received. Called on the group's rank 0 only.
+    [[nodiscard]] virtual std::vector<Reply> take_replies() { return {}; }
     /// Release the step for all ranks. Called on the group's rank 0 only.
     virtual void release(std::uint64_t sequence) = 0;
 };

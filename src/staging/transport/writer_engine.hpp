@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "staging/command.hpp"
 #include "staging/datamodel/array_view.hpp"
 #include "staging/datamodel/step_info.hpp"
 #include "staging/queue/queue_counters.hpp"
@@ -48,6 +49,12 @@ class WriterEngine {
     virtual void close() = 0;
     /// Return the counters: complete on rank 0, this rank's elsewhere. Not collective.
     [[nodiscard]] virtual QueueCounters counters() const = 0;
+
+    /// Return the commands of readers since the last call, in the order of their arrival; not
+    /// collective: on rank 0, empty elsewhere.
+    [[nodiscard]] virtual std::vector<ReceivedCommand> take_commands() { return {}; }
+    /// Reply to a command of a reader; on rank 0, not collective.
+    virtual void reply([[maybe_unused]] std::uint64_t reader, [[maybe_unused]] Reply reply) {}
 
     /// Run `work` inside each `publish`, on the solver's own arrays. Throws StagingError unless the
     /// engine is `inproc`.

@@ -11,7 +11,7 @@ struct DecodeLimits {
     std::size_t text_bytes = std::size_t{64} << 10;    ///< of one name or text
     std::size_t list_items = std::size_t{1} << 22;     ///< of one list
 
-    /// For an unauthenticated peer.
+    /// Return the limits for an unauthenticated peer.
     [[nodiscard]] static constexpr DecodeLimits handshake() { return {4096, 16384, 256, 16}; }
 };
 

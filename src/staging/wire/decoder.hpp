@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "staging/datamodel/box.hpp"
 #include "staging/wire/decode_limits.hpp"
 
 namespace uzushio::staging {
@@ -60,6 +61,16 @@ class Decoder {
         for (std::size_t i = 0; i < n; ++i)
             value[i] = bytes_[at_ + i];
         at_ += n;
+    }
+    void extent(Extent& value) {
+        for (std::int64_t& number_of_axis : value)
+            number(number_of_axis);
+    }
+    void box(Box& value) {
+        Extent start, count;
+        extent(start);
+        extent(count);
+        value = box_of(start, count);
     }
     /// Decode a list; an item takes at least `min_bytes`, and `each` decodes one.
     template <class T, class Each>

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "staging/datamodel/box.hpp"
+
 namespace uzushio::staging {
 
 /// Encoder of values as bytes: integers little-endian, reals as IEEE 754 doubles, texts and lists
@@ -38,6 +40,15 @@ class Encoder {
     void flag(const bool& value, const char*) { number(static_cast<std::uint8_t>(value)); }
     template <std::size_t n> void raw(const std::array<std::byte, n>& value) {
         bytes_.insert(bytes_.end(), value.begin(), value.end());
+    }
+    void extent(const Extent& value) {
+        for (const std::int64_t number_of_axis : value)
+            number(number_of_axis);
+    }
+    /// Encode lower bounds and extents.
+    void box(const Box& value) {
+        extent(value.lower);
+        extent(value.extents());
     }
     template <class T, class Each>
     void list(const std::vector<T>& items, std::size_t, const char*, Each each) {

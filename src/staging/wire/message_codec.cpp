@@ -60,10 +60,7 @@ template <class Wire> void parts(Wire& wire, Is<PieceRequest> auto& m) {
     wire.number(m.sequence);
     wire.number(m.block);
     wire.number(m.array);
-    for (auto& number : m.source.start)
-        wire.number(number);
-    for (auto& number : m.source.count)
-        wire.number(number);
+    wire.box(m.source);
     wire.number(m.first_component);
     wire.number(m.components);
     wire.choice(m.order, ComponentOrder::interleaved, ComponentOrder::planar, "order");
@@ -88,6 +85,39 @@ template <class Wire> void parts(Wire& wire, Is<End> auto& m) { wire.number(m.st
 template <class Wire> void parts(Wire& wire, Is<Error> auto& m) {
     wire.choice(m.code, ErrorCode::protocol, ErrorCode::internal, "error");
     wire.text(m.text, "text");
+}
+
+template <class Wire> void parts(Wire& wire, Is<ConnectMessage> auto& m) {
+    wire.choice(m.kind, ConnectMessage::Kind::request, ConnectMessage::Kind::detach,
+                "kind of message");
+    wire.number(m.version);
+    wire.number(m.attempt);
+    wire.number(m.from);
+    wire.text(m.stream, "name of a stream");
+    wire.number(m.channel);
+    wire.choice(m.mode, MpiMode::two_sided, MpiMode::pull, "mode");
+    wire.list(m.ranks, sizeof(std::int32_t), "ranks", [&](auto& rank) { wire.number(rank); });
+    wire.text(m.text, "reason");
+}
+
+template <class Wire> void parts(Wire& wire, Is<FetchRequest> auto& m) {
+    parts(wire, m.piece);
+    wire.flag(m.mode.put, "mode");
+    wire.number(m.mode.tile_bytes);
+}
+
+template <class Wire> void parts(Wire& wire, Is<Credit> auto& m) { wire.number(m.offset); }
+
+template <class Wire> void parts(Wire& wire, Is<ProgressHint> auto& m) { wire.number(m.bytes); }
+
+template <class Wire> void parts(Wire& wire, Is<Command> auto& m) {
+    wire.number(m.number);
+    wire.text(m.text, "command");
+}
+
+template <class Wire> void parts(Wire& wire, Is<Reply> auto& m) {
+    wire.number(m.number);
+    wire.text(m.text, "reply");
 }
 
 /// Return an empty message of a type.
@@ -120,6 +150,13 @@ Message decode(const FrameHeader& frame, std::span<const std::byte> body,
                const DecodeLimits& limits) {
     check_frame(frame, body);
     return decode_body(frame.type, body, limits);
+}
+
+Message decode_message(std::span<const std::byte> bytes, const DecodeLimits& limits) {
+    if (bytes.size() < FrameHeader::size)
+        throw DecodeError("A message is truncated.");
+    return decode(decode_frame_header(bytes.first<FrameHeader::size>(), limits),
+                  bytes.subspan(FrameHeader::size), limits);
 }
 
 Message decode_body(std::uint16_t type, std::span<const std::byte> body,

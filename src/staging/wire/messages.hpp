@@ -8,9 +8,11 @@
 #include <variant>
 #include <vector>
 
+#include "staging/command.hpp"
 #include "staging/datamodel/box.hpp"
 #include "staging/datamodel/run_cursor.hpp"
 #include "staging/datamodel/step_info.hpp"
+#include "staging/engine_options.hpp"
 
 /// Messages between writers and readers: one struct of data for each.
 namespace uzushio::staging {
@@ -22,7 +24,7 @@ enum class Role : std::uint8_t { writer = 1, reader = 2, relay = 3 };
 
 /// Purpose of a connection.
 enum class Channel : std::uint8_t {
-    control = 1, ///< Next, Announce, Release, Detach, End: a reader has one, to the writer's rank 0
+    control = 1, ///< all messages but PieceRequest, PieceData: a reader has one, to rank 0
     data = 2,    ///< PieceRequest, PieceData: any number, between any rank of either side
 };
 
@@ -150,8 +152,61 @@ struct Error {
     bool operator==(const Error&) const = default;
 };
 
+/// Message by which a reader and a writer of one MPI job agree on a channel. In order: request by
+/// the reader's rank 0, offer by the writer, acceptance by the reader, confirmation by the writer.
+/// Either side may time out; a reader that has accepted sends detach then.
+struct ConnectMessage {
+    enum class Kind : std::uint8_t {
+        request = 1, ///< reader: does this rank write the stream?
+        offer,       ///< writer: yes; is it still requested?
+        accept,      ///< reader: yes; `ranks` are the reader's
+        confirm,     ///< writer: the channel is open; `ranks` are the writer's
+        refuse,      ///< writer: no, for the reason in `text`
+        detach,      ///< reader: timed out; among the writer's ranks: close the channel
+    };
+
+    Kind kind = Kind::request;
+    std::uint32_t version = protocol_version;
+    std::uint64_t attempt = 0; ///< the reader's number of the attempt, unique in the job
+    std::int32_t from = 0;     ///< the sender's rank in MPI_COMM_WORLD
+    std::string stream;
+    std::uint32_t channel = 0;
+    MpiMode mode = MpiMode::two_sided; ///< mode of the windows that both sides make
+    std::vector<std::int32_t> ranks;   ///< in MPI_COMM_WORLD, in order of rank
+    std::string text;
+
+    bool operator==(const ConnectMessage&) const = default;
+};
+
+/// Transfer mode of a piece in an MPI job.
+struct TransferMode {
+    bool put = false;             ///< into the reader's put window; else sent
+    std::uint64_t tile_bytes = 0; ///< maximum of a tile
+    bool operator==(const TransferMode&) const = default;
+};
+
+/// Request for a part of an array in an MPI job.
+struct FetchRequest {
+    PieceRequest piece;
+    TransferMode mode;
+    bool operator==(const FetchRequest&) const = default;
+};
+
+/// Permission to put the next tile at this offset of a reader's put window.
+struct Credit {
+    std::uint64_t offset = 0;
+    bool operator==(const Credit&) const = default;
+};
+
+/// Bytes that a reader is about to get from the writer's memory; 0 when it has received them.
+struct ProgressHint {
+    std::uint64_t bytes = 0;
+    bool operator==(const ProgressHint&) const = default;
+};
+
 /// The type of a message on the wire is its index in this list, from 1: append only.
 using Message = std::variant<Hello, Challenge, Response, Endpoints, Announce, PieceRequest,
-                             PieceData, Release, Detach, End, Error, Next>;
+                             PieceData, Release, Detach, End, Error, Next, ConnectMessage,
+                             FetchRequest, Credit, ProgressHint, Command, Reply>;
 
 } // namespace uzushio::staging

@@ -9,19 +9,6 @@ namespace {
 // `pass` defines an object in both directions: Wire is Encoder (of a const object) or Decoder. The
 // numbers after lists are the minimum bytes of an item.
 
-template <class Wire>
-void pass(Wire& wire, auto& extent)
-    requires std::same_as<std::remove_cvref_t<decltype(extent)>, Extent>
-{
-    for (auto& number : extent)
-        wire.number(number);
-}
-
-template <class Wire> void pass_box(Wire& wire, auto& box) {
-    pass(wire, box.start);
-    pass(wire, box.count);
-}
-
 /// A variant is encoded as the number of its alternative, from 1, and the alternative.
 template <class Wire, class Variant, class Each>
 void pass_variant(Wire& wire, Variant& value, const char* what, Each each) {
@@ -73,7 +60,7 @@ template <class Wire> struct PassCoords {
             for (auto& value : coords.spacing)
                 wire.real(value);
         } else if constexpr (std::same_as<T, RectilinearCoords>) {
-            pass(wire, coords.start);
+            wire.extent(coords.start);
             for (auto& values : coords.values)
                 wire.list(values, 8, "coordinates", [&](auto& value) { wire.real(value); });
         } else {
@@ -89,7 +76,7 @@ template <class Wire> void pass_array(Wire& wire, auto& array) {
     for (auto& width : array.ghosts.upper)
         wire.number(width);
     wire.number(array.offset);
-    pass(wire, array.layout.strides);
+    wire.extent(array.layout.strides);
     wire.number(array.layout.component_stride);
     wire.optional_number(array.checksum, "kind of checksum");
 }
@@ -98,8 +85,8 @@ template <class Wire> void pass_block(Wire& wire, auto& block) {
     wire.number(block.id);
     wire.number(block.rank);
     wire.number(block.topology);
-    pass_box(wire, block.elements);
-    pass_box(wire, block.vertices);
+    wire.box(block.elements);
+    wire.box(block.vertices);
     wire.list(block.arrays, 57, "arrays", [&](auto& array) { pass_array(wire, array); });
 }
 
@@ -115,7 +102,7 @@ template <class Wire> void pass_step(Wire& wire, auto& step) {
         wire.text(topology.name, "name");
         wire.number(topology.coordset);
         wire.number(topology.dimension);
-        pass_box(wire, topology.elements);
+        wire.box(topology.elements);
     });
     wire.list(step.fields, 18, "fields", [&](auto& field) {
         wire.text(field.name, "name");

@@ -136,7 +136,7 @@ program module_test
     call w%close()
     call w%close()
     if (command_argument_count() > 0) call w%remove_block(1) ! without stat: stops, and says why
-    print '(a)', "as it must be"
+    print '(a)', "correct"
 
 contains
 

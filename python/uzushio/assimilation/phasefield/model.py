@@ -14,7 +14,7 @@ from uzushio.assimilation.model import Guess, Metric, Quantity
 from uzushio.assimilation.phasefield.case import PhaseFieldCase, State
 from uzushio.assimilation.real_numbers import read_real
 from uzushio.errors import CaseError, ModelError
-from uzushio.parallel.collective import collective
+from uzushio.parallel.sync import collective
 from uzushio.phasefield.blocking import Blocking
 from uzushio.phasefield.model import Model as Sweeps
 
@@ -74,8 +74,8 @@ class PhaseFieldModel(Sweeps, contract.Model):  # type: ignore[misc]
         try:
             super().__init__(comm, (grid.ny, grid.nx), self._case.known, _blocking(self._case))
         except ModelError as error:
-            said = str(error).removeprefix("phase field: ").removeprefix("blocking: ")
-            raise CaseError(f"blocking: {said}") from error
+            message = str(error).removeprefix("phase field: ").removeprefix("blocking: ")
+            raise CaseError(f"blocking: {message}") from error
         # With scheme diamond a part of a trajectory is valid only for the steps of its sweep.
         self.appends = self._case.blocking.scheme != "diamond"
         self.threads = self._case.blocking.threads

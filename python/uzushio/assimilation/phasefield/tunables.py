@@ -33,10 +33,10 @@ class PhaseFieldSubject(Subject):
     """Forward and backward sweeps over the observation window, on groups of ranks.
 
     Args:
-        window: of the case.
-        parameters: of the phase field.
-        ranks: of the job.
-        cores: that they share; all of this node if not given.
+        window: observation window of the case.
+        parameters: parameters of the phase field.
+        ranks: number of ranks of the job.
+        cores: number of cores that they share; default: all of this node.
     """
 
     room = "phasefield"

@@ -1,4 +1,4 @@
-"""Averages in wall units, over the two halves of the channel, with their confidence intervals."""
+"""Averages over the two halves of the channel in wall units, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-#: Unit of time, with a space that is no end of a line.
+#: Unit of time after a non-breaking space.
 _UNIT = "\u00a0$h/u_\\tau$"
 
 
 class Profile(NamedTuple):
-    """A profile of the lower half in wall units, with the half width of its 95 % interval."""
+    """Profile of the lower half in wall units, with the half width of its 95 % interval."""
 
     z: np.ndarray
     values: np.ndarray
@@ -28,14 +28,14 @@ class Profile(NamedTuple):
 
 @dataclass(frozen=True)
 class Averages:
-    """Statistics of a channel, and the same without one group of batches each."""
+    """Statistics of a channel, with replicates that each lack one group of batches."""
 
     whole: xr.Dataset
     without: tuple[xr.Dataset, ...]
 
     @classmethod
     def of(cls, statistics: xr.Dataset) -> Self:
-        """Take what a run has made, or what was read from its file."""
+        """Return the averages of a run's statistics, from the run or from its file."""
         statistics = statistics.load()
         return cls(statistics, tuple(replicates(statistics)))
 
@@ -55,13 +55,13 @@ class Averages:
         return float(self.whole.attrs["viscosity"])
 
     def profile(self, name: str, power: int, sign: float = 1.0, factor: float = 1.0) -> Profile:
-        """Fold a profile; see `half`. Its interval is that at fixed height in wall units.
+        """Return a half profile in wall units, as `half`; its interval is at fixed height z+.
 
         Args:
-            name: of the variable.
-            power: of the friction velocity in its unit.
+            name: name of the variable.
+            power: power of the friction velocity in its unit.
             sign: 1 for profiles that are even about the centre, -1 for odd ones.
-            factor: of the result.
+            factor: factor of the result.
         """
         z, values = half(self.whole, name, power, sign)
 
@@ -75,11 +75,11 @@ class Averages:
         """Return the half width of the 95 % interval of a function of the statistics, if known."""
         return half_width(self.without, function)
 
-    def told(self, names: Iterable[str]) -> tuple[str, str]:
-        """Say what was averaged, for how long, and how the intervals of these were found."""
-        told = self.whole.attrs
-        text = f"Average of {told['samples']:,} samples"
-        if (times := told.get("averaged_times")) is not None:
+    def caption_lines(self, names: Iterable[str]) -> tuple[str, str]:
+        """Describe the averaging time, and how the intervals of the variables were computed."""
+        attributes = self.whole.attrs
+        text = f"Average of {attributes['samples']:,} samples"
+        if (times := attributes.get("averaged_times")) is not None:
             begin, end = (self.u_tau * time for time in times)
             span = f"{end - begin:.3g}{_UNIT}"
             text = f"{text} over {span}, from $t$ = {begin:.3g} to {end:.3g}{_UNIT}"
@@ -107,7 +107,7 @@ def fold(z: np.ndarray, profile: np.ndarray, sign: float = 1.0) -> tuple[np.ndar
 def half(
     statistics: xr.Dataset, name: str, power: int, sign: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fold the profile `name` of unit velocity to the `power`; heights and values in wall units."""
+    """Return heights and half profile of `name`, of unit velocity**power, in wall units."""
     profile = statistics[name]
     u_tau = float(statistics.attrs["u_tau"])
     z, values = fold(statistics[str(profile.dims[0])].values, profile.values, sign)

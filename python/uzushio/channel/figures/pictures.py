@@ -12,12 +12,12 @@ from matplotlib.image import AxesImage
 from uzushio.figure_style import caption, sheet
 
 _ENDS = "The colours of fluctuations reach to the strongest in the picture."
-NOISE = 1e-6  #: fluctuations below are rounding errors, not worth colours of their own
+NOISE = 1e-6  #: smaller fluctuations are rounding errors
 
 
 @dataclass(frozen=True)
 class Slices:
-    """The streamwise velocity at one instant, in the case's units (half width h = 1).
+    """Streamwise velocity at one instant, in the case's units (half width h = 1).
 
     Attributes:
         x: streamwise coordinates of the points, shape (nx,), without the periodic image.
@@ -45,7 +45,7 @@ class Slices:
 
 
 def cross_section(slices: Slices, title: str) -> Figure:
-    """Draw the plane across the flow: velocity from wall to wall, fluctuation in the lower half."""
+    """Draw the cross-section: velocity from wall to wall, and fluctuation in the lower half."""
     length = _period(slices.y)
     width = min(5.6, 2.0 * length)
     words = "Streamwise velocity on a cross-section, and its fluctuation in the lower half"
@@ -73,7 +73,7 @@ def cross_section(slices: Slices, title: str) -> Figure:
 
 
 def near_wall(slices: Slices, title: str) -> Figure:
-    """Draw the fluctuation in the plane near the wall, seen from above."""
+    """Draw the fluctuation in the plane near the wall, viewed from above."""
     length, breadth = _period(slices.x), _period(slices.y)
     width = min(8.0, 5.0 * length / breadth)
     words = "Fluctuation of the streamwise velocity in a plane near the lower wall, from above"
@@ -95,7 +95,7 @@ def near_wall(slices: Slices, title: str) -> Figure:
 def _fluctuation(
     figure: Figure, axes: Axes, values: np.ndarray, extent: tuple[float, float, float, float]
 ) -> None:
-    """Draw u'/u_tau with a colour map that is white at zero, and say what its ends are."""
+    """Draw u'/u_tau with a colour map that is white at zero; label its limits."""
     end = _round_up(float(np.abs(values).max()))
     image = _image(axes, values, extent, "RdBu_r", (-end, end))
     bar = figure.colorbar(image, cax=_beside(axes))
@@ -104,7 +104,7 @@ def _fluctuation(
 
 
 def _round_up(peak: float) -> float:
-    """Return the next number of two figures, the second 0 or 5; 1 if there is but noise."""
+    """Round up to two digits, the second 0 or 5; return 1 if the value is noise."""
     if peak <= NOISE:
         return 1.0
     unit = 10.0 ** np.floor(np.log10(peak)) / 2.0
@@ -118,10 +118,10 @@ def _image(
     colours: str,
     ends: tuple[float | None, float | None],
 ) -> AxesImage:
-    """Draw values on an even grid, the second axis upwards, in true proportions."""
+    """Draw values on a uniform grid, the second axis upwards, with equal scales."""
     axes.grid(False)
     rows, columns = values.shape
-    # The values are at points: half a cell more on every side, cut off by the limits.
+    # Values are at points: the image extends half a cell beyond them, and the limits cut it off.
     dx, dy = (extent[1] - extent[0]) / (columns - 1), (extent[3] - extent[2]) / (rows - 1)
     image = axes.imshow(
         values,
@@ -143,22 +143,22 @@ def _image(
 
 
 def _beside(axes: Axes) -> Axes:
-    """Make room for a colour bar as high as `axes`."""
+    """Return axes for a colour bar of the height of `axes`."""
     return axes.inset_axes((1.02, 0.0, 0.022, 1.0))
 
 
 def _period(points: np.ndarray) -> float:
-    """Length of the period of which these are even points without the image of the first."""
+    """Return the period of uniform points, which do not include the image of the first."""
     return float(len(points) * (points[1] - points[0]))
 
 
 def _close(values: np.ndarray) -> np.ndarray:
-    """Add the periodic image of the first column behind the last."""
+    """Append the periodic image of the first column."""
     return np.concatenate([values, values[:, :1]], axis=1)
 
 
 def _even_heights(z: np.ndarray, values: np.ndarray, top: float) -> np.ndarray:
-    """Interpolate rows at `z` to even heights from the wall, where they vanish, up to `top`."""
+    """Interpolate rows at `z` to uniform heights from the wall, where they are zero, to `top`."""
     heights = np.concatenate([[0.0], z, [2.0]])
     rows = np.pad(values, ((1, 1), (0, 0)))
     wanted = np.linspace(0.0, top, max(2, int(200 * top) + 1))

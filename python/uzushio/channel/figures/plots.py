@@ -41,43 +41,43 @@ BUDGET = {
     "pressure_transport": AMBER,
 }
 
-BUDGET_UP_TO = 60.0  #: z+ up to which the budget is drawn; nearly all happens below
+BUDGET_UP_TO = 60.0  #: maximum z+ of the plot of the budget; above, the terms are small
 
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean profile of the lower half in wall units, and the friction Reynolds number.
+    """Mean profile of the lower half in wall units, with the friction Reynolds number.
 
     Attributes:
         profile: heights and velocities, with their interval if they are averages over time.
         re_tau: friction Reynolds number.
         re_tau_half_width: of its 95 % interval, if known.
-        told: lines of the caption.
+        caption_lines: lines of the caption.
     """
 
     profile: Profile
     re_tau: float
     re_tau_half_width: float | None
-    told: tuple[str, ...]
+    caption_lines: tuple[str, ...]
 
     @classmethod
     def of(cls, averages: Averages) -> Self:
-        """Take the time average."""
+        """Return the time average."""
         width = averages.half_width(lambda one: float(one.attrs["re_tau"]))
         return cls(
             averages.profile("u", 1),
             averages.re_tau,
             None if width is None else float(width),
-            averages.told(["u"]),
+            averages.caption_lines(["u"]),
         )
 
     @classmethod
     def of_slices(cls, slices: Slices) -> Self:
-        """Take the plane means of one instant."""
+        """Return the plane means of one instant."""
         z, u = fold(slices.z, slices.mean / slices.u_tau)
         re_tau = slices.u_tau / slices.viscosity
-        told = ("Average over planes and both halves of the channel at one instant only.",)
-        return cls(Profile(z * re_tau, u, None), re_tau, None, told)
+        caption_lines = ("Average over planes and both halves of the channel at one instant only.",)
+        return cls(Profile(z * re_tau, u, None), re_tau, None, caption_lines)
 
 
 def mean_profile(mean: Mean, references: Sequence[Profiles], title: str) -> Figure:
@@ -92,7 +92,7 @@ def mean_profile(mean: Mean, references: Sequence[Profiles], title: str) -> Figu
     law = LOG_SLOPE * np.log(outer) + LOG_OFFSET
     label = f"$u^+ = {LOG_SLOPE:g}\\,\\ln z^+ + {LOG_OFFSET:g}$"
     axes.plot(outer, law, ":", color=GREY, lw=1.4, label=label)
-    # Straight between the points of the grid and the wall, which a logarithmic axis bends.
+    # Linear between grid points and the wall; a logarithmic axis shows these lines as curves.
     fine = np.geomspace(0.3, z[-1], 400)
     known = "" if not mean.re_tau_half_width else f" \\pm {mean.re_tau_half_width:.2g}"
     band = None if width is None else _from_wall(fine, z, width)
@@ -106,12 +106,12 @@ def mean_profile(mean: Mean, references: Sequence[Profiles], title: str) -> Figu
     axes.set(xlabel="$z^+$", ylabel="mean velocity $\\overline{u}^{\\,+}$")
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.legend(loc="upper left")
-    caption(figure, *mean.told)
+    caption(figure, *mean.caption_lines)
     return figure
 
 
 def _from_wall(at: np.ndarray, z: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Interpolate what vanishes at the wall."""
+    """Interpolate a profile that is zero at the wall."""
     return np.asarray(np.interp(at, np.append(0.0, z), np.append(0.0, values)))
 
 
@@ -132,7 +132,7 @@ def stresses(averages: Averages, references: Sequence[Profiles], title: str) -> 
     end = max([averages.re_tau, *(one.z[-1] for one in references)])
     axes.set(xlim=(0, end), ylim=(0, None), xlabel="$z^+$")
     axes.set(ylabel="r.m.s. velocity and shear stress in wall units")
-    caption(figure, *averages.told(["uu", "vv", "ww"]))
+    caption(figure, *averages.caption_lines(["uu", "vv", "ww"]))
     legend(axes, references)
     return figure
 
@@ -155,17 +155,17 @@ def budget(averages: Averages, references: Sequence[Profiles], title: str) -> Fi
     z, residual, _ = averages.profile("budget_residual", 4, factor=averages.viscosity)
     axes.plot(z, residual, color=GREY, lw=1, ls="--", label="sum of the terms")
     axes.axhline(0, color=BLACK, lw=0.6, zorder=0)
-    axes.set_ylim(top=1.25 * axes.get_ylim()[1])  # room for the legend
+    axes.set_ylim(top=1.25 * axes.get_ylim()[1])  # space for the legend
     axes.set(
         xlim=(0, BUDGET_UP_TO), xlabel="$z^+$", ylabel="gain of energy, times $\\nu/u_\\tau^4$"
     )
-    caption(figure, *averages.told(["uu", "vv", "ww"]))
+    caption(figure, *averages.caption_lines(["uu", "vv", "ww"]))
     legend(axes, with_budget)
     return figure
 
 
 def vorticity(averages: Averages, references: Sequence[Profiles], title: str) -> Figure:
-    """Plot the r.m.s. of the vorticity; references give its value at the wall."""
+    """Plot the r.m.s. of the vorticity; references have its value at the wall."""
     words = "R.m.s. vorticity over the distance from the wall"
     figure = sheet(title, 6.4, 4.8, description=words)
     axes = figure.subplots()
@@ -178,7 +178,7 @@ def vorticity(averages: Averages, references: Sequence[Profiles], title: str) ->
             points(axes, np.zeros(1), np.array([value]), marker, colour)
     axes.set(xlim=(0, averages.re_tau), ylim=(0, None))
     axes.set(xlabel="$z^+$", ylabel="r.m.s. vorticity, times $\\nu/u_\\tau^2$")
-    caption(figure, *averages.told([f"vorticity_{name}" for name in "xyz"]))
+    caption(figure, *averages.caption_lines([f"vorticity_{name}" for name in "xyz"]))
     legend(axes, at_wall, " (at the wall)")
     return figure
 
@@ -194,17 +194,17 @@ def _line(axes: Axes, profile: Profile, colour: str, label: str) -> None:
 def points(
     axes: Axes, x: np.ndarray, y: np.ndarray, marker: str, colour: str, label: str | None = None
 ) -> None:
-    """Draw a reference's points, hollow."""
+    """Draw a reference's points as hollow markers."""
     axes.plot(x, y, marker, mfc="none", mec=colour, mew=0.8, label=label, clip_on=False)
 
 
 def named(one: Profiles) -> str:
-    """Name a reference in a legend."""
+    """Return the label of a reference in a legend."""
     return f"{one.label}, $Re_\\tau = {one.re_tau:.4g}$"
 
 
 def legend(axes: Axes, references: Sequence[Profiles], note: str = "") -> None:
-    """Name the lines, and the markers that all quantities share."""
+    """Draw a legend of the lines, and of the markers common to all quantities."""
     lines, names = axes.get_legend_handles_labels()
     for one, marker in zip(references, MARKERS, strict=False):
         lines.append(Line2D([], [], ls="", marker=marker, mfc="none", mec=BLACK, mew=0.8))

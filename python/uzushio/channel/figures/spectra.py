@@ -19,11 +19,11 @@ from uzushio.figure_style import BLACK, caption, sheet
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Heights that are drawn, one row each.
+#: Heights in the plot, one row each.
 MAX_HEIGHTS = 4
-#: Least energy that is drawn, of the largest of the row.
+#: Minimum energy in the plot relative to the maximum of the row.
 FLOOR = 1e-8
-#: Published values drawn of each decade of wave numbers.
+#: Number of published values per decade of wave numbers.
 PER_DECADE = 12
 
 
@@ -64,12 +64,12 @@ def spectra(averages: Averages, references: Sequence[Profiles], title: str) -> F
         lines.append(Line2D([], [], ls="", marker="o", ms=3, mfc="none", mec=BLACK, mew=0.8))
         names.append(named(source))
     grid[0, 0].legend(lines, names, loc="lower left")
-    caption(figure, *averages.told(["spectra_x", "spectra_y"]))
+    caption(figure, *averages.caption_lines(["spectra_x", "spectra_y"]))
     return figure
 
 
 def _draw(axes: Axes, averages: Averages, axis: str, height: int) -> tuple[float, float]:
-    """Draw the spectra of the components with bands; return the least and largest value."""
+    """Draw the spectra of the components with bands; return their minimum and maximum."""
     name = f"spectrum_{axis}"
     wave = averages.whole[f"k{axis}"].values[1:]
 
@@ -90,7 +90,7 @@ def _draw(axes: Axes, averages: Averages, axis: str, height: int) -> tuple[float
 
 
 def _published(axes: Axes, found: Spectrum) -> None:
-    """Draw published values, at wave numbers that are spread evenly over the logarithm."""
+    """Draw published values at wave numbers that are uniform on the logarithmic axis."""
     step = found.k[1]
     decades = np.log10(found.k[-1] / step)
     places = np.geomspace(1, len(found.k) - 1, int(PER_DECADE * decades))

@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from uzushio.config.section import Section
+from uzushio.parallel.sync import collective
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.context import Context
 from uzushio.pipeline.need import Need
@@ -49,12 +50,12 @@ class Count(Action[CountSettings]):
     def run(self, context: Context) -> None:
         """Add a line to the file."""
         found = []
-        with context.collective():
+        with collective(context.comm):
             for need in self._needs:
                 values = [part.owned(need.fields[0]) for part in context.parts(need)]
                 found.append([_range(part) for part in values])
         every = context.comm.gather(found)
-        with context.collective():
+        with collective(context.comm):
             if every is not None:
                 line: dict[str, Any] = {"step": context.index, "time": context.time}
                 for name, ranks in zip(self.settings.fields, zip(*every, strict=True), strict=True):

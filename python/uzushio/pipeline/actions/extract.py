@@ -12,15 +12,15 @@ from pydantic import Field, field_validator
 
 from uzushio.config.section import Section
 from uzushio.domain.box import Triple
+from uzushio.error_text import system_sentence
 from uzushio.errors import OutputError, PipelineError
-from uzushio.extracts.distribution import Distribution
-from uzushio.extracts.schema import StoreSchema, Variable
-from uzushio.extracts.zarr_series import ZarrSeries
-from uzushio.parallel.collective import system_sentence
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.result_files import suffixed
 from uzushio.pipeline.selection import GridSelection, SelectionSettings
+from uzushio.store.distribution import Distribution
+from uzushio.store.schema import StoreSchema, Variable
+from uzushio.store.series import ZarrSeries
 
 if TYPE_CHECKING:
     from uzushio.extracts.vtkhdf_series import VtkhdfSeries

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from uzushio.config.names import unknown
 from uzushio.config.section import Section
 from uzushio.errors import PipelineError
+from uzushio.parallel.sync import collective
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.actions.movie_writer import Fps, MovieWriter, check_fps
 from uzushio.pipeline.context import Context, Setup
@@ -92,7 +93,7 @@ class ViewAction(Action[Any]):
         """Draw the picture, and write it."""
         assert self._drawing is not None
         picture = self._drawing.picture(context)
-        with context.stage("write"), context.collective():
+        with context.stage("write"), collective(context.comm):
             if picture is None:
                 return
             pattern = getattr(self.settings, "file", None)

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import model_validator
 
 from uzushio.config.section import Section
+from uzushio.parallel.sync import collective
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.curves.profile import Profile, ProfileSettings
 from uzushio.pipeline.curves.series import Series, SeriesSettings
@@ -76,7 +77,7 @@ class Plot(Action[PlotSettings]):
         """Add rows to the table, and draw."""
         with context.stage("reduce"):
             rows = self._subject.rows(context)
-        with context.collective(), context.stage("plot"):
+        with collective(context.comm), context.stage("plot"):
             self._time = context.time
             if context.comm.rank == 0:
                 self._table.add(context.index, context.time, rows)

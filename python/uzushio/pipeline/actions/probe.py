@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
 from uzushio.config.section import Section
+from uzushio.parallel.sync import collective
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.curves.subject import name_axis
 from uzushio.pipeline.figure import FigureFile, FigureSettings, TimeBudget, label
@@ -125,7 +126,7 @@ class Probe(Action[ProbeSettings]):
         fields = self.settings.fields
         with context.stage("probe"):
             found = self._interpolation(context.comm, context.parts(self._need), fields)
-        with context.collective():
+        with collective(context.comm):
             self._time = context.time
             if context.comm.rank == 0:
                 self._add(context, found)

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from uzushio.config.section import Section
 from uzushio.errors import PipelineError
-from uzushio.parallel.agreement import Agreement
+from uzushio.parallel.sync import TimedCollective, collective
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
 
@@ -84,7 +84,7 @@ class Python(Action[PythonSettings]):
     def prepare(self, stream: Stream) -> Sequence[Need]:
         """Load the file, and find the fields."""
         if self._function is None:
-            with Agreement(self.setup.comm).on(f"loading {self.settings.file}"):
+            with TimedCollective(self.setup.comm).block(f"loading {self.settings.file}"):
                 self._function = self._load()
             self._comm = self.setup.comm.Dup()
             self._keep: dict[str, Any] = {}
@@ -125,7 +125,7 @@ class Python(Action[PythonSettings]):
         try:
             spec.loader.exec_module(module)
         except Exception as error:
-            raise PipelineError(f"file: {_told(file, error)}") from error
+            raise PipelineError(f"file: {_error_message(file, error)}") from error
         found = getattr(module, self.settings.function, None)
         if not callable(found):
             raise PipelineError(f"file: {file} needs a function {self.settings.function}(step)")
@@ -134,7 +134,7 @@ class Python(Action[PythonSettings]):
 
     def run(self, context: Context) -> None:
         """Call the function with the parts as datasets."""
-        with context.collective():
+        with collective(context.comm):
             grids, views = self._views(context)
         copied = sum(view.copied for view in views)
         step = PythonStep(
@@ -184,7 +184,7 @@ class Python(Action[PythonSettings]):
         try:
             self._function(step)
         except (Exception, SystemExit) as error:
-            failure = PipelineError(f"{_told(self._file, error)}.")
+            failure = PipelineError(f"{_error_message(self._file, error)}.")
             failure.add_note(_trace(self._file, error))
             return failure
         return None
@@ -208,7 +208,7 @@ def _trace(file: Path, error: BaseException) -> str:
     return "".join(lines).rstrip()
 
 
-def _told(file: Path, error: BaseException) -> str:
+def _error_message(file: Path, error: BaseException) -> str:
     """Format an exception with its line in the user's file."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(file)]

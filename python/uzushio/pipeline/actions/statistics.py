@@ -12,12 +12,13 @@ from pydantic import Field
 from uzushio.config.section import Section
 from uzushio.domain.box import Box
 from uzushio.errors import OutputError, PipelineError
-from uzushio.extracts.distribution import Distribution
-from uzushio.extracts.schema import StoreSchema, Variable
-from uzushio.extracts.zarr_series import ZarrSeries
+from uzushio.parallel.sync import collective
 from uzushio.pipeline.action import Action
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.selection import GridSelection, SelectionSettings
+from uzushio.store.distribution import Distribution
+from uzushio.store.schema import StoreSchema, Variable
+from uzushio.store.series import ZarrSeries
 
 if TYPE_CHECKING:
     from uzushio.pipeline.context import Context
@@ -127,7 +128,7 @@ class Statistics(Action[StatisticsSettings]):
     def run(self, context: Context) -> None:
         """Add a sample, and write the store if it is due."""
         assert self._selection is not None
-        with context.collective(), context.stage("statistics"):
+        with collective(context.comm), context.stage("statistics"):
             found = [
                 (part, place)
                 for part in context.parts(self._need)
@@ -158,11 +159,9 @@ class Statistics(Action[StatisticsSettings]):
 
     def _write(self) -> None:
         """Replace the store (collective)."""
-        from uzushio.parallel.collective import collective
-
         assert self._selection is not None and self._moments is not None
         comm, fresh = self.setup.comm, self._path.with_name(f".{self._path.name}.new")
-        told = {
+        attributes = {
             "title": self.name,
             "source": "uzushio",
             "samples": len(self._times),
@@ -171,7 +170,12 @@ class Statistics(Action[StatisticsSettings]):
         }
         selection = self._selection
         schema = StoreSchema(
-            selection.count, self._variables, selection.lines, selection.dropped, told, once=True
+            selection.count,
+            self._variables,
+            selection.lines,
+            selection.dropped,
+            attributes,
+            once=True,
         )
         with collective(comm):
             if comm.rank == 0:
@@ -190,7 +194,7 @@ class Statistics(Action[StatisticsSettings]):
 
     def _check(self) -> None:
         """Raise `OutputError` if the path exists and is not a store of this action."""
-        from uzushio.extracts.zarr_series import is_extract
+        from uzushio.store.series import is_extract
 
         if self._path.exists() and not is_extract(self._path):
             raise OutputError(

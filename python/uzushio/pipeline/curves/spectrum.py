@@ -12,7 +12,6 @@ from pydantic import Field, field_validator
 from uzushio.config.section import Section
 from uzushio.domain.box import Box
 from uzushio.errors import PipelineError
-from uzushio.extracts.distribution import Distribution
 from uzushio.pipeline.curves.subject import PlotSubject
 from uzushio.pipeline.figure import label, to_power
 from uzushio.pipeline.need import Need
@@ -25,6 +24,7 @@ from uzushio.pipeline.selection import (
     line_of,
     nearest,
 )
+from uzushio.store.distribution import Distribution, Transfer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,11 +137,8 @@ class Spectrum(PlotSubject):
                 across = lines[self._across][group] / lines[self._across][group].sum()
                 for plane, weight in zip(group, across, strict=True):
                     boxes = self._rows_of(plane, comm.size)
-                    for box, array in zip(
-                        boxes[comm.rank],
-                        distribution.exchange(values, boxes, np.dtype(np.float64)),
-                        strict=True,
-                    ):
+                    transfer = Transfer(distribution, values, boxes, np.dtype(np.float64))
+                    for box, array in transfer.run():
                         own = last[box.slices()[self._last]]
                         power[number, curve] += weight * _power(array, self._along, self._last, own)
         total = np.empty_like(power)

@@ -4,7 +4,7 @@ namespace uzushio::staging::file {
 
 ArrayForm ArrayForm::of(const StepInfo& step, const Block& block, const StoredArray& array) {
     const Field& field = step.fields[array.field];
-    ArrayForm form{natural_order(array.layout), stored_box(step, block, array).count,
+    ArrayForm form{natural_order(array.layout), stored_box(step, block, array).extents(),
                    field.components, size_of(field.type)};
     // For very small arrays both orders have the same packed layout; use the one that a reader
     // derives.

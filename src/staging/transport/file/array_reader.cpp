@@ -108,8 +108,8 @@ void ArrayReader::read(const StepInfo& step, const Fetch& fetch) {
     const ArrayLayout layout = form.layout();
     std::int64_t first = request.first_component * layout.component_stride;
     for (std::size_t axis = 0; axis < 3; ++axis)
-        first += request.source.start[axis] * layout.strides[axis];
-    RunIterator walk(request.source.count, layout, request.components, form.scalar_bytes,
+        first += request.source.lower[axis] * layout.strides[axis];
+    RunIterator walk(request.source.extents(), layout, request.components, form.scalar_bytes,
                      form.order);
     Scatter scatter(fetch.to, form.order, buffer_);
 

@@ -56,7 +56,7 @@ Json to_json(const std::vector<Attribute>& attributes) {
 }
 
 Json to_json(const Box& box) {
-    return {{"start", list_of(box.start)}, {"count", list_of(box.count)}};
+    return {{"start", list_of(box.lower)}, {"count", list_of(box.extents())}};
 }
 
 Json to_json(const Coordset& coordset) {
@@ -178,7 +178,7 @@ std::string array_document(const StepInfo& step, const Block& block, const Store
     attributes["rank"] = block.rank;
     attributes["topology"] = step.topologies[block.topology].name;
     attributes["association"] = name_of(field.association);
-    attributes["start"] = list_of(stored_box(step, block, stored).start);
+    attributes["start"] = list_of(stored_box(step, block, stored).lower);
     attributes["ghosts_lower"] = list_of(stored.ghosts.lower);
     attributes["ghosts_upper"] = list_of(stored.ghosts.upper);
     attributes["index"] = step.index;

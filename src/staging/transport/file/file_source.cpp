@@ -164,6 +164,11 @@ AnnouncedStep FileSource::announce(std::uint64_t sequence) {
             std::make_shared<const std::vector<std::byte>>(encode(std::move(announce)))};
 }
 
+void FileSource::seek(std::uint64_t sequence) {
+    next_ = sequence;
+    listed_ = {};
+}
+
 void FileSource::begin(const Announce& step) {
     reader_.emplace(step_path(store_, step.sequence), verify_, buffer_);
 }

@@ -30,6 +30,7 @@ class FileSource : public StepSource {
                const ReaderOptions& options);
 
     [[nodiscard]] AnnouncedStep next(std::chrono::nanoseconds limit) override;
+    void seek(std::uint64_t sequence) override;
     void begin(const Announce& step) override;
     void fetch(const Announce& step, std::span<const Fetch> wanted,
                std::chrono::nanoseconds limit) override;

@@ -51,20 +51,19 @@ void PackedStream::pack() {
     const auto max_values = static_cast<std::int64_t>(buffer_.size()) / value;
 
     // As much as fits: planes, else rows, else a part of a row.
-    Box box{at_, {1, 1, 1}};
+    Extent part{1, 1, std::min(count[2] - at_[2], max_values)};
     if (at_[1] == 0 && at_[2] == 0 && count[1] * count[2] <= max_values)
-        box.count = {std::min(count[0] - at_[0], max_values / (count[1] * count[2])), count[1],
-                     count[2]};
+        part = {std::min(count[0] - at_[0], max_values / (count[1] * count[2])), count[1],
+                count[2]};
     else if (at_[2] == 0 && count[2] <= max_values)
-        box.count = {1, std::min(count[1] - at_[1], max_values / count[2]), count[2]};
-    else
-        box.count = {1, 1, std::min(count[2] - at_[2], max_values)};
+        part = {1, std::min(count[1] - at_[1], max_values / count[2]), count[2]};
+    const Box box = Box::at(at_, part);
     const std::int64_t bytes = box.volume() * value;
     copy(view_.sub(box).select_components(component_, joined),
-         packed_view(buffer_.data(), box.count, joined, view_.scalar_bytes));
+         packed_view(buffer_.data(), part, joined, view_.scalar_bytes));
     ready_ = buffer_.first(static_cast<std::size_t>(bytes));
 
-    at_ = {box.end(0) - 1, box.end(1) - 1, box.end(2)};
+    at_ = {box.upper[0] - 1, box.upper[1] - 1, box.upper[2]};
     for (std::size_t axis = 2; axis > 0 && at_[axis] == count[axis]; --axis)
         at_[axis] = 0, ++at_[axis - 1];
     if (at_[0] == count[0])

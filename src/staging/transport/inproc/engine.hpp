@@ -10,9 +10,9 @@
 
 namespace uzushio::staging::inproc {
 
-/// Engine that runs work inside the solver's step, on the solver's own arrays. Only values that one
-/// rank reads from another are copied. There is no queue: every step is delivered, and the solver
-/// waits for the work.
+/// Engine that runs functions inside the solver's step, on the solver's own arrays. Only values
+/// that one rank reads from another are copied. There is no queue: every step is delivered, and the
+/// solver waits for the functions.
 class InprocEngine : public WriterEngine {
   public:
     /// Collective. `group` must outlive the engine.
@@ -20,7 +20,7 @@ class InprocEngine : public WriterEngine {
 
     std::optional<std::uint64_t> publish(LocalStep step) override;
     void close() override {}
-    /// `delivered` counts each step once per work function, `seconds_waited` is their total time.
+    /// `delivered` counts each step once per function, `seconds_waited` is their total time.
     [[nodiscard]] QueueCounters counters() const override { return counters_; }
     void on_step(std::function<void(Reader&)> work) override;
 

@@ -15,7 +15,7 @@
 namespace uzushio::staging::inproc {
 namespace {
 
-constexpr int tag = 2;
+constexpr int tag = parallel::CollectiveGroup::first_free_tag;
 
 /// Return the maximum bytes of one message: large enough for speed, and small enough to limit the
 /// memory of a rank that communicates with all others. The same on all ranks.

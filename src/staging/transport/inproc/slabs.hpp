@@ -13,7 +13,7 @@ namespace uzushio::staging::inproc {
 class Slabs {
   public:
     Slabs(const Extent& count, std::int64_t max_values) : count_(count) {
-        more_ = !Box{{}, count}.empty();
+        more_ = !Box::of(count).empty();
         step_ = {1, 1, 1};
         if (!more_)
             return;
@@ -29,9 +29,7 @@ class Slabs {
     [[nodiscard]] std::optional<Box> next() {
         if (!more_)
             return std::nullopt;
-        Box box{at_, {}};
-        for (std::size_t axis = 0; axis < 3; ++axis)
-            box.count[axis] = std::min(step_[axis], count_[axis] - at_[axis]);
+        const Box box = intersect(Box::at(at_, step_), Box::of(count_));
         more_ = false;
         for (std::size_t axis = 3; axis-- > 0 && !more_;) {
             at_[axis] += step_[axis];

@@ -13,10 +13,10 @@
 #include "staging/notice.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/to_seconds.hpp"
-#include "staging/transport/mpi/connect_message.hpp"
 #include "staging/transport/mpi/job.hpp"
 #include "staging/transport/mpi/job_state.hpp"
 #include "staging/transport/mpi/message_dispatcher.hpp"
+#include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging::mpi {
 namespace {
@@ -160,7 +160,8 @@ Handshake connect(const std::string& stream, const parallel::CollectiveGroup& gr
         if (group.rank() == 0)
             bytes = encode(find_writer(stream, found.readers, options));
     });
-    const ConnectMessage confirmation = decode_connect_message(group.broadcast(std::move(bytes)));
+    const ConnectMessage confirmation =
+        decode_as<ConnectMessage>(group.broadcast(std::move(bytes)));
     found.channel = confirmation.channel;
     found.mode = confirmation.mode;
     found.writers = confirmation.ranks;

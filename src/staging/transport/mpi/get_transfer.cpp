@@ -5,8 +5,8 @@
 
 #include "staging/datamodel/copy.hpp"
 #include "staging/staging_error.hpp"
-#include "staging/transport/mpi/fetch_request.hpp"
 #include "staging/transport/mpi/tags.hpp"
+#include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging::mpi {
 namespace {
@@ -75,7 +75,7 @@ void GetTransfer::abandon_all(InFlight batch) {
 
 void GetTransfer::tell(std::uint64_t bytes) {
     sends_.send(PeerRanks::comm(), world_rank_, tag(channel_, MessageKind::progress_hint),
-                encode_progress_hint(bytes));
+                encode(ProgressHint{bytes}));
 }
 
 bool GetTransfer::done() const {

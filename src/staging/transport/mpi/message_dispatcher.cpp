@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "staging/transport/mpi/tags.hpp"
-#include "staging/wire/decode_error.hpp"
+#include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging::mpi {
 
@@ -27,7 +27,7 @@ MessageDispatcher::take(const std::function<bool(const ConnectMessage&)>& matche
     sends_.test_all();
     for (ReceivedBytes message; receive(MPI_COMM_WORLD, MPI_ANY_SOURCE, connect_tag, message);) {
         try {
-            waiting_.push_back(decode_connect_message(message.bytes));
+            waiting_.push_back(decode_as<ConnectMessage>(message.bytes));
         } catch (const DecodeError&) {
             continue; // a message of other software with our tag
         }

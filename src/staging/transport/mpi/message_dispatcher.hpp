@@ -5,8 +5,8 @@
 #include <mutex>
 #include <optional>
 
-#include "staging/transport/mpi/connect_message.hpp"
 #include "staging/transport/mpi/pending_sends.hpp"
+#include "staging/wire/messages.hpp"
 
 namespace uzushio::staging::mpi {
 

@@ -5,6 +5,7 @@
 #include "staging/datamodel/copy.hpp"
 #include "staging/staging_error.hpp"
 #include "staging/transport/mpi/tags.hpp"
+#include "staging/wire/message_codec.hpp"
 
 namespace uzushio::staging::mpi {
 namespace {
@@ -77,7 +78,7 @@ bool RequestTransfer::start() {
         one.place = slots_.back();
         slots_.pop_back();
         sends_.send(PeerRanks::comm(), world_rank_, tag(channel_, MessageKind::credit),
-                    encode_credit(*one.place));
+                    encode(Credit{*one.place}));
         into = nullptr;
         bytes = 0;
     } else if (!is_packed(one.to, one.order)) {

@@ -8,7 +8,6 @@
 #include <optional>
 #include <vector>
 
-#include "staging/transport/mpi/fetch_request.hpp"
 #include "staging/transport/mpi/peer_ranks.hpp"
 #include "staging/transport/mpi/pending_sends.hpp"
 #include "staging/transport/mpi/rank_transfer.hpp"

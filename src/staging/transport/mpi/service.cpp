@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "staging/transport/mpi/fetch_request.hpp"
 #include "staging/transport/mpi/job.hpp"
 #include "staging/transport/mpi/job_state.hpp"
 #include "staging/transport/mpi/tags.hpp"
@@ -20,7 +19,13 @@ constexpr std::size_t max_buffers = 8;
 constexpr std::chrono::nanoseconds min_pause = 20us;
 constexpr std::chrono::nanoseconds get_pause = 5us;
 constexpr std::chrono::nanoseconds grace_period = 100ms;
-constexpr std::chrono::nanoseconds idle_pause = 5ms;
+constexpr std::chrono::nanoseconds max_idle_pause = 10ms;
+
+/// Return the pause between polls after `silent` without events: it delays the next message by at
+/// most a twentieth of the silence.
+std::chrono::nanoseconds idle_pause(std::chrono::nanoseconds silent) {
+    return std::min<std::chrono::nanoseconds>(silent / 20, max_idle_pause);
+}
 
 /// Return a maximum time of gets that make progress, for readers that never send the end of a hint.
 std::chrono::nanoseconds max_get_time(std::uint64_t bytes) {
@@ -138,7 +143,7 @@ void MpiService::run() {
 
 std::chrono::nanoseconds MpiService::max_pause(std::chrono::nanoseconds silent) const {
     if (attachments_.empty())
-        return silent < grace_period ? std::chrono::nanoseconds(2ms) : idle_pause;
+        return silent < grace_period ? std::chrono::nanoseconds(2ms) : idle_pause(silent);
     for (const Attachment& attachment : attachments_)
         for (const auto& [from, until] : attachment.get_deadlines)
             if (Clock::now() < until)
@@ -147,7 +152,7 @@ std::chrono::nanoseconds MpiService::max_pause(std::chrono::nanoseconds silent) 
         for (const auto& [to, sender] : attachment.senders)
             if (!sender->idle())
                 return min_pause; // MPI progresses only in calls
-    return silent < grace_period ? std::chrono::nanoseconds(200us) : idle_pause;
+    return silent < grace_period ? std::chrono::nanoseconds(200us) : idle_pause(silent);
 }
 
 bool MpiService::poll() {
@@ -216,6 +221,8 @@ void MpiService::accept(const ConnectMessage& message) {
         return dispatcher_.send(message.from, answer);
     }
     confirmed_attempts_.insert(message.attempt);
+    // In the queue before the reader's attach returns: it gets the steps that follow.
+    std::optional<ReaderSession> session(std::in_place, *queue_);
     answer.kind = ConnectMessage::Kind::confirm;
     answer.channel = new_channel();
     answer.mode = creation_.in_progress() ? MpiMode::two_sided : mode_;
@@ -223,7 +230,7 @@ void MpiService::accept(const ConnectMessage& message) {
     dispatcher_.send(message.from, answer);
     answer.ranks = message.ranks;
     send_command(answer);
-    attach(answer);
+    attach(answer, std::move(session));
     if (answer.mode != MpiMode::two_sided) {
         creation_.last = attachments_.back().windows;
         creation_.since = Clock::now();
@@ -244,16 +251,16 @@ bool MpiService::handle_command() {
     ReceivedBytes received;
     if (!receive(comm_.get(), 0, command_tag, received))
         return false;
-    const ConnectMessage message = decode_connect_message(received.bytes);
+    const ConnectMessage message = decode_as<ConnectMessage>(received.bytes);
     if (message.kind == ConnectMessage::Kind::confirm)
-        attach(message);
+        attach(message, {});
     else
         std::erase_if(attachments_,
                       [&](const Attachment& one) { return one.number == message.channel; });
     return true;
 }
 
-void MpiService::attach(const ConnectMessage& message) {
+void MpiService::attach(const ConnectMessage& message, std::optional<ReaderSession> session) {
     Attachment attachment;
     attachment.number = message.channel;
     attachment.attempt = message.attempt;
@@ -262,8 +269,7 @@ void MpiService::attach(const ConnectMessage& message) {
         attachment.windows =
             make_windows(attachment.peers, message.mode,
                          [exposure = segments_](MPI_Win window) { return exposure->open(window); });
-    if (is_root())
-        attachment.session.emplace(*queue_);
+    attachment.session = std::move(session);
     attachments_.push_back(std::move(attachment));
 }
 
@@ -318,7 +324,11 @@ bool MpiService::serve_data(Attachment& attachment) {
     const auto all = [&](MessageKind kind, auto&& work) {
         while (const auto received =
                    receive_from_reader(attachment.peers, attachment.number, kind)) {
-            work(*received);
+            try {
+                work(*received);
+            } catch (const DecodeError& error) {
+                sender(attachment, received->reader).refuse(ErrorCode::protocol, error.what());
+            }
             moved = true;
         }
     };
@@ -330,7 +340,7 @@ bool MpiService::serve_data(Attachment& attachment) {
         });
     if (mode_ == MpiMode::pull)
         all(MessageKind::progress_hint, [&](const ReaderMessage& one) {
-            if (const auto bytes = decode_progress_hint(one.bytes))
+            if (const auto bytes = decode_as<ProgressHint>(one.bytes).bytes)
                 attachment.get_deadlines[one.reader] = Clock::now() + max_get_time(bytes);
             else
                 attachment.get_deadlines.erase(one.reader);

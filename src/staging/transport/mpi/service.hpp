@@ -16,7 +16,6 @@
 #include "staging/queue/held_steps.hpp"
 #include "staging/queue/queue.hpp"
 #include "staging/queue/reader_session.hpp"
-#include "staging/transport/mpi/connect_message.hpp"
 #include "staging/transport/mpi/exposed_segments.hpp"
 #include "staging/transport/mpi/message_dispatcher.hpp"
 #include "staging/transport/mpi/peer_ranks.hpp"
@@ -32,11 +31,11 @@ namespace uzushio::staging::mpi {
 /// requests, attaches them and announces steps; on all ranks it sends the requested pieces. Readers
 /// in mode `pull` request none.
 ///
-/// The thread polls for messages, and sleeps in between: 20 us at first, 0.2 ms when nothing
-/// arrives, 2 ms without readers, and 5 ms after 0.1 s without messages. An idle reader so costs
-/// the solver a fraction of a percent of a core instead of four; the first request after such a
-/// silence is answered up to 5 ms late. (A published step wakes rank 0's thread at once, and
-/// shortens its backoff for the next 0.1 s.) It needs MPI_THREAD_MULTIPLE (require_mpi).
+/// The thread polls for messages, and sleeps in between: 20 us at first, up to 0.2 ms with readers
+/// and 2 ms without, and after 0.1 s of silence a twentieth of it, up to 10 ms. An idle reader thus
+/// costs the solver a fraction of a percent of a core instead of four; the next request is answered
+/// up to 10 ms late. (A published step wakes rank 0's thread at once, and shortens its pauses for
+/// the next 0.1 s.) It needs MPI_THREAD_MULTIPLE (require_mpi).
 ///
 /// While a reader gets, it polls every few microseconds: without RDMA hardware, MPI serves gets
 /// only in calls of the target process (Open MPI within a node: 0.16 GB/s with 5 ms between calls,
@@ -85,7 +84,7 @@ class MpiService : public Service {
     void accept(const ConnectMessage& message);
     [[nodiscard]] bool handle_command();
     void send_command(const ConnectMessage& message);
-    void attach(const ConnectMessage& message);
+    void attach(const ConnectMessage& message, std::optional<ReaderSession> session);
     [[nodiscard]] bool serve_control(Attachment& attachment);
     [[nodiscard]] bool serve_data(Attachment& attachment);
     [[nodiscard]] TileSender& sender(Attachment& attachment, int reader);

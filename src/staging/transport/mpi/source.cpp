@@ -120,16 +120,22 @@ AnnouncedStep MpiSource::next(std::chrono::nanoseconds limit) {
     const auto deadline = Clock::now() + limit;
     ReceivedBytes message;
     parallel::WaitHookTimer interrupts;
-    for (parallel::Backoff backoff; !receive(PeerRanks::comm(), ranks_.writer(0),
-                                             tag(channel_, MessageKind::control_reply), message);
-         backoff.pause()) {
+    for (parallel::Backoff backoff;;) {
+        if (receive(PeerRanks::comm(), ranks_.writer(0), tag(channel_, MessageKind::control_reply),
+                    message)) {
+            if (!is_type<Reply>(message.bytes))
+                break;
+            replies_.push_back(std::get<Reply>(decode_message(message.bytes)));
+            continue;
+        }
         sends_.test_all();
         interrupts.poll();
         if (Clock::now() >= deadline)
             return {StepStatus::timeout, nullptr};
+        backoff.pause();
     }
     asked_ = false;
-    if (is_announce(message.bytes))
+    if (is_type<Announce>(message.bytes))
         return {StepStatus::step,
                 std::make_shared<const std::vector<std::byte>>(std::move(message.bytes))};
     const Message said = decode_message(message.bytes);
@@ -144,6 +150,8 @@ AnnouncedStep MpiSource::next(std::chrono::nanoseconds limit) {
 }
 
 void MpiSource::release(std::uint64_t sequence) { send_control(Release{sequence}); }
+
+void MpiSource::send(const Command& command) { send_control(command); }
 
 const Windows* MpiSource::windows() const {
     return is_ready(windows_) ? windows_.get().get() : nullptr;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parallel/collective_group.hpp"
@@ -40,6 +41,8 @@ class MpiSource : public StepSource {
     void fetch(const Announce& step, std::span<const Fetch> wanted,
                std::chrono::nanoseconds limit) override;
     void release(std::uint64_t sequence) override;
+    void send(const Command& command) override;
+    [[nodiscard]] std::vector<Reply> take_replies() override { return std::exchange(replies_, {}); }
 
   private:
     /// All arguments outlive the transfer.
@@ -61,6 +64,7 @@ class MpiSource : public StepSource {
     MpiMode mode_;
     bool asked_ = false; ///< for the next step
     bool ended_ = false;
+    std::vector<Reply> replies_;
     bool aborted_ = false; ///< a fetch has failed: its remaining messages may still arrive
     TileBuffers buffers_;
     LandingSlots slots_;

@@ -44,22 +44,26 @@ void TileSender::take(std::span<const std::byte> bytes) {
     if (refused_)
         return;
     try {
-        const FetchRequest request = decode_fetch_request(bytes);
+        const auto request = decode_as<FetchRequest>(bytes);
         const PieceRequest& piece = request.piece;
+        const std::uint64_t tile_bytes = request.mode.tile_bytes;
+        if (tile_bytes == 0 || tile_bytes > (request.mode.put ? max_put_bytes : max_direct_bytes))
+            throw DecodeError("A request for a piece has tiles of " + std::to_string(tile_bytes) +
+                              " bytes.");
         auto step = steps_.find(piece.sequence);
         if (!step)
             return refuse(ErrorCode::gone, "Step " + std::to_string(piece.sequence) +
                                                " is no longer on rank " + std::to_string(rank_) +
                                                " of the writer.");
         const auto view = select(*step, static_cast<std::uint32_t>(rank_), piece);
-        if (request.mode.tile_bytes > max_tile_bytes && !is_packed(view, piece.order))
+        if (tile_bytes > max_tile_bytes && !is_packed(view, piece.order))
             throw DecodeError("A request for a piece with gaps has tiles of " +
-                              std::to_string(request.mode.tile_bytes) + " bytes.");
+                              std::to_string(tile_bytes) + " bytes.");
         Job job{request,
                 std::move(step),
                 view,
                 {view.count, view.components, view.scalar_bytes, piece.order,
-                 static_cast<std::int64_t>(request.mode.tile_bytes)},
+                 static_cast<std::int64_t>(tile_bytes)},
                 {}};
         job.tile = job.tiles.next();
         if (job.tile)
@@ -70,8 +74,11 @@ void TileSender::take(std::span<const std::byte> bytes) {
 }
 
 void TileSender::add_credit(std::span<const std::byte> bytes) {
-    if (const auto offset = decode_credit(bytes))
-        credits_.push_back(*offset);
+    const std::uint64_t offset = decode_as<Credit>(bytes).offset;
+    if (offset > Windows::put_buffer_bytes - max_put_bytes)
+        throw DecodeError("A credit is for byte " + std::to_string(offset) +
+                          ", beyond the put window.");
+    credits_.push_back(offset);
 }
 
 bool TileSender::progress() {

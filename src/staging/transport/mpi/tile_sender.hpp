@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "staging/queue/held_steps.hpp"
-#include "staging/transport/mpi/fetch_request.hpp"
 #include "staging/transport/mpi/peer_ranks.hpp"
 #include "staging/transport/mpi/pending_sends.hpp"
 #include "staging/transport/mpi/tile_buffers.hpp"
 #include "staging/transport/mpi/tiles.hpp"
 #include "staging/transport/mpi/windows.hpp"
+#include "staging/wire/messages.hpp"
 
 namespace uzushio::staging::mpi {
 
@@ -33,8 +33,10 @@ class TileSender {
     /// Add an encoded FetchRequest. After an invalid one all others are ignored: tiles are
     /// identified by their order only, and the reader has to attach again.
     void take(std::span<const std::byte> request);
-    /// Add an encoded credit: an offset in the reader's put window for one tile.
+    /// Add an encoded Credit for one tile. Throws DecodeError.
     void add_credit(std::span<const std::byte> bytes);
+    /// Send an error instead of further values.
+    void refuse(ErrorCode code, std::string text);
     /// Progress without waiting. Return whether anything moved.
     bool progress();
     [[nodiscard]] bool idle() const { return jobs_.empty() && in_flight_.empty(); }
@@ -54,7 +56,6 @@ class TileSender {
         std::shared_ptr<std::byte[]> buffer;
     };
 
-    void refuse(ErrorCode code, std::string text);
     /// Return false if there is no buffer or no credit now.
     bool send(Job& job);
     bool put(Job& job);

@@ -7,7 +7,7 @@ namespace uzushio::staging::mpi {
 TileCutter::TileCutter(const Extent& count, std::int64_t components, std::int64_t scalar_bytes,
                        ComponentOrder order, std::int64_t max_bytes)
     : count_(count), components_(components), component_step_(components), step_(count) {
-    const std::int64_t all = Box{{}, count}.volume() * components * scalar_bytes;
+    const std::int64_t all = Box::of(count).volume() * components * scalar_bytes;
     if (all == 0) {
         component_ = components_;
         return;
@@ -33,14 +33,13 @@ TileCutter::TileCutter(const Extent& count, std::int64_t components, std::int64_
 TileCutter::TileCutter(const Extent& count, std::int64_t components, const Extent& step,
                        std::int64_t component_step)
     : count_(count), components_(components), component_step_(component_step), step_(step),
-      component_(Box{{}, count}.empty() ? components : 0) {}
+      component_(Box::of(count).empty() ? components : 0) {}
 
 std::optional<Tile> TileCutter::next() {
     if (component_ == components_)
         return {};
-    Tile tile{{at_, {}}, component_, std::min(component_step_, components_ - component_)};
-    for (std::size_t i = 0; i < 3; ++i)
-        tile.box.count[i] = std::min(step_[i], count_[i] - at_[i]);
+    const Tile tile{intersect(Box::at(at_, step_), Box::of(count_)), component_,
+                    std::min(component_step_, components_ - component_)};
     for (std::size_t axis = 3; axis-- > 0;) {
         at_[axis] += step_[axis];
         if (at_[axis] < count_[axis])

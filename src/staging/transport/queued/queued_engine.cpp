@@ -239,7 +239,7 @@ void QueuedEngine::wait_for_first_readers() {
     const auto readers_so_far = [&] {
         return "The first step waits for " + std::to_string(wanted) +
                (wanted == 1 ? " reader" : " readers") + " (wait_for_readers), and " +
-               std::to_string(queue_->readers()) + " came";
+               std::to_string(queue_->readers()) + " attached";
     };
     WaitNotice waiting;
     const parallel::WaitHook notifying([&] {
@@ -374,6 +374,15 @@ QueueCounters QueuedEngine::counters() const {
     QueueCounters counters;
     counters.published = offered_;
     return counters;
+}
+
+std::vector<ReceivedCommand> QueuedEngine::take_commands() {
+    return queue_ ? queue_->take_commands() : std::vector<ReceivedCommand>();
+}
+
+void QueuedEngine::reply(std::uint64_t reader, Reply reply) {
+    if (queue_)
+        queue_->reply(reader, std::move(reply));
 }
 
 } // namespace uzushio::staging::queued

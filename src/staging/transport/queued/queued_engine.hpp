@@ -61,6 +61,9 @@ class QueuedEngine : public WriterEngine {
     /// On ranks other than 0, only `published`.
     [[nodiscard]] QueueCounters counters() const override;
 
+    [[nodiscard]] std::vector<ReceivedCommand> take_commands() override;
+    void reply(std::uint64_t reader, Reply reply) override;
+
     /// Bytes of this rank that were copied so far.
     [[nodiscard]] std::uint64_t bytes_copied() const { return copied_; }
     /// Segments of this rank, in use or free.

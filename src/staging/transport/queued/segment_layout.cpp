@@ -15,7 +15,7 @@ namespace {
 
 /// Return the bytes from the first value to the last.
 std::int64_t span_of(const ConstArrayView& view) {
-    if (Box{{}, view.count}.empty())
+    if (Box::of(view.count).empty())
         return 0;
     std::int64_t last = (view.components - 1) * view.layout.component_stride;
     for (std::size_t axis = 0; axis < 3; ++axis)
@@ -53,11 +53,11 @@ void require_shapes(const LocalStep& step) {
         const Field& field = step.part.fields[array.field];
         const ConstArrayView& view = step.values[i];
         const Box box = stored_box(step.part, block, array);
-        if (view.count != box.count || view.components != field.components ||
+        if (view.count != box.extents() || view.components != field.components ||
             view.scalar_bytes != size_of(field.type))
             throw StagingError("The values of field \"" + field.name + "\" on block " +
                                std::to_string(block.id) + " do not have the shape of " +
-                               to_string(box) + ", its box with ghost layers.");
+                               box_text(box) + ", its box with ghost layers.");
     });
 }
 

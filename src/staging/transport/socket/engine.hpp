@@ -3,6 +3,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "parallel/collective_group.hpp"
 #include "staging/engine_options.hpp"
@@ -40,6 +42,12 @@ class SocketEngine final : public WriterEngine {
     }
     void close() override;
     [[nodiscard]] QueueCounters counters() const override { return queued_->counters(); }
+    [[nodiscard]] std::vector<ReceivedCommand> take_commands() override {
+        return queued_->take_commands();
+    }
+    void reply(std::uint64_t reader, Reply reply) override {
+        queued_->reply(reader, std::move(reply));
+    }
 
     [[nodiscard]] const queued::QueuedEngine& queued_engine() const { return *queued_; }
 

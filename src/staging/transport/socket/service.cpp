@@ -26,8 +26,8 @@ constexpr auto final_message_timeout = std::chrono::seconds(1);
 
 constexpr std::size_t max_stream_name = 200; ///< fits into DecodeLimits::handshake()
 
-/// Requests are small.
-constexpr DecodeLimits request_limits = DecodeLimits::handshake();
+/// Requests are small; commands have a text.
+constexpr DecodeLimits request_limits{4096, 16384, Command::max_text, 16};
 
 } // namespace
 
@@ -141,11 +141,14 @@ asio::awaitable<void> SocketService::serve(Peer peer, Hello theirs) {
 
 asio::awaitable<void> SocketService::serve_control(Peer peer) {
     const auto endpoints = encode(all_);
-    co_await peer->send(std::span<const std::byte>(endpoints), send_timeout);
+    // In the queue before the reader's attach returns: it gets the steps that follow.
     const auto control = std::make_shared<ControlConnection>(peer, *queue_);
     controls_.insert(control);
     std::optional<Error> error;
     try {
+        control->writing = true;
+        co_await peer->send(std::span<const std::byte>(endpoints), send_timeout);
+        control->writing = false;
         error = co_await receive_requests(control);
     } catch (const DecodeError& fault) {
         error = Error{ErrorCode::protocol, fault.what()};
@@ -178,7 +181,7 @@ asio::awaitable<Error> SocketService::receive_requests(std::shared_ptr<ControlCo
             if (const auto error = control->session->receive(received.message(request_limits)))
                 co_return *error;
             if (control->session->finished())
-                throw PeerGone("The reader has left.");
+                throw PeerGone("The reader has closed its connection.");
         }
         send_next(control);
         co_await asio::post(io_, asio::use_awaitable); // let other coroutines run

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <asio/detached.hpp>
+#include <tuple>
 #include <utility>
 
 #include "parallel/wait_hook.hpp"
@@ -26,26 +27,25 @@ constexpr std::int64_t max_request_bytes = std::int64_t{16} << 20;
 
 constexpr auto final_message_timeout = std::chrono::seconds(1);
 
-/// Cut a piece into boxes of at most `most` bytes along the slowest axes, in order.
-void split(const PieceFetch& piece, std::int64_t most, PieceFetches& pieces) {
+/// Cut a piece into boxes of at most `max_bytes` bytes along the slowest axes, in order.
+void split(const PieceFetch& piece, std::int64_t max_bytes, PieceFetches& pieces) {
     const Box& box = piece.request.source;
-    const auto axis = std::find_if(box.count.begin(), box.count.end(),
-                                   [](std::int64_t count) { return count > 1; });
+    std::size_t axis = 0;
+    while (axis < 3 && box.extent(axis) <= 1)
+        ++axis;
     const std::int64_t bytes = piece.to.bytes();
-    if (bytes <= most || axis == box.count.end()) {
+    if (bytes <= max_bytes || axis == 3) {
         if (bytes > 0)
             pieces.push_back(piece);
         return;
     }
-    const auto a = static_cast<std::size_t>(axis - box.count.begin());
-    const std::int64_t slice = bytes / box.count[a];
-    const std::int64_t thick = std::max<std::int64_t>(1, most / slice);
-    for (std::int64_t at = 0; at < box.count[a]; at += thick) {
+    const std::int64_t thickness =
+        std::max<std::int64_t>(1, max_bytes / (bytes / box.extent(axis)));
+    for (Box rest = box; !rest.empty();) {
         PieceFetch part = piece;
-        part.request.source.start[a] += at;
-        part.request.source.count[a] = std::min(thick, box.count[a] - at);
-        part.to = piece.to.sub(relative_to(part.request.source, box.start));
-        split(part, most, pieces);
+        std::tie(part.request.source, rest) = rest.split(axis, rest.lower[axis] + thickness);
+        part.to = piece.to.sub(part.request.source.relative_to(box.lower));
+        split(part, max_bytes, pieces);
     }
 }
 
@@ -117,12 +117,28 @@ Hello SocketSource::hello() const {
 // ---- steps ------------------------------------------------------------------------------------
 
 asio::awaitable<ReceivedMessage> SocketSource::ask_for_step() {
-    const auto bytes = encode(Next{});
     try {
-        co_await control_->send(std::span<const std::byte>(bytes), options_.answer_limit);
+        co_await send_control(encode(Next{}));
     } catch (const PeerGone&) { // End may have been sent before
     }
-    co_return co_await control_->receive(DecodeLimits{}, never, options_.answer_limit);
+    for (;;) {
+        ReceivedMessage received =
+            co_await control_->receive(DecodeLimits{}, never, options_.answer_limit);
+        if (received.frame.type != wire_type<Reply>)
+            co_return received;
+        replies_.push_back(std::get<Reply>(received.message()));
+    }
+}
+
+/// Send a message after those that are being sent.
+asio::awaitable<void> SocketSource::send_control(std::vector<std::byte> bytes) {
+    while (std::exchange(sending_, true))
+        co_await asio::post(io_, asio::use_awaitable);
+    struct Sent {
+        bool& sending;
+        ~Sent() { sending = false; }
+    } sent{sending_};
+    co_await control_->send(std::span<const std::byte>(bytes), options_.answer_limit);
 }
 
 AnnouncedStep SocketSource::next(std::chrono::nanoseconds limit) {
@@ -160,8 +176,7 @@ AnnouncedStep SocketSource::next(std::chrono::nanoseconds limit) {
                            ") is gone without having closed the stream: its process ended, or the "
                            "connection was interrupted. Attach again when it is back.");
         }
-    const auto type = received.frame.type;
-    if (type == Message(Announce{}).index() + 1)
+    if (received.frame.type == wire_type<Announce>)
         return {StepStatus::step, std::make_shared<const std::vector<std::byte>>(received.bytes)};
     const Message message = received.message();
     if (std::holds_alternative<End>(message)) {
@@ -176,11 +191,18 @@ AnnouncedStep SocketSource::next(std::chrono::nanoseconds limit) {
 }
 
 void SocketSource::release(std::uint64_t sequence) {
-    const auto bytes = encode(Release{sequence});
     try {
-        run_until_done(io_,
-                       control_->send(std::span<const std::byte>(bytes), options_.answer_limit));
+        run_until_done(io_, send_control(encode(Release{sequence})));
     } catch (const PeerGone&) { // `next` throws, unless End was received before
+    } catch (const Interrupted&) {
+        control_->close(); // a part of the message may have been sent
+        throw;
+    }
+}
+
+void SocketSource::send(const Command& command) {
+    try {
+        run_until_done(io_, send_control(encode(command)));
     } catch (const Interrupted&) {
         control_->close(); // a part of the message may have been sent
         throw;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parallel/collective_group.hpp"
@@ -47,6 +48,8 @@ class SocketSource final : public StepSource {
                                                      std::uint32_t rank) override;
     void end(const Announce& step) override;
     void release(std::uint64_t sequence) override;
+    void send(const Command& command) override;
+    [[nodiscard]] std::vector<Reply> take_replies() override { return std::exchange(replies_, {}); }
 
     /// Name of the stream at the writer.
     [[nodiscard]] const std::string& stream() const { return writer_.stream; }
@@ -69,6 +72,7 @@ class SocketSource final : public StepSource {
     void attach_to_writer(const std::string& contact);
     [[nodiscard]] Hello hello() const;
     [[nodiscard]] asio::awaitable<ReceivedMessage> ask_for_step();
+    [[nodiscard]] asio::awaitable<void> send_control(std::vector<std::byte> bytes);
     [[nodiscard]] std::map<std::uint32_t, FetchBatch> batches(std::span<const Fetch> wanted) const;
     [[nodiscard]] std::vector<std::unique_ptr<DataChannel>>& channels_to(std::uint32_t rank,
                                                                          std::int64_t bytes);
@@ -84,7 +88,9 @@ class SocketSource final : public StepSource {
     std::vector<bool> local_; ///< by the writer's rank: whether its memory is on this node
     bool asked_ = false;      ///< Next was sent and not answered yet
     bool ended_ = false;
+    bool sending_ = false; ///< a message on `control_`
     std::optional<ReceivedMessage> answer_;
+    std::vector<Reply> replies_;
     std::exception_ptr fault_;
     asio::io_context io_{1};
     std::shared_ptr<Connection> control_; ///< of rank 0

@@ -90,7 +90,7 @@ class WriterSearch {
             if (auto writer = try_connect())
                 return std::move(*writer);
             if (Clock::now() >= deadline_)
-                throw PeerGone("No writer was there within " + to_seconds(options_.attach_limit) +
+                throw PeerGone("No writer was found within " + to_seconds(options_.attach_limit) +
                                ". " + obstacle_);
             notify_waiting();
             parallel::run_wait_hooks();

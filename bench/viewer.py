@@ -1,0 +1,386 @@
+"""Live view in Chromium: time to the first picture, rates, time from pointer to picture, cost.
+
+Stored steps of a smooth field of doubles are shown by `uzushio view` in a page whose picture has
+1000 x 600 pixels. Scripts of the page are not changed; _viewer_page.js notes what they send,
+receive and draw. The solver's seconds a step are measured without and with live views in turn.
+
+    python bench/viewer.py [--json FILE] [--points 128] [--seconds 6] [--only start rates solver]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from playwright.sync_api import Browser, Page, sync_playwright
+from rich.console import Console
+from rich.table import Table
+
+HERE = Path(__file__).parent
+SIZE = (1000, 600)
+#: Layers of the views by name.
+LAYERS = {
+    "slice": "{kind: slice, field: u, normal: z}",
+    "isosurface": "{kind: isosurface, field: u, values: 0.5}",
+    "volume": "{kind: volume, field: u}",
+}
+#: Goals: seconds to the first picture; pictures a second; milliseconds from pointer to picture.
+FIRST, DRAGGING, FULL, MEDIAN, LATE = 2.0, 20.0, 8.0, 120.0, 250.0
+LIMIT = 60_000.0  # milliseconds
+#: Record of the size of a picture in JPEG.
+FRAME = "size of a frame"
+Row = dict[str, Any]
+
+
+def row(
+    metric: str,
+    value: float,
+    unit: str,
+    goal: float | None = None,
+    of: str | None = None,
+    minimum: bool = False,
+) -> Row:
+    """Return a record; the goal is a maximum unless `minimum`."""
+    met = None if goal is None else bool(value >= goal if minimum else value <= goal)
+    return dict(metric=metric, value=value, unit=unit, goal=goal, met=met, of=of)
+
+
+# ---- live views and pages
+
+
+@dataclass
+class LiveView:
+    """Process of `uzushio view`, its address, and the times of start and address (epoch, s)."""
+
+    process: subprocess.Popen[str]
+    address: str
+    started: float
+    ready: float
+
+
+@contextmanager
+def live_view(source: Path, pipeline: Path | None = None) -> Iterator[LiveView]:
+    """Start a live view, and end it after the block."""
+    more = [] if pipeline is None else ["--pipeline", str(pipeline)]
+    started = time.time()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "uzushio", "view", str(source), *more],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if found := re.search(r"http://\S+#token=\S+", line):
+                break
+        else:
+            raise SystemExit(f"uzushio view ended with {process.wait()}")
+        threading.Thread(target=process.stdout.read, daemon=True).start()
+        yield LiveView(process, found[0], started, time.time())
+    finally:
+        process.send_signal(signal.SIGCONT)
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def page_of(browser: Browser, view: LiveView) -> Iterator[tuple[Page, float, float]]:
+    """Open a page; gives it with the times of its opening and of its first picture (epoch, s)."""
+    context = browser.new_context(viewport={"width": 1360, "height": 720})
+    page = context.new_page()
+    page.set_default_timeout(LIMIT)
+    page.add_init_script(path=HERE / "_viewer_page.js")
+    try:
+        opened = time.time()
+        page.goto(view.address, wait_until="commit")
+        until(page, "noted.shown.length > 0")
+        shown = page.evaluate("performance.timeOrigin + noted.shown[0].time")
+        yield page, opened, shown / 1000.0
+    finally:
+        context.close()
+
+
+def give_size(page: Page) -> None:
+    """Make the picture as large as `SIZE`."""
+    box, viewport = page.locator("#stage").bounding_box(), page.viewport_size
+    assert box is not None and viewport is not None
+    page.set_viewport_size(
+        {
+            "width": round(viewport["width"] + SIZE[0] - box["width"]),
+            "height": round(viewport["height"] + SIZE[1] - box["height"]),
+        }
+    )
+    until(page, f"noted.shown.at(-1).width === {SIZE[0]} && noted.shown.at(-1).full")
+
+
+def until(page: Page, condition: str) -> None:
+    """Wait for a condition; the page's policy forbids `wait_for_function`."""
+    end = time.monotonic() + LIMIT / 1e3
+    while not page.evaluate(condition):
+        if time.monotonic() > end:
+            raise SystemExit(f"not within {LIMIT / 1e3:g} s: {condition}")
+        page.wait_for_timeout(20)
+
+
+def drag(page: Page, seconds: float) -> dict[str, Any]:
+    """Rotate by the pointer; return the page's notes."""
+    box = page.locator("#picture").bounding_box()
+    assert box is not None
+    middle, radius = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2), 60.0
+    page.mouse.move(middle[0] + radius, middle[1])
+    page.mouse.down()
+    for warm in (True, False):
+        if not warm:
+            page.evaluate("noted.clear()")
+        end = time.perf_counter() + (min(1.0, seconds) if warm else seconds)
+        n = 0
+        while time.perf_counter() < end:  # Chromium takes one move each frame, at most 60 a second
+            n += 1
+            angle = 0.2 * n
+            x, y = middle[0] + radius * math.cos(angle), middle[1] + radius * math.sin(angle)
+            page.mouse.move(x, y, steps=4)
+    notes = page.evaluate("({ ...noted, frames: null, socket: null, view: null, next: null })")
+    page.mouse.up()
+    assert not notes["errors"], notes["errors"]
+    return dict(notes)
+
+
+def turn(page: Page, seconds: float) -> dict[str, Any]:
+    """Rotate without a drag for some seconds; return the page's notes."""
+    page.evaluate("noted.clear(); noted.turn()")
+    page.wait_for_timeout(min(1.0, seconds) * 1e3)
+    page.evaluate("noted.clear()")
+    page.wait_for_timeout(seconds * 1e3)
+    notes = page.evaluate("({ ...noted, frames: null, socket: null, view: null, next: null })")
+    page.evaluate("noted.next = null")
+    assert not notes["errors"], notes["errors"]
+    return dict(notes)
+
+
+# ---- measurements
+
+
+def start(browser: Browser, stored: Path, options: argparse.Namespace) -> list[Row]:
+    """Measure the times to the first picture."""
+    all_of, attach, command = [], [], []
+    for _ in range(options.starts):
+        with live_view(stored) as view, page_of(browser, view) as (_page, opened, shown):
+            command.append(view.ready - view.started)
+            attach.append(shown - opened)
+            all_of.append(shown - view.started)
+    median = {name: float(np.median(s)) for name, s in {"a": all_of, "p": attach}.items()}
+    return [
+        row("start of uzushio view to the first picture", median["a"], "s", FIRST),
+        row("… until it prints the address", float(np.median(command)), "s"),
+        row("page opened to the first picture", median["p"], "s", FIRST),
+    ]
+
+
+def rates(browser: Browser, stored: Path, options: argparse.Namespace) -> list[Row]:
+    """Measure pictures a second, the time from pointer to picture, and its parts."""
+    rows = []
+    for name, layer in LAYERS.items():
+        pipeline = stored.with_name(f"{name}.yaml")
+        view_section = f"views: {{bench: {{layers: [{layer}]}}}}\n"
+        pipeline.write_text(f"{view_section}actions: [{{picture: bench}}]\n")
+        with live_view(stored, pipeline) as view, page_of(browser, view) as (page, _, _):
+            give_size(page)
+            moved, turned = drag(page, options.seconds), turn(page, options.seconds)
+        shown, full = moved["shown"], [one for one in turned["shown"] if one["full"]]
+        late = latencies(moved)
+        rows += [
+            row(f"{name}: dragging", _rate(shown), "pictures/s", DRAGGING, minimum=True),
+            row(f"{name}: full quality", _rate(full), "pictures/s", FULL, minimum=True),
+            row(f"{name}: pointer to picture, median", _percent(late, 50), "ms", MEDIAN),
+            row(f"{name}: pointer to picture, 95 %", _percent(late, 95), "ms", LATE),
+            row(f"{name}: moves of the pointer", len(moved["moves"]) / options.seconds, "1/s"),
+            row(f"{name}: columns while dragging", _median(one["width"] for one in shown), "px"),
+        ]
+        for kind, notes, pictures in (("dragging", moved, shown), ("full", turned, full)):
+            for stage, value in stages(notes, pictures).items():
+                unit = "kB" if stage == FRAME else "ms"
+                rows.append(row(f"{name}, {kind}: {stage}", value, unit))
+    return rows
+
+
+def latencies(notes: dict[str, Any]) -> list[float]:
+    """Return milliseconds from each move to the first picture that contains it."""
+    found, first = [], 0
+    for patch in notes["patches"]:
+        moves, first = notes["moves"][first : patch["moves"]], patch["moves"]
+        revision = patch.get("revision")
+        shown = [one["time"] for one in notes["shown"] if revision and one["revision"] >= revision]
+        found += [shown[0] - move for move in moves if shown]
+    return found
+
+
+def stages(notes: dict[str, Any], pictures: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the median milliseconds of the parts of the way from a patch to its picture.
+
+    "waits and link" is the time from a patch to the arrival of its frame, without drawing,
+    compositing and encoding.
+    """
+    answered = [one for one in notes["patches"] if "answered" in one]
+    by_revision = {one["revision"]: one for one in answered}
+    parts = {
+        name: 1e3 * _median(one["seconds"][n] for one in pictures)
+        for n, name in enumerate(("read", "draw", "composite", "encode"))
+    }
+    del parts["read"]  # once for each step
+    waits = [
+        one["arrival"] - by_revision[one["revision"]]["sent"] - 1e3 * sum(one["seconds"][1:])
+        for one in pictures
+        if one["revision"] in by_revision
+    ]
+    return {
+        "patch to its answer": _median(one["answered"] - one["sent"] for one in answered),
+        **parts,
+        "decode": _median(one["decode"] for one in pictures),
+        "waits and link": _median(waits),
+        "arrival to shown": _median(one["time"] - one["arrival"] for one in pictures),
+        FRAME: _median(one["bytes"] / 1e3 for one in pictures),
+    }
+
+
+def solver(browser: Browser, stored: Path, options: argparse.Namespace) -> list[Row]:
+    """Measure the solver's seconds a step with no live view, one, four, and a stopped one."""
+    contact = stored.with_name("bench.contact")
+    worker = HERE / "_viewer_worker.py"
+    process = subprocess.Popen(
+        [sys.executable, str(worker), "solve", str(contact), str(options.points)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+
+    def measure(name: str) -> None:
+        assert process.stdin is not None
+        for label in (name, ""):
+            process.stdin.write(f"{label}\n")
+            process.stdin.flush()
+            time.sleep(options.seconds if label else 0.0)
+
+    try:
+        for _ in range(options.rounds):
+            measure("0")
+            for count, name in ((1, "1"), (4, "4"), (1, "stopped")):
+                with ExitStack() as stack:
+                    views = [stack.enter_context(live_view(contact)) for _ in range(count)]
+                    for view in views:
+                        stack.enter_context(page_of(browser, view))
+                    if name == "stopped":
+                        views[0].process.send_signal(signal.SIGSTOP)
+                        time.sleep(0.2)
+                    measure(name)
+                    if name == "stopped":
+                        views[0].process.send_signal(signal.SIGCONT)
+        output, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    return costs(json.loads(output.splitlines()[-1]))
+
+
+def costs(found: dict[str, dict[str, list[float]]]) -> list[Row]:
+    """Return the records of the solver's steps by number of live views."""
+    names = {"0": "no live view", "1": "1 live view", "4": "4 live views", "stopped": "1 stopped"}
+    copy = min(second for name in names for second in found[name]["copy"])
+    rows = [row("memcpy of the published values", 1e3 * copy, "ms")]
+    for name, label in names.items():
+        one = {key: np.array(seconds) for key, seconds in found[name].items()}
+        base = min(found["0"]["step"])
+        rows += [
+            row(f"{label}: step, minimum", 1e3 * one["step"].min(), "ms"),
+            row(f"{label}: step, minimum", one["step"].min() / base, "×", of="no live view"),
+            row(f"{label}: step, median", 1e3 * float(np.median(one["step"])), "ms"),
+            row(f"{label}: publish, minimum", one["publish"].min() / copy, "×", of="memcpy"),
+            row(f"{label}: publish, median", 1e3 * float(np.median(one["publish"])), "ms"),
+            row(f"{label}: wait for readers, maximum", 1e3 * float(one["wait"].max()), "ms"),
+        ]
+    return rows
+
+
+def _rate(shown: list[dict[str, Any]]) -> float:
+    if len(shown) < 2:
+        return 0.0
+    return float(1e3 * (len(shown) - 1) / (shown[-1]["time"] - shown[0]["time"]))
+
+
+def _median(values: Any) -> float:
+    found = list(values)
+    return float(np.median(found)) if found else math.nan
+
+
+def _percent(values: list[float], share: float) -> float:
+    return float(np.percentile(values, share)) if values else math.nan
+
+
+# ---- command
+
+MEASUREMENTS = {"start": start, "rates": rates, "solver": solver}
+
+
+def table(rows: list[Row], points: int) -> Table:
+    """Make the table of the records."""
+    shown = Table(f"{points}³, {SIZE[0]} × {SIZE[1]}", "value", "of", "goal", "met")
+    for one in rows:
+        met = {None: "", True: "yes", False: "no"}[one["met"]]
+        goal = "" if one["goal"] is None else f"{one['goal']:g}"
+        figure = f"{one['value']:.4g} {one['unit']}"
+        shown.add_row(one["metric"], figure, one["of"] or "", goal, met)
+    return shown
+
+
+def main() -> None:
+    """Measure, print the table and write the records."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", type=Path, help="where to write the records")
+    parser.add_argument("--points", type=int, default=128, help="of each axis")
+    parser.add_argument("--seconds", type=float, default=6.0, help="of each measurement")
+    parser.add_argument("--starts", type=int, default=3, help="of the live view")
+    parser.add_argument("--rounds", type=int, default=3, help="of the solver's measurements")
+    parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=list(MEASUREMENTS))
+    options = parser.parse_args()
+    os.environ.pop("UZUSHIO_STAGING", None)
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        raise SystemExit("There is no chromium; tools/setup --tests installs it.")
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="uzushio-bench-") as folder, sync_playwright() as made:
+        stored = Path(folder) / "bench.zarr"
+        worker = str(HERE / "_viewer_worker.py")
+        words = [sys.executable, worker, "store", str(stored), str(options.points)]
+        subprocess.run(words, check=True, timeout=300)
+        browser = made.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for name in options.only:
+            print(f"{name} ...", file=sys.stderr, flush=True)
+            rows += MEASUREMENTS[name](browser, stored, options)
+        browser.close()
+    Console(width=None if sys.stdout.isatty() else 120).print(table(rows, options.points))
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""`uzushio view`: serves a live view of a stream, until a signal."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uzushio.config.quantities import parse_size
+from uzushio.errors import UzushioError, ViewerError
+from uzushio.job.job import Job
+from uzushio.parallel.sync import collective
+from uzushio.viewer.sources import contact_of, find, searched_folders
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    from uzushio.viewer.document import ViewDocument
+    from uzushio.viewer.exchange import Exchange
+    from uzushio.viewer.gateway import Gateway
+
+#: Maximum number of a path's parts in the title of the page.
+_TITLE_PARTS = 3
+
+
+@dataclass(frozen=True)
+class ViewOptions:
+    """Arguments of the command line.
+
+    Attributes:
+        source: contact file, run folder, folder of stored steps, or host:port.
+        pipeline: file with views to begin with.
+        host: address to listen on.
+        port: to listen on; 0: any free one.
+        socket: Unix socket to listen on instead of `host`.
+        origins: further accepted origins, of a proxy.
+        prefix: path of the page behind a proxy.
+        rewind: maximum memory of kept steps, with a unit.
+        stream: expected name of the stream; empty: any.
+        wait: timeout of the writer, seconds.
+        secret: for "host:port".
+        tls: for "host:port".
+        verify: whether to check checksums, as `staging.attach`.
+    """
+
+    source: str
+    pipeline: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 0
+    socket: Path | None = None
+    origins: tuple[str, ...] = ()
+    prefix: str = ""
+    rewind: str = "1 GiB"
+    stream: str = ""
+    wait: float = 60.0
+    secret: str = ""
+    tls: bool = False
+    verify: bool | None = None
+
+
+def token_folder() -> Path:
+    """Return the folder of the token files of this user's live views."""
+    given = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("XDG_CACHE_HOME")
+    return Path(given or Path.home() / ".cache") / "uzushio" / "views"
+
+
+def title_of(source: str) -> str:
+    """Return a title for the page: the path below the present folder, or the last parts of it."""
+    path = Path(source).expanduser()
+    if not path.exists():
+        return source
+    path = path.resolve()
+    here = Path.cwd()
+    parts = path.relative_to(here).parts if path.is_relative_to(here) else path.parts
+    if not parts:
+        return path.name
+    return "/".join(parts if len(parts) <= _TITLE_PARTS else ("…", *parts[-_TITLE_PARTS:]))
+
+
+def view(options: ViewOptions, comm: MPI.Comm) -> int:
+    """Serve a live view on the ranks of `comm` until a signal; return the exit status (collective).
+
+    Raises:
+        UzushioError: the source, the pipeline or the address cannot be used.
+    """
+    from uzushio.viewer.document import ViewDocument
+    from uzushio.viewer.exchange import DrawRequest, Exchange
+    from uzushio.viewer.loop import ViewLoop
+    from uzushio.viewer.scene import Scene
+    from uzushio.viewer.steps import Contact, open_steps
+
+    rewind = _bytes(options.rewind)
+    job, exchange = Job(comm), Exchange()
+    source, gateway, first = "", None, None
+    with collective(comm):
+        if job.rank == 0:
+            source = contact_of(options.source)
+            document = ViewDocument()  # mistakes are reported before a wait
+            if options.pipeline is not None:
+                document.load(options.pipeline)
+                name, entry = next(iter(document.views.items()))
+                first = DrawRequest(name, 0, document.sources, entry.settings)
+            gateway = _gateway(options, exchange, document)
+    source = comm.bcast(source)
+    contact = Contact(
+        source, options.stream, options.wait, options.secret, options.tls, options.verify
+    )
+    steps = open_steps(contact, job.comm)
+    with job:
+        with collective(comm):
+            if gateway is not None:
+                gateway.start()
+        try:
+            if gateway is not None:
+                _say_address(job, gateway, options, source)
+            scene = Scene(job.comm, Path.cwd())
+            title = title_of(options.source)
+            ViewLoop(job, steps, scene, exchange, rewind, title, first).run()
+            steps.close()
+        finally:
+            if gateway is not None:
+                gateway.stop()
+    job.say("The live view has ended; the solver was not told, and continues.")
+    return 0
+
+
+def _gateway(options: ViewOptions, exchange: Exchange, document: ViewDocument) -> Gateway:
+    """Return the gateway, which does not listen yet."""
+    from uzushio.viewer.gateway import Gateway
+    from uzushio.viewer.listening import Listening
+    from uzushio.viewer.token_file import own_path, remove_dead
+
+    listening = Listening(
+        options.host, options.port, options.socket, options.origins, options.prefix
+    )
+    remove_dead(token_folder())
+    file = own_path(token_folder())
+    return Gateway(exchange, document, listening, file, options.source)
+
+
+def _say_address(job: Job, gateway: Gateway, options: ViewOptions, source: str) -> None:
+    """Print the page's address, and how to reach it from another machine (rank 0)."""
+    job.say(f"Attached to {source}. Open this address once; Ctrl-C ends the live view:")
+    job.say(f"\n    {gateway.address()}\n")
+    user, node = getpass.getuser(), platform.node()
+    target = str(options.socket) if options.socket else f"127.0.0.1:{gateway.port}"
+    if options.socket is not None or options.host in ("127.0.0.1", "localhost", "::1"):
+        forward = f"ssh -N -L {gateway.port}:{target} {user}@{node}"
+        job.say(f"From another machine, first run there: {forward}")
+    job.say("A further address, for example after the page was closed: uzushio view --list")
+
+
+def _bytes(text: str) -> int:
+    try:
+        size = parse_size(text)
+    except ValueError as error:
+        raise ViewerError(f"--rewind {text}: {error}.") from None
+    assert isinstance(size, float)
+    return int(size)
+
+
+def list_sources() -> None:
+    """Print the streams that can be attached to here, and the open live views of this user."""
+    from uzushio.viewer.token_file import TokenFile, remove_dead
+
+    folders = searched_folders()
+    found = find(folders)
+    here = Path.cwd()
+    for title, kind in (("Running streams:", "running"), ("Stored steps:", "stored")):
+        lines = []
+        for one in found:
+            path = one.path.relative_to(here) if one.path.is_relative_to(here) else one.path
+            about = one.stream
+            if one.kind == "stored":
+                about += f", {one.steps} steps"
+            elif not one.answers:
+                about += ", its writer does not answer"
+            if one.kind == kind:
+                lines.append(f"  {path}  ({about})")
+        if lines:
+            print("\n".join([title, *lines]))
+    views = []
+    remove_dead(token_folder())
+    for file in sorted(token_folder().glob("*.json")):
+        try:
+            told = TokenFile.read(file)
+            views.append(f"  {told.address(2.0)}  ({told.title})")
+        except UzushioError:
+            continue
+    if views:
+        print("\n".join(["Open live views, each with a new address:", *views]))
+    if not found:
+        print(
+            "There is no stream here. A run publishes its steps if its case has a section "
+            "`publish`."
+        )
+    searched = ", ".join(str(folder) for folder in folders)
+    print(f"Searched, four levels deep: {searched}.", file=sys.stdout)

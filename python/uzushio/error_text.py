@@ -1,0 +1,49 @@
+"""Sentences on errors, for users."""
+
+from __future__ import annotations
+
+import errno
+import traceback
+
+from uzushio.errors import OtherRankError, UzushioError
+
+#: Advice on too little memory.
+MEMORY_ADVICE = "Use more nodes, fewer ranks a node or a smaller grid, or raise the limit."
+
+
+def system_sentence(error: OSError) -> str:
+    """Return a sentence with the path, the error of the operating system, and advice."""
+    advice = {
+        errno.ENOSPC: "free some space there, or choose another folder with --out",
+        errno.EDQUOT: "free some of your quota there, or choose another folder with --out",
+        errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
+        errno.EACCES: "get the right to write there, or choose another folder with --out",
+        errno.EROFS: "choose another folder with --out",
+    }.get(error.errno or 0, "check the path and the file system")
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}; {advice}."
+
+
+def memory_sentence(error: MemoryError, advice: str = MEMORY_ADVICE) -> str:
+    """Return a sentence on a failed allocation, with its size if known, and advice."""
+    asked = str(error) if str(error) not in ("", "std::bad_alloc") else "an allocation failed"
+    return f"out of memory: {asked.rstrip('.')}. {advice}"
+
+
+def report_of(error: Exception, debug: bool = False) -> str:
+    """Return the message of an expected error, or the traceback of a programming error.
+
+    It is empty where another rank prints the error.
+    """
+    if isinstance(error, OtherRankError):
+        return ""
+    if debug or not isinstance(error, UzushioError | OSError | MemoryError):
+        return "".join(traceback.format_exception(error)).rstrip()
+    return f"uzushio: error: {sentence(error)}"
+
+
+def sentence(error: Exception) -> str:
+    """Return the message of an expected error, for a user."""
+    if isinstance(error, OSError):
+        return system_sentence(error)
+    return memory_sentence(error) if isinstance(error, MemoryError) else str(error)

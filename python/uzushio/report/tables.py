@@ -1,0 +1,62 @@
+"""Rows of the page's tables, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from uzushio.report import words
+
+#: Name, value and length in percent of the longest bar.
+Bar = tuple[str, str, float]
+
+
+class Part(NamedTuple):
+    """Entries of a summary that belong together: bars of seconds, or a table of all else."""
+
+    title: str
+    bars: Sequence[Bar] = ()
+    rows: Sequence[Sequence[str]] = ()
+    head: Sequence[str] = ()
+    numbers: int = 1
+
+
+def facts(values: Mapping[str, object], keys: Iterable[str] | None = None) -> list[tuple[str, str]]:
+    """Return keys and values of a summary."""
+    chosen = values.keys() if keys is None else [key for key in keys if key in values]
+    return [(words.name(key), words.value(key, values[key])) for key in chosen]
+
+
+def plain_facts(values: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Return keys and values of the entries without entries of their own."""
+    return facts({key: one for key, one in values.items() if not isinstance(one, Mapping)})
+
+
+def bars(seconds: Mapping[str, float]) -> list[Bar]:
+    """Return bars, the longest first."""
+    ordered = sorted(seconds.items(), key=lambda one: -one[1])
+    longest = max((value for _, value in ordered), default=0.0) or 1.0
+    return [(name, words.duration(value), 100.0 * value / longest) for name, value in ordered]
+
+
+def nested(results: Mapping[str, Any]) -> list[Part]:
+    """Return the entries that have entries of their own."""
+    return [_part(key, values) for key, values in results.items() if isinstance(values, Mapping)]
+
+
+def _part(key: str, values: Mapping[str, Any]) -> Part:
+    title = words.name(key)
+    if values and all(isinstance(one, Mapping) for one in values.values()):
+        columns = [
+            name
+            for name in dict.fromkeys(name for one in values.values() for name in one)
+            if not any(isinstance(one.get(name), Mapping) for one in values.values())
+        ]
+        rows = [
+            (words.name(name), *(words.value(column, one.get(column)) for column in columns))
+            for name, one in values.items()
+        ]
+        return Part(title, (), rows, ("", *map(words.name, columns)), len(columns))
+    if key.startswith("seconds") and all(isinstance(one, (int, float)) for one in values.values()):
+        return Part(title, bars(values))
+    return Part(title, (), facts(values))

@@ -1,0 +1,31 @@
+"""Checkpoints: Zarr v3; each chunk is written by one rank, and the manifest last.
+
+    RUN/checkpoints/step-00001000/
+        zarr.json
+        state/NAME/c.K.0.0      chunk of the array NAME (default: plane K), ends with its CRC32C
+        statistics/NAME/…       running averages
+        manifest.json           step, time, attributes, size and CRC32C of every file; written last
+
+A folder without a manifest is incomplete and is never restarted from. Chunks do not depend on the
+ranks' boxes, so any number of ranks can read any box. The manifest has the checksum of each chunk
+under the name of its array and place: a whole chunk of another place, array or checkpoint is
+detected as well as a damaged one.
+"""
+
+from uzushio.store.checkpoint.folder import complete, newest, run_of, set_aside, step_of
+from uzushio.store.checkpoint.manifest import Manifest
+from uzushio.store.checkpoint.reading import Checkpoint, open_checkpoint
+from uzushio.store.checkpoint.writing import Snapshot, write
+
+__all__ = [
+    "Checkpoint",
+    "Manifest",
+    "Snapshot",
+    "complete",
+    "newest",
+    "open_checkpoint",
+    "run_of",
+    "set_aside",
+    "step_of",
+    "write",
+]

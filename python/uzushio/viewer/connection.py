@@ -1,0 +1,172 @@
+"""WebSocket of a page: its messages, within limits on their number, size and validity."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import WSCloseCode, WSMsgType, web
+from pydantic import ValidationError
+
+from uzushio.viewer import messages
+from uzushio.viewer.client import Client
+from uzushio.viewer.document import RefusedChange
+from uzushio.viewer.session import Session
+
+#: Seconds between two checks whether a page is there; it has half of them to answer.
+HEARTBEAT = 60.0
+#: Maximum seconds to send the last message.
+LAST_SECONDS = 1.0
+#: Invalid messages of a page, after which it is disconnected.
+MAX_INVALID = 10
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a gateway.
+
+    Attributes:
+        clients: pages at once.
+        rate: messages per second of a page.
+        burst: messages above the rate.
+    """
+
+    clients: int = 16
+    rate: float = 500.0
+    burst: float = 1000.0
+
+
+class Connection:
+    """WebSocket of a page.
+
+    Args:
+        session: the views and pages.
+        limits: of pages and messages.
+    """
+
+    def __init__(self, session: Session, limits: Limits) -> None:
+        self._session, self._limits = session, limits
+        self._socket = web.WebSocketResponse(
+            timeout=5.0,
+            autoping=False,
+            heartbeat=HEARTBEAT,
+            max_msg_size=messages.MAX_MESSAGE,
+            compress=False,
+        )
+
+    async def serve(self, request: web.Request) -> web.WebSocketResponse:
+        """Answer the request of a page that is logged in, and serve it until it leaves."""
+        view, size = _wanted(request.query)
+        socket = self._socket
+        await socket.prepare(request)
+        if len(self._session.clients) >= self._limits.clients:
+            reason = f"{self._limits.clients} pages are open, the maximum"
+            await socket.close(code=WSCloseCode.TRY_AGAIN_LATER, message=reason.encode())
+            return socket
+        client = self._session.join(socket, view, size, self._limits.rate)
+        tasks = {asyncio.create_task(work) for work in (client.send(), self._receive(client))}
+        try:
+            waiting: set[asyncio.Future[Any]] = {*tasks, client.ending}
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            closed = socket.close_code == WSCloseCode.GOING_AWAY  # the page was closed
+            self._session.leave(client, lost=not closed and not client.ending.done())
+            for task in tasks:
+                task.cancel()
+            for error in await asyncio.gather(*tasks, return_exceptions=True):
+                if isinstance(error, Exception) and not isinstance(error, OSError):
+                    _LOG.error("The connection of %s failed.", client.name, exc_info=error)
+            await _close(client)
+        return socket
+
+    async def _receive(self, client: Client) -> None:
+        """Apply the messages of a page, within the limits."""
+        allowance, last, invalid = self._limits.burst, time.perf_counter(), 0
+        async for message in self._socket:
+            now = time.perf_counter()
+            gained = (now - last) * self._limits.rate
+            allowance, last = min(self._limits.burst, allowance + gained) - 1, now
+            if allowance < 0:
+                client.end(
+                    WSCloseCode.POLICY_VIOLATION,
+                    f"more than {self._limits.rate:g} messages a second",
+                )
+                return
+            if message.type is WSMsgType.PING:
+                await self._socket.pong(message.data)
+            elif message.type is WSMsgType.PONG:
+                client.pong(bytes(message.data))
+            elif message.type is WSMsgType.ERROR:
+                return
+            elif not await self._apply(client, message.data):
+                invalid += 1
+                if invalid >= MAX_INVALID:
+                    client.end(WSCloseCode.POLICY_VIOLATION, "invalid messages")
+                    return
+
+    async def _apply(self, client: Client, data: str | bytes) -> bool:
+        """Apply a message, or answer why it has no effect; return whether it was valid."""
+        try:
+            if isinstance(data, bytes):
+                raise RefusedChange("binary messages are not known")
+            message = messages.FROM_PAGE.validate_json(data)
+        except (ValidationError, RefusedChange) as error:
+            self._refuse(client, RefusedChange(_first(error)))
+            return False
+        try:
+            if isinstance(message, messages.Load):
+                await self._session.load(client, message)
+            else:
+                self._session.handle(client, message)
+        except RefusedChange as error:
+            self._refuse(client, error)
+        return True
+
+    def _refuse(self, client: Client, error: RefusedChange) -> None:
+        view = self._session.document.views.get(client.view.name)
+        message = messages.ErrorMessage(
+            path=list(error.path), message=str(error), revision=view.revision if view else 0
+        )
+        client.post(("error", error.path), message.model_dump_json())
+
+
+async def _close(client: Client) -> None:
+    """Close a page's connection, if it is not closed, for the reason that was given."""
+    code, reason, last = WSCloseCode.OK, "", ""
+    if client.ending.done():
+        code, reason, last = client.ending.result()
+    with suppress(ConnectionError, TimeoutError):
+        if last:
+            async with asyncio.timeout(LAST_SECONDS):
+                await client.socket.send_str(last)
+    await client.socket.close(code=code, message=reason.encode())
+
+
+def _first(error: ValidationError | RefusedChange) -> str:
+    """Return the sentence of the first error."""
+    if isinstance(error, RefusedChange):
+        return str(error)
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where}: {first['msg']}" if where else first["msg"]
+
+
+def _wanted(query: Mapping[str, str]) -> tuple[str, tuple[int, int] | None]:
+    """Return the view and the size in the address of a WebSocket; empty and None if not valid."""
+    view = query.get("view", "")
+    view = view if re.fullmatch(messages.VIEW_NAME, view) else ""
+    try:
+        size = messages.Size.model_validate(
+            {"type": "size", "width": query.get("width"), "height": query.get("height")}
+        )
+    except ValidationError:
+        return view, None
+    return view, (size.width, size.height)

@@ -1,0 +1,105 @@
+"""Content of a stream for the page's controls, and a first view of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from uzushio.pipeline.drawing import lines_of, thickened
+from uzushio.pipeline.stream import Grid, Stream
+from uzushio.staging.step import Mesh, Step
+from uzushio.viewer.exchange import FieldDescription, MeshDescription, StreamDescription
+from uzushio.viewer.steps import Steps
+
+Bounds = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
+
+
+def description(
+    stream: Stream,
+    step: Step,
+    title: str,
+    ranges: Mapping[str, tuple[float, float]],
+    bounds: Mapping[str, Bounds],
+    steps: Steps,
+) -> StreamDescription:
+    """Return the content of a step's stream.
+
+    Args:
+        stream: grids and quantities of the step.
+        step: the step.
+        title: name of the run or of the contact, if the stream has no title.
+        ranges: ranges of the fields that were read.
+        bounds: bounds of the curvilinear meshes whose coordinates were read.
+        steps: stored steps, if they are.
+    """
+    coordinates = {mesh.coordinate_field for mesh in step.meshes.values()}
+    fields = tuple(
+        FieldDescription(
+            name,
+            one.mesh,
+            stream.quantities[name].unit,
+            one.components,
+            ranges.get(name),
+        )
+        for name, one in step.fields.items()
+        if name not in coordinates and one.dtype.kind in "iuf"
+    )
+    meshes = tuple(
+        MeshDescription(name, mesh.kind, bounds.get(name) or _bounds(mesh, stream))
+        for name, mesh in step.meshes.items()
+    )
+    return StreamDescription(
+        str(stream.attributes.get("title", "") or title),
+        not steps.stored,
+        fields,
+        meshes,
+        tuple(index for index, _ in steps.stored),
+        tuple(moment for _, moment in steps.stored),
+        stream.time_unit,
+        stream.length_unit,
+        default_view(stream),
+    )
+
+
+def default_view(stream: Stream) -> dict[str, Any]:
+    """Return settings of a first view: a slice through the middle; empty if nothing can be drawn.
+
+    The field is the first scalar of the stream, or else the first component of a vector.
+    """
+    grids = stream.grids
+    drawable = [
+        one
+        for one in stream.quantities.values()
+        if one.components == 1
+        and one.dtype.kind in "iuf"
+        and one.name.partition(".")[0] not in {grid.corner_field for grid in grids.values()}
+    ]
+    drawable.sort(key=lambda one: "." in one.name)  # components come after scalars
+    if not drawable:
+        return {}
+    field = drawable[0].name
+    grid = grids[drawable[0].grid]
+    mesh, _, rest = field.partition("/")
+    if rest and mesh == grid.mesh and len(stream.parts(rest)) > 1:
+        field = rest
+    # Elements of a curvilinear mesh have an extent, also where there is only one.
+    thick = grid.corner_layers if grid.coordinates is None else (0, 0, 0)
+    flat = [n + more < 2 for n, more in zip(grid.points.count, thick, strict=True)]
+    normal = "zyx"[flat.index(True)] if any(flat) else "z"
+    camera = {"z": "top", "y": "front", "x": "right"}[normal] if any(flat) else "isometric"
+    return {
+        "layers": [{"kind": "slice", "field": field, "normal": normal}],
+        "camera": {"name": camera},
+    }
+
+
+def _bounds(mesh: Mesh, stream: Stream) -> Bounds:
+    """Return the bounds of a mesh along x, y and z; those of a unit cube if it is curvilinear."""
+    grid: Grid | None = next((g for g in stream.grids.values() if g.mesh == mesh.name), None)
+    lines = None if grid is None else lines_of(grid)
+    if lines is None:
+        return (0.0, 1.0), (0.0, 1.0), (0.0, 1.0)
+    z, y, x = ((float(np.min(line)), float(np.max(line))) for line in thickened(lines))
+    return x, y, z

@@ -1,0 +1,295 @@
+"""Views that the pages edit: the sections `sources` and `views` of a pipeline file."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from uzushio.config import yaml_file
+from uzushio.config.case_errors import mistakes_of
+from uzushio.config.yaml_file import KeyPath
+from uzushio.errors import ViewerError
+from uzushio.pipeline import load
+from uzushio.pipeline.model import PipelineFile
+from uzushio.pipeline.sources import SourceSettings
+from uzushio.render.view import View
+
+#: Maximum bytes of a view, and of the sources, as JSON.
+MAX_BYTES = 64 * 1024
+#: Maximum samples of a picture: pixels times samples of each.
+MAX_SAMPLES = 4 * 3840 * 2160
+#: Number of changed paths that are remembered to find conflicts.
+_MAX_REMEMBERED = 1000
+
+
+class _Sections(PipelineFile):
+    """The sections that pages edit, without actions."""
+
+    actions: list[Any] = Field(default_factory=list, max_length=0)
+
+
+class RefusedChange(ViewerError):  # noqa: N818
+    """Change that was not applied.
+
+    Attributes:
+        path: of the control that caused it; empty if there is none.
+    """
+
+    def __init__(self, message: str, path: KeyPath = ()) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+@dataclass
+class DocumentView:
+    """View in the document.
+
+    Attributes:
+        settings: validated section.
+        values: the section in YAML's types, without keys that have their defaults.
+        revision: of the document when the view or `sources` changed last.
+        changed_by: page that made this change; None: no page.
+    """
+
+    settings: View
+    values: dict[str, Any]
+    revision: int
+    changed_by: str | None = None
+
+
+class ViewDocument:
+    """Sections `sources` and `views` with a revision, which each change increases.
+
+    A change is validated by the models of a pipeline file, and applied as a whole or not at all.
+    """
+
+    def __init__(self) -> None:
+        self.revision = 0
+        self.sources: dict[str, SourceSettings] = {}
+        self.source_values: dict[str, Any] = {}
+        self.views: dict[str, DocumentView] = {}
+        self._changed: dict[KeyPath, tuple[int, str]] = {}
+        self._forgotten = 0  # revision of the newest change that is no longer remembered
+
+    def load(self, path: Path | str) -> list[str]:
+        """Add sources and views of a pipeline file; return the names of its views.
+
+        Raises:
+            CaseError: the file is not valid, with a line for each mistake.
+            ViewerError: the file has no views.
+        """
+        file = load(path, need_actions=False).file
+        if not file.views:
+            raise ViewerError(f"{path} has no views; name a pipeline file with a section `views`.")
+        base = Path(path).parent
+        views = {
+            name: view
+            if view.font is None
+            else view.model_copy(update={"font": (base / view.font.expanduser()).resolve()})
+            for name, view in file.views.items()
+        }
+        self._accept({**self.sources, **file.sources}, views, None)
+        return list(views)
+
+    def add(self, name: str, settings: Mapping[str, Any]) -> None:
+        """Add or replace a view.
+
+        Raises:
+            RefusedChange: the settings are not valid.
+        """
+        checked = _validate({}, {name: yaml_file.plain(settings)})
+        self._accept(None, checked.views, None)
+
+    def remove(self, name: str) -> None:
+        """Remove a view."""
+        self.views.pop(name, None)
+        self._changed = {path: was for path, was in self._changed.items() if path[1:2] != (name,)}
+
+    def apply(
+        self, view: str, changes: Iterable[tuple[KeyPath, Any]], base: int, author: str
+    ) -> None:
+        """Apply changes of a page to `sources` and to the view that it shows.
+
+        Args:
+            view: name of the view.
+            changes: path and new value of each; None removes a key or an entry of a list.
+            base: revision of the view that the page has seen.
+            author: name of the page; its own changes after `base` are no conflict.
+
+        Raises:
+            RefusedChange: a path or a value is not valid, or another page has changed it after
+                `base`. Nothing is changed.
+        """
+        changes = list(changes)
+        document: dict[str, Any] = {
+            "sources": copy.deepcopy(self.source_values),
+            "views": {view: copy.deepcopy(self.views[view].values)},
+        }
+        for path, value in changes:
+            self._check_path(path, view)
+            self._check_conflict(path, base, author)
+            _assign(document, path, value)
+        if view not in document["views"]:
+            raise RefusedChange("a view cannot be removed", ("views", view))
+        new_sources = any(path[0] == "sources" for path, _ in changes)
+        try:
+            checked = _validate(
+                document.get("sources", {}) if new_sources else {}, document["views"]
+            )
+        except RefusedChange as error:
+            # A mistake in a section as a whole is that of the only change in it.
+            inside = [path for path, _ in changes if path[: len(error.path)] == error.path]
+            error.path = inside[0] if len(inside) == 1 else error.path
+            raise
+        if checked.views[view].font != self.views[view].settings.font:
+            raise RefusedChange(
+                "the font is a file of the viewer's machine and is set in the pipeline file alone",
+                ("views", view, "font"),
+            )
+        self._accept(checked.sources if new_sources else None, checked.views, author)
+        for path, _ in changes:
+            self._remember(path, author)
+
+    def changes_of(self, text: str, view: str, name: str | None) -> list[tuple[KeyPath, Any]]:
+        """Return the changes that replace a view by one of a pipeline file.
+
+        Args:
+            text: of the file.
+            view: the view to replace.
+            name: of the view in the file; None: the first.
+
+        Raises:
+            CaseError: the text is not YAML.
+            RefusedChange: it has no such view.
+        """
+        values, _ = yaml_file.parse(text, "the file", "pipeline")
+        views, sources = values.get("views"), values.get("sources") or {}
+        if not isinstance(views, dict) or not views or not isinstance(sources, dict):
+            raise RefusedChange("the file has no section `views` with a view")
+        name = name or str(next(iter(views)))
+        if name not in views:
+            raise RefusedChange(
+                f"the file has no view '{name}'; it has {', '.join(map(str, views))}"
+            )
+        plain = yaml_file.plain(sources)
+        changes: list[tuple[KeyPath, Any]] = [(("sources", key), plain[key]) for key in plain]
+        return [*changes, (("views", view), yaml_file.plain(views[name]))]
+
+    def save(self, view: str) -> str:
+        """Return a pipeline file that makes the picture of a view at each step."""
+        content: dict[str, Any] = {"sources": self.source_values} if self.source_values else {}
+        content |= {"views": {view: self.views[view].values}, "actions": [{"picture": view}]}
+        return yaml_file.dump(content)
+
+    def _accept(
+        self,
+        sources: dict[str, SourceSettings] | None,
+        views: Mapping[str, View],
+        author: str | None,
+    ) -> None:
+        """Store validated views, and sources unless they are None, as a new revision."""
+        self.revision += 1
+        if sources is not None:
+            self.sources = sources
+            self.source_values = {name: _values(one) for name, one in sources.items()}
+            for view in self.views.values():
+                view.revision, view.changed_by = self.revision, author
+        for name, settings in views.items():
+            self.views[name] = DocumentView(settings, _values(settings), self.revision, author)
+
+    def _check_path(self, path: KeyPath, view: str) -> None:
+        if path[:2] != ("views", view) and path[:1] != ("sources",):
+            raise RefusedChange(
+                f"a path begins with sources, or with views and {view}, the view that is shown",
+                path,
+            )
+
+    def _check_conflict(self, path: KeyPath, base: int, author: str) -> None:
+        """Raise `RefusedChange` if another page has changed `path` after `base`."""
+        if base < self._forgotten:
+            raise RefusedChange("the page has an old view; the newest one comes with this answer")
+        for other, (revision, by) in self._changed.items():
+            common = min(len(path), len(other))
+            if revision > base and by != author and path[:common] == other[:common]:
+                raise RefusedChange(
+                    f"{by} has changed this meanwhile; the newest view comes with this answer", path
+                )
+
+    def _remember(self, path: KeyPath, author: str) -> None:
+        self._changed.pop(path, None)  # so that the oldest change is the first
+        self._changed[path] = self.revision, author
+        if len(self._changed) > _MAX_REMEMBERED:
+            oldest = next(iter(self._changed))
+            self._forgotten, _ = self._changed.pop(oldest)
+
+
+def _validate(sources: Any, views: Any) -> _Sections:
+    """Return the validated sections, or raise `RefusedChange` for the first mistake."""
+    values = {"sources": sources, "views": views}
+    for path, section in (
+        (("sources",), sources),
+        *((("views", n), one) for n, one in views.items()),
+    ):
+        if len(json.dumps(section, default=str)) > MAX_BYTES:
+            raise RefusedChange(f"has more than {MAX_BYTES // 1024} kB; remove some of it", path)
+    try:
+        checked = _Sections.model_validate(values)
+    except ValidationError as error:
+        path, message = mistakes_of(error, _Sections, values)[0]
+        raise RefusedChange(message, path) from error
+    for name, view in checked.views.items():
+        if view.size[0] * view.size[1] * view.samples**2 > MAX_SAMPLES:
+            raise RefusedChange(
+                f"a live picture has at most {MAX_SAMPLES} samples (columns x rows x samples²); "
+                "choose a smaller size or fewer samples",
+                ("views", name, "samples" if view.samples > 1 else "size"),
+            )
+    return checked
+
+
+def sections_schema() -> dict[str, Any]:
+    """Return the JSON schema of the sections, for the page's controls."""
+    schema = _Sections.model_json_schema()
+    schema["properties"] = {key: schema["properties"][key] for key in ("sources", "views")}
+    return schema
+
+
+def _values(section: View | SourceSettings) -> dict[str, Any]:
+    """Return a section in YAML's types, without keys that were not given."""
+    values: dict[str, Any] = section.model_dump(mode="json", exclude_unset=True)
+    return values
+
+
+def _assign(document: dict[str, Any], path: KeyPath, value: Any) -> None:
+    """Set or, with None, remove the value at `path`; missing sections on the way are made.
+
+    Raises:
+        RefusedChange: there is no such place.
+    """
+    inside: Any = document
+    for depth, key in enumerate(path):
+        last = depth == len(path) - 1
+        place: Any = key
+        if isinstance(inside, list):
+            if not isinstance(key, int) or not 0 <= key <= len(inside):
+                raise RefusedChange(f"has {len(inside)} entries and no entry {key!r}", path[:depth])
+            if key == len(inside):
+                inside.append({})
+        elif isinstance(inside, dict):
+            place = str(key)
+            if not last or value is None:
+                inside.setdefault(place, {})
+        else:
+            raise RefusedChange("is a value, and no section", path[:depth])
+        if not last:
+            inside = inside[place]
+        elif value is None:
+            del inside[place]
+        else:
+            inside[place] = value

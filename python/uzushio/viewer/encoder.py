@@ -1,0 +1,92 @@
+"""Encoded pictures, each made once for all pages of a view, in threads."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+import simplejpeg
+
+from uzushio.render.picture import png
+from uzushio.viewer.exchange import DrawnPicture
+from uzushio.viewer.messages import FINAL_QUALITY, JPEG, KEY_FRAME, frame_header
+
+#: Threads that encode; two views rarely have a new picture at once.
+_THREADS = 2
+_SPACES = {3: "RGB", 4: "RGBX"}
+
+
+class Quality(NamedTuple):
+    """Quality of JPEG, 1 to 100, and its chroma subsampling."""
+
+    value: int
+    subsampling: str
+
+
+#: Qualities from the best: at rest, while dragging, and over slow links.
+FINAL = Quality(92, "444")
+GOOD = Quality(75, "420")
+POOR = Quality(60, "420")
+
+
+def encode(picture: DrawnPicture, sequence: int, quality: Quality) -> bytes:
+    """Return a frame: header and JPEG."""
+    begin = time.perf_counter()
+    pixels = np.ascontiguousarray(picture.pixels)
+    data = simplejpeg.encode_jpeg(
+        pixels, quality.value, _SPACES[pixels.shape[2]], quality.subsampling, quality is not FINAL
+    )
+    final = quality is FINAL and picture.request.final
+    read, draw, composite = (
+        float(picture.seconds.get(stage, 0.0)) for stage in ("read", "draw", "composite")
+    )
+    header = frame_header(
+        JPEG,
+        KEY_FRAME | (FINAL_QUALITY if final else 0),
+        sequence,
+        picture.request.revision,
+        picture.step,
+        picture.time,
+        (pixels.shape[1], pixels.shape[0]),
+        (read, draw, composite, time.perf_counter() - begin),
+    )
+    return b"".join((header, data))
+
+
+class EncodedPicture:
+    """Picture of a view with its frames, one for each quality that a page needs.
+
+    Attributes:
+        picture: the picture.
+        sequence: its number.
+        arrival: time at which the gateway received it, by `time.perf_counter`.
+    """
+
+    def __init__(self, picture: DrawnPicture, sequence: int, threads: ThreadPoolExecutor) -> None:
+        self.picture, self.sequence, self._threads = picture, sequence, threads
+        self.arrival = time.perf_counter()
+        self._frames: dict[Quality, asyncio.Future[bytes]] = {}
+
+    async def frame(self, quality: Quality) -> bytes:
+        """Return the frame at a quality, encoded at the first call."""
+        if quality not in self._frames:
+            self._frames[quality] = asyncio.get_running_loop().run_in_executor(
+                self._threads, encode, self.picture, self.sequence, quality
+            )
+        # Other pages wait for the same frame when one of them leaves.
+        return await asyncio.shield(self._frames[quality])
+
+    async def png(self) -> bytes:
+        """Return the picture as a PNG file."""
+        about = {"time": repr(self.picture.time), "step": str(self.picture.step)}
+        return await asyncio.get_running_loop().run_in_executor(
+            self._threads, png, self.picture.pixels[..., :3], about
+        )
+
+
+def encoding_threads() -> ThreadPoolExecutor:
+    """Return the threads that encode."""
+    return ThreadPoolExecutor(_THREADS, thread_name_prefix="uzushio-encoder")

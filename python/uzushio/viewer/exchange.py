@@ -1,0 +1,378 @@
+"""State shared by the drawing loop and the gateway's thread, on rank 0."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uzushio.config.yaml_file import KeyPath
+from uzushio.pipeline.sources import SourceSettings
+from uzushio.render.cameras import Vector
+from uzushio.render.view import View
+from uzushio.viewer.steering_state import SteeringAnswer, SteeringRequest, SteeringState
+
+
+@dataclass(frozen=True)
+class DrawRequest:
+    """Picture that a view needs.
+
+    Attributes:
+        view: name of the view; pages that follow each other share one.
+        revision: of the view in the document; increases with each change of it or of `sources`.
+        sources: section `sources` of the document, validated.
+        settings: the view with the size to draw, which is reduced while dragging.
+        final: full size and quality; False while dragging.
+        step: a kept or stored step; None: the newest.
+        probe: position of the pointer from the left and the top of the picture, each 0 to 1.
+        only_probe: the picture is drawn already; the values under the pointer are missing.
+    """
+
+    view: str
+    revision: int
+    sources: Mapping[str, SourceSettings]
+    settings: View
+    final: bool = True
+    step: int | None = None
+    probe: tuple[float, float] | None = None
+    only_probe: bool = False
+
+
+@dataclass(frozen=True)
+class ProbeValue:
+    """Values under the pointer.
+
+    Attributes:
+        position: of the first visible point under the pointer, along x, y and z; None: nothing
+            is there.
+        values: of the view's fields at this position.
+    """
+
+    position: Vector | None
+    values: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DrawnPicture:
+    """Picture of a view; its pixels are not written to after `Exchange.put`.
+
+    Attributes:
+        request: what was drawn.
+        pixels: red, green, blue (and an unused fourth channel); shape (height, width, 3 or 4).
+        step: number of its step.
+        time: time of that step.
+        limits: of the colours of each legend, by label.
+        notes: sentences for the user.
+        seconds: wall-clock time of `read`, `draw` and `composite` (with annotation).
+        probe: values under the pointer, if the request has a pointer.
+    """
+
+    request: DrawRequest
+    pixels: NDArray[np.uint8] = field(repr=False)
+    step: int
+    time: float
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    probe: ProbeValue | None = None
+
+
+@dataclass(frozen=True)
+class FieldDescription:
+    """Field of the stream; `range` is None until values were read."""
+
+    name: str
+    mesh: str
+    unit: str = ""
+    components: int = 1
+    range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class MeshDescription:
+    """Mesh of the stream; bounds along x, y and z."""
+
+    name: str
+    kind: str
+    bounds: tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class StreamDescription:
+    """Content of the stream, for the page's controls.
+
+    Attributes:
+        title: name of the run or of the contact.
+        live: a running stream; False: stored steps.
+        fields: of the stream, without derived ones.
+        meshes: of the stream.
+        steps: numbers of the stored steps, increasing; empty for a running stream.
+        times: of the stored steps.
+        time_unit: unit of times; may be empty.
+        length_unit: unit of lengths; may be empty.
+        start: settings of a new page's view, as in a pipeline file.
+    """
+
+    title: str
+    live: bool
+    fields: tuple[FieldDescription, ...]
+    meshes: tuple[MeshDescription, ...]
+    steps: tuple[int, ...] = ()
+    times: tuple[float, ...] = ()
+    time_unit: str = ""
+    length_unit: str = ""
+    start: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Status:
+    """State of the link to the stream; None: not known.
+
+    Attributes:
+        state: `waiting` for the first step, `live`, `lost` (and attaching again), `ended`;
+            `stored` for stored steps.
+        text: sentence on the state, for example why the link was lost.
+        step: newest step.
+        time: of the newest step.
+        age: seconds since it was published.
+        rate: steps per second that arrive.
+        dropped: steps that the stream dropped for this reader.
+        wait: seconds that the solver waits for readers, per step.
+        seconds_per_step: of the solver.
+        time_left: seconds to the end of the run.
+        kept: numbers of the steps in the rewind buffer, increasing.
+    """
+
+    state: Literal["waiting", "live", "lost", "ended", "stored"]
+    text: str = ""
+    step: int | None = None
+    time: float | None = None
+    age: float | None = None
+    rate: float | None = None
+    dropped: int | None = None
+    wait: float | None = None
+    seconds_per_step: float | None = None
+    time_left: float | None = None
+    kept: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Reason why a request was not drawn.
+
+    Attributes:
+        request: the request.
+        message: for the user.
+        path: of the control in the document that caused it, as ("views", "a", "layers", 0,
+            "field"); empty if it is not known.
+    """
+
+    request: DrawRequest
+    message: str
+    path: KeyPath = ()
+
+
+@dataclass
+class News:
+    """What the drawing side has passed since the last call of `Exchange.news`.
+
+    The newest of each, and all answers to requests to the run.
+    """
+
+    pictures: dict[str, DrawnPicture] = field(default_factory=dict)
+    probes: dict[str, tuple[DrawRequest, ProbeValue]] = field(default_factory=dict)
+    failures: dict[str, Failure] = field(default_factory=dict)
+    description: StreamDescription | None = None
+    status: Status | None = None
+    steering: SteeringState | None = None
+    steering_answers: list[SteeringAnswer] = field(default_factory=list)
+
+
+@dataclass
+class _View:
+    """Request of a view, and what of it was taken."""
+
+    request: DrawRequest
+    ready: bool = False
+    taken: Any = None
+    probed: Any = None
+    turn: int = 0
+
+
+class Exchange:
+    """Requests from the gateway to the drawing loop, and pictures back.
+
+    Only the newest of each kind and view is kept; requests to the run (steering) and answers are
+    all kept. The lock is held for assignments alone. All methods may be called from any thread.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._views: dict[str, _View] = {}
+        self._newest: int | None = None
+        self._turns = 0
+        self._news = News()
+        self._steering: list[SteeringRequest] = []
+        self._notify: Callable[[], None] | None = None
+
+    # ---- drawing side
+
+    def take(self, limit: float) -> DrawRequest | None:
+        """Wait for a request that is due, and take it.
+
+        A request is due if a viewer of the view can receive a picture, and the view's revision,
+        size or step differs from that of the request taken last. Views take turns.
+
+        Args:
+            limit: timeout in seconds; 0 to return at once.
+
+        Returns:
+            The request, or None after the timeout.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: any(map(self._due, self._views.values())), limit)
+            due = [view for view in self._views.values() if self._due(view)]
+            if not due:
+                return None
+            view = min(due, key=lambda one: one.turn)
+            self._turns += 1
+            view.turn = self._turns
+            only_probe = not self._picture_due(view)
+            view.taken, view.probed = self._key(view.request), self._probe_key(view.request)
+            return replace(view.request, only_probe=only_probe)
+
+    def outdated(self, request: DrawRequest) -> bool:
+        """Return whether the view has a newer revision, size or step, or is no longer watched."""
+        with self._changed:
+            view = self._views.get(request.view)
+            return view is None or self._settings_key(view.request) != self._settings_key(request)
+
+    def watched(self) -> list[DrawRequest]:
+        """Return the newest request of each view: their fields are read with the next step."""
+        with self._changed:
+            return [view.request for view in self._views.values()]
+
+    def advance(self, step: int) -> None:
+        """State the newest step, which views without a step of their own show."""
+        with self._changed:
+            self._newest = step
+            self._changed.notify_all()
+
+    def put(self, picture: DrawnPicture) -> None:
+        """Pass a picture to the viewers of its view."""
+        with self._changed:
+            self._news.pictures[picture.request.view] = picture
+            if picture.probe is not None:
+                self._news.probes[picture.request.view] = picture.request, picture.probe
+        self._tell()
+
+    def put_probe(self, request: DrawRequest, value: ProbeValue) -> None:
+        """Pass the values under the pointer, for a request with `only_probe`."""
+        with self._changed:
+            self._news.probes[request.view] = request, value
+        self._tell()
+
+    def fail(self, request: DrawRequest, message: str, path: KeyPath = ()) -> None:
+        """Pass the reason why a request is not drawn; it is due again after a change."""
+        with self._changed:
+            self._news.failures[request.view] = Failure(request, message, path)
+        self._tell()
+
+    def describe(self, description: StreamDescription) -> None:
+        """Pass the content of the stream."""
+        with self._changed:
+            self._news.description = description
+        self._tell()
+
+    def report(self, status: Status) -> None:
+        """Pass the state of the link."""
+        with self._changed:
+            self._news.status = status
+        self._tell()
+
+    def take_steering(self) -> list[SteeringRequest]:
+        """Return the requests to the run, in their order, and forget them."""
+        with self._changed:
+            found, self._steering = self._steering, []
+        return found
+
+    def report_steering(self, state: SteeringState) -> None:
+        """Pass what can be steered."""
+        with self._changed:
+            self._news.steering = state
+        self._tell()
+
+    def answer_steering(self, answer: SteeringAnswer) -> None:
+        """Pass the answer to a request to the run."""
+        with self._changed:
+            self._news.steering_answers.append(answer)
+        self._tell()
+
+    # ---- gateway's side
+
+    def listen(self, notify: Callable[[], None] | None) -> None:
+        """Call `notify`, on the drawing side's thread, after each change of the news."""
+        self._notify = notify
+        self._tell()
+
+    def news(self) -> News:
+        """Return what is new, and forget it."""
+        with self._changed:
+            found, self._news = self._news, News()
+        return found
+
+    def want(self, request: DrawRequest) -> None:
+        """Set the newest request of a view."""
+        with self._changed:
+            view = self._views.setdefault(request.view, _View(request))
+            view.request = request
+            self._changed.notify_all()
+
+    def set_ready(self, view: str, ready: bool) -> None:
+        """State whether a viewer of a view can receive a picture."""
+        with self._changed:
+            if view in self._views and self._views[view].ready != ready:
+                self._views[view].ready = ready
+                self._changed.notify_all()
+
+    def steer(self, request: SteeringRequest) -> None:
+        """Add a request to the run; it is answered once."""
+        with self._changed:
+            self._steering.append(request)
+
+    def drop(self, view: str) -> None:
+        """Remove a view that has no viewers."""
+        with self._changed:
+            self._views.pop(view, None)
+
+    # ----
+
+    def _tell(self) -> None:
+        notify = self._notify
+        if notify is not None:
+            notify()
+
+    @staticmethod
+    def _settings_key(request: DrawRequest) -> Any:
+        return request.revision, request.settings.size, request.final, request.step
+
+    def _key(self, request: DrawRequest) -> Any:
+        """Return what identifies the picture of a request."""
+        step = self._newest if request.step is None else request.step
+        return request.revision, request.settings.size, request.final, step
+
+    def _probe_key(self, request: DrawRequest) -> Any:
+        return None if request.probe is None else (self._key(request), request.probe)
+
+    def _picture_due(self, view: _View) -> bool:
+        known = self._newest is not None or view.request.step is not None
+        return known and view.ready and self._key(view.request) != view.taken
+
+    def _due(self, view: _View) -> bool:
+        probe = self._probe_key(view.request)
+        drawn = view.taken is not None and self._key(view.request) == view.taken
+        return self._picture_due(view) or (drawn and probe is not None and probe != view.probed)

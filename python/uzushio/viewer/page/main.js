@@ -1,0 +1,76 @@
+/** Live view: connects the gateway, the state of the page, the picture and the controls. */
+
+import { makeAnnotationPanel } from "./annotation.js";
+import { makeCameraPanel } from "./camera_panel.js";
+import { updateRanges } from "./colors.js";
+import { Connection, logIn } from "./connection.js";
+import { byId, make } from "./dom.js";
+import { Errors } from "./errors.js";
+import { connectFiles } from "./files.js";
+import { connectFollow } from "./follow.js";
+import { Frames } from "./frames.js";
+import { CameraMotion, listenToPointers } from "./gestures.js";
+import { listenToKeys } from "./keyboard.js";
+import { Layers } from "./layers.js";
+import { narrate } from "./narration.js";
+import { Probe } from "./probe.js";
+import { pictureSize, reportSize } from "./size.js";
+import { makeSourcesPanel } from "./sources.js";
+import { StatusLine } from "./status.js";
+import { makeSteeringPanel } from "./steering.js";
+import { Store } from "./store.js";
+import { Timeline } from "./timeline.js";
+
+const canvas = byId("picture");
+const send = (message) => connection.send(message);
+const store = new Store(send);
+const frames = new Frames(canvas, {
+  acknowledge: (sequence) => send({ type: "ack", sequence }),
+  shown: () => pictureShown(),
+  size: () => store.get(["size"]),
+});
+const connection = new Connection({
+  message: (message) => store.receive(message),
+  frame: (buffer) => frames.push(buffer),
+  state: () => status.update(),
+  query: () => {
+    const [width, height] = pictureSize(canvas.parentElement);
+    return { width, height, ...(store.hello && { view: store.hello.view }) };
+  },
+});
+
+const status = new StatusLine(store, connection, frames);
+const errors = new Errors(store);
+const motion = new CameraMotion(store, canvas);
+const timeline = new Timeline(store, frames, send);
+const probe = new Probe(store, canvas, send);
+const describe = narrate(store, frames);
+
+new Layers(store);
+makeCameraPanel(store, motion);
+makeAnnotationPanel(store);
+makeSourcesPanel(store);
+makeSteeringPanel(store, send);
+connectFiles(store, frames, errors, send);
+connectFollow(store, send);
+listenToPointers(canvas, store, motion);
+listenToKeys(canvas, motion, probe, timeline);
+reportSize(canvas.parentElement, store, send);
+
+byId("panel").addEventListener("submit", (event) => event.preventDefault());
+store.on("hello", () => frames.restart());
+store.on("limits", ({ notes }) => {
+  updateRanges();
+  byId("notes").hidden = !notes.length;
+  byId("notes").replaceChildren(...notes.map((note) => make("p", {}, note)));
+});
+
+function pictureShown() {
+  timeline.update();
+  status.update();
+  describe();
+}
+
+canvas.focus({ preventScroll: true });
+connection.refusal = await logIn().catch(() => "");
+connection.connect(); // a refused token may belong to a page that was loaded again

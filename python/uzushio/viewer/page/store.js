@@ -1,0 +1,127 @@
+/** State of the page: what the gateway has sent, with this page's unanswered changes. */
+
+import { Changes } from "./changes.js";
+
+/** Messages of which the newest is kept, by type; each is an event too. */
+const KEPT = ["hello", "description", "status", "viewers", "limits", "steering"];
+
+/**
+ * Events: the types above, `view` after each change of the view, `probe`, `saved`, `steered`, `error`
+ * (with the message as `detail`) and `dragging`.
+ */
+export class Store extends EventTarget {
+  hello = null;
+  description = null;
+  status = null;
+  viewers = null;
+  limits = null;
+  steering = null;
+  /** Newest message on the view. */
+  view = null;
+  /** Sections `sources` and the view's settings, with unanswered changes. */
+  sources = {};
+  settings = { layers: [] };
+  /** Section `camera` of the view as it was at first, or as loaded. */
+  firstCamera = undefined;
+  #send;
+  #changes;
+  #dragging = new Set();
+
+  /** @param send sends a message to the gateway; returns whether it was sent. */
+  constructor(send) {
+    super();
+    this.#send = send;
+    this.#changes = new Changes((changes) =>
+      send({ type: "patch", base: this.view.revision, changes }),
+    );
+  }
+
+  /** Call a function after events. */
+  on(names, action) {
+    for (const name of names.split(" ")) this.addEventListener(name, (event) => action(event.detail));
+  }
+
+  /** Take a message of the gateway. */
+  receive(message) {
+    if (message.type === "view") return this.#receiveView(message);
+    if (KEPT.includes(message.type)) {
+      this[message.type] = message.type === "description" ? message.stream
+        : message.type === "status" ? message.status : message;
+    }
+    if (message.type === "hello") {
+      this.#changes.answered();
+      this.#dragging.clear();
+    } else if (message.type === "error" && this.#changes.inFlight) {
+      // The control keeps what was refused: it learns of the error before its value changes back.
+      this.#changes.answered();
+      this.#merge();
+      this.#emit("error", message);
+      return this.#emit("view");
+    }
+    this.#emit(message.type, message);
+  }
+
+  /** Return the value of a setting; `fallback` if it is not in the document. */
+  get(path, fallback = undefined) {
+    let inside = path[0] === "sources" ? { sources: this.sources } : this.settings;
+    for (const key of path) inside = inside?.[key];
+    return inside ?? fallback;
+  }
+
+  /** Change a setting of the view, or of `sources`; null removes it. */
+  set(path, value) {
+    if (!this.view) return;
+    this.#changes.add(path[0] === "sources" ? path : ["views", this.view.view, ...path], value);
+    this.#merge();
+    this.#emit("view");
+  }
+
+  /** State that a control begins or ends to change values continuously. */
+  drag(control, active) {
+    const before = this.dragging;
+    if (active) this.#dragging.add(control);
+    else this.#dragging.delete(control);
+    if (before !== this.dragging) {
+      this.#send({ type: "drag", active });
+      this.#emit("dragging");
+    }
+  }
+
+  /** Whether the gateway has all changes of this page. */
+  get settled() {
+    return this.#changes.settled;
+  }
+
+  /** Whether a control is changing values continuously. */
+  get dragging() {
+    return this.#dragging.size > 0;
+  }
+
+  #receiveView(message) {
+    const before = this.view;
+    if (before?.view !== message.view) {
+      this.#changes.clear();
+      this.firstCamera = undefined;
+    }
+    this.firstCamera ??= message.settings.camera;
+    this.view = message;
+    const own = message.changed_by === this.hello?.page;
+    if (own && before && message.revision > before.revision) this.#changes.answered();
+    this.#merge();
+    this.#emit("view");
+  }
+
+  /** Apply the unanswered changes to what the gateway has sent. */
+  #merge() {
+    const { view, sources, settings } = this.view;
+    const document = { sources: structuredClone(sources), views: { [view]: structuredClone(settings) } };
+    this.#changes.applyTo(document);
+    this.sources = document.sources;
+    this.settings = document.views[view];
+    this.settings.layers ??= [];
+  }
+
+  #emit(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { detail }));
+  }
+}

@@ -1,0 +1,193 @@
+"""Position and values under the pointer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uzushio.parallel.sync import minimum
+from uzushio.pipeline.drawing import lines_of, thickened
+from uzushio.pipeline.need import Part
+from uzushio.render.view import IsosurfaceLayer, SliceLayer, View, VolumeLayer
+from uzushio.viewer.exchange import DrawRequest, ProbeValue
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    from uzushio.viewer.scene import Scene
+
+#: Number of samples on the ray through the domain.
+_SAMPLES = 512
+#: Share of the light that a volume absorbs before the point that counts as visible.
+_ABSORBED = 0.5
+
+Points = NDArray[np.float64]
+
+
+def probe(comm: MPI.Comm, scene: Scene, request: DrawRequest) -> ProbeValue | None:
+    """Return the values under the pointer in a view's last picture, on rank 0 (collective).
+
+    Values between points are interpolated linearly, as in the picture. Each rank samples its own
+    cells on the ray of the pointer; rank 0 finds the first visible point. On curvilinear meshes
+    no position is found.
+    """
+    found = scene.parts(request.view)
+    if found is None or request.probe is None:
+        return ProbeValue(None) if comm.rank == 0 else None
+    state, context = found
+    view, need = state.drawing.view, state.needs[0]
+    lines = lines_of(context.stream.grid_of(need.fields[0]))
+    if lines is None or len(state.needs) > 1:
+        return ProbeValue(None) if comm.rank == 0 else None
+    bounds = [(float(line[0]), float(line[-1])) for line in reversed(thickened(lines))]
+    ray: tuple[Points, Points] | None = None
+    if comm.rank == 0 and state.picture is not None and state.picture.camera is not None:
+        width, height = view.size
+        x, y = request.probe
+        ray = state.picture.camera.ray(x * width, y * height, width, height)
+    ray = comm.bcast(ray)
+    inside = None if ray is None else _inside(ray[0], ray[1], bounds)
+    if ray is None or inside is None:
+        return ProbeValue(None) if comm.rank == 0 else None
+    origin, direction = ray
+    names = dict(zip(need.fields, view.fields(), strict=True))
+    parts = context.parts(need)
+
+    def values(places: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        points = origin + places[:, None] * direction
+        own = np.full((len(names), len(places)), np.inf)
+        for part in parts:
+            for row, name in enumerate(names):
+                own[row] = np.fmin(own[row], sampled(part, name, points))
+        comm.Allreduce(own.copy(), own, minimum())
+        own[np.isinf(own)] = np.nan
+        return dict(zip(names.values(), own, strict=True))
+
+    places = np.linspace(inside[0], inside[1], _SAMPLES)
+    profile = values(places)
+    limits = state.picture.limits if state.picture is not None else {}
+    mine = None
+    if comm.rank == 0:
+        mine = min(_visible(view, bounds, ray, places, profile, limits), default=None)
+    place = comm.bcast(mine)
+    if place is None:
+        return ProbeValue(None) if comm.rank == 0 else None
+    there = values(np.array([place]))
+    if comm.rank:
+        return None
+    x, y, z = (float(c) for c in origin + place * direction)
+    known = {name: float(v[0]) for name, v in there.items() if np.isfinite(v[0])}
+    return ProbeValue((x, y, z), known)
+
+
+def _inside(
+    origin: Points, direction: Points, bounds: Sequence[tuple[float, float]]
+) -> tuple[float, float] | None:
+    """Return the distances at which a ray enters and leaves a box; None if it misses it."""
+    low, high = np.array(bounds).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = np.stack([(low - origin) / direction, (high - origin) / direction])
+    parallel = direction == 0
+    if (parallel & ((origin < low) | (origin > high))).any():
+        return None
+    near = float(np.where(parallel, -np.inf, ends.min(axis=0)).max())
+    far = float(np.where(parallel, np.inf, ends.max(axis=0)).min())
+    near = max(near, 0.0)
+    return (near, far) if near <= far else None
+
+
+def sampled(part: Part, name: str, points: Points) -> NDArray[np.float64]:
+    """Return a field of a part at points (x, y, z) in its own cells, inf elsewhere; shape (n,)."""
+    result = np.full(len(points), np.inf)
+    values = part.fields[name]
+    owned = np.ones(len(points), bool)
+    corners: list[NDArray[np.int64]] = []
+    shares: list[NDArray[np.float64]] = []
+    for axis, line in enumerate(part.coordinates):
+        at = points[:, 2 - axis]
+        if part.grid.points.count[axis] < 2:  # a flat mesh has no extent here
+            corners.append(np.zeros(len(points), np.int64))
+            shares.append(np.zeros(len(points)))
+            continue
+        first = part.cells.start[axis] - part.stored.start[axis]
+        count = part.cells.count[axis]
+        if count < 1:
+            return result
+        own = line[first : first + count + 1]
+        slack = 1e-9 * abs(own[-1] - own[0])
+        owned &= (at >= own[0] - slack) & (at <= own[-1] + slack)
+        cell = np.clip(np.searchsorted(own, at, side="right") - 1, 0, count - 1)
+        corners.append(first + cell)
+        shares.append(np.clip((at - own[cell]) / (own[cell + 1] - own[cell]), 0.0, 1.0))
+    if not owned.any():
+        return result
+    total = np.zeros(len(points))
+    for offsets in np.ndindex(2, 2, 2):
+        weight = np.ones(len(points))
+        place = []
+        for axis, offset in enumerate(offsets):
+            thick = values.shape[axis] > 1 and part.grid.points.count[axis] > 1
+            place.append(corners[axis] + (offset if thick else 0))
+            weight = weight * (shares[axis] if offset else 1.0 - shares[axis])
+        used = owned & (weight > 0)
+        total[used] += weight[used] * values[place[0][used], place[1][used], place[2][used]]
+    result[owned] = total[owned]
+    return result
+
+
+def _visible(
+    view: View,
+    bounds: Sequence[tuple[float, float]],
+    ray: tuple[Points, Points],
+    places: NDArray[np.float64],
+    profile: dict[str, NDArray[np.float64]],
+    limits: Any,
+) -> Iterator[float]:
+    """Yield the first visible distance on the ray of each layer that it meets."""
+    origin, direction = ray
+    for layer in view.layers:
+        if isinstance(layer, SliceLayer):
+            point, normal = (np.array(one) for one in layer.plane(bounds))
+            towards = float(direction @ normal)
+            if towards:
+                place = float((point - origin) @ normal) / towards
+                if places[0] <= place <= places[-1]:
+                    yield place
+                elif np.isclose(place, places[[0, -1]], rtol=1e-9).any():
+                    yield float(np.clip(place, places[0], places[-1]))
+        elif isinstance(layer, IsosurfaceLayer):
+            values = profile[layer.field]
+            for value in layer.values:
+                beyond = values - value
+                crossed = np.flatnonzero(beyond[:-1] * beyond[1:] <= 0)  # False for NaN
+                if crossed.size:
+                    n = int(crossed[0])
+                    step = beyond[n] - beyond[n + 1]
+                    share = beyond[n] / step if step else 0.0
+                    yield float(places[n] + share * (places[n + 1] - places[n]))
+        elif isinstance(layer, VolumeLayer):
+            yield from _visible_in_volume(layer, bounds, places, profile[layer.field], limits)
+
+
+def _visible_in_volume(
+    layer: VolumeLayer,
+    bounds: Sequence[tuple[float, float]],
+    places: NDArray[np.float64],
+    values: NDArray[np.float64],
+    limits: Any,
+) -> Iterator[float]:
+    """Yield the distance at which half of the light that a volume absorbs is absorbed."""
+    lo, hi = limits.get(layer.color.label or layer.field, (0.0, 1.0))
+    at, opacities = np.array(layer.opacity).T
+    if layer.places == "limits":
+        at = lo + (hi - lo) * at
+    distance = layer.unit_distance or float(np.linalg.norm(np.diff(bounds, axis=1))) / 40
+    opacity = np.interp(np.nan_to_num(values), at, opacities) * np.isfinite(values)
+    length = (places[-1] - places[0]) / (len(places) - 1) / distance
+    passed = np.cumprod((1.0 - np.minimum(opacity, 1.0 - 1e-9)) ** length)
+    absorbed = 1.0 - passed
+    if absorbed[-1] > 0.01:
+        yield float(places[int(np.searchsorted(absorbed, _ABSORBED * absorbed[-1]))])

@@ -1,0 +1,247 @@
+"""Pictures of views of kept steps, drawn by the pipeline's own parts on all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uzushio.config.yaml_file import KeyPath
+from uzushio.domain.box import contains
+from uzushio.errors import PipelineError
+from uzushio.parallel.sync import TimedCollective
+from uzushio.parallel.timings import Timings
+from uzushio.pipeline.context import Context, Setup
+from uzushio.pipeline.drawing import Drawing
+from uzushio.pipeline.graph import Graph
+from uzushio.pipeline.need import Need
+from uzushio.pipeline.sources import SourceSettings
+from uzushio.pipeline.stream import Stream, content_key
+from uzushio.pipeline.values import BufferPool, StepPlan, StepValues, plan_step
+from uzushio.render.view import View
+from uzushio.viewer.held_steps import HeldStep
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    from uzushio.render.picture import Picture
+    from uzushio.staging.step import Step
+
+#: Timeout of the other ranks after a picture, seconds; then the job ends.
+_WAIT_LIMIT = 120.0
+
+
+class ViewPlanError(PipelineError):
+    """A view cannot be drawn of this stream; `path` is the control that caused it, if known."""
+
+    def __init__(self, message: str, path: KeyPath = ()) -> None:
+        super().__init__(f"{message[:1].upper()}{message[1:].rstrip('.')}.")
+        self.path = path
+
+
+class MissingFieldError(PipelineError):
+    """A kept step lacks a field that the view needs, or a part of it."""
+
+
+class _FreshMemory(BufferPool):
+    """New memory for each array: pictures refer to the arrays of several steps."""
+
+    def take(self, key: object, shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
+        """Return an uninitialised array."""
+        del key
+        return np.empty(shape, dtype)
+
+
+@dataclass
+class _ViewState:
+    """View with its plan for the present stream, and its values of one step."""
+
+    drawing: Drawing
+    sources: Mapping[str, SourceSettings]
+    graph: Graph
+    needs: Sequence[Need] = ()
+    plan: StepPlan | None = None
+    shown: tuple[HeldStep, Context] | None = None
+    #: At the root: the last picture, for the place of the pointer in it.
+    picture: Picture | None = field(default=None, repr=False)
+
+
+class Scene:
+    """Views of one stream; all methods are collective.
+
+    A view is planned when its layers, its sources or the stream change, and its values are taken
+    from a kept step once. Another camera, size or title only draws.
+
+    Args:
+        comm: ranks that draw; each holds its share of every mesh.
+        base: folder at which relative paths in views start.
+    """
+
+    def __init__(self, comm: MPI.Comm, base: Path) -> None:
+        self._comm = comm
+        self.timings = Timings()
+        self._setup = Setup(comm, base, base, False, lambda text: None, timings=self.timings)
+        self._timed = TimedCollective(comm)
+        self._views: dict[str, _ViewState] = {}
+        self._stream: Stream | None = None
+        self._known: object = None
+
+    @property
+    def stream(self) -> Stream | None:
+        """Content of the newest step; None before the first."""
+        return self._stream
+
+    def update_stream(self, step: Step) -> bool:
+        """Take over the content of a step; return whether it differs from that of the step before.
+
+        The views are then planned again, because their fields may be on other meshes.
+        """
+        known = content_key(step)
+        if known == self._known:
+            return False
+        self._known, self._stream = known, Stream.of_step(step)
+        self.keep_views(())
+        return True
+
+    def keep_views(self, names: Collection[str]) -> None:
+        """Forget all other views."""
+        for name in [name for name in self._views if name not in names]:
+            self._close(self._views.pop(name))
+
+    def _close(self, state: _ViewState) -> None:
+        state.drawing.close_renderers()
+        state.drawing.close()
+
+    def prepare(self, name: str, view: View, sources: Mapping[str, SourceSettings]) -> None:
+        """Plan a view, if it has other layers or sources than before.
+
+        Raises:
+            ViewPlanError: on all ranks, the stream lacks a field, or a source cannot be computed.
+        """
+        assert self._stream is not None
+        state = self._views.get(name)
+        if state is None or state.sources != sources:
+            try:
+                graph = Graph(self._stream, sources)
+            except PipelineError as error:
+                text = str(error)
+                source = text.removeprefix("sources.").partition(":")[0].split(" ")[0]
+                raise ViewPlanError(text, ("sources", source)) from error
+            # The drawing keeps its renderers, the graph is new.
+            drawing = Drawing(view, self._setup, True) if state is None else state.drawing
+            state = _ViewState(drawing, dict(sources), graph)
+            again = True
+        else:
+            again = not state.needs
+        drawing = state.drawing
+        if view.font is not None:
+            view = view.model_copy(update={"font": self._setup.base / view.font.expanduser()})
+        if not (drawing.change(view) or again):
+            return
+        self._views[name] = state
+        before, state.needs = state.needs, ()  # a view that fails needs nothing
+        stream = state.graph.stream
+        try:
+            needs = drawing.prepare(stream)
+            for need in needs:
+                grid = stream.grid_of(need.fields[0])
+                for one in need.fields:
+                    state.graph.on_grid(one, grid)
+        except PipelineError as error:
+            raise ViewPlanError(str(error), ("views", name, *_layer_of(view, stream))) from error
+        state.needs = needs
+        if list(needs) != list(before):
+            state.plan = state.shown = None
+
+    def read(self, step: Step, held: HeldStep | None = None) -> HeldStep:
+        """Copy the values that the views need from a step that is not released.
+
+        Args:
+            step: the step.
+            held: a kept step of the same number, to add to.
+
+        Raises:
+            StagingError: on all ranks, the step cannot be read.
+        """
+        held = HeldStep(step) if held is None else held
+        held.step = step
+        timings = Timings()
+        for state in self._views.values():
+            if state.needs:
+                self._values(state, held, timings).read(state.needs)
+        held.seconds += timings.get("read", 0.0)
+        return held
+
+    def draw(self, name: str, held: HeldStep) -> Picture | None:
+        """Draw a prepared view of a kept step; return the picture on rank 0.
+
+        Raises:
+            MissingFieldError: on all ranks, the step was kept without a field of the view.
+            UzushioError: on all ranks, the view cannot be drawn.
+        """
+        state = self._views[name]
+        context = self._context(state, held)
+        with self._timed.block(f"the picture of step {held.index}", _WAIT_LIMIT):
+            picture = state.drawing.draw(context)
+        state.picture = picture
+        return picture
+
+    def parts(self, name: str) -> tuple[_ViewState, Context] | None:
+        """Return a view's state with the step that its last picture shows."""
+        state = self._views.get(name)
+        if state is None or state.shown is None:
+            return None
+        return state, state.shown[1]
+
+    def _context(self, state: _ViewState, held: HeldStep) -> Context:
+        """Return the step's values for a view: those of its last picture, or newly computed."""
+        if state.shown is not None and state.shown[0] is held:
+            return state.shown[1]
+        step, graph = held.step, state.graph
+        graph.at(step.index, step.time, step.attributes)
+        values = self._values(state, held, self.timings)
+        assert state.plan is not None
+        missing = [
+            name
+            for name, box in state.plan.reads.items()
+            if name not in held.values or not contains(held.values[name][0], box)
+        ]
+        if self._comm.allreduce(len(missing)):
+            found = sorted({name for names in self._comm.allgather(missing) for name in names})
+            raise MissingFieldError(f"step {held.index} was kept without {', '.join(found)}")
+        values.load(state.needs)
+        context = Context(step.index, step.time, step.attributes, graph.stream, self._setup, values)
+        state.shown = held, context
+        return context
+
+    def _values(self, state: _ViewState, held: HeldStep, timings: Timings) -> StepValues:
+        if state.plan is None:
+            state.plan = plan_step(state.graph, state.needs, held.step, self._comm, False)
+        return StepValues(
+            state.graph,
+            state.plan,
+            held.step,
+            self._comm,
+            False,
+            _FreshMemory(),
+            timings,
+            held.values,
+        )
+
+
+def _layer_of(view: View, stream: Stream) -> KeyPath:
+    """Return the path of the first field of a view that the stream lacks; empty if it has all."""
+    for number, layer in enumerate(view.layers):
+        for key, name in (
+            (("field",), getattr(layer, "field", None)),
+            (("color", "field"), getattr(layer.color, "field", None)),
+        ):
+            try:
+                for part in () if name is None else stream.parts(name):
+                    stream.scalar(part)
+            except PipelineError:
+                return ("layers", number, *key)
+    return ()

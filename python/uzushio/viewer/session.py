@@ -1,0 +1,332 @@
+"""Views, the pages that show them, and the effect of each message; on the gateway's event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import Any
+
+from aiohttp import web
+
+from uzushio.config.yaml_file import KeyPath
+from uzushio.errors import CaseError
+from uzushio.render.colors import samples
+from uzushio.viewer import messages
+from uzushio.viewer.client import Client
+from uzushio.viewer.document import MAX_SAMPLES, RefusedChange, ViewDocument, sections_schema
+from uzushio.viewer.encoder import EncodedPicture
+from uzushio.viewer.exchange import DrawnPicture, Exchange, Status, StreamDescription
+from uzushio.viewer.shared_view import SharedView
+from uzushio.viewer.steering_right import SteeringRight
+
+#: Maximum number of views; those that no page shows are removed, the oldest first.
+MAX_VIEWS = 32
+#: Minimum columns and rows of a picture while dragging.
+_MIN_SIDE = 16
+
+_MAPS = (
+    "viridis",
+    "cividis",
+    "plasma",
+    "inferno",
+    "magma",
+    "twilight",
+    "berlin",
+    "managua",
+    "vanimo",
+)
+_MAP_COLORS = 32
+
+
+class Session:
+    """All views and pages of a gateway.
+
+    Args:
+        document: the views; those that are in it at the beginning stay, and the first one is the
+            start of each page's view.
+        exchange: state shared with the drawing loop.
+        threads: threads that encode.
+    """
+
+    def __init__(
+        self, document: ViewDocument, exchange: Exchange, threads: ThreadPoolExecutor
+    ) -> None:
+        self.document, self.views = document, dict[str, SharedView]()
+        self._exchange, self._threads = exchange, threads
+        self._loaded = list(document.views)
+        self._description: StreamDescription | None = None
+        self._status: Status | None = None
+        self._pages, self._pictures = count(1), count(1)
+        self._steering = SteeringRight(exchange, lambda: self.clients)
+        self._greeting = {
+            "max_message": messages.MAX_MESSAGE,
+            "document_schema": sections_schema(),
+            "maps": _maps(),
+        }
+
+    # ---- pages
+
+    @property
+    def clients(self) -> list[Client]:
+        """All pages."""
+        return [client for view in self.views.values() for client in view.clients]
+
+    def join(
+        self,
+        socket: web.WebSocketResponse,
+        view: str,
+        size: tuple[int, int] | None,
+        max_rate: float,
+    ) -> Client:
+        """Add a page.
+
+        Args:
+            socket: of the page.
+            view: name of the view that the page had before; empty if none.
+            size: of its picture, if it is known.
+            max_rate: maximum messages per second, for its information.
+        """
+        name = f"page{next(self._pages)}"
+        client = Client(name, self._view(view or name), socket)
+        client.size = size
+        client.view.clients.append(client)
+        hello = messages.Hello(page=name, view=client.own, max_rate=max_rate, **self._greeting)
+        client.post("hello", hello.model_dump_json())
+        if self._description is not None:
+            message = messages.DescriptionMessage(stream=self._description)
+            client.post("description", message.model_dump_json())
+        if self._status is not None:
+            client.post("status", messages.StatusMessage(status=self._status).model_dump_json())
+        self._steering.join(client)
+        self._start(client.view)
+        self._viewers_changed()
+        return client
+
+    def leave(self, client: Client, lost: bool = False) -> None:
+        """Remove a page; its view stays for a page that connects again.
+
+        Args:
+            client: the page.
+            lost: the connection ended without the page being closed.
+        """
+        self._leave_view(client)
+        self._steering.leave(client, lost)
+        self._viewers_changed()
+
+    def handle(self, client: Client, message: messages.FromPage) -> None:
+        """Apply a message of a page.
+
+        Raises:
+            RefusedChange: it has no effect, for the reason in the error.
+        """
+        view = client.view
+        if isinstance(message, messages.Ack):
+            if not client.acknowledge(message.sequence):
+                raise RefusedChange(f"no picture {message.sequence} waits for an acknowledgement")
+        elif isinstance(message, messages.Steer):
+            self._steering.handle(client, message)
+        elif isinstance(message, messages.Follow):
+            self._follow(client, message.view or client.own)
+        elif isinstance(message, messages.Drag):
+            view.dragging = message.active
+        elif isinstance(message, messages.Size):
+            client.size = message.width, message.height
+            self._resize(view)
+        elif view.name not in self.document.views:
+            raise RefusedChange("there is no view yet: the stream has not delivered its first step")
+        elif isinstance(message, messages.Patch):
+            changes = [(tuple(change.path), change.value) for change in message.changes]
+            self.change(client, changes, message.base)
+        elif isinstance(message, messages.Pointer):
+            view.probe = None
+            if message.x is not None and message.y is not None:
+                view.probe = (message.x, message.y), client
+            view.request(self.document)
+        elif isinstance(message, messages.Save):
+            text = self.document.save(view.name)
+            saved = messages.Saved(name=f"{view.name}.yaml", text=text)
+            client.post("saved", saved.model_dump_json())
+        elif isinstance(message, messages.Pause | messages.Live | messages.Seek):
+            self._show_step(view, message, client)
+
+    async def load(self, client: Client, message: messages.Load) -> None:
+        """Replace a page's view by one of a pipeline file.
+
+        Raises:
+            RefusedChange: the file is not valid, or has no such view.
+        """
+        name = client.view.name
+        try:
+            changes = await asyncio.to_thread(
+                self.document.changes_of, message.text, name, message.view
+            )
+        except CaseError as error:
+            raise RefusedChange(str(error)) from error
+        self.change(client, changes, self.document.revision)
+
+    def change(self, client: Client, changes: Sequence[tuple[KeyPath, Any]], base: int) -> None:
+        """Apply changes of the document; raises `RefusedChange`."""
+        try:
+            self.document.apply(client.view.name, changes, base, client.name)
+        except RefusedChange:
+            client.post("view", self._state(client.view).model_dump_json())
+            raise
+        sources = any(path[0] == "sources" for path, _ in changes)
+        for view in self.views.values() if sources else (client.view,):
+            if view.clients and view.name in self.document.views:
+                view.changed(self.document)
+                view.post("view", self._state(view))
+
+    def _follow(self, client: Client, name: str) -> None:
+        if name not in self.views and name != client.own:
+            raise RefusedChange(f"there is no view '{name}' to follow")
+        self._leave_view(client)
+        view = self._view(name)
+        view.clients.append(client)
+        client.show(view)
+        self._start(view)
+        self._viewers_changed()
+
+    def _resize(self, view: SharedView) -> None:
+        """Give a view the size of its first page, or the largest that has its shape."""
+        client = view.clients[0]
+        if client.size is None or view.name not in self.document.views:
+            return
+        settings = self.document.views[view.name].settings
+        samples = client.size[0] * client.size[1] * settings.samples**2
+        shrink = min(1.0, math.sqrt(MAX_SAMPLES / samples))
+        size = tuple(max(16, int(side * shrink)) for side in client.size)
+        if settings.size != size:
+            path: KeyPath = ("views", view.name, "size")
+            self.change(client, [(path, list(size))], self.document.revision)
+
+    def _show_step(
+        self,
+        view: SharedView,
+        message: messages.Pause | messages.Live | messages.Seek,
+        client: Client,
+    ) -> None:
+        if isinstance(message, messages.Seek):
+            view.step = message.step
+        elif isinstance(message, messages.Live):
+            view.step = None
+        elif view.picture is not None:
+            view.step = view.picture.picture.step
+        view.request(self.document)
+        view.post("view", self._state(view, client.name))
+
+    def _view(self, name: str) -> SharedView:
+        """Return a view, made at the first call."""
+        if name not in self.views:
+            idle = [one for one, view in self.views.items() if not view.clients]
+            for one in idle[: max(0, len(self.views) + 1 - MAX_VIEWS)]:
+                del self.views[one]
+                if one not in self._loaded:
+                    self.document.remove(one)
+            self.views[name] = SharedView(name, self._exchange)
+        return self.views[name]
+
+    def _start(self, view: SharedView) -> None:
+        """Request the first picture for a page, and tell it the state of the view."""
+        if view.name not in self.document.views:
+            if self._loaded:
+                start: Mapping[str, Any] = self.document.views[self._loaded[0]].values
+            elif self._description is not None:
+                start = self._description.start
+            else:
+                return
+            try:
+                self.document.add(view.name, start)
+            except RefusedChange as error:
+                view.post("error", messages.ErrorMessage(path=[], message=str(error), revision=0))
+                return
+        self._resize(view)
+        view.request(self.document)
+        view.post("view", self._state(view))
+
+    def _leave_view(self, client: Client) -> None:
+        view = client.view
+        view.clients.remove(client)
+        view.dragging = False
+        if view.probe is not None and view.probe[1] is client:
+            view.probe = None
+        if view.clients:
+            view.credit_changed()
+        else:
+            view.picture = None
+            self._exchange.drop(view.name)
+
+    def _state(self, view: SharedView, by: str | None = None) -> messages.ViewMessage:
+        entry = self.document.views[view.name]
+        return messages.ViewMessage(
+            view=view.name,
+            revision=entry.revision,
+            sources=self.document.source_values,
+            settings=entry.values,
+            changed_by=by or entry.changed_by,
+            step=view.step,
+        )
+
+    def _viewers_changed(self) -> None:
+        names = {view.name: [one.name for one in view.clients] for view in self.views.values()}
+        shown = {name: pages for name, pages in names.items() if pages}
+        text = messages.Viewers(views=shown).model_dump_json()
+        for client in self.clients:
+            client.post("viewers", text)
+
+    # ---- drawing side
+
+    def publish(self) -> None:
+        """Pass what the drawing side has delivered to the pages."""
+        news = self._exchange.news()
+        if news.description is not None:
+            self._description = news.description
+            self._post(messages.DescriptionMessage(stream=news.description))
+            for view in self.views.values():
+                if view.name not in self.document.views:
+                    self._start(view)
+        if news.status is not None:
+            self._status = news.status
+            self._post(messages.StatusMessage(status=news.status))
+        if news.steering is not None:
+            self._steering.update(news.steering)
+        for answer in news.steering_answers:
+            self._steering.answer(answer)
+        for name, picture in news.pictures.items():
+            if name in self.views and name in self.document.views:
+                self._show(self.views[name], picture)
+        for name, failure in news.failures.items():
+            if name in self.views:
+                self.views[name].fail(failure)
+        for name, (_, value) in news.probes.items():
+            if name in self.views and (asked := self.views[name].probe) is not None:
+                probe = messages.ProbeMessage(
+                    view=name, position=value.position, values=dict(value.values)
+                )
+                asked[1].post("probe", probe.model_dump_json())
+
+    def _show(self, view: SharedView, drawn: DrawnPicture) -> None:
+        view.failure = None
+        view.picture = EncodedPicture(drawn, next(self._pictures), self._threads)
+        view.adapt(drawn, self.document)
+        limits = messages.Limits(
+            view=view.name, step=drawn.step, limits=dict(drawn.limits), notes=list(drawn.notes)
+        )
+        view.post("limits", limits)  # wakes each page, which then sends the picture
+
+    def _post(self, message: messages.DescriptionMessage | messages.StatusMessage) -> None:
+        text = message.model_dump_json()
+        for client in self.clients:
+            client.post(message.type, text)
+
+
+def _maps() -> dict[str, list[str]]:
+    """Return colour maps as lists of #rrggbb."""
+    import matplotlib as mpl
+    from matplotlib.colors import to_hex
+
+    found = (name for name in _MAPS if name in mpl.colormaps)
+    return {name: [to_hex(tuple(color)) for color in samples(name, _MAP_COLORS)] for name in found}

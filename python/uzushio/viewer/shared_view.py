@@ -1,0 +1,117 @@
+"""View with the pages that show it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import Any
+
+import numpy as np
+
+from uzushio.viewer import messages
+from uzushio.viewer.client import SCALES, Client
+from uzushio.viewer.document import ViewDocument
+from uzushio.viewer.encoder import EncodedPicture
+from uzushio.viewer.exchange import DrawnPicture, DrawRequest, Exchange, Failure
+
+#: Seconds after the last change until a picture is drawn in full size and quality.
+REST_SECONDS = 0.15
+#: Minimum columns and rows of a picture while dragging.
+_MIN_SIDE = 16
+
+
+class SharedView:
+    """View with the pages that show it; the first of them sets its size and scale.
+
+    Attributes:
+        name: of the view in the document.
+        clients: pages that show it.
+        picture: the newest picture.
+        step: the step that it shows; None: the newest.
+        probe: position of the pointer, and the page that has it.
+        failure: revision and message of the last picture, if it could not be drawn.
+        dragging: whether a page is dragging.
+        moving: whether pictures are drawn at reduced size.
+        scale: reduction of the picture's sides while moving.
+    """
+
+    def __init__(self, name: str, exchange: Exchange) -> None:
+        self.name, self._exchange = name, exchange
+        self.clients: list[Client] = []
+        self.picture: EncodedPicture | None = None
+        self.step: int | None = None
+        self.probe: tuple[tuple[float, float], Client] | None = None
+        self.failure: tuple[int, str] | None = None
+        self.dragging = False
+        self.moving = False
+        self.scale = 2
+        self._seconds = {0.0: 0.0}  # of the last picture by its share of the full size's pixels
+        self._timer: asyncio.TimerHandle | None = None
+
+    def credit_changed(self) -> None:
+        """Tell the drawing side whether a page can receive a picture."""
+        self._exchange.set_ready(self.name, any(client.has_credit for client in self.clients))
+
+    def request(self, document: ViewDocument) -> None:
+        """Request the picture of the view's present state."""
+        entry = document.views[self.name]
+        width, height = entry.settings.size
+        settings = entry.settings
+        if self.moving and self.scale > 1:
+            size = (max(_MIN_SIDE, math.ceil(side / self.scale)) for side in (width, height))
+            settings = settings.model_copy(update={"size": tuple(size)})
+        self._exchange.want(
+            DrawRequest(
+                self.name,
+                entry.revision,
+                document.sources,
+                settings,
+                not self.moving,
+                self.step,
+                None if self.probe is None else self.probe[0],
+            )
+        )
+        self.credit_changed()
+
+    def changed(self, document: ViewDocument) -> None:
+        """Request a picture after a change: while dragging a small one, and later the full one."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self.moving = self.dragging
+        if self.moving:
+            self._timer = asyncio.get_running_loop().call_later(REST_SECONDS, self._rest, document)
+        self.request(document)
+
+    def adapt(self, drawn: DrawnPicture, document: ViewDocument) -> None:
+        """Choose the scale for the next picture while dragging."""
+        width, height = document.views[self.name].settings.size
+        scale = min(SCALES, key=lambda one: abs(one - width / drawn.pixels.shape[1]))
+        self._seconds[scale**-2] = sum(drawn.seconds.values())
+        # The time of drawing is about linear in the number of pixels.
+        shares, seconds = zip(*sorted(self._seconds.items()), strict=True)
+        draw = {one: float(np.interp(one**-2, shares, seconds)) for one in SCALES}
+        if self.clients:
+            self.scale = self.clients[0].link.scale(width * height, draw, self.scale)
+
+    def post(self, key: Any, message: messages.Message) -> None:
+        """Send a message to all pages of the view."""
+        text = message.model_dump_json()
+        for client in self.clients:
+            client.post(key, text)
+
+    def fail(self, failure: Failure) -> None:
+        """Tell the pages why a picture was not drawn, once for each reason and revision."""
+        reason = failure.request.revision, failure.message
+        if self.failure != reason:
+            self.failure = reason
+            self.post(
+                ("error", failure.path),
+                messages.ErrorMessage(
+                    path=list(failure.path), message=failure.message, revision=reason[0]
+                ),
+            )
+
+    def _rest(self, document: ViewDocument) -> None:
+        self.moving = False
+        if self.clients and self.name in document.views:
+            self.request(document)

@@ -1,0 +1,154 @@
+"""Streams of this machine that a viewer can attach to: contact files and stored steps."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from uzushio.errors import StagingError
+
+#: Depth of the search for streams below a folder, and maximum number of folders.
+_MAX_DEPTH, _MAX_FOLDERS = 4, 5000
+#: Timeout of a connection to a writer, seconds.
+_CONNECT_LIMIT = 0.3
+
+
+@dataclass(frozen=True)
+class Found:
+    """Stream that was found.
+
+    Attributes:
+        path: contact file, or folder of stored steps.
+        kind: whether a writer publishes it, or its steps are stored.
+        stream: name of the stream.
+        answers: of a running stream: whether its writer accepts connections.
+        steps: of stored steps: their number.
+    """
+
+    path: Path
+    kind: Literal["running", "stored"]
+    stream: str
+    answers: bool = True
+    steps: int = 0
+
+
+def searched_folders() -> list[Path]:
+    """Return the folders where streams are looked for.
+
+    These are the present folder, and those in which this user's processes of Uzushio run.
+    """
+    folders = [Path.cwd()]
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if process.stat().st_uid == os.geteuid() and any(b"uzushio" in w for w in words[:4]):
+                folders.append((process / "cwd").resolve(strict=True))
+        except OSError:  # it ended, or may not be read
+            continue
+    kept: list[Path] = []
+    for folder in dict.fromkeys(folders):
+        if not any(folder.is_relative_to(other) for other in kept):
+            kept.append(folder)
+    return kept
+
+
+def find(folders: Iterable[Path]) -> list[Found]:
+    """Return the streams below folders, running ones first."""
+    found = {one.path: one for folder in folders for one in _below(folder)}
+    return sorted(found.values(), key=lambda one: (one.kind, not one.answers, str(one.path)))
+
+
+def _below(folder: Path) -> Iterator[Found]:
+    """Yield the streams of a folder and of those below it."""
+    level, seen = [folder], 0
+    for _ in range(_MAX_DEPTH + 1):
+        following: list[Path] = []
+        for here in level:
+            seen += 1
+            if seen > _MAX_FOLDERS:
+                return
+            try:
+                entries = sorted(os.scandir(here), key=lambda entry: entry.name)
+            except OSError:
+                continue
+            for entry in entries:
+                path = Path(entry.path)
+                if entry.name.endswith(".contact") and entry.is_file():
+                    one = running(path)
+                elif entry.name.endswith(".zarr") and entry.is_dir():
+                    one = stored(path)
+                else:
+                    one = None
+                    hidden = entry.name.startswith((".", "__"))
+                    if entry.is_dir(follow_symlinks=False) and not hidden:
+                        following.append(path)
+                if one is not None:
+                    yield one
+        level = following
+
+
+def running(path: Path) -> Found | None:
+    """Return the stream of a contact file; None if the file is not one."""
+    content = _json(path)
+    if not isinstance(content, dict) or "uzushio_contact" not in content:
+        return None
+    address = str(content.get("address", ""))
+    return Found(path, "running", str(content.get("stream", "")), not address or _answers(address))
+
+
+def stored(path: Path) -> Found | None:
+    """Return the stream of a folder of stored steps; None if it does not hold any."""
+    content = _json(path / "zarr.json")
+    attributes = content.get("attributes", {}) if isinstance(content, dict) else {}
+    if not isinstance(attributes, dict) or "stream" not in attributes:
+        return None
+    steps = sum(entry.name.isdigit() for entry in (path / "steps").glob("[0-9]*"))
+    return Found(path, "stored", str(attributes["stream"]), steps=steps)
+
+
+def contact_of(source: str) -> str:
+    """Return the contact of a command's argument.
+
+    Args:
+        source: a contact file, host:port, a folder of stored steps, or the folder of a run.
+
+    Raises:
+        StagingError: a folder holds no stream, or several.
+    """
+    path = Path(os.path.expanduser(source))
+    if not path.is_dir() or stored(path) is not None or path.suffix == ".zarr":
+        return source
+    found = find([path])
+    live = [one for one in found if one.kind == "running" and one.answers]
+    found = live or [one for one in found if one.kind == "stored"] or found
+    if not found:
+        raise StagingError(
+            f"{source} holds no contact file and no stored steps: its case needs a section "
+            "`publish` (docs/how-to/watch.md); 'uzushio view --list' shows the streams here."
+        )
+    if len(found) > 1:
+        names = ", ".join(str(one.path) for one in found[:5])
+        raise StagingError(f"{source} holds several streams; name one of {names}.")
+    return str(found[0].path)
+
+
+def _answers(address: str) -> bool:
+    """Return whether a process listens at "host:port"."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), _CONNECT_LIMIT):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None

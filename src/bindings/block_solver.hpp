@@ -1,0 +1,164 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "bindings/mpi_handle.hpp"
+#include "domain/block_solver.hpp"
+
+namespace uzushio::bindings {
+
+/// NumPy array on the memory of a view's box: (component, k, j, i); strides may be negative.
+template <class T>
+nanobind::ndarray<nanobind::numpy, T>
+numpy_view(const domain::View<T>& view, const domain::Box<3>& box, nanobind::handle owner) {
+    const domain::Index<3> extents = box.extents();
+    const std::size_t shape[] = {
+        static_cast<std::size_t>(view.components()), static_cast<std::size_t>(extents[2]),
+        static_cast<std::size_t>(extents[1]), static_cast<std::size_t>(extents[0])};
+    const auto& along = view.strides();
+    const std::int64_t strides[] = {view.component_stride(), along[2], along[1], along[0]};
+    return {view.data() + view.offset(box.lower), 4, shape, owner, strides};
+}
+
+/// Bind a subclass of `domain::BlockSolver` with all that `uzushio.block_solver.BlockSolver` uses:
+/// the only call that an extension module with a solver needs besides its constructor. Indices are
+/// in the order i, j, k, arrays (component, k, j, i).
+template <class Solver>
+nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char* class_name) {
+    namespace nb = nanobind;
+    using namespace nb::literals;
+    using unlocked = nb::call_guard<nb::gil_scoped_release>;
+    return nb::class_<Solver>(module, class_name)
+        .def(
+            "fields",
+            [](const Solver& solver) {
+                nb::list all;
+                for (const domain::FieldDeclaration& field : solver.declaration().fields) {
+                    const auto centring = static_cast<std::size_t>(field.spec.centring);
+                    constexpr const char* names[] = {"cell", "face", "vertex"};
+                    nb::dict one;
+                    one["name"] = field.spec.name;
+                    one["components"] = field.spec.components;
+                    one["centring"] = names[centring];
+                    one["derived"] = field.derived;
+                    one["unit"] = field.unit;
+                    one["description"] = field.description;
+                    all.append(one);
+                }
+                return all;
+            },
+            "Return the declared fields.")
+        .def(
+            "zones",
+            [](const Solver& solver) {
+                nb::list all;
+                for (const domain::Zone& zone : solver.declaration().mesh->zones()) {
+                    nb::dict one;
+                    one["name"] = zone.name;
+                    one["cells"] = nb::make_tuple(zone.cells[0], zone.cells[1], zone.cells[2]);
+                    one["rectilinear"] = zone.coordinates.is_rectilinear();
+                    all.append(one);
+                }
+                return all;
+            },
+            "Return the zones of the mesh, with their cells along i, j, k.")
+        .def_prop_ro("dimension",
+                     [](const Solver& solver) { return solver.declaration().mesh->dimension(); })
+        .def(
+            "write_vertices",
+            [](const Solver& solver, int zone, std::array<std::int64_t, 3> lower,
+               const nb::ndarray<double, nb::shape<-1, -1, -1, 3>, nb::c_contig, nb::device::cpu>&
+                   out) {
+                const auto& mesh = *solver.declaration().mesh;
+                const domain::Coordinates& coordinates =
+                    mesh.zones().at(static_cast<std::size_t>(zone)).coordinates;
+                double* at = out.data();
+                const domain::Index<3> extents{static_cast<std::int64_t>(out.shape(2)),
+                                               static_cast<std::int64_t>(out.shape(1)),
+                                               static_cast<std::int64_t>(out.shape(0))};
+                domain::for_indices(domain::Box<3>::of(extents).shifted(lower),
+                                    [&](const domain::Index<3>& index) {
+                                        for (const double x : coordinates.vertex(index))
+                                            *at++ = x;
+                                    });
+            },
+            "zone"_a, "lower"_a, "out"_a.noconvert(),
+            "Write x, y and z of the vertices from `lower` (i, j, k) on to `out`, (k, j, i, 3).")
+        .def(
+            "estimate",
+            [](const Solver& solver, int ranks) {
+                const domain::SolverEstimate found = solver.estimate(ranks);
+                nb::dict result;
+                result["blocks"] = found.blocks;
+                result["imbalance"] = found.imbalance;
+                result["cells"] = found.cells;
+                result["bytes"] = found.bytes;
+                result["halo_messages"] = found.halo_messages;
+                result["halo_bytes"] = found.halo_bytes;
+                return result;
+            },
+            "ranks"_a, "Return what a run on so many ranks needs; allocates no field.")
+        .def(
+            "set_up",
+            [](Solver& solver, std::uintptr_t comm) { solver.set_up(communicator(comm)); },
+            "comm"_a, unlocked(), "Decompose, allocate, set the initial fields (collective).")
+        .def("step", &Solver::step, "max_dt"_a, "fraction"_a = 1.0, unlocked(),
+             "Advance by `fraction` times the stable step, at most by `max_dt`; return the step "
+             "(collective).")
+        .def("resume", &Solver::resume, "time"_a, unlocked(),
+             "Take a time with evolved fields that were written from outside (collective).")
+        .def("update_derived", &Solver::update_derived, unlocked(),
+             "Compute the derived fields from the evolved ones (collective).")
+        .def_prop_ro("time", &Solver::time)
+        .def_prop_ro("stable_dt",
+                     [](const Solver& solver) {
+                         return static_cast<const domain::BlockSolver&>(solver).stable_dt();
+                     })
+        .def_prop_ro("finite", &Solver::finite)
+        .def(
+            "blocks",
+            [](const Solver& solver) {
+                nb::list all;
+                const domain::Decomposition& decomposition = solver.decomposition();
+                for (const int id : decomposition.blocks_of(solver.rank())) {
+                    const domain::Block& block = decomposition.block(id);
+                    const auto& [lower, upper] = block.cells;
+                    all.append(nb::make_tuple(block.zone,
+                                              nb::make_tuple(lower[0], lower[1], lower[2]),
+                                              nb::make_tuple(upper[0], upper[1], upper[2])));
+                }
+                return all;
+            },
+            "Return zone, lower and upper bounds of the cells of this rank's blocks.")
+        .def(
+            "values",
+            [](Solver& solver, std::string_view name, std::size_t block, std::size_t array) {
+                domain::Field<double>& field = solver.field(name);
+                if (block >= field.blocks() || array >= field.arrays())
+                    throw std::out_of_range("values: there is no such block or array");
+                return numpy_view(field.view(block, array), field.owned(block, array),
+                                  nb::find(&solver));
+            },
+            "field"_a, "block"_a, "array"_a = 0,
+            "Return the owned values of a field on a block of this rank, in the solver's memory.")
+        .def(
+            "halo_traffic",
+            [](const Solver& solver) {
+                const parallel::Sent& sent = solver.traffic()[parallel::Exchange::halo];
+                return nb::make_tuple(sent.messages, sent.bytes);
+            },
+            "Return the messages and bytes that this rank has sent in halo exchanges.");
+}
+
+} // namespace uzushio::bindings

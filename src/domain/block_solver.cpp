@@ -1,0 +1,375 @@
+#include "domain/block_solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "domain/boundaries.hpp"
+#include "domain/halo_exchange.hpp"
+#include "domain/positions.hpp"
+#include "parallel/communicator.hpp"
+
+namespace uzushio::domain {
+namespace {
+
+using Exchange = HaloExchange<double>;
+
+/// Return the groups of fields that are exchanged together: the evolved ones, then each derived
+/// one.
+std::vector<std::vector<FieldSpec>> exchange_groups(const SolverDeclaration& declaration) {
+    std::vector<std::vector<FieldSpec>> groups(1);
+    for (const FieldDeclaration& field : declaration.fields)
+        if (field.derived)
+            groups.push_back({field.spec});
+        else
+            groups.front().push_back(field.spec);
+    for (auto& group : groups)
+        std::erase_if(group, [](const FieldSpec& spec) { return spec.ghosts == 0; });
+    return groups;
+}
+
+std::vector<FieldSpec> evolved_specs(const SolverDeclaration& declaration) {
+    std::vector<FieldSpec> specs;
+    for (const FieldDeclaration& field : declaration.fields)
+        if (!field.derived)
+            specs.push_back(field.spec);
+    return specs;
+}
+
+int max_ghosts(const SolverDeclaration& declaration) {
+    int ghosts = 0;
+    for (const FieldDeclaration& field : declaration.fields)
+        ghosts = std::max(ghosts, field.spec.ghosts);
+    return ghosts;
+}
+
+/// Return the bytes of the arrays of a block with `ghosts` ghost layers.
+std::int64_t array_bytes(const Mesh& mesh, const Block& block, const FieldSpec& spec, int ghosts) {
+    std::int64_t values = 0;
+    for (const Stagger& stagger : staggers(spec, mesh.dimension()))
+        values += staggered(block.cells, stagger).grown(mesh.layers(ghosts)).volume();
+    return values * spec.components * static_cast<std::int64_t>(sizeof(double));
+}
+
+/// Return the conditions of a field for `Boundaries`, applied to all its arrays.
+std::map<std::string, Boundaries<double>::Condition> conditions_of(const Mesh& mesh,
+                                                                   const FieldDeclaration& field) {
+    const auto arrays = staggers(field.spec, mesh.dimension());
+    std::map<std::string, Boundaries<double>::Condition> conditions;
+    for (const auto& [name, fill] : field.boundaries)
+        conditions[name] = [fill, arrays, layers = field.spec.ghosts](
+                               const BoundaryRegion& region, std::span<Field<double>* const> fields,
+                               double time) {
+            for (std::size_t array = 0; array < arrays.size(); ++array)
+                fill({fields[0]->view(region.local, array), region.ghosts(layers, arrays[array]),
+                      arrays[array], &region},
+                     time);
+        };
+    return conditions;
+}
+
+/// Return the centre of the cell side on a boundary, below or above a cell along an axis.
+Vector side_centre(const Coordinates& coordinates, Index<3> vertex, std::size_t axis) {
+    const std::size_t a = (axis + 1) % 3, b = (axis + 2) % 3;
+    Vector centre{};
+    for (const auto& [da, db] : {std::pair{0, 0}, {1, 0}, {1, 1}, {0, 1}}) {
+        Index<3> at = vertex;
+        at[a] += da;
+        at[b] += db;
+        const Vector position = coordinates.vertex(at);
+        for (std::size_t c = 0; c < 3; ++c)
+            centre[c] += position[c];
+    }
+    for (double& component : centre)
+        component /= 4;
+    return centre;
+}
+
+/// Set the ghosts of centres beyond boundaries.
+void reflect_positions(const Decomposition& decomposition, int rank, int layers,
+                       Field<double>& centres) {
+    for (const auto& [name, region] : boundary_regions(decomposition, rank, layers)) {
+        const Coordinates& coordinates = decomposition.mesh().zone(region.block.zone).coordinates;
+        const View<double> view = centres.view(region.local);
+        const std::size_t axis = region.patch.face.axis;
+        for_indices(region.ghosts(layers), [&, &region = region](const Index<3>& at) {
+            const Index<3> inside = region.mirrored(at);
+            if (!region.block.cells.contains(inside))
+                return;
+            Index<3> vertex = at;
+            vertex[axis] = region.patch.face.is_upper() ? region.zone_cells[axis] : 0;
+            const Vector middle = side_centre(coordinates, vertex, axis);
+            for (int c = 0; c < 3; ++c)
+                view(at, c) = 2 * middle[static_cast<std::size_t>(c)] - view(inside, c);
+        });
+    }
+}
+
+void check(const SolverDeclaration& declaration) {
+    if (declaration.mesh == nullptr)
+        throw std::invalid_argument("a solver of blocks declares no mesh");
+    if (evolved_specs(declaration).empty())
+        throw std::invalid_argument("a solver of blocks declares no field that is not derived");
+    for (auto f = declaration.fields.begin(); f != declaration.fields.end(); ++f)
+        for (auto other = declaration.fields.begin(); other != f; ++other)
+            if (f->spec.name == other->spec.name)
+                throw std::invalid_argument("a solver of blocks declares two fields '" +
+                                            f->spec.name + "'");
+    for (const FieldDeclaration& field : declaration.fields)
+        for (const Zone& zone : declaration.mesh->zones())
+            for (const BoundaryPatch& b :
+                 field.spec.ghosts > 0 ? zone.boundaries : std::vector<BoundaryPatch>{})
+                if (!field.boundaries.contains(b.condition))
+                    throw MeshError("zone '" + zone.name + "', " + b.patch.text() + ": field '" +
+                                    field.spec.name + "' has no boundary condition '" +
+                                    b.condition + "'");
+}
+
+bool all_finite(const Field<double>& field) {
+    for (std::size_t b = 0; b < field.blocks(); ++b)
+        for (std::size_t array = 0; array < field.arrays(); ++array) {
+            const View<const double> view = field.view(b, array);
+            bool finite = true;
+            for (int c = 0; c < view.components(); ++c)
+                for_indices(field.owned(b, array),
+                            [&](const Index<3>& at) { finite &= std::isfinite(view(at, c)); });
+            if (!finite)
+                return false;
+        }
+    return true;
+}
+
+} // namespace
+
+/// State of a solver after `set_up`.
+struct BlockSolver::Run {
+    /// Fields that are exchanged together, with their boundary conditions.
+    struct Group {
+        std::vector<Field<double>*> fields;
+        std::optional<Exchange> exchange; ///< none without ghosts
+        std::deque<Boundaries<double>> boundaries;
+
+        void update(double time) {
+            if (!exchange)
+                return;
+            exchange->exchange(fields);
+            for (std::size_t f = 0; f < fields.size(); ++f)
+                boundaries[f].apply(*fields[f], time);
+        }
+    };
+
+    Run(MPI_Comm given, const SolverDeclaration& declaration)
+        : comm(parallel::Communicator::duplicate(given)),
+          decomposition(
+              Decomposition::multiblock(declaration.mesh, comm.size(), declaration.max_imbalance)),
+          centres(positions(decomposition, comm.rank(), Centring::cell, max_ghosts(declaration))),
+          integrator(declaration.scheme, decomposition, comm.rank(), evolved_specs(declaration)) {
+        for (const FieldDeclaration& field : declaration.fields)
+            fields.emplace_back(decomposition, comm.rank(), field.spec);
+        for (const auto& specs : exchange_groups(declaration)) {
+            Group& group = groups.emplace_back();
+            if (specs.empty())
+                continue;
+            group.exchange.emplace(comm.get(), decomposition, specs, declaration.reach, traffic);
+            for (const FieldSpec& spec : specs) {
+                const std::size_t f = index(spec.name);
+                group.fields.push_back(&fields[f]);
+                group.boundaries.emplace_back(
+                    decomposition, comm.rank(), spec.ghosts,
+                    conditions_of(decomposition.mesh(), declaration.fields[f]));
+            }
+        }
+        for (std::size_t f = 0; f < fields.size(); ++f)
+            if (!declaration.fields[f].derived)
+                evolved.push_back(&fields[f]);
+        if (centres.spec().ghosts > 0) {
+            parallel::Traffic uncounted;
+            Exchange(comm.get(), decomposition, {centres.spec()}, declaration.reach, uncounted)
+                .exchange(centres);
+            reflect_positions(decomposition, comm.rank(), centres.spec().ghosts, centres);
+        }
+    }
+
+    [[nodiscard]] std::size_t index(std::string_view name) const {
+        std::string known;
+        for (std::size_t f = 0; f < fields.size(); ++f) {
+            if (fields[f].spec().name == name)
+                return f;
+            known.append(known.empty() ? "" : ", ").append(fields[f].spec().name);
+        }
+        throw std::invalid_argument("there is no field '" + std::string(name) +
+                                    "'; there are: " + known);
+    }
+
+    parallel::Communicator comm;
+    parallel::Traffic traffic;
+    Decomposition decomposition;
+    Field<double> centres;
+    std::deque<Field<double>> fields; ///< in the order of the declaration
+    std::vector<Field<double>*> evolved;
+    std::deque<Group> groups; ///< as `exchange_groups`
+    TimeIntegrator<double> integrator;
+    std::span<Field<double>* const> derivatives; ///< while a right-hand side is computed
+    double time = 0, stable = 0;
+    bool finite = true;
+};
+
+BlockSolver::BlockSolver() = default;
+BlockSolver::~BlockSolver() = default;
+
+const SolverDeclaration& BlockSolver::declaration() const {
+    if (!declaration_) {
+        SolverDeclaration declared = declare();
+        check(declared);
+        declaration_ = std::move(declared);
+    }
+    return *declaration_;
+}
+
+SolverEstimate BlockSolver::estimate(int ranks) const {
+    const SolverDeclaration& declared = declaration();
+    const Mesh& mesh = *declared.mesh;
+    const auto decomposition =
+        Decomposition::multiblock(declared.mesh, ranks, declared.max_imbalance);
+    SolverEstimate result;
+    result.blocks = static_cast<int>(decomposition.blocks().size());
+    result.imbalance = decomposition.imbalance();
+    const FieldSpec centres{"position", 3, 0};
+    for (int rank = 0; rank < ranks; ++rank) {
+        std::int64_t cells = 0, bytes = 0;
+        for (const int id : decomposition.blocks_of(rank)) {
+            const Block& block = decomposition.block(id);
+            cells += block.cells.volume();
+            bytes += array_bytes(mesh, block, centres, max_ghosts(declared));
+            for (const FieldDeclaration& field : declared.fields) {
+                bytes += array_bytes(mesh, block, field.spec, field.spec.ghosts);
+                if (!field.derived) // derivative and register of the integrator
+                    bytes += 2 * array_bytes(mesh, block, field.spec, 0);
+            }
+        }
+        result.cells = std::max(result.cells, cells);
+        result.bytes = std::max(result.bytes, bytes);
+    }
+    const std::int64_t stages = stages_of(declared.scheme);
+    std::int64_t buffers = 0; // of messages, which are sent and received
+    for (const auto& specs : exchange_groups(declared)) {
+        const HaloVolume volume = halo_volume(decomposition, specs, declared.reach);
+        result.halo_messages += stages * volume.max_rank_messages;
+        result.halo_bytes += stages * volume.max_rank_bytes;
+        buffers += 2 * volume.max_rank_bytes;
+    }
+    result.bytes += buffers;
+    return result;
+}
+
+void BlockSolver::set_up(MPI_Comm comm) {
+    if (run_)
+        throw std::logic_error("a solver of blocks is set up twice");
+    run_ = std::make_unique<Run>(comm, declaration());
+    for (std::size_t b = 0; b < blocks(); ++b)
+        prepare(block(b));
+    for (std::size_t b = 0; b < blocks(); ++b)
+        initial(block(b));
+    assess();
+}
+
+double BlockSolver::step(double max_dt, double fraction) {
+    Run& r = run();
+    const double dt = std::min(max_dt, fraction * r.stable);
+    r.integrator.step(r.time, dt, r.evolved, [&](double now, auto, auto derivative) {
+        update(now);
+        r.derivatives = derivative;
+        for (std::size_t b = 0; b < blocks(); ++b)
+            rhs(block(b), now);
+        r.derivatives = {};
+    });
+    r.time += dt;
+    assess();
+    return dt;
+}
+
+void BlockSolver::resume(double time) {
+    run().time = time;
+    assess();
+}
+
+void BlockSolver::update_derived() { update(run().time); }
+
+void BlockSolver::update(double time) {
+    Run& r = run();
+    r.groups.front().update(time);
+    auto group = r.groups.begin() + 1;
+    for (std::size_t f = 0; f < r.fields.size(); ++f) {
+        if (!declaration_->fields[f].derived)
+            continue;
+        for (std::size_t b = 0; b < blocks(); ++b)
+            derive(block(b), r.fields[f].spec().name, time);
+        (group++)->update(time);
+    }
+}
+
+/// Compute the stable step and whether values are finite, on all ranks.
+void BlockSolver::assess() {
+    Run& r = run();
+    double stable = std::numeric_limits<double>::infinity();
+    bool finite = true;
+    for (const Field<double>* field : r.evolved)
+        finite = finite && all_finite(*field);
+    for (std::size_t b = 0; finite && b < blocks(); ++b) {
+        const double dt = stable_dt(block(b));
+        finite = !std::isnan(dt);
+        stable = std::min(stable, dt);
+    }
+    std::array<double, 2> both{stable, finite ? 1.0 : 0.0};
+    MPI_Allreduce(MPI_IN_PLACE, both.data(), 2, MPI_DOUBLE, MPI_MIN, r.comm.get());
+    r.traffic.add(parallel::Exchange::reduction, 1, static_cast<std::int64_t>(sizeof(both)));
+    r.stable = both[0];
+    r.finite = both[1] > 0;
+}
+
+void BlockSolver::derive(const SolverBlock&, std::string_view field, double) {
+    throw std::logic_error("the solver does not compute the derived field '" + std::string(field) +
+                           "'");
+}
+
+BlockSolver::Run& BlockSolver::run() const {
+    if (!run_)
+        throw std::logic_error("a solver of blocks is used before it is set up");
+    return *run_;
+}
+
+double BlockSolver::time() const { return run().time; }
+double BlockSolver::stable_dt() const { return run().stable; }
+bool BlockSolver::finite() const { return run().finite; }
+const Decomposition& BlockSolver::decomposition() const { return run().decomposition; }
+int BlockSolver::rank() const { return run().comm.rank(); }
+std::size_t BlockSolver::blocks() const {
+    return run().decomposition.blocks_of(run().comm.rank()).size();
+}
+Field<double>& BlockSolver::field(std::string_view name) { return run().fields[run().index(name)]; }
+const parallel::Traffic& BlockSolver::traffic() const { return run().traffic; }
+
+const Block& SolverBlock::block() const {
+    const Decomposition& decomposition = solver_->decomposition();
+    return decomposition.block(decomposition.blocks_of(solver_->rank())[local_]);
+}
+const Zone& SolverBlock::zone() const { return solver_->decomposition().mesh().zone(block().zone); }
+View<double> SolverBlock::field(std::string_view name, std::size_t array) const {
+    return solver_->field(name).view(local_, array);
+}
+View<double> SolverBlock::derivative(std::string_view name, std::size_t array) const {
+    const BlockSolver::Run& run = solver_->run();
+    for (std::size_t f = 0; f < run.derivatives.size(); ++f)
+        if (run.derivatives[f]->spec().name == name)
+            return run.derivatives[f]->view(local_, array);
+    throw std::invalid_argument("there is no derivative of '" + std::string(name) +
+                                "' here: only rhs sets those of evolved fields");
+}
+View<const double> SolverBlock::centres() const {
+    return std::as_const(solver_->run().centres).view(local_);
+}
+
+} // namespace uzushio::domain

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "domain/field.hpp"
+#include "domain/ghost_fill.hpp"
+#include "domain/halo_plan.hpp"
+#include "domain/time_integrator.hpp"
+#include "parallel/traffic.hpp"
+
+namespace uzushio::domain {
+
+/// Field that a solver declares.
+struct FieldDeclaration {
+    FieldSpec spec;
+    bool derived = false; ///< computed from evolved fields, not integrated in time
+    std::string unit = "1";
+    std::string description{};
+    std::map<std::string, GhostFill> boundaries{}; ///< by the condition's name in the mesh
+};
+
+/// Declaration of a solver: mesh, fields, and time integration scheme.
+struct SolverDeclaration {
+    std::shared_ptr<const Mesh> mesh;
+    std::vector<FieldDeclaration> fields; ///< derived ones in the order of their computation
+    TimeScheme scheme = TimeScheme::wray_rk3;
+    Reach reach = Reach::faces;  ///< ghosts that are exchanged
+    double max_imbalance = 1.05; ///< see `Decomposition::multiblock`
+};
+
+/// Resources that a solver needs on a number of ranks.
+struct SolverEstimate {
+    int blocks = 0;
+    double imbalance = 1;           ///< largest number of cells of a rank over the mean
+    std::int64_t cells = 0;         ///< maximum of a rank
+    std::int64_t bytes = 0;         ///< of the arrays of a rank, maximum
+    std::int64_t halo_messages = 0; ///< sent by one rank in a step, maximum
+    std::int64_t halo_bytes = 0;    ///< in them
+};
+
+class BlockSolver;
+
+/// Block of this rank with its fields by name: the argument of a solver's functions.
+class SolverBlock {
+  public:
+    SolverBlock(BlockSolver& solver, std::size_t local) : solver_(&solver), local_(local) {}
+
+    /// Return the index among this rank's blocks, as in `Field`.
+    [[nodiscard]] std::size_t local() const { return local_; }
+    [[nodiscard]] const Block& block() const;
+    [[nodiscard]] const Box<3>& cells() const { return block().cells; }
+    [[nodiscard]] const Zone& zone() const;
+    /// Return the values of a field with its ghosts; `array` is the axis of a face-centred field.
+    /// Throws `std::invalid_argument` for an unknown name.
+    [[nodiscard]] View<double> field(std::string_view name, std::size_t array = 0) const;
+    /// Return the time derivative of an evolved field, without ghosts; only in `rhs`.
+    [[nodiscard]] View<double> derivative(std::string_view name, std::size_t array = 0) const;
+    /// Return the positions of the cell centres, with the fields' maximum number of ghost layers.
+    /// Ghosts beyond a boundary are the mirror images of cells in the centre of the cell side;
+    /// those beyond two boundaries are zero.
+    [[nodiscard]] View<const double> centres() const;
+
+  private:
+    BlockSolver* solver_;
+    std::size_t local_;
+};
+
+/// Explicit solver on a multiblock mesh. A subclass declares mesh and fields and computes on one
+/// block at a time; this class decomposes the mesh, allocates, exchanges ghosts, applies boundary
+/// conditions and integrates in time.
+///
+/// In each stage evolved fields are exchanged together and their boundary conditions applied, then
+/// each derived field is computed on all blocks and exchanged before the next one, then `rhs` is
+/// called.
+class BlockSolver {
+  public:
+    BlockSolver();
+    BlockSolver(const BlockSolver&) = delete;
+    BlockSolver& operator=(const BlockSolver&) = delete;
+    virtual ~BlockSolver();
+
+    /// Return the subclass's declaration. Throws `MeshError` or `std::invalid_argument` if it is
+    /// invalid.
+    [[nodiscard]] const SolverDeclaration& declaration() const;
+
+    /// Return the resources that a run on `ranks` ranks needs; allocates no field. Throws
+    /// `MeshError` if there are more ranks than cells.
+    [[nodiscard]] SolverEstimate estimate(int ranks) const;
+
+    /// Decompose, allocate and set the initial fields (collective; once).
+    void set_up(MPI_Comm comm);
+
+    /// Advance by `fraction` times the stable step, at most by `max_dt`; return the length of the
+    /// step (collective).
+    double step(double max_dt, double fraction = 1);
+
+    /// Continue at `time` with evolved fields that the caller has set (collective).
+    void resume(double time);
+
+    /// Exchange the evolved fields and compute the derived ones from them (collective).
+    void update_derived();
+
+    [[nodiscard]] double time() const;
+    /// Return the maximum stable step of the current fields on all ranks.
+    [[nodiscard]] double stable_dt() const;
+    /// Return whether all evolved values of all ranks are finite.
+    [[nodiscard]] bool finite() const;
+    [[nodiscard]] const Decomposition& decomposition() const;
+    [[nodiscard]] int rank() const;
+    /// Return the number of blocks of this rank.
+    [[nodiscard]] std::size_t blocks() const;
+    [[nodiscard]] SolverBlock block(std::size_t local) { return {*this, local}; }
+    /// Return a declared field. Throws `std::invalid_argument` for an unknown name.
+    [[nodiscard]] Field<double>& field(std::string_view name);
+    [[nodiscard]] const parallel::Traffic& traffic() const;
+
+  protected:
+    /// Return the declaration; called once.
+    [[nodiscard]] virtual SolverDeclaration declare() const = 0;
+    /// Compute other data of a block, such as metrics; called before `initial`.
+    virtual void prepare(const SolverBlock&) {}
+    /// Set the owned values of the evolved fields.
+    virtual void initial(const SolverBlock& block) = 0;
+    /// Set the owned values of a derived field. Ghosts of the evolved fields, and of derived fields
+    /// declared before, are valid.
+    virtual void derive(const SolverBlock& block, std::string_view field, double time);
+    /// Set the derivatives of the evolved fields. All ghosts are valid.
+    virtual void rhs(const SolverBlock& block, double time) = 0;
+    /// Return the largest stable time step of a block.
+    [[nodiscard]] virtual double stable_dt(const SolverBlock& block) = 0;
+
+  private:
+    friend class SolverBlock;
+    struct Run;
+    [[nodiscard]] Run& run() const;
+    void update(double time);
+    void assess();
+
+    mutable std::optional<SolverDeclaration> declaration_;
+    std::unique_ptr<Run> run_; ///< after `set_up`
+};
+
+} // namespace uzushio::domain

@@ -1,0 +1,197 @@
+"""Keys of case files: the reference page, JSON schemas, commented cases, completion."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from conftest import TESTS, Run
+
+from uzushio.assimilation.case import load_assimilation
+from uzushio.case.model import load_case
+from uzushio.case.reference import reference
+from uzushio.case.schema import case_models, json_schema, sections
+from uzushio.errors import CaseError, StagingError
+from uzushio.staging.option_keys import OPTION_KEYS
+from uzushio.staging.options import parse_options
+
+CASES = TESTS.parent / "examples/cases"
+PAGE = TESTS.parent / "docs/reference/case.md"
+
+
+def test_the_reference_page_is_that_of_the_models() -> None:
+    assert PAGE.read_text(encoding="utf-8") == reference(), "run `make docs`"
+
+
+@pytest.mark.parametrize("name", ["channel", "phasefield"])
+def test_every_key_has_a_type_and_a_meaning(name: str) -> None:
+    keys = [key for section in sections(name) for key in section.keys]
+    assert len(keys) > 25
+    assert [key.path for key in keys if "value" in key.kind or not key.meaning] == []
+
+
+def test_the_options_of_staging_are_those_of_the_core() -> None:
+    listed: dict[str, list[str]] = {}
+    for one in OPTION_KEYS:
+        section, _, last = one.key.rpartition(".")
+        listed.setdefault(section, []).append(last)
+    assert "adios2" in listed
+    for section, keys in listed.items():
+        if section == "adios2":  # read in Python
+            continue
+        wrong = {"nothing": 1}
+        with pytest.raises(StagingError) as refused:
+            parse_options({section: wrong} if section else wrong, "options")
+        allowed = re.search(r"allowed are (.*)\.$", str(refused.value))
+        assert allowed is not None
+        known = set(allowed[1].split(", "))
+        assert known == {*keys, *(other for other in listed if other and not section)}
+
+
+@pytest.mark.parametrize("name", ["channel", "phasefield"])
+def test_the_schema_accepts_the_shipped_case_and_names_a_wrong_key(name: str) -> None:
+    schema = json_schema(name)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    case = yaml.safe_load((CASES / f"{name}.yaml").read_text())
+    jsonschema.validate(case, schema)
+    case["grid"]["nq"] = 3
+    with pytest.raises(jsonschema.ValidationError, match="'nq'"):
+        jsonschema.validate(case, schema)
+
+
+#: Values of keys: whether they are allowed.
+FORMS = {
+    "phasefield": [
+        ("uncertainty", "ensemble", True),
+        ("uncertainty", "hessian", True),
+        ("uncertainty", {"kind": "ensemble", "members": 3}, True),
+        ("uncertainty", {}, True),
+        ("uncertainty", "ensembles", False),
+        ("uncertainty", {"kind": "ensembles"}, False),
+        ("uncertainty", {"members": 1}, False),
+        ("uncertainty", None, False),
+        ("trajectory.memory", None, True),
+        ("trajectory.memory", "2 GiB", True),
+        ("trajectory.memory", " 1.5e3MB ", True),
+        ("trajectory.memory", 2e9, True),
+        ("trajectory.memory", "2 GB/s", False),
+        ("trajectory.memory", "many", False),
+        ("trajectory.memory", 0, False),
+        ("controls.m.bounds", [None, 2], True),
+        ("controls.m.bounds", [2], False),
+        ("optimiser.first_window", None, True),
+        ("optimiser.first_window", 0, False),
+        ("observations.store", "~/seen.zarr", True),
+    ],
+    "channel": [
+        ("grid.lx", "4*pi/3", True),
+        ("grid.lx", "4/3 pi", True),
+        ("grid.lx", " 2.5e0 π", True),
+        ("grid.lx", 3.5, True),
+        ("grid.lx", "4 pie", False),
+        ("grid.lx", "1 000", False),
+        ("grid.lx", "4 *", False),
+        ("grid.lx", -1, False),
+        ("checkpoint.every", None, True),
+        ("checkpoint.every", 0, False),
+        ("output.figures", False, True),
+        ("output.figures", True, False),
+        ("output.figures", ["png"], True),
+        ("output.figures", ["gif"], False),
+        ("publish", None, True),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_schema_accepts_what_the_loader_accepts(name: str) -> None:
+    schema = jsonschema.Draft202012Validator(json_schema(name))
+    load = load_case if name == "channel" else load_assimilation
+    for path, value, allowed in FORMS[name]:
+        case = yaml.safe_load((CASES / f"{name}.yaml").read_text())
+        *above, key = path.split(".")
+        section = case
+        for one in above:
+            section = section.setdefault(one, {})
+        section[key] = value
+        try:
+            load(case)
+            loaded = True
+        except CaseError:
+            loaded = False
+        assert (loaded, schema.is_valid(case)) == (allowed, allowed), (path, value)
+
+
+def test_the_schema_accepts_all_example_cases() -> None:
+    files = sorted(CASES.glob("*.yaml"))
+    assert len(files) >= 2
+    for file in files:
+        case = yaml.safe_load(file.read_text())
+        jsonschema.validate(case, json_schema(case.get("solver") or case["model"]))
+
+
+def test_the_schema_is_printed(uzushio: Run) -> None:
+    done = uzushio("schema", "channel")
+    assert done.returncode == 0 and json.loads(done.stdout) == json_schema("channel")
+    wrong = uzushio("schema", "chanel")
+    assert wrong.returncode == 1 and "channel" in wrong.stderr
+
+
+@pytest.mark.parametrize("name", ["channel", "phasefield"])
+def test_a_commented_case_is_the_shipped_one(uzushio: Run, tmp_path: Path, name: str) -> None:
+    done = uzushio("init", name)
+    assert done.returncode == 0, done.stderr
+    load = load_case if name == "channel" else load_assimilation
+    made, shipped = load(tmp_path / "case.yaml"), load(CASES / f"{name}.yaml")
+    assert made == shipped
+    text = (tmp_path / "case.yaml").read_text()
+    # Controls, whose names are the model's, are written as a whole.
+    parts = [part for part in sections(name) if not part.path.endswith(".NAME")]
+    keys = [key.path.rpartition(".")[2] for part in parts for key in part.keys]
+    assert [key for key in keys if not re.search(rf"^[# ]*{key}:", text, re.MULTILINE)] == []
+    again = uzushio("init", name)
+    assert again.returncode == 1 and "case.yaml exists" in again.stderr
+
+
+@pytest.mark.parametrize("name", ["channel", "phasefield"])
+def test_every_commented_key_of_a_template_is_valid(uzushio: Run, name: str) -> None:
+    """With the # removed before every key the file is YAML with the same sections."""
+    text = uzushio("init", name, "-").stdout
+    body = "\n".join(text.splitlines()[2:])
+    opened = yaml.safe_load(re.sub(r"^(\s*)# ( *\w+:)", r"\1\2", body, flags=re.MULTILINE))
+    assert set(opened) == set(case_models()[name].model_fields)
+
+
+@pytest.mark.parametrize(
+    ("shell", "word"), [("bash", "COMP_WORDS"), ("zsh", "compdef"), ("fish", "complete")]
+)
+def test_completion_is_printed_for_each_shell(shell: str, word: str) -> None:
+    environment = os.environ | {"_UZUSHIO_COMPLETE": f"source_{shell}"}
+    done = subprocess.run(
+        [sys.executable, "-m", "uzushio"], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0 and word in done.stdout, done.stderr
+
+
+def test_bash_completes_a_command_and_an_option() -> None:
+    def completed(line: str) -> list[str]:
+        words = line.split(" ")
+        environment = os.environ | {
+            "_UZUSHIO_COMPLETE": "complete_bash",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(words) - 1),
+        }
+        command = [sys.executable, "-m", "uzushio"]
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True
+        ).stdout.split()
+
+    assert completed("uzushio ass") == ["assimilate"]
+    assert "--restart" in completed("uzushio run --re")

@@ -1,0 +1,27 @@
+"""Measurements of the FFT planner are stored where possible."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from uzushio.channel import fft_plans
+from uzushio.config import user_cache
+
+
+def test_stored_values_are_read_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert fft_plans.recall() == ""
+    fft_plans.keep("wise")
+    assert fft_plans.recall() == "wise"
+
+
+def test_a_user_without_a_home_has_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(user_cache.Path, "home", home)
+    fft_plans.keep("wise")
+    assert fft_plans.recall() == ""

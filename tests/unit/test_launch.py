@@ -1,0 +1,100 @@
+"""Whether this process is in an MPI job, and how one is started."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from uzushio.errors import LaunchError
+from uzushio.parallel import launch
+
+NAMES = [*launch._SIZES, *launch._RANKS, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID"]
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [*NAMES, "PBS_NODEFILE"]:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("environment", "ranks"),
+    [
+        ({}, None),
+        ({"OMPI_COMM_WORLD_SIZE": "4"}, 4),
+        ({"PMI_SIZE": "3"}, 3),
+        ({"PMIX_RANK": "1"}, 0),
+        ({"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "8"}, 8),
+        # A shell that salloc opened is a step of one task.
+        ({"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_JOB_ID": "7"}, None),
+    ],
+)
+def test_the_job_around_is_recognised(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], ranks: int | None
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert launch.ranks_around() == ranks
+
+
+def test_a_job_is_started_outside_of_one_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert launch.wants_job(2)
+    assert not launch.wants_job(None)
+    monkeypatch.setenv("PMI_SIZE", "2")
+    assert not launch.wants_job(2)
+    with pytest.raises(LaunchError, match="--ranks 3 was given inside an MPI job of 2 ranks"):
+        launch.wants_job(3)
+
+
+def test_a_launcher_of_another_mpi_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    launch.check_size(1, "An MPI v1")
+    monkeypatch.setenv("PMI_SIZE", "4")
+    launch.check_size(4, "An MPI v1")
+    with pytest.raises(LaunchError, match=r"started 4 ranks, but MPI has 1: .*\(An MPI v1\)"):
+        launch.check_size(1, "An MPI v1\nmore")
+
+
+def test_more_ranks_than_cores_are_not_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch.os, "sched_getaffinity", lambda _: {0, 1})
+    mpiexec = launch.find_mpiexec()
+    few = launch.command(mpiexec, 2, ["run", "a.yaml"])
+    many = launch.command(mpiexec, 3, ["run", "a.yaml"])
+    assert few[-4:] == ["-m", "uzushio", "run", "a.yaml"]
+    assert "--oversubscribe" not in few
+    if "-x" in few:  # Open MPI
+        assert "--oversubscribe" in many
+
+
+def test_ranks_that_do_not_fill_the_cores_share_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one core each, a rank's threads would share it."""
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.setattr(launch.os, "sched_getaffinity", lambda _: set(range(8)))
+    mpiexec = launch.find_mpiexec()
+    two = launch.command(mpiexec, 2, ["run", "a.yaml"])
+    if "-x" in two:  # Open MPI
+        assert two[two.index("--bind-to") + 1] == "none"
+        assert "--bind-to" not in launch.command(mpiexec, 5, ["run", "a.yaml"])
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert "--bind-to" not in launch.command(mpiexec, 2, ["run", "a.yaml"])
+
+
+def test_no_mpiexec_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(launch.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LaunchError, match="no mpiexec was found"):
+        launch.find_mpiexec()
+
+
+def test_only_repeated_failures_are_omitted() -> None:
+    rule = b"-" * 74 + b"\n"
+    repeats = rule + b"MPI_ABORT was invoked on rank 1\n" + rule
+    wrapped = rule + b"prterun has exited due to process rank 1 calling\n" + b'"abort".\n' + rule
+    notice = rule + b"process rank 1 exited on signal 9 (Killed).\n" + rule
+    late = b"[warn] Epoll MOD(4) on fd 20 failed. Old events were 6: Bad file descriptor\n"
+    first = b"first\n" + repeats + late + b"second\n"
+    source = io.BytesIO(first + wrapped + notice + rule + b"open end\n")
+    target = io.BytesIO()
+    launch.pass_on(source, target)
+    assert target.getvalue() == b"first\nsecond\n" + notice + rule + b"open end\n"

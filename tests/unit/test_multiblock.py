@@ -1,0 +1,108 @@
+"""Meshes and declarations of solvers of blocks, made in Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from uzushio import _core
+from uzushio.domain.multiblock import (
+    Block,
+    BoundaryGhosts,
+    Coordinates,
+    Declaration,
+    Field,
+    Mesh,
+    Zone,
+    connect_periodic,
+    fixed_value,
+    zero_gradient,
+)
+
+UNIFORM = Coordinates.uniform((0, 0, 0), (1, 1, 1))
+
+
+def box() -> Zone:
+    """Zone of 4 x 3 x 2 cells, periodic along j and k."""
+    zone = Zone("box", (4, 3, 2), UNIFORM)
+    connect_periodic(zone, "j", (0, 3, 0))
+    connect_periodic(zone, "k", (0, 0, 2))
+    return zone
+
+
+def test_a_face_may_have_a_condition_for_each_of_its_parts() -> None:
+    zone = box()
+    zone.set_boundary("i-min", "cold", range=((0, 1), (0, 2)))
+    zone.set_boundary("i-min", "warm", range=((1, 3), (0, 2)))
+    with pytest.raises(RuntimeError, match="zone 'box', face i-max"):
+        Mesh([zone])
+    zone.set_boundary("i-max", "warm")
+    Mesh([zone])
+    with pytest.raises(ValueError, match="no face 'left'"):
+        zone.set_boundary("left", "warm")
+
+
+def test_curvilinear_coordinates_are_arrays_of_all_vertices() -> None:
+    k, j, i = np.meshgrid(np.arange(3.0), np.arange(4.0), np.arange(5.0), indexing="ij")
+    vertices = np.stack([i + 0.1 * j, j, k], axis=-1)
+    zone = Zone("bent", (4, 3, 2), Coordinates.curvilinear(vertices))
+    for face in ("i-min", "i-max", "j-min", "j-max", "k-min", "k-max"):
+        zone.set_boundary(face, "wall")
+    field = Field("u", boundaries={"wall": zero_gradient()})
+    out = np.empty((3, 2, 2, 3))
+    solver(Declaration(Mesh([zone]), [field])).write_vertices(0, (3, 2, 0), out)
+    np.testing.assert_array_equal(out, vertices[:3, 2:4, 3:5])
+
+
+def solver(declaration: Declaration, derive: object = None) -> _core.domain.BlockSolver:
+    """Solver of u_t = 1 from u = x."""
+
+    def initial(block: Block) -> None:
+        block.field("u")[0] = block.centres[0]
+
+    def rhs(block: Block, time: float) -> None:
+        block.derivative("u")[...] = 1.0
+
+    made = _core.domain.BlockSolver(declaration, initial, rhs, lambda block: 0.5, derive or rhs)
+    return made
+
+
+def test_a_function_of_the_ghosts_is_a_boundary_condition() -> None:
+    zone, called = box(), []
+    zone.set_boundary("i-min", "moving")
+    zone.set_boundary("i-max", "fixed")
+
+    def moving(ghosts: BoundaryGhosts, time: float) -> None:
+        ghosts.values[...] = 2 * time - ghosts.mirrored
+        called.append(time)
+
+    def derive(block: Block, name: str, time: float) -> None:
+        u = block.field("u")[0]
+        block.field(name)[...] = 0.5 * (u[1:-1, 1:-1, 2:] - u[1:-1, 1:-1, :-2])
+
+    u = Field("u", ghosts=1, boundaries={"moving": moving, "fixed": fixed_value(10.0)})
+    slope = Field("slope", ghosts=0, derived=True)
+    made = solver(Declaration(Mesh([zone]), [u, slope]), derive)
+    made.set_up(MPI.COMM_SELF.handle)
+    assert made.step(1.0) == 0.5 and made.time == 0.5
+    made.update_derived()
+    assert called[0] == 0.0 and called[-1] == 0.5
+    values, found = made.values("u", 0)[0], made.values("slope", 0)[0]
+    np.testing.assert_allclose(values, np.broadcast_to([1.0, 2.0, 3.0, 4.0], (2, 3, 4)))
+    left, right = 2 * 0.5 - 1.0, 2 * 10.0 - 4.0  # ghosts
+    expected = [0.5 * (2.0 - left), 1.0, 1.0, 0.5 * (right - 3.0)]
+    np.testing.assert_allclose(found, np.broadcast_to(expected, (2, 3, 4)))
+
+
+def test_mistakes_in_a_declaration_are_named() -> None:
+    zone = box()
+    zone.set_boundary("i-min", "wall")
+    zone.set_boundary("i-max", "wall")
+    mesh = Mesh([zone])
+    with pytest.raises(RuntimeError, match="field 'u' has no boundary condition 'wall'"):
+        solver(Declaration(mesh, [Field("u")])).fields()
+    with pytest.raises(ValueError, match="not at 'middle'"):
+        Field("u", centring="middle")
+    with pytest.raises(ValueError, match="'euler'"):
+        Declaration(mesh, [], scheme="euler")

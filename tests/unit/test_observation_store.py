@@ -1,0 +1,201 @@
+"""Observations in Zarr stores: written values are read, and mismatches are reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+from mpi4py import MPI
+
+from uzushio.assimilation import observation_store
+from uzushio.assimilation.model import Model
+from uzushio.assimilation.phasefield.case import PhaseFieldCase
+from uzushio.assimilation.phasefield.model import PhaseFieldModel
+from uzushio.assimilation.twin import observe
+from uzushio.errors import CaseError
+from uzushio.observations import Observations
+
+STEPS = 10
+SHAPE = (9, 7)
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return PhaseFieldModel(case(), MPI.COMM_SELF)
+
+
+def case() -> PhaseFieldCase:
+    return PhaseFieldCase.model_validate(
+        {
+            "model": "phasefield",
+            "grid": {"nx": SHAPE[1], "ny": SHAPE[0]},
+            "time": {"steps": STEPS, "dt": 0.1},
+            "truth": {"m": 1.0},
+            "first_guess": {"m": 0.6},
+            "observations": {"first": 0, "every": 5, "sigma": 0.2},
+        }
+    )
+
+
+def made(path: Path, **arrays: Any) -> Path:
+    """A store written by another tool: default `time` and `values`; None omits an array."""
+    given = {"time": np.array([0.0, 0.5, 1.0]), "values": np.full((3, *SHAPE), 0.25)} | arrays
+    group = zarr.open_group(path, mode="w")
+    for name, values in given.items():
+        if values is None:
+            continue
+        if name == "sigma" and np.ndim(values) == 0:
+            group.attrs["sigma"] = values
+        else:
+            group.create_array(name, data=np.asarray(values))
+    return path
+
+
+def read(path: Path, model: Model) -> Observations:
+    return observation_store.read(path, model, STEPS, MPI.COMM_SELF)
+
+
+def test_a_twin_writes_its_observations(model: Model, tmp_path: Path) -> None:
+    truth = model.truth()
+    assert truth is not None
+    observations = observe(model, truth, case())
+    assert not observation_store.is_complete(tmp_path / "seen.zarr", observations, MPI.COMM_SELF)
+    observation_store.write(tmp_path / "seen.zarr", model, observations)
+    assert observation_store.is_complete(tmp_path / "seen.zarr", observations, MPI.COMM_SELF)
+    found = read(tmp_path / "seen.zarr", model)
+    assert list(found.steps) == [0, 5, 10]
+    assert found.values.tobytes() == observations.values.tobytes()
+    assert found.weight == pytest.approx(observations.weight, rel=1e-15) == 25.0
+
+
+def test_unobserved_values_have_no_weight_in_any_form(model: Model, tmp_path: Path) -> None:
+    """A mask of a plane, one of each time, and NaN mean the same."""
+    hidden = np.zeros(SHAPE, bool)
+    hidden[2:5, 1:3] = True
+    values = np.random.default_rng(0).normal(size=(3, *SHAPE))
+    gaps = np.where(hidden, np.nan, values)
+    state = model.first_guess().state
+    found = []
+    for number, arrays in enumerate(
+        (
+            {"values": gaps},
+            {"values": values, "mask": ~hidden},
+            {"values": values, "mask": np.broadcast_to(~hidden, (3, *SHAPE)).astype(np.uint8)},
+        )
+    ):
+        observations = read(made(tmp_path / f"{number}.zarr", sigma=0.5, **arrays), model)
+        assert np.shape(observations.weight) == SHAPE
+        assert np.array_equal(np.asarray(observations.weight) == 0.0, hidden)
+        forcing = np.zeros(SHAPE)
+        model.forcing(state, 5, observations, forcing)
+        found.append((model.misfit(state, 5, observations), forcing.tobytes()))
+    assert found[0] == found[1] == found[2]
+    expected = 0.5 * 4.0 * np.sum((state - values[1])[~hidden] ** 2)
+    assert sum(found[0][0]) == pytest.approx(expected, rel=1e-14)
+
+
+def test_a_mask_that_is_added_to_what_a_twin_wrote_counts(model: Model, tmp_path: Path) -> None:
+    """Its consolidated metadata, of the arrays that were there at its end, do not name it."""
+    truth, path = model.truth(), tmp_path / "seen.zarr"
+    assert truth is not None
+    observation_store.write(path, model, observe(model, truth, case()))
+    hidden = np.zeros(SHAPE, bool)
+    hidden[2:5, 1:3] = True
+    zarr.open_group(path, mode="r+").create_array("mask", data=~hidden)
+    assert np.array_equal(np.asarray(read(path, model).weight) == 0.0, hidden)
+
+
+@pytest.mark.parametrize(
+    "sigma",
+    [
+        np.full(SHAPE, 0.5),
+        np.array([0.5, 0.5, 0.5]),
+        np.full((3, *SHAPE), 0.5),
+    ],
+)
+def test_sigma_may_be_a_plane_a_number_a_time_or_all(
+    model: Model, tmp_path: Path, sigma: np.ndarray
+) -> None:
+    one = read(made(tmp_path / "one.zarr", sigma=0.5), model)
+    many = read(made(tmp_path / "many.zarr", sigma=sigma), model)
+    state = model.first_guess().state
+    assert model.misfit(state, 10, one) == pytest.approx(model.misfit(state, 10, many), rel=1e-14)
+
+
+def changed(**arrays: Any) -> Callable[[Path], Path]:
+    return lambda path: made(path, **{"sigma": 0.5, **arrays})
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda path: path, "there is no"),
+        (changed(time=None), "there is no array time (arrays there: values)"),
+        (changed(values=None), "there is no array values"),
+        (changed(sigma=None), "there is no sigma"),
+        (changed(time=[0.0, 0.5, 1.1]), "1 of 3 times lie outside the run, the first at 1.1"),
+        (changed(time=[-0.1, 0.5, 1.0]), "the first at -0.1; it goes from 0 to 1 (10 steps"),
+        (changed(time=[0.0, 0.55, 1.0]), "time 0.55 lies between two steps of 0.1"),
+        (changed(time=[0.0, 1.0, 0.5]), "time must increase, but 0.5 follows 1"),
+        (changed(time=[0.0, 0.5, 0.50000001]), "two times are at one step"),
+        (changed(time=np.array([])), "time is empty"),
+        (changed(values=np.ones((3, 7, 9))), "values has shape (3, 7, 9), must have (3, 9, 7)"),
+        (changed(values=np.ones((2, *SHAPE))), "values has shape (2, 9, 7)"),
+        (changed(values=np.full((3, *SHAPE), np.inf)), "infinite"),
+        (changed(mask=np.zeros(SHAPE, bool)), "nothing was seen: all values are NaN or masked"),
+        (changed(values=np.full((3, *SHAPE), np.nan)), "nothing was seen"),
+        (changed(mask=np.ones((7, 9), bool)), "mask has shape (7, 9), must have (3, 9, 7) or"),
+        (changed(sigma=0.0), "sigma is 0 where a value was seen; it must be from 1e-100 to"),
+        (changed(sigma=1e-300), "sigma is 1e-300 where a value was seen"),
+        (changed(sigma=np.full(3, 1e300)), "sigma is 1e+300 where a value was seen"),
+        (changed(values=np.ones((3, *SHAPE), complex)), "values has the type complex128; it must"),
+        (changed(values=np.full((3, *SHAPE), "0.25")), "values has the type"),
+        (changed(time=np.array([0.0, 0.5, 1.0 + 1.0j])), "time has the type complex128"),
+        (changed(sigma=np.full(SHAPE, 0.5j)), "sigma has the type complex128"),
+        (changed(mask=np.full(SHAPE, 2)), "mask holds 2; it must be 1 at observed points"),
+        (changed(mask=np.full(SHAPE, np.nan)), "mask holds nan; it must be 1"),
+        (changed(mask=np.full(SHAPE, 1.0j)), "mask has the type complex128; it must be true or"),
+        (changed(sigma=np.full(SHAPE, np.nan)), "sigma is nan where a value was seen"),
+        (changed(sigma=np.ones(5)), "sigma has shape (5,)"),
+    ],
+)  # fmt: skip
+def test_mismatches_are_one_sentence(
+    model: Model, tmp_path: Path, make: Callable[[Path], Path], sentence: str
+) -> None:
+    with pytest.raises(CaseError) as raised:
+        read(make(tmp_path / "seen.zarr"), model)
+    assert sentence in str(raised.value)
+    assert "\n" not in str(raised.value) and str(raised.value).startswith("observations.store: ")
+
+
+@pytest.mark.parametrize("name", ["time", "values", "mask", "sigma"])
+def test_a_damaged_chunk_is_reported_with_its_array(
+    model: Model, tmp_path: Path, name: str
+) -> None:
+    path = made(tmp_path / "seen.zarr", mask=np.ones(SHAPE, bool))
+    zarr.open_group(path, mode="r+").create_array("sigma", data=np.full(SHAPE, 0.5))
+    chunk = min(file for file in (path / name / "c").rglob("*") if file.is_file())
+    chunk.write_bytes(b"not what a codec wrote")
+    with pytest.raises(CaseError, match=f"{name} cannot be read .*: a chunk is damaged") as raised:
+        read(path, model)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_first_guess_is_read_as_carefully(tmp_path: Path) -> None:
+    """Complex numbers lost their imaginary part, a damaged chunk was a traceback."""
+    group = zarr.open_group(tmp_path / "guess.zarr", mode="w")
+    group.create_array("phi", data=np.ones(SHAPE, complex))
+    wanted = {"first_guess": {"m": 0.6, "store": str(tmp_path / "guess.zarr")}}
+    values = case().model_dump(exclude={"first_guess"}) | wanted
+    of_store = PhaseFieldModel(PhaseFieldCase.model_validate(values), MPI.COMM_SELF)
+    with pytest.raises(CaseError, match="phi has the type complex128; it must hold real numbers"):
+        of_store.first_guess()
+    group.create_array("phi", data=np.ones(SHAPE), overwrite=True)
+    (chunk,) = (file for file in (tmp_path / "guess.zarr/phi/c").rglob("*") if file.is_file())
+    chunk.write_bytes(b"not what a codec wrote")
+    with pytest.raises(CaseError, match="phi cannot be read"):
+        of_store.first_guess()

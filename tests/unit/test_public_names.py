@@ -1,0 +1,167 @@
+"""All that is public can be found, by `dir`, `help` and type checkers, with its docstring."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pydoc
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import uzushio
+
+ROOMS = [
+    "uzushio",
+    *(
+        f"uzushio.{name}"
+        for name in uzushio.__all__
+        if isinstance(getattr(uzushio, name), ModuleType)
+    ),
+]
+INSTALLED = Path(uzushio.__file__).parent
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_dir_lists_the_public_names_and_each_exists(room: str) -> None:
+    module = importlib.import_module(room)
+    names = public(module)
+    assert set(names) <= set(dir(module))
+    for name in names:
+        assert getattr(module, name) is not None, name
+    with pytest.raises(AttributeError):
+        module.no_such_name  # noqa: B018
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_public_names_have_a_docstring_and_a_signature(room: str) -> None:
+    module = importlib.import_module(room)
+    assert inspect.getdoc(module)
+    for name in public(module):
+        found = getattr(module, name)
+        if isinstance(found, ModuleType):
+            continue
+        if not inspect.isclass(found) and not inspect.isfunction(found):  # a constant, a type
+            assert name == "__version__" or f"`{name}`" in (module.__doc__ or ""), name
+            continue
+        assert found.__doc__ and not found.__doc__.startswith(f"{name}("), f"{room}.{name}"
+        if inspect.isclass(found):
+            for method, inherited in methods(found):
+                assert inspect.getdoc(inherited), f"{room}.{name}.{method}"
+        else:
+            assert inspect.signature(found).return_annotation is not inspect.Signature.empty, name
+
+
+def test_help_of_staging_lists_open_and_attach() -> None:
+    text = pydoc.plain(pydoc.render_doc("uzushio.staging"))
+    assert "open(name: 'str'" in text and "attach(" in text
+    assert "class Reader(" in text and "Open a stream for writing" in text
+
+
+def test_importing_uzushio_imports_neither_mpi_nor_numpy_nor_matplotlib() -> None:
+    heavy = "{'mpi4py', 'numpy', 'matplotlib', 'xarray', 'zarr', 'pydantic', 'vtk'}"
+    program = f"import sys, uzushio; print(dir(uzushio), {heavy} & sys.modules.keys())"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert found.stdout.strip().endswith("set()"), found.stdout + found.stderr
+
+
+def test_stubs_name_what_the_compiled_module_has() -> None:
+    from uzushio import _core
+
+    compared = 0
+    for path, module in compiled(_core, INSTALLED / "_core"):
+        stub = names_in(ast.parse(path.read_text()).body)
+        compared += same(module, stub, module.__name__)
+    assert compared > 200
+    assert (INSTALLED / "py.typed").exists()
+
+
+WRONG = """\
+import uzushio
+from uzushio import _core, staging
+
+staging.opne("x")
+uzushio.run(3)
+uzushio.Simulation({}).step().tim
+staging.attach(3.0)
+_core.channel.Solver(1)
+_core.raycast.nothing
+uzushio.nothing
+"""
+
+
+def test_a_user_s_project_passes_mypy_strict_and_mistakes_are_found(tmp_path: Path) -> None:
+    shutil.copy(Path(__file__).with_name("typed_project") / "study.py", tmp_path)
+    (tmp_path / "wrong.py").write_text(WRONG)
+    # Without a cache of an earlier run, type checking of NumPy and others takes 20 s.
+    cache = Path(__file__).parents[2] / "build/mypy-project"
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache)]
+    done = subprocess.run(
+        [*command, "study.py", "wrong.py"], cwd=tmp_path, capture_output=True, text=True
+    )
+    lines = done.stdout.splitlines()[:-1]
+    assert not [line for line in lines if not line.startswith("wrong.py")], done.stdout
+    found = {int(line.split(":")[1]) for line in lines}
+    assert found == set(range(4, 11)), done.stdout
+
+
+def public(module: ModuleType) -> list[str]:
+    """`__all__`, or the names that a module without it defines."""
+    names = getattr(module, "__all__", None)
+    if names is not None:
+        return list(names)
+    return [
+        name
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
+    ]
+
+
+def methods(cls: type) -> Iterator[tuple[str, Any]]:
+    """The public functions and properties that a class itself defines."""
+    for name, value in vars(cls).items():
+        if name.startswith("_") or name in ("model_config", "model_post_init"):
+            continue
+        if inspect.isfunction(value) or isinstance(value, property):
+            yield name, getattr(cls, name)
+
+
+def compiled(module: ModuleType, folder: Path) -> Iterator[tuple[Path, ModuleType]]:
+    """A compiled package and its modules, each with its stub."""
+    yield folder / "__init__.pyi", module
+    for name, value in vars(module).items():
+        if isinstance(value, ModuleType):
+            yield folder / f"{name}.pyi", value
+
+
+def names_in(body: list[ast.stmt]) -> dict[str, dict[str, Any]]:
+    """The public names that statements of a stub define, and those inside of classes."""
+    found: dict[str, dict[str, Any]] = {}
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            found[node.name] = names_in(node.body)
+        elif isinstance(node, ast.FunctionDef):
+            found[node.name] = {}
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {ast.unparse(target): {} for target in targets}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("uzushio._core"):
+            found |= {alias.asname: {} for alias in node.names if alias.asname}
+    return {name: inner for name, inner in found.items() if not name.startswith("_")}
+
+
+def same(owner: Any, stub: dict[str, dict[str, Any]], where: str) -> int:
+    """Compare names, and those of classes in turn; returns how many."""
+    there = {name for name in vars(owner) if not name.startswith("_")}
+    assert stub.keys() == there, where
+    inner = (name for name in there if inspect.isclass(getattr(owner, name)))
+    return len(there) + sum(
+        same(getattr(owner, name), stub[name], f"{where}.{name}") for name in inner
+    )

@@ -1,0 +1,37 @@
+"""The reference page on Python: its examples run, and it lists all that is public."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from uzushio.python_reference import MARK, names
+
+PAGE = Path(__file__).parents[2] / "docs/reference/python.md"
+
+
+def test_the_examples_run_from_top_to_bottom(
+    tmp_path: Path, job_environment: dict[str, str]
+) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert len(blocks) == 7
+    (tmp_path / "page.py").write_text("\n".join(blocks))
+    done = subprocess.run(
+        [sys.executable, "page.py"],
+        cwd=tmp_path,
+        env=job_environment,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert "small 8 ['step-00000006', 'step-00000008']" in done.stdout
+    assert "grid.nx: got -3" in done.stdout
+    assert "truth 1.0" in done.stdout
+
+
+def test_the_reference_lists_all_public_names_as_they_are() -> None:
+    page = PAGE.read_text()
+    assert page.partition(MARK)[2] == names(), "run make docs"

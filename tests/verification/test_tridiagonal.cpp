@@ -1,0 +1,191 @@
+// Every tridiagonal scheme passes this suite on every number of ranks.
+// ranks: 1 2 3 5
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "linalg/thomas.hpp"
+#include "linalg/tridiagonal.hpp"
+
+namespace uzushio::linalg {
+namespace {
+
+using parallel::Fields;
+using parallel::Planes;
+using parallel::Range;
+
+constexpr int planes = 13; // divides by no number of ranks but one
+
+/// Return coefficients of a diffusion-like matrix with different rows.
+Rows some_rows() {
+    Rows rows;
+    std::mt19937 random(7);
+    std::uniform_real_distribution<double> uniform(0.5, 1.5);
+    for (int k = 0; k < planes; ++k) {
+        rows.lower.push_back(k > 0 ? -uniform(random) : 0.0);
+        rows.upper.push_back(k + 1 < planes ? -uniform(random) : 0.0);
+        rows.diagonal.push_back(1.0 - rows.lower.back() - rows.upper.back());
+        rows.weight.push_back(uniform(random));
+    }
+    return rows;
+}
+
+/// Return the exact solution, a function of the indices.
+double exact(int unknown, int k, int m, bool imaginary) {
+    return std::sin(1.0 + k + 0.37 * (m % 97) + 2.1 * unknown + (imaginary ? 0.8 : 0.0));
+}
+
+class Scheme : public testing::TestWithParam<std::tuple<std::string, int>> {
+  protected:
+    [[nodiscard]] int modes() const { return std::get<1>(GetParam()); }
+
+    static int ranks() {
+        int size = 0;
+        MPI_Comm_size(MPI_COMM_WORLD, &size);
+        return size;
+    }
+
+    /// Set `x` to the right-hand side of the exact solution, for the rows of this rank.
+    void set_right_hand_side(const Rows& rows, const Planes& x, int unknown) const {
+        for (int local = 0; local < x.planes; ++local) {
+            const int k = mine_.begin + local;
+            const auto i = static_cast<std::size_t>(k);
+            for (int m = 0; m < modes(); ++m)
+                for (const bool imaginary : {false, true}) {
+                    double value =
+                        (rows.diagonal[i] + rows.weight[i] * shift_[static_cast<std::size_t>(m)]) *
+                        exact(unknown, k, m, imaginary);
+                    if (k > 0)
+                        value += rows.lower[i] * exact(unknown, k - 1, m, imaginary);
+                    if (k + 1 < planes)
+                        value += rows.upper[i] * exact(unknown, k + 1, m, imaginary);
+                    (imaginary ? x.im(local) : x.re(local))[m] = value;
+                }
+        }
+    }
+
+    void expect_exact(const Planes& x, int unknown) const {
+        const int above = mine_.end < planes ? x.planes + 1 : x.planes; // the ghost plane too
+        for (int local = 0; local < above; ++local)
+            for (int m = 0; m < modes(); ++m) {
+                const int k = mine_.begin + local;
+                ASSERT_NEAR(x.re(local)[m], exact(unknown, k, m, false), 1e-13) << k << ' ' << m;
+                ASSERT_NEAR(x.im(local)[m], exact(unknown, k, m, true), 1e-13) << k << ' ' << m;
+            }
+    }
+
+    void SetUp() override {
+        for (int m = 0; m < modes(); ++m)
+            shift_.push_back(0.01 * m * m);
+    }
+
+    parallel::ProcessGrid grid_{MPI_COMM_WORLD, 1, ranks()};
+    Range mine_ = parallel::block(planes, ranks(), grid_.column().rank());
+    std::vector<double> shift_;
+    parallel::Stopwatch watch_;
+    parallel::Traffic traffic_;
+};
+
+TEST_P(Scheme, FindsTheExactSolutionsAndTheGhostPlaneAbove) {
+    const auto rows = some_rows();
+    Rows others = rows;
+    for (auto& diagonal : others.diagonal)
+        diagonal += 1.0;
+    Fields u(1, mine_.size(), modes()), v(1, mine_.size(), modes()), w(1, mine_.size(), modes());
+    Fields factors(1, mine_.size(), modes()), factors_w(1, mine_.size(), modes());
+    auto solver =
+        make_tridiagonal(std::get<0>(GetParam()), {grid_, planes, modes(), 1, 8, watch_, traffic_});
+
+    // Given right-hand sides that are made chunk by chunk, as the flow solver does, twice over.
+    for (int repeat = 0; repeat < 2; ++repeat) {
+        std::vector<int> before(static_cast<std::size_t>(modes())), after(before);
+        set_right_hand_side(rows, u.view(), 0);
+        set_right_hand_side(rows, v.view(), 1);
+        set_right_hand_side(others, w.view(), 2);
+        const auto count = [](std::vector<int>& seen) {
+            return [&seen](Range chunk) {
+                for (int m = chunk.begin; m < chunk.end; ++m)
+                    seen[static_cast<std::size_t>(m)] += 1;
+            };
+        };
+        const SolveStage stages[] = {{{{&rows, shift_.data(), {u.view(), v.view()}, factors.view()},
+                                       {&others, shift_.data(), {w.view()}, factors_w.view()}},
+                                      {},
+                                      count(before),
+                                      count(after)}};
+        solver->solve(stages);
+
+        expect_exact(u.view(), 0);
+        expect_exact(v.view(), 1);
+        expect_exact(w.view(), 2);
+        for (const auto& seen : {before, after})
+            for (const int times : seen)
+                EXPECT_EQ(times, 1);
+    }
+}
+
+TEST_P(Scheme, TransposesTwicePerUnknownOrNotAtAll) {
+    const auto rows = some_rows();
+    Fields x(1, mine_.size(), modes()), factors(1, mine_.size(), modes());
+    const std::string scheme = std::get<0>(GetParam());
+    auto solver = make_tridiagonal(scheme, {grid_, planes, modes(), 1, 3, watch_, traffic_});
+    set_right_hand_side(rows, x.view(), 0);
+    const SolveStage stages[] = {
+        {{{&rows, shift_.data(), {x.view()}, factors.view()}}, {}, nullptr, nullptr}};
+    solver->solve(stages);
+
+    const auto& transposes = traffic_[parallel::Exchange::transpose_z];
+    const auto& pipeline = traffic_[parallel::Exchange::pipeline];
+    const bool several = ranks() > 1;
+    EXPECT_EQ(transposes.exchanges, several && scheme == "transpose" ? 2 : 0);
+    EXPECT_EQ(pipeline.exchanges > 0, several && scheme == "pipelined");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Scheme,
+                         testing::Combine(testing::Values("pipelined", "transpose"),
+                                          testing::Values(5, 300, 2500)),
+                         [](const auto& scheme) {
+                             return std::get<0>(scheme.param) + "_" +
+                                    std::to_string(std::get<1>(scheme.param));
+                         });
+
+TEST(SolveOne, FindsTheExactSolutionAndCallsWithFinalRowsFromTheLast) {
+    const auto rows = some_rows();
+    std::vector<double> x, factors(planes), final_rows;
+    for (int k = 0; k < planes; ++k) {
+        const auto i = static_cast<std::size_t>(k);
+        x.push_back(rows.lower[i] * exact(0, k - 1, 0, false) +
+                    rows.diagonal[i] * exact(0, k, 0, false) +
+                    rows.upper[i] * exact(0, k + 1, 0, false));
+    }
+    solve_one(rows, x, factors, [&](std::size_t k) {
+        EXPECT_EQ(k + final_rows.size() + 1, x.size());
+        final_rows.push_back(x[k]);
+    });
+    for (int k = 0; k < planes; ++k) {
+        EXPECT_NEAR(x[static_cast<std::size_t>(k)], exact(0, k, 0, false), 1e-13) << k;
+        EXPECT_EQ(x[static_cast<std::size_t>(k)],
+                  final_rows[static_cast<std::size_t>(planes - 1 - k)]);
+    }
+}
+
+TEST(TridiagonalSchemes, AnUnknownNameIsAnErrorWithTheKnownNames) {
+    int size = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    const parallel::ProcessGrid grid(MPI_COMM_WORLD, 1, size);
+    parallel::Stopwatch watch;
+    parallel::Traffic traffic;
+    try {
+        static_cast<void>(make_tridiagonal("cyclic", {grid, planes, 4, 1, 3, watch, traffic}));
+        FAIL() << "an unknown scheme was accepted";
+    } catch (const std::invalid_argument& error) {
+        EXPECT_NE(std::string(error.what()).find("pipelined"), std::string::npos);
+    }
+}
+
+} // namespace
+} // namespace uzushio::linalg
