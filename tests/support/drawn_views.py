@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import zlib
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -73,6 +74,8 @@ class DrawingSide:
         fails: request -> message and path of a failure, or None.
         steering: what can be steered; None: nothing is said about it.
         steered: requests of pages to the run, without those for the right to steer.
+        seconds: of each picture.
+        dropped: steps that are no longer kept.
     """
 
     exchange: Exchange
@@ -83,6 +86,8 @@ class DrawingSide:
     failures: dict[str, tuple[str, tuple[str | int, ...]]] = field(default_factory=dict)
     steering: SteeringState | None = STEERING
     steered: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+    dropped: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._ending = threading.Event()
@@ -155,10 +160,14 @@ class DrawingSide:
             self.exchange.put_probe(request, value)
             return
         self.requests.append(request)
+        if request.step in self.dropped:
+            self.exchange.fail(request, f"Step {request.step} is no longer kept.")
+            return
         for layer in request.settings.layers:
             if layer.field in self.failures:
                 self.exchange.fail(request, *self.failures[layer.field])
                 return
+        time.sleep(self.seconds)
         step = self.steps[-1] if request.step is None else request.step
         width, height = request.settings.size
         pixels = np.full((height, width, 3), color_of(request, step), np.uint8)

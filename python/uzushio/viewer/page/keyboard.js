@@ -18,7 +18,8 @@ const HELP = [
   ["7", "Isometric camera"],
   ["0", "First camera of the view"],
   ["P, then Alt + arrow keys", "Values at a cross hair, which these keys move"],
-  ["Space", "Pause, or follow the newest step"],
+  ["Space", "Pause a run; play stored and earlier steps, or stop"],
+  ["End", "Follow the newest step"],
   [", and .", "Step before, step after"],
   ["?", "This list"],
 ];
@@ -57,7 +58,8 @@ export function listenToKeys(canvas, motion, probe, timeline) {
     else if (key === "7") motion.preset("isometric");
     else if (key === "0") motion.reset();
     else if (key === "p" || key === "P") probe.toggleCrosshair();
-    else if (key === " ") timeline.toggle();
+    else if (key === " ") timeline.play();
+    else if (key === "End") timeline.newest();
     else if (key === ",") timeline.move(-1);
     else if (key === ".") timeline.move(1);
     else if (key === "?") showHelp();

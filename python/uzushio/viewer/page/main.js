@@ -66,7 +66,7 @@ store.on("limits", ({ notes }) => {
 });
 
 function pictureShown() {
-  timeline.update();
+  timeline.pictureShown();
   status.update();
   describe();
 }
