@@ -4,7 +4,7 @@
     make validate ARGS=--analyse-only     compare with the newest checkpoint, also while it runs
     make validate ARGS=--redraw           draw the profiles again from the stored table
 
-It takes hours on two cores. Ctrl-C stops it after a checkpoint; the next call continues from there.
+It takes 20 to 60 minutes on two cores. Ctrl-C stops it after a checkpoint; the next call continues.
 The comparison is written to docs/validation/.
 """
 
@@ -242,7 +242,7 @@ def page(
     for picture in pictures:
         yield f"![{picture.stem.removeprefix(NAME + '_').replace('_', ' ')}]({picture.name})\n"
     yield "## Sources\n"
-    yield from (f"- {one.label}, Re_tau = {one.re_tau}: {one.source}." for one in references)
+    yield from (f"- {one.label}, Re_τ = {one.re_tau}: {one.source}." for one in references)
 
 
 def what_was_run(result: Result) -> Iterator[list[str]]:
@@ -265,7 +265,7 @@ def what_was_run(result: Result) -> Iterator[list[str]]:
         "driven by",
         "a constant flow rate"
         if result.case.flow.reynolds_bulk
-        else f"a constant pressure gradient, nominal Re_tau = {1 / nu:.6g}",
+        else f"a constant pressure gradient, nominal Re_τ = {1 / nu:.6g}",
     ]
     yield ["time", f"{steps:,} steps to t = {time * result.u_tau:.4g} h/u_tau"]
     yield ["mean time step", f"{dt:.2e} h/u_tau = {dt * result.re_tau:.3f} ν/u_tau²"]
@@ -345,7 +345,7 @@ def bulk(result: Result, references: list[reference.Profiles]) -> Iterator[list[
     """Return a table of quantities of the whole flow."""
     u_bulk = float(result.statistics.attrs["bulk_velocity"]) / result.u_tau
     u_centre = float(result.profile("u")[1][-1])
-    yield ["Re_tau", f"{result.re_tau:.2f}", *(f"{one.re_tau}" for one in references)]
+    yield ["Re_τ", f"{result.re_tau:.2f}", *(f"{one.re_tau}" for one in references)]
     yield [
         "Re_bulk = 2 h U_b/ν",
         f"{2 * u_bulk * result.re_tau:.0f}",
@@ -396,7 +396,7 @@ def convergence(result: Result, references: list[reference.Profiles]) -> Iterato
     nu = result.case.flow.viscosity
     nominal = 1.0 / nu
     if result.case.flow.reynolds_tau:
-        yield ["measured over nominal Re_tau", f"{result.re_tau / nominal:.5f}"]
+        yield ["measured over nominal Re_τ", f"{result.re_tau / nominal:.5f}"]
         if result.has_intervals:
             width = result.averages.half_width(lambda one: float(one.attrs["re_tau"]) / nominal)
             yield ["95 % half width of that", f"{float(width or 0.0):.5f}"]
