@@ -2,32 +2,23 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <new>
 #include <random>
 #include <utility>
 
-#include "parallel/backoff.hpp"
 #include "parallel/communicator.hpp"
+#include "parallel/complete_requests.hpp"
 #include "parallel/simulated.hpp"
 
 namespace uzushio::parallel {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-/// Memory that MPI accesses until a request is complete.
-using Memory = std::shared_ptr<void>;
 
 constexpr int table_tag = 1;
 constexpr int abort_tag = 2;
 static_assert(std::max(table_tag, abort_tag) < CollectiveGroup::first_free_tag);
 constexpr std::size_t max_message = std::size_t{1} << 30; ///< MPI counts in int
 constexpr std::size_t max_abort_text = 2000;              ///< small enough to be sent eagerly
-/// Time that an interrupted collective wait has to complete. Usually all ranks are interrupted,
-/// and the rank for which the others wait ends the operation.
-constexpr std::chrono::milliseconds grace_period{400};
-
 /// First message of a broadcast: the size, and all bytes if they fit.
 struct Head {
     std::uint64_t size = 0;
@@ -62,52 +53,6 @@ struct AbortNotice {
     std::uint64_t completed = 0; ///< requests that the aborting rank has completed
 };
 
-/// Never release `memory`: MPI may access it until the process ends.
-void retain_forever(Memory memory) { (void)std::make_unique<Memory>(std::move(memory)).release(); }
-
-/// Complete requests; the thread sleeps between tests. `poll` is called at `next_poll` and then at
-/// intervals. After an interruption `give_up` is called when the grace period ends. If a call
-/// throws, the memory of the requests is retained.
-template <class Poll, class GiveUp>
-void complete(std::span<MPI_Request> requests, const Memory& memory, Clock::time_point& next_poll,
-              const Poll& poll, const GiveUp& give_up) {
-    if (simulated) {
-        MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
-        return;
-    }
-    Backoff backoff;
-    std::exception_ptr interruption;
-    auto end = Clock::time_point::max();
-    try {
-        for (;; backoff.pause()) {
-            int done = 0;
-            MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done,
-                        MPI_STATUSES_IGNORE);
-            if (done != 0)
-                return;
-            const auto now = Clock::now();
-            if (now < next_poll)
-                continue;
-            next_poll = now + wait_hook_interval;
-            poll();
-            if (now >= end) {
-                give_up(interruption);
-                std::rethrow_exception(interruption);
-            }
-            try {
-                run_wait_hooks();
-            } catch (const Interruption&) {
-                if (!interruption)
-                    end = now + grace_period;
-                interruption = std::current_exception();
-            }
-        }
-    } catch (...) {
-        retain_forever(memory);
-        throw;
-    }
-}
-
 } // namespace
 
 struct CollectiveGroup::State {
@@ -120,18 +65,18 @@ struct CollectiveGroup::State {
             std::rethrow_exception(aborted);
         ++begun;
     }
-    void finish(std::span<MPI_Request> requests, const Memory& memory) {
-        complete(
+    void finish(std::span<MPI_Request> requests, const RequestMemory& memory) {
+        complete_requests(
             requests, memory, next_poll, [&] { receive_abort_notices(begun); },
             [&](const std::exception_ptr& why) { abort(why); });
         ++completed;
     }
-    void finish(MPI_Request request, const Memory& memory) { finish({&request, 1}, memory); }
+    void finish(MPI_Request request, const RequestMemory& memory) { finish({&request, 1}, memory); }
 
     void receive_abort_notices(std::uint64_t needed);
     void abort(const std::exception_ptr& why);
 
-    void broadcast(int root, std::byte* data, std::size_t bytes, const Memory& memory);
+    void broadcast(int root, std::byte* data, std::size_t bytes, const RequestMemory& memory);
     /// Reduce `values` over all ranks.
     template <class T> std::vector<T> reduce(std::vector<T> values, MPI_Datatype type, MPI_Op op);
 
@@ -143,8 +88,8 @@ struct CollectiveGroup::State {
     std::uint64_t completed = 0;
     /// Requests completed by a rank that has aborted, and its encoded error.
     std::vector<std::pair<std::uint64_t, std::string>> notices;
-    Clock::time_point next_poll{}; ///< of abort notices and wait hooks
-    std::exception_ptr aborted;    ///< a rank has aborted: error of all further calls
+    PollClock::time_point next_poll{}; ///< of abort notices and wait hooks
+    std::exception_ptr aborted;        ///< a rank has aborted: error of all further calls
 };
 
 /// Receive abort notices of other ranks, and throw if a rank aborted before it completed request
@@ -199,7 +144,7 @@ void CollectiveGroup::State::abort(const std::exception_ptr& why) {
 }
 
 void CollectiveGroup::State::broadcast(int root, std::byte* data, std::size_t bytes,
-                                       const Memory& memory) {
+                                       const RequestMemory& memory) {
     while (bytes > 0) {
         const std::size_t part = std::min(bytes, max_message);
         begin();
@@ -244,8 +189,8 @@ CollectiveGroup::CollectiveGroup(MPI_Comm comm, std::string name, ErrorTypes err
         MPI_Comm_dup(comm, copy.get());
     else
         MPI_Comm_idup(comm, copy.get(), &request);
-    auto next_poll = Clock::now();
-    complete({&request, 1}, copy, next_poll, [] {}, [](const std::exception_ptr&) {});
+    auto next_poll = PollClock::now();
+    complete_requests({&request, 1}, copy, next_poll, [] {}, [](const std::exception_ptr&) {});
     state_ = std::make_unique<State>(Communicator::adopt(*copy), std::move(name), errors);
     const auto id = std::make_shared<std::uint64_t>(0);
     if (rank() == 0) {
