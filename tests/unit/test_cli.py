@@ -65,7 +65,7 @@ def test_check_refuses_a_field_and_a_function_that_cannot_be_used(
     assert done.returncode == 1 and "publish.fields: 'v'" in done.stderr
     (tmp_path / "look.py").write_text("def on_step(step:\n")
     done = uzushio("check", case, "--set", "publish={engine: inproc, python: look.py}")
-    assert done.returncode == 1 and "publish.python: look.py cannot be loaded" in done.stderr
+    assert done.returncode == 1 and "publish.python: look.py, line 1: SyntaxError" in done.stderr
 
 
 def test_the_version_and_the_help_are_printed(uzushio: Run) -> None:

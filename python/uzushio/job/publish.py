@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ import numpy as np
 
 from uzushio.case.model import Case, Publish
 from uzushio.config.names import unknown
+from uzushio.config.user_function import load_function
 from uzushio.domain.box import Box
 from uzushio.errors import CaseError, OtherRankError, StagingError, WaitStopped
 from uzushio.job import run_folder
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 
 class Publisher:
-    """Stream of one run. All methods are collective.
+    """Writer of a solver's fields to one stream. All methods are collective.
 
-    Meshes and blocks of the stream are those of the solver. A field of several meshes is published
-    as one field per mesh (`SolverField.parts`). An error of staging ends the stream, but not the
-    run, unless `queue.on_timeout` is `fail`.
+    The stream has the meshes and blocks of the solver. A field on several meshes is published as
+    one field on each mesh (`SolverField.parts`). After an error of staging the run continues
+    without the stream, unless `queue.on_timeout` is `fail`.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class Publisher:
             folder: folder of the run. By default the contact file is NAME.contact there, and stored
                 steps are in published/NAME.zarr.
             warn: prints a warning.
-            stop: returns whether the run has received a signal; steps then stop waiting for
-                readers.
+            stop: returns whether the run has received a stop signal; the writer then waits no
+                longer for readers.
 
         Raises:
             CaseError: the case names a field that the solver does not have.
@@ -77,30 +77,35 @@ class Publisher:
         self._result: dict[str, Any] | None = None
         self._seconds, self._fatal = 0.0, False
         self.every = 1 if case.publish is None else case.publish.every
-        self._inside: InSituPipeline | None = None
+        self._pipeline: InSituPipeline | None = None
         self._function: Callable[[Any], object] | None = None
         if case.publish is not None:
             self._fields = chosen(case.publish, solver.fields())
-            self._load_inside_work(case.publish, folder)
+            self._load_in_situ(case.publish, folder)
             self._open(case, case.publish, folder)
 
-    def _load_inside_work(self, section: Publish, folder: Path) -> None:
-        """Load the function and the pipeline that the engine inproc runs inside steps.
+    def _load_in_situ(self, section: Publish, folder: Path) -> None:
+        """Load the function and the pipeline that the engine inproc calls in each step.
 
-        With a pipeline only, the published fields are those that it needs.
+        If the section has neither a function nor a list of fields, only the fields that the
+        pipeline reads are published.
         """
         if section.python is not None:
             agreement, file = TimedCollective(self._comm), section.python
             with agreement.block(f"loading {file}"):
-                self._function = _together(_function(file), agreement, f"on_step of {file}")
+                try:
+                    function = load_function(file, "on_step")
+                except ValueError as error:
+                    raise CaseError(f"publish.python: {error}.") from error
+                self._function = _collectively(function, agreement, f"on_step of {file}")
         if section.pipeline is not None:
             from uzushio.pipeline.in_situ import InSituPipeline
 
-            self._inside = InSituPipeline(
+            self._pipeline = InSituPipeline(
                 section.pipeline, self._solver, self._fields, self._comm, folder, self._warn
             )
             if self._function is None and section.fields is None:
-                needed = self._inside.fields()
+                needed = self._pipeline.fields()
                 self._fields = {
                     name: field
                     for name, field in self._fields.items()
@@ -112,23 +117,23 @@ class Publisher:
 
         options, name = section.options(), section.name or case.solver
         self._fatal = options.fails_on_timeout
-        place = folder / run_folder.PUBLISHED
+        published = folder / run_folder.PUBLISHED
         with collective(self._comm):
             if self._comm.rank == 0:
-                place.mkdir(exist_ok=True)
+                published.mkdir(exist_ok=True)
         if not options.contact.name:
             options.contact = folder / f"{name}.contact"
-        if not options.folder.name:  # a restarted run does not change the earlier steps
+        if not options.folder.name:  # steps before a restart are kept
             part = f"-{self._solver.step_index:08d}" if self._solver.step_index else ""
-            options.folder = place / f"{name}{part}.zarr"
-        kept = 1 if options.engine in ("inproc", "file") else options.depth
-        memory.require(self._comm, kept * self._step_bytes(), "the queue of published steps")
+            options.folder = published / f"{name}{part}.zarr"
+        steps = 1 if options.engine in ("inproc", "file") else options.depth
+        memory.require(self._comm, steps * self._step_bytes(), "the queue of published steps")
         self._result = {"stream": name, "engine": options.engine, "failed": None}
         self._writer = writer = staging.open(name, self._comm, options)
         if self._function is not None:
             writer.on_step(self._function)
-        if self._inside is not None:
-            writer.on_step(self._inside.step)
+        if self._pipeline is not None:
+            writer.on_step(self._pipeline.step)
         writer.attribute("title", case.title)
         writer.attribute("solver", case.solver)
         self._describe(writer)
@@ -172,10 +177,10 @@ class Publisher:
             if mesh.coordinates is None:
                 self._coordinates[name] = self._vertices(name, mesh)
         for name, field in self._fields.items():
-            about = {"unit": field.unit, "description": field.description}
+            attributes = {"unit": field.unit, "description": field.description}
             for mesh_name, part in field.parts(name).items():
                 writer.field(
-                    part, mesh_name, field.association, components=field.components, **about
+                    part, mesh_name, field.association, components=field.components, **attributes
                 )
 
     def _vertices(self, name: str, mesh: SolverMesh) -> list[np.ndarray]:
@@ -202,15 +207,15 @@ class Publisher:
     @property
     def stopped(self) -> str | None:
         """Message of a failed action with `on_error: stop`, which ends the run; otherwise None."""
-        return None if self._inside is None else self._inside.stopped
+        return None if self._pipeline is None else self._pipeline.stopped
 
     def __call__(self) -> bool:
         """Publish the current fields; return whether the run continues."""
         if self._writer is None:
             return True
         began = time.monotonic()
-        inside = self._inside
-        if inside is None or self._function is not None or inside.is_due():
+        pipeline = self._pipeline
+        if pipeline is None or self._function is not None or pipeline.is_due():
             try:
                 self._publish(self._writer)
             except StagingError as error:
@@ -222,8 +227,8 @@ class Publisher:
 
     def _publish(self, writer: Writer) -> None:
         solver = self._solver
-        if self._inside is not None:
-            self._inside.begin()
+        if self._pipeline is not None:
+            self._pipeline.begin()
         for name, value in solver.attributes().items():
             writer.attribute(name, value)
         writer.begin_step(solver.step_index, solver.time)
@@ -245,16 +250,16 @@ class Publisher:
             writer.end_step(self._stop)
 
     def _fail(self, error: StagingError) -> None:
-        """Continue the run without the stream."""
+        """End the stream after an error; the run continues."""
         assert self._result is not None
-        self._note()
+        self._store_counters()
         self._writer = None
-        if self._inside is not None:
-            self._inside.finish()
+        if self._pipeline is not None:
+            self._pipeline.finish()
         self._result["failed"] = str(error)
         self._warn(f"Nothing more is published, and the run continues: {error}")
 
-    def _note(self) -> None:
+    def _store_counters(self) -> None:
         """Store the counters of the published steps."""
         assert self._result is not None and self._writer is not None
         counters = asdict(self._writer.counters())
@@ -266,37 +271,37 @@ class Publisher:
         if self._writer is None:
             return
         writer = self._writer
-        if self._inside is not None:
-            self._inside.finish()
+        if self._pipeline is not None:
+            self._pipeline.finish()
         try:
             with suppress(WaitStopped):  # active readers have received their steps
                 writer.close(self._stop)
         except StagingError as error:
             self._fail(error)
             return
-        self._note()
+        self._store_counters()
         self._writer = None
 
     def abandon(self) -> None:
-        """End at once; readers get `PeerGone`."""
+        """End the stream without delivering the queued steps; readers get `PeerGone`."""
         self._writer = None
-        if self._inside is not None:
-            self._inside.close()
+        if self._pipeline is not None:
+            self._pipeline.close()
 
     def summary(self) -> Mapping[str, Any] | None:
         """Return the counters of the stream for `summary.json`; those of rank 0."""
         if self._result is None:
             return None
-        inside = {} if self._inside is None else {"pipeline": self._inside.summary()}
-        return {**self._result, "seconds": self._seconds, **inside}
+        pipeline = {} if self._pipeline is None else {"pipeline": self._pipeline.summary()}
+        return {**self._result, "seconds": self._seconds, **pipeline}
 
     def report(self) -> str | None:
-        """Return the counters as a sentence."""
+        """Return a sentence with the counters; None without a stream or before its end."""
         result = self._result
         if result is None or "published" not in result:
             return None
-        if self._inside is not None:
-            return self._inside.report()
+        if self._pipeline is not None:
+            return self._pipeline.report()
         return (
             f"Published {result['published']} steps as {result['stream']} ({result['engine']}): "
             f"{result['delivered']} delivered, {result['dropped']} dropped; the solver waited "
@@ -312,25 +317,7 @@ def chosen(section: Publish, known: Mapping[str, SolverField]) -> dict[str, Solv
     return {name: field for name, field in known.items() if name in (section.fields or known)}
 
 
-def _function(file: Path) -> Callable[[Any], object]:
-    """Return the function `on_step` of a Python file; raises `CaseError`."""
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    if spec is None or spec.loader is None:
-        raise CaseError(f"publish.python: {file} is not a Python file.")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise CaseError(
-            f"publish.python: {file} cannot be loaded: {type(error).__name__}: {error}"
-        ) from error
-    found = getattr(module, "on_step", None)
-    if not callable(found):
-        raise CaseError(f"publish.python: {file} needs a function on_step(step).")
-    return found  # type: ignore[no-any-return]
-
-
-def _together(
+def _collectively(
     function: Callable[[Any], object], agreement: TimedCollective, what: str
 ) -> Callable[[Any], object]:
     """Return a function that calls `function` and then waits for the other ranks, with a limit."""

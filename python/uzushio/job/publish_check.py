@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from uzushio.case.model import Case
+from uzushio.config.user_function import check_syntax
 from uzushio.errors import CaseError, PipelineError
 from uzushio.job.publish import chosen
 from uzushio.parallel import launch
@@ -27,16 +28,12 @@ def check_published(case: Case, kind: type[Solver]) -> None:
     if offer is not None:
         offer = Offer(offer.meshes, chosen(section, offer.fields), offer.attributes)
     if section.python is not None:
-        _check_python(section.python)
+        try:
+            check_syntax(section.python)
+        except ValueError as error:
+            raise CaseError(f"publish.python: {error}.") from error
     if section.pipeline is not None:
         _check_pipeline(section.pipeline, offer)
-
-
-def _check_python(file: Path) -> None:
-    try:
-        compile(file.read_bytes(), str(file), "exec")
-    except (SyntaxError, ValueError, OSError) as error:
-        raise CaseError(f"publish.python: {file} cannot be loaded: {error}") from error
 
 
 def _check_pipeline(file: Path, offer: Offer | None) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field
 
 from uzushio.config.section import Section
+from uzushio.config.user_function import error_message, load_function, trace
 from uzushio.errors import PipelineError
 from uzushio.parallel.sync import TimedCollective, collective
 from uzushio.pipeline.action import Action
@@ -114,23 +112,12 @@ class Python(Action[PythonSettings]):
             raise PipelineError(
                 f"VTK is not installed ({error}): pip install vtk pyvista"
             ) from error
-        if not file.is_file():
-            raise PipelineError(f"file: there is no file {file}")
-        if str(file.parent) not in sys.path:
-            sys.path.append(str(file.parent))
-        spec = importlib.util.spec_from_file_location(f"uzushio_{self.name}", file)
-        if spec is None or spec.loader is None:
-            raise PipelineError(f"file: {file} is not a Python file")
-        module = importlib.util.module_from_spec(spec)
         try:
-            spec.loader.exec_module(module)
-        except Exception as error:
-            raise PipelineError(f"file: {_error_message(file, error)}") from error
-        found = getattr(module, self.settings.function, None)
-        if not callable(found):
-            raise PipelineError(f"file: {file} needs a function {self.settings.function}(step)")
+            found = load_function(file, self.settings.function)
+        except ValueError as error:
+            raise PipelineError(f"file: {error}") from error
         self._file = file
-        return found  # type: ignore[no-any-return]
+        return found
 
     def run(self, context: Context) -> None:
         """Call the function with the parts as datasets."""
@@ -184,8 +171,8 @@ class Python(Action[PythonSettings]):
         try:
             self._function(step)
         except (Exception, SystemExit) as error:
-            failure = PipelineError(f"{_error_message(self._file, error)}.")
-            failure.add_note(_trace(self._file, error))
+            failure = PipelineError(f"{error_message(self._file, error)}.")
+            failure.add_note(trace(self._file, error))
             return failure
         return None
 
@@ -197,22 +184,3 @@ class Python(Action[PythonSettings]):
     def summary(self) -> Mapping[str, Any]:
         """Return the number of calls and of copied bytes (of rank 0)."""
         return {"files": [], "steps": self._steps, "bytes_copied": self._copied}
-
-
-def _trace(file: Path, error: BaseException) -> str:
-    """Format the traceback of an exception, from the user's file on."""
-    inside = error.__traceback__
-    while inside is not None and inside.tb_frame.f_code.co_filename != str(file):
-        inside = inside.tb_next
-    lines = traceback.format_exception(type(error), error, inside or error.__traceback__)
-    return "".join(lines).rstrip()
-
-
-def _error_message(file: Path, error: BaseException) -> str:
-    """Format an exception with its line in the user's file."""
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
-    line = error.lineno if isinstance(error, SyntaxError) else (lines or [None])[-1]
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
-    where = f"{file}, line {line}" if line is not None else str(file)
-    return f"{where}: {type(error).__name__}: {text.rstrip('.')}"

@@ -1,0 +1,70 @@
+"""Functions of users, in Python files that a case or a pipeline names."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def check_syntax(file: Path) -> None:
+    """Compile a Python file without executing it.
+
+    Raises:
+        ValueError: the file cannot be read or compiled; a sentence without full stop.
+    """
+    try:
+        compile(file.read_bytes(), str(file), "exec")
+    except OSError as error:
+        raise ValueError(f"{file}: {error.strerror}") from error
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(error_message(file, error)) from error
+
+
+def load_function(file: Path, name: str) -> Callable[[Any], object]:
+    """Execute a Python file, and return its function of this name.
+
+    The folder of the file is added to the path of `import`.
+
+    Raises:
+        ValueError: the file cannot be executed, or has no such function; a sentence without full
+            stop.
+    """
+    if not file.is_file():
+        raise ValueError(f"there is no file {file}")
+    if str(file.parent.resolve()) not in sys.path:
+        sys.path.append(str(file.parent.resolve()))
+    spec = importlib.util.spec_from_file_location(f"uzushio_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{file} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(error_message(file, error)) from error
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise ValueError(f"{file} needs a function {name}(step)")
+    return found  # type: ignore[no-any-return]
+
+
+def error_message(file: Path, error: BaseException) -> str:
+    """Format an exception with its line in the user's file, without full stop."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
+    line = error.lineno if isinstance(error, SyntaxError) else (lines or [None])[-1]
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    where = f"{file}, line {line}" if line is not None else str(file)
+    return f"{where}: {type(error).__name__}: {text.rstrip('.')}"
+
+
+def trace(file: Path, error: BaseException) -> str:
+    """Format the traceback of an exception, from the user's file on."""
+    inside = error.__traceback__
+    while inside is not None and inside.tb_frame.f_code.co_filename != str(file):
+        inside = inside.tb_next
+    lines = traceback.format_exception(type(error), error, inside or error.__traceback__)
+    return "".join(lines).rstrip()
