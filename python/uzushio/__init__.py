@@ -68,34 +68,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy.names(
-        __name__,
-        {
-            "AssimilationResult": "assimilation.running",
-            "Case": "case.model",
-            "RunResult": "job.running",
-            "Simulation": "job.simulation",
-            "SimulationStep": "job.simulation",
-            "assimilate": "assimilation.running",
-            "load_case": "case.model",
-            "open_checkpoint": "job.running",
-            "run": "job.running",
-        },
-        modules=(
-            "assimilation",
-            "block_solver",
-            "case",
-            "channel",
-            "compositing",
-            "errors",
-            "extracts",
-            "phasefield",
-            "pipeline",
-            "raycast",
-            "render",
-            "report",
-            "solver",
-            "staging",
-            "tuning",
-        ),
-    )
+    __getattr__, __dir__ = lazy.names(__name__)

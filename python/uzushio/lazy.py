@@ -1,40 +1,38 @@
 """Public names of a package that are imported at first use.
 
 `import uzushio` must not import NumPy, MPI or matplotlib, but `dir`, `help` and completion must
-list all public names. A package imports its names under `TYPE_CHECKING` for type checkers, and
-has::
+list all public names. A package imports its names under `TYPE_CHECKING`, lists them in `__all__`,
+and has::
 
     if not TYPE_CHECKING:  # with __getattr__, a type checker would accept any name
-        __getattr__, __dir__ = lazy.names(__name__, {"Reader": "reader", "attach": "reader"})
+        __getattr__, __dir__ = lazy.names(__name__)
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
-def names(
-    package: str, homes: Mapping[str, str], modules: Collection[str] = ()
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a package (PEP 562).
 
     Args:
-        package: name of the package, which has `__all__`.
-        homes: module in the package that defines each public name; ".module" for a module of the
-            parent package, "module:other" if the name differs there.
-        modules: public modules of the package.
+        package: name of the package, which has `__all__`, and whose imports of names and submodules
+            under `TYPE_CHECKING` are executed at their first use.
     """
 
     def load(name: str) -> Any:
-        if name in modules:
-            return import_module(f"{package}.{name}")
-        if name not in homes:
+        if name not in _imports(package):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        home, _, other = homes[name].partition(":")
-        found = getattr(import_module(f".{home}", package), other or name)
+        module, original = _imports(package)[name]
+        if module == package:
+            return import_module(f"{package}.{original}")
+        found = getattr(import_module(module), original)
         setattr(sys.modules[package], name, found)
         return found
 
@@ -43,3 +41,19 @@ def names(
         return sorted({*here["__all__"], *(name for name in here if name.startswith("__"))})
 
     return load, listed
+
+
+@cache
+def _imports(package: str) -> dict[str, tuple[str, str]]:
+    """Return module and original name of each name that is imported under `TYPE_CHECKING`."""
+    import ast
+
+    tree = ast.parse(Path(str(sys.modules[package].__file__)).read_bytes())
+    return {
+        alias.asname or alias.name: (str(node.module), alias.name)
+        for block in tree.body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }

@@ -30,18 +30,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy.names(
-        __name__,
-        {
-            "AssimilationCase": "case",
-            "AssimilationResult": "running",
-            "Guess": "model",
-            "Model": "model",
-            "Observations": ".observations",
-            "ParameterEstimate": "running",
-            "Quantity": "model",
-            "Trajectory": "model",
-            "assimilate": "running",
-            "load_assimilation": "case",
-        },
-    )
+    __getattr__, __dir__ = lazy.names(__name__)

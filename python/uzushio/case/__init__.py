@@ -31,19 +31,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy.names(
-        __name__,
-        {
-            "Case": "model",
-            "CaseFile": "model",
-            "Length": "model",
-            "Section": "model",
-            "known": "registry",
-            "known_models": "registry",
-            "load_case": "model",
-            "model_of": "model",
-            "read_document": "model",
-            "register": "registry",
-            "register_model": "registry",
-        },
-    )
+    __getattr__, __dir__ = lazy.names(__name__)

@@ -17,8 +17,4 @@ if TYPE_CHECKING:
 __all__ = ["ChannelCase", "ChannelSolver", "reference"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy.names(
-        __name__,
-        {"ChannelCase": "case", "ChannelSolver": "solver"},
-        modules=("reference",),
-    )
+    __getattr__, __dir__ = lazy.names(__name__)

@@ -34,4 +34,4 @@ if TYPE_CHECKING:
 __all__ = ["DEPTH_PIXEL", "Compositor", "MachineRates", "Tile", "algorithms", "visibility_order"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy.names(__name__, dict.fromkeys(__all__, "compositor"))
+    __getattr__, __dir__ = lazy.names(__name__)

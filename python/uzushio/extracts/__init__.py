@@ -18,13 +18,4 @@ if TYPE_CHECKING:
 __all__ = ["Distribution", "StoreSchema", "Variable", "VtkhdfSeries", "ZarrSeries"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy.names(
-        __name__,
-        {
-            "Distribution": ".store.distribution",
-            "StoreSchema": ".store.schema",
-            "Variable": ".store.schema",
-            "VtkhdfSeries": "vtkhdf_series",
-            "ZarrSeries": ".store.series",
-        },
-    )
+    __getattr__, __dir__ = lazy.names(__name__)

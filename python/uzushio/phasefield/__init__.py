@@ -29,15 +29,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy.names(
-        __name__,
-        {
-            "Blocking": "blocking",
-            "Boundary": "parameters",
-            "Counters": "model",
-            "Model": "model",
-            "Parameters": "parameters",
-            "Trajectory": "trajectory",
-            "schemes": "blocking",
-        },
-    )
+    __getattr__, __dir__ = lazy.names(__name__)

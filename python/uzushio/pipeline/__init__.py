@@ -25,16 +25,4 @@ if TYPE_CHECKING:
 __all__ = ["Action", "Context", "Need", "Pipeline", "Setup", "Stream", "load", "register"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy.names(
-        __name__,
-        {
-            "Action": "action",
-            "Context": "context",
-            "Need": "need",
-            "Pipeline": "pipeline",
-            "Setup": "context",
-            "Stream": "stream",
-            "load": "model",
-            "register": "action_table",
-        },
-    )
+    __getattr__, __dir__ = lazy.names(__name__)

@@ -58,26 +58,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy.names(
-        __name__,
-        {
-            "Block": "block",
-            "Camera": "camera",
-            "ColorTable": "layers",
-            "Isosurface": "layers",
-            "Layer": "layers",
-            "Lighting": "layers",
-            "Result": "caster",
-            "Scene": "layers",
-            "Slice": "layers",
-            "Transfer": "layers",
-            "Volume": "layers",
-            "cast": "caster",
-            "cell_centres": "block",
-            "default_step": "ghosts",
-            "default_threads": "caster",
-            "ghost_layers": "ghosts",
-            "rounds": "order",
-            "visibility_order": "order",
-        },
-    )
+    __getattr__, __dir__ = lazy.names(__name__)

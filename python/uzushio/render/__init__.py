@@ -56,23 +56,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy.names(
-        __name__,
-        {
-            "CAMERAS": "cameras:NAMED",
-            "Colors": "colors",
-            "IsosurfaceLayer": "view",
-            "MeshLayer": "view",
-            "MeshRenderer": "mesh_renderer",
-            "Movie": "movie",
-            "Picture": "picture",
-            "Renderer": "renderer",
-            "SliceLayer": "view",
-            "View": "view",
-            "Viewpoint": "cameras",
-            "VolumeLayer": "view",
-            "draw": "arrays",
-            "ghosts": "casting",
-            "save_png": "picture",
-        },
-    )
+    __getattr__, __dir__ = lazy.names(__name__)

@@ -16,13 +16,4 @@ if TYPE_CHECKING:
 __all__ = ["Machine", "Parameter", "Rule", "Subject", "Workload"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy.names(
-        __name__,
-        {
-            "Machine": "subject",
-            "Parameter": "subject",
-            "Rule": "subject",
-            "Subject": "subject",
-            "Workload": "subject",
-        },
-    )
+    __getattr__, __dir__ = lazy.names(__name__)
