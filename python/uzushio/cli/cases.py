@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,10 +17,6 @@ from uzushio.cli.arguments import (
 from uzushio.cli.start import fail
 from uzushio.error_text import system_sentence
 from uzushio.errors import OutputError, UzushioError
-from uzushio.job.check import check_run
-
-if TYPE_CHECKING:
-    pass
 
 
 def check(
@@ -35,6 +31,8 @@ def check(
 
             check_assimilation(case, overrides, ranks)
             return
+        from uzushio.job.check import check_run
+
         check_run(case, overrides, ranks)
     except UzushioError as error:
         fail(error)

@@ -17,6 +17,7 @@ from uzushio.job.run_folder import RunFolder
 from uzushio.parallel import machine
 from uzushio.parallel.sync import collective
 from uzushio.store import checkpoint
+from uzushio.store.checkpoint.writing import write
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -26,21 +27,21 @@ class CaseJob(Job):
     """Job that computes a case in steps or iterations, and writes checkpoints.
 
     Args:
-        case: what is computed.
+        case: validated case.
         checkpoints: when checkpoints are written.
         comm: all ranks of the job.
-        options: of the command.
+        options: options of the command.
         unit: name of a step in messages.
 
     Attributes:
-        path: of the folder.
+        path: path of the folder.
         figures: whether figures are drawn at the end.
         latest: newest checkpoint.
         restored: checkpoint of the restart.
         saved_at: time of the last checkpoint.
         last_saving: seconds that the last checkpoint took.
         saving: seconds that all checkpoints took.
-        progress_due: entry of the vote on due progress.
+        progress_due: entry of the vote: whether a line of progress is due.
     """
 
     def __init__(
@@ -71,9 +72,12 @@ class CaseJob(Job):
         self._overdue = self.vote.add(self._is_overdue, rank=0)
 
     def prepare(self, modules: Iterable[str], check: Callable[[], None] = lambda: None) -> None:
-        """Check on rank 0, before anything is allocated, that the results can be written.
+        """Check on rank 0 that the results can be written, before memory is allocated (collective).
 
-        Collective; `check` is a check of the command's own, `modules` are those that results need.
+        Args:
+            modules: modules that the results need.
+            check: further check of the command.
+
 
         Raises:
             UzushioError: on all ranks, if the folder cannot be used or a module is missing.
@@ -116,7 +120,7 @@ class CaseJob(Job):
         """
         began = time.monotonic()
         keep = self._checkpoints.keep
-        self.latest = checkpoint.write(self.path, snapshot, keep, self.comm, self.latest, same)
+        self.latest = write(self.path, snapshot, keep, self.comm, self.latest, same)
         self.saved_at = time.monotonic()
         self.last_saving = self.saved_at - began
         self.saving += self.last_saving
@@ -140,8 +144,8 @@ class CaseJob(Job):
         """Return the first entries of the summary.
 
         Args:
-            solver: or model, by its name in the case.
-            step: at the end.
+            solver: name of the solver or model in the case.
+            step: last step.
             seconds: wall time; None if not known.
         """
         return {

@@ -12,10 +12,17 @@ under the name of its array and place: a whole chunk of another place, array or 
 detected as well as a damaged one.
 """
 
-from uzushio.store.checkpoint.folder import complete, newest, run_of, set_aside, step_of
-from uzushio.store.checkpoint.manifest import Manifest
-from uzushio.store.checkpoint.reading import Checkpoint, open_checkpoint
-from uzushio.store.checkpoint.writing import Snapshot, write
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from uzushio import lazy
+
+if TYPE_CHECKING:  # Zarr, which reading and writing need, takes a third of the start of a command
+    from uzushio.store.checkpoint.folder import complete, newest, run_of, set_aside, step_of
+    from uzushio.store.checkpoint.manifest import Manifest
+    from uzushio.store.checkpoint.reading import Checkpoint, open_checkpoint
+    from uzushio.store.checkpoint.writing import Snapshot, write
 
 __all__ = [
     "Checkpoint",
@@ -29,3 +36,6 @@ __all__ = [
     "step_of",
     "write",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy.names(__name__)
