@@ -33,9 +33,7 @@ check: build  ## formatting, lint and types, as the pre-commit hooks do
 	$(ENV) lint-imports
 
 docs: build  ## write the reference pages that are made from the code
-	@mkdir -p docs/reference
-	$(ENV) python -c 'from uzushio.case.reference import reference; print(reference(), end="")' >docs/reference/case.md
-	$(ENV) python -c 'from pathlib import Path; from uzushio.python_reference import rewrite; rewrite(Path("docs/reference/python.md"))'
+	$(ENV) python tools/reference_pages.py
 
 format: build  ## let the formatters decide
 	$(ENV) ruff check --fix-only -q .
