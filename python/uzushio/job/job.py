@@ -24,17 +24,17 @@ class Job:
 
     Args:
         comm: all ranks of the job; None: this process alone, without MPI.
-        folder: of the results, if the job has one.
+        folder: folder of the results, if the job has one.
         quiet: print errors and warnings only.
         period: seconds between two lines of progress.
         unit: name of a step in the progress.
         signals: whether stop signals are recorded.
 
     Attributes:
-        rank: of this process.
+        rank: rank of this process.
         stop: the signal that this rank received.
-        vote: of all ranks; participants add their entries.
-        monitor: progress.
+        vote: vote of all ranks; participants add their entries.
+        monitor: display of the progress.
     """
 
     def __init__(

@@ -20,10 +20,10 @@ class JobFolder:
     Files are removed or replaced only in a folder with the mark.
 
     Args:
-        path: of the folder.
+        path: path of the folder.
         mark: name of the marking file.
-        writer: a job of the kind, in messages.
-        written: names of the files that such a job writes; None: all files in the folder are its.
+        writer: name of such a job in messages.
+        written: names of the files that such a job writes; None: all files in the folder.
         shared: whether the folder may hold files of others before it is marked.
     """
 

@@ -24,9 +24,9 @@ class Options:
         interpolate: interpolate a checkpoint of another grid at a restart.
         quiet: print errors only.
         case_file: the file that the case was read from.
-        overrides: of the case, "section.key=value" each.
+        overrides: overrides of the case, "section.key=value" each.
         figures: draw figures at the end, unless the case forbids it.
-        command: of the command line that continues such a run.
+        command: command that continues such a run.
         ranks: number of ranks to start.
     """
 

@@ -34,9 +34,9 @@ class CaseSource:
     """CaseSource of the case of a run.
 
     Attributes:
-        file: of the case.
+        file: file of the case.
         overrides: "section.key=value" each.
-        options: of the run; `out` is the run's folder if none was given.
+        options: options of the run; `out` is the run's folder if none was given.
     """
 
     file: Path
@@ -51,8 +51,8 @@ def source_of_case(
 
     Args:
         file: of the case; None: the case of the restarted run.
-        overrides: of the command line.
-        options: of the command line.
+        overrides: overrides of the command line.
+        options: options of the command line.
         comm: the ranks of the job.
 
     Raises:

@@ -30,7 +30,7 @@ class Results:
     """Files that are written one after the other (collective).
 
     Attributes:
-        files: that were written, in order (rank 0).
+        files: files that were written, in order (rank 0).
         failed: results that could not be written, the same on all ranks.
     """
 
@@ -74,7 +74,7 @@ class ResultWriter(ABC):
     """The order in which results are written: data, summary, figures, and the summary once more.
 
     Attributes:
-        job: that writes them; a signal ends the drawing.
+        job: job that writes the results; a signal ends the drawing.
     """
 
     #: Kind of job, for messages.

@@ -58,7 +58,7 @@ class RunFolder(JobFolder):
     """Folder of a run.
 
     Args:
-        path: of the folder.
+        path: path of the folder.
         options: its restart, its case file, and whether an earlier run is removed.
     """
 
@@ -92,8 +92,8 @@ class RunFolder(JobFolder):
         """Prepare the folder: remove an earlier run if requested, and write mark and case.
 
         Args:
-            case: of the run.
-            ranks: of its job, for a restart.
+            case: case of the run.
+            ranks: number of ranks of the job, for a restart.
 
         Raises:
             OutputError: as `check`.
@@ -116,7 +116,7 @@ class RunFolder(JobFolder):
         """Lock and prepare the folder for a run that begins at `step` (collective).
 
         Args:
-            case: of the run.
+            case: case of the run.
             step: first step of the run; checkpoints of later steps are set aside.
             comm: its ranks.
             say: called with a sentence for each checkpoint that was set aside (rank 0).
@@ -138,8 +138,8 @@ class RunRecord:
     """Content of `MARK`: facts about the run in a folder.
 
     Attributes:
-        overrides: of its case, "section.key=value" each.
-        ranks: of its job; None if not known.
+        overrides: overrides of the case, "section.key=value" each.
+        ranks: number of ranks of the job; None if not known.
     """
 
     overrides: Sequence[str] = ()

@@ -22,8 +22,8 @@ class Outcome:
     """Results in the folder of a run or an assimilation of this process.
 
     Attributes:
-        folder: of the results.
-        case: that was computed.
+        folder: folder of the results.
+        case: case that was computed.
         status: 0 when the end was reached, 128 plus the signal when it was stopped, 1 when the end
             was reached and a result could not be written.
     """
@@ -69,8 +69,8 @@ class RunResult(Outcome):
     """Results of a run; see `run`.
 
     Attributes:
-        folder: of the run.
-        case: that was run.
+        folder: folder of the run.
+        case: case that was run.
         status: 0 when the case's end was reached, 128 plus the signal when the run was stopped, 1
             when its end was reached and a result could not be written.
     """
@@ -157,7 +157,7 @@ def open_checkpoint(path: Path | str, *names: str) -> xr.Dataset:
 
     Args:
         path: folder of a run, whose newest checkpoint is opened, or of one checkpoint.
-        names: of the fields; default: all.
+        names: names of fields; default: all.
 
     Raises:
         CheckpointError: there is no complete checkpoint.

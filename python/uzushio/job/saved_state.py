@@ -47,7 +47,7 @@ def restore(
 
     Args:
         where: folder of a run, or of one checkpoint.
-        case: of the solver.
+        case: case of the solver.
         solver: to restore.
         comm: its ranks.
         fallback: use the checkpoint before a damaged one.

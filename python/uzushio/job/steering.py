@@ -89,11 +89,11 @@ class SteeringReply(Section):
     """Reply to a request.
 
     Attributes:
-        ok: whether it is or was done.
+        ok: whether the request is or was done.
         text: sentence for the user.
-        step: after which it was applied.
-        steering: for `describe`: allowed, holder, publish_every, and parameters by name with value,
-            low, high, unit and description.
+        step: step after which the request was applied.
+        steering: reply to `describe`: allowed, holder, publish_every, and parameters by name with
+            value, low, high, unit and description.
     """
 
     ok: bool
@@ -106,11 +106,11 @@ class Steering:
     """Requests to a run.
 
     Args:
-        solver: of the run.
+        solver: solver of the run.
         publisher: its stream.
         job: its job; the vote tells all ranks that there are requests.
         allowed: whether the case allows steering.
-        folder: of the run, for the record.
+        folder: folder of the run, for the record.
     """
 
     def __init__(

@@ -190,7 +190,7 @@ def start_job(
 
     Args:
         ranks: number of ranks.
-        arguments: of the command line.
+        arguments: arguments of the command line.
         stdin: `subprocess.PIPE` for a pipe from this process to rank 0.
 
     Returns:

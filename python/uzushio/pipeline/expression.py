@@ -255,7 +255,7 @@ class FieldExpression:
     """Expression of fields, point by point.
 
     Attributes:
-        text: as in the file.
+        text: text in the file.
         names: names of fields, numbers and coordinates in it, in order.
     """
 
@@ -273,7 +273,7 @@ class FieldExpression:
         """Evaluate the expression.
 
         Args:
-            values: for each of `names`; arrays that broadcast to one shape, and numbers.
+            values: one for each of `names`; arrays that broadcast to one shape, and numbers.
             out: array for the result.
 
         Raises:
@@ -299,7 +299,7 @@ class ScalarExpression:
     """Expression of reductions over fields, and of numbers: "max(abs(u)) > 25".
 
     Attributes:
-        text: as in the file.
+        text: text in the file.
         reductions: (name, expression of fields) of each reduction.
         names: names of numbers outside reductions.
     """

@@ -102,7 +102,7 @@ def load(path: Path | str, need_actions: bool = True) -> PipelineDefinition:
     """Read and validate a pipeline's file.
 
     Args:
-        path: of the file.
+        path: path of the file.
         need_actions: whether a file without `actions` is invalid.
 
     Raises:

@@ -37,7 +37,7 @@ class Manifest:
         version: version of Uzushio.
         step, time: step and time of the state.
         attributes: attributes of the state.
-        statistics: what `TimeAverage.restore` needs beside the arrays.
+        statistics: values that `TimeAverage.restore` needs beside the arrays.
         arrays: name to `[dtype, *shape]` of each array of the state.
         files: path inside the checkpoint to size and checksum of the file.
     """
