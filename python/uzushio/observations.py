@@ -28,3 +28,15 @@ class Observations:
         if isinstance(self.weight, np.ndarray) and self.weight.ndim == 3:
             return np.asarray(self.weight[index])
         return self.weight
+
+    def index_of(self, step: int) -> int | None:
+        """Return the index of a step in `steps`; None if it was not observed."""
+        return list(self.steps).index(step) if step in self.steps else None
+
+    def add_weighted(self, index: int, values: np.ndarray, out: np.ndarray) -> None:
+        """Add weighted values of `steps[index]` to `out`; where the weight is 0, nothing."""
+        weight = self.weight_of(index)
+        if np.ndim(weight):
+            out += np.where(np.asarray(weight) > 0, weight * values, 0.0)
+        else:
+            out += weight * values

@@ -18,17 +18,12 @@ from uzushio.config import user_cache
 from uzushio.errors import OutputError, TuningError
 from uzushio.tuning import journal
 from uzushio.tuning.declared import Declared
+from uzushio.tuning.finals import choose
 from uzushio.tuning.journal import Trials, open_storage
 from uzushio.tuning.race import RaceEntry, race
 from uzushio.tuning.result_cache import TuningResult, file_name, keep, recall
-from uzushio.tuning.search import (
-    Finalist,
-    Search,
-    SearchBudget,
-    SearchResult,
-    SearchSettings,
-    choose,
-)
+from uzushio.tuning.search import Search
+from uzushio.tuning.search_result import Finalist, SearchBudget, SearchResult, SearchSettings
 from uzushio.tuning.space import Space
 from uzushio.tuning.subject import Machine, Parameter, Point, Rule, Subject, Workload
 from uzushio.tuning.use import choose as choose_kept

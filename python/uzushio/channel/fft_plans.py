@@ -21,5 +21,6 @@ def recall() -> str:
 
 
 def keep(wisdom: str) -> None:
-    """Store `wisdom`; a folder that cannot be written is no error."""
-    user_cache.keep(_name(), wisdom)
+    """Store `wisdom` if it is new; a folder that cannot be written is no error."""
+    if wisdom != recall():
+        user_cache.keep(_name(), wisdom)

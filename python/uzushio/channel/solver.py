@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from uzushio.case.model import Case
-from uzushio.channel import fft_plans, initial, timing
+from uzushio.channel import diverged, fft_plans, initial, published, stored_modes, timing
 from uzushio.channel import statistics as averages
 from uzushio.channel.case import STABLE_CFL, ChannelCase
 from uzushio.channel.decomposition import (
@@ -21,10 +21,9 @@ from uzushio.channel.decomposition import (
     kept_modes,
 )
 from uzushio.channel.interpolation import Interpolation
-from uzushio.domain.box import Box
+from uzushio.channel.stored_modes import COMPONENTS
 from uzushio.errors import CaseError
 from uzushio.solver import (
-    DistributedArray,
     Estimate,
     Offer,
     Parameter,
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     import xarray as xr
     from mpi4py import MPI
 
-COMPONENTS = ("u", "v", "w", "p")
 #: A flow has diverged if its CFL number exceeds the stable one by this factor.
 DIVERGED = 3.0
 
@@ -106,11 +104,15 @@ class ChannelSolver(Solver):
         self._max_dt = self.case.time.dt or float("inf")
         self._drive = self.case.flow.drive
         self._steered: dict[str, float] = {}
-        self._recall_plans()
+        # Earlier runs on this machine measured the transforms.
+        known = self.comm.bcast(fft_plans.recall() if self.comm.rank == 0 else "")
+        if known:
+            core.import_wisdom(known)
         self.core = core.Solver(
             core_parameters(self.case, *decompose(self.case, comm.size)), comm.handle
         )
-        self._keep_plans()
+        if self.comm.rank == 0:
+            fft_plans.keep(core.wisdom())
         self._physical: Any = None
         for mode in initial.modes(self.case):
             self.core.add_mode(mode.kx, mode.ky, mode.u, mode.v, mode.w)
@@ -121,17 +123,6 @@ class ChannelSolver(Solver):
         self.centres = 0.5 * (faces[1:] + faces[:-1])
         self._cells = averages.spectra_cells(self.case)
 
-    def _recall_plans(self) -> None:
-        """Plan the transforms as earlier runs on this machine did (collective)."""
-        known = self.comm.bcast(fft_plans.recall() if self.comm.rank == 0 else "")
-        if known:
-            core.import_wisdom(known)
-
-    def _keep_plans(self) -> None:
-        wisdom = core.wisdom()
-        if self.comm.rank == 0 and wisdom != fft_plans.recall():
-            fft_plans.keep(wisdom)
-
     def step(self, longest: float = float("inf")) -> None:
         """Advance one step of at most `longest` (collective)."""
         cfl = float("inf") if self._cfl is None else self._cfl
@@ -139,44 +130,19 @@ class ChannelSolver(Solver):
         dt = self.core.step(cfl, min(self._max_dt, longest))
         if not np.isfinite(dt) or dt * self.core.fastest_rate > DIVERGED * STABLE_CFL:
             now = dt * self.core.fastest_rate
-            raise SolverDivergedError(
-                self._describe_divergence(now if np.isfinite(now) else last_cfl)
-            )
+            raise self._diverged(now if np.isfinite(now) else last_cfl)
         self.dt = dt
         self.time += dt
         self.step_index += 1
 
-    def _describe_divergence(self, last_cfl: float) -> str:
-        """Describe where the CFL number is largest, and the likely cause (collective)."""
-        grid = self.case.grid
-        u, v, w = (np.abs(self.physical(name)) for name in "uvw")
-        heights = np.diff(grid.wall_faces())[slice(*self.core.planes), np.newaxis, np.newaxis]
-        with np.errstate(all="ignore"):
-            rate = u * grid.nx / grid.lx + v * grid.ny / grid.ly + w / (np.pi * heights)
-        rate[~np.isfinite(rate)] = np.inf
-        worst = np.unravel_index(np.argmax(rate), rate.shape)
-        k, j, i = (int(n) for n in worst)
-        k, j = k + self.core.planes[0], j + self._output().rows[0]
-        rate_there, k, j, i = max(self.comm.allgather((float(rate[worst]), k, j, i)))
-        value = "not finite" if np.isinf(rate_there) else "growing without limit"
-        place = f"x = {i * grid.lx / grid.nx:.4g}, y = {j * grid.ly / grid.ny:.4g}, z = "
-        place += f"{self.centres[k]:.4g} (cell {i}, {j}, {k})"
-        if last_cfl > STABLE_CFL:
-            cause = (
-                f"the time step is too long: the CFL number was {last_cfl:.3g}, stable is up to "
-                f"{STABLE_CFL:.2f}; lower time.dt or give time.cfl instead"
-            )
-        elif self.step_index == 0:
-            cause = "the initial field or the checkpoint is bad, or initial.amplitude is too large"
-        else:
-            cause = (
-                f"not the time step (CFL number {last_cfl:.3g}): the grid is too coarse for the "
-                "Reynolds number, or a value was corrupted"
-            )
-        return (
-            f"The velocity is {value} in step {self.step_index + 1}, at time {self.time:.6g}, at "
-            f"{place}. Likely cause: {cause}."
+    def _diverged(self, last_cfl: float) -> SolverDivergedError:
+        """Return the error of a diverged flow (collective)."""
+        velocity = [self.physical(name) for name in "uvw"]
+        start = self.core.planes[0], self._output().rows[0]
+        text = diverged.describe(
+            self.case, self.comm, velocity, start, self.step_index, self.time, last_cfl
         )
+        return SolverDivergedError(text)
 
     def monitor(self) -> Mapping[str, Reading]:
         """Return CFL number, bulk velocity and wall shear (collective)."""
@@ -201,25 +167,21 @@ class ChannelSolver(Solver):
         self._output().write(self.core, name, values)
         return values
 
-    def _walls(self, mesh: str) -> tuple[int, int]:
-        """Return the number of wall planes of this rank below and above those of the core."""
-        return _walls(mesh, self.core.planes, self.case.grid.nz)
-
     @classmethod
     def offer(cls, case: Case) -> Offer:
         """Return meshes, fields and attributes of the case, all on one rank."""
         case = cast(ChannelCase, case)
         flow = dict.fromkeys(("dt", "pressure_gradient", "bulk_velocity", "wall_shear"), 0.0)
-        meshes = _meshes(case, (0, case.grid.nz), (0, case.grid.ny))
-        return Offer(meshes, _fields(case), {**_numbers(case), **flow})
+        meshes = published.meshes(case, (0, case.grid.nz), (0, case.grid.ny))
+        return Offer(meshes, published.fields(case), {**published.numbers(case), **flow})
 
     def meshes(self) -> Mapping[str, SolverMesh]:
         """Return the points of u, v and p (centres) and of w (faces), both with the walls."""
-        return _meshes(self.case, self.core.planes, self._output().rows)
+        return published.meshes(self.case, self.core.planes, self._output().rows)
 
     def fields(self) -> Mapping[str, SolverField]:
         """Return velocity and pressure."""
-        return _fields(self.case)
+        return published.fields(self.case)
 
     def write_field(self, name: str, out: Sequence[np.ndarray]) -> None:
         """Transform u, v, w or p of this rank to `out`, (z, y, x), plane by plane (collective).
@@ -227,7 +189,8 @@ class ChannelSolver(Solver):
         On the walls the velocity is 0, and the pressure is that of the nearest centres: in the
         scheme its gradient across a wall is 0.
         """
-        below, above = self._walls("faces" if name == "w" else "centres")
+        mesh = "faces" if name == "w" else "centres"
+        below, above = published.walls(mesh, self.core.planes, self.case.grid.nz)
         (values,) = out
         inside = values[below : len(values) - above]
         self._output().write(self.core, name, inside)
@@ -237,7 +200,7 @@ class ChannelSolver(Solver):
     def attributes(self) -> Mapping[str, int | float | str]:
         """Return the flow's parameters and its present mean quantities (collective)."""
         return {
-            **_numbers(self.case),
+            **published.numbers(self.case),
             "dt": self.dt,
             "pressure_gradient": self.core.pressure_gradient,
             "bulk_velocity": self.core.bulk_velocity(),
@@ -252,9 +215,9 @@ class ChannelSolver(Solver):
         """
         cfl = self.dt * self.core.measure_rate() if self.dt > 0.0 else 0.0
         if not cfl <= DIVERGED * STABLE_CFL:
-            raise SolverDivergedError(self._describe_divergence(cfl))
+            raise self._diverged(cfl)
         return State(
-            self._arrays(),
+            stored_modes.arrays(self.core, self.case.grid),
             {
                 "step": self.step_index,
                 "time": self.time,
@@ -264,38 +227,14 @@ class ChannelSolver(Solver):
                 # With the same FFT plans a restart repeats the run bit for bit.
                 "wisdom": self.comm.bcast(core.wisdom()),
             },
-            self._axes(),
+            stored_modes.axes(self.core, self.case.grid),
         )
-
-    def _arrays(self) -> dict[str, DistributedArray]:
-        shape = (self.case.grid.nz, 2, 2 * self.core.modes_y - 1, self.core.modes_x)
-        start = (self.core.planes[0], 0, 0, self.core.waves[0])
-        return {
-            name: DistributedArray(
-                shape,
-                np.dtype(np.float64),
-                [(start, self.core.spectral(name))],
-                ("z_faces" if name == "w" else "z", "part", "ky", "kx"),
-            )
-            for name in COMPONENTS
-        }
-
-    def _axes(self) -> dict[str, np.ndarray]:
-        """Return the coordinates of the state; wave numbers are in radians per length."""
-        grid, my = self.case.grid, self.core.modes_y
-        ky = np.concatenate([np.arange(my), np.arange(1 - my, 0)])
-        return {
-            "z": self.centres,
-            "z_faces": grid.wall_faces()[1:],
-            "ky": 2 * np.pi / grid.ly * ky,
-            "kx": 2 * np.pi / grid.lx * np.arange(self.core.modes_x),
-        }
 
     def restore(self, stored: StoredState) -> None:
         """Continue from a checkpoint of the same grid (collective)."""
         attributes = stored.attributes
-        mine = self._arrays()
         grid = self.case.grid
+        mine = stored_modes.arrays(self.core, grid)
         same = list(attributes.get("box", [])) == [grid.lx, grid.ly]
         same = same and list(attributes.get("faces", [])) == grid.wall_faces().tolist()
         for name, array in mine.items():
@@ -458,55 +397,3 @@ class ChannelSolver(Solver):
             },
             "bytes_per_rank": max(self.comm.allgather(self.core.bytes)),
         }
-
-
-def _walls(mesh: str, planes: tuple[int, int], cells: int) -> tuple[int, int]:
-    """Return the number of wall planes of a rank below and above those of the core.
-
-    No centre lies on a wall. Of the faces, the core has the upper wall but not the lower one.
-    """
-    first, end = planes
-    return int(first == 0), int(end == cells and mesh == "centres")
-
-
-def _meshes(
-    case: ChannelCase, planes: tuple[int, int], rows: tuple[int, int]
-) -> dict[str, SolverMesh]:
-    """Return the points of a rank that has some planes and rows of cells."""
-    grid = case.grid
-    faces = grid.wall_faces()
-    centres = np.concatenate([faces[:1], 0.5 * (faces[1:] + faces[:-1]), faces[-1:]])
-    x = np.arange(grid.nx) * grid.lx / grid.nx
-    y = np.arange(grid.ny) * grid.ly / grid.ny
-    meshes = {}
-    for name, z in (("centres", centres), ("faces", faces)):
-        below, above = _walls(name, planes, grid.nz)
-        start = (planes[0] + 1 - below, rows[0], 0)
-        count = (planes[1] - planes[0] + below + above, rows[1] - rows[0], grid.nx)
-        meshes[name] = SolverMesh((len(z), len(y), len(x)), (z, y, x), (Box(start, count),))
-    return meshes
-
-
-def _fields(case: ChannelCase) -> dict[str, SolverField]:
-    """Return velocity and pressure."""
-    unit = case.flow.velocity_unit
-    return {
-        "u": SolverField(("centres",), unit=unit, description="streamwise velocity"),
-        "v": SolverField(("centres",), unit=unit, description="spanwise velocity"),
-        "w": SolverField(("faces",), unit=unit, description="wall-normal velocity"),
-        "p": SolverField(("centres",), unit=f"{unit}^2", description="pressure over density"),
-    }
-
-
-def _numbers(case: ChannelCase) -> dict[str, int | float | str]:
-    """Return the flow's parameters in a case."""
-    grid, flow = case.grid, case.flow
-    return {
-        **flow.model_dump(exclude_none=True),
-        "viscosity": flow.viscosity,
-        "periodic": "x y",
-        "length_unit": "h",
-        "time_unit": f"h/{flow.velocity_unit}",
-        "lx": grid.lx,
-        "ly": grid.ly,
-    }

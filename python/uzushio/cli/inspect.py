@@ -12,8 +12,9 @@ from rich.table import Table
 from uzushio.config.quantities import show_size
 from uzushio.domain.box import Box
 from uzushio.errors import StagingError
+from uzushio.staging.datamodel import Field, Mesh
 from uzushio.staging.reader import attach
-from uzushio.staging.step import Field, Mesh, Step
+from uzushio.staging.step import Step
 from uzushio.terminal import print_table
 
 

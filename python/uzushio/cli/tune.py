@@ -28,7 +28,8 @@ from uzushio.tuning.journal import FILE as JOURNAL
 from uzushio.tuning.journal import open_storage, silence_optuna
 from uzushio.tuning.result_cache import TuningResult, keep, recall
 from uzushio.tuning.runner import JobPointRunner
-from uzushio.tuning.search import Search, SearchBudget, SearchResult, SearchSettings
+from uzushio.tuning.search import Search
+from uzushio.tuning.search_result import SearchBudget, SearchResult, SearchSettings
 from uzushio.tuning.space import Space, check
 from uzushio.tuning.subject import Machine
 from uzushio.tuning.use import count

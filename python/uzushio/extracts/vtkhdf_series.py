@@ -19,6 +19,7 @@ import numpy as np
 from uzushio.domain.box import Box
 from uzushio.errors import OutputError
 from uzushio.extracts import hdf5_extent
+from uzushio.extracts.slabs import MAX_SLAB_BYTES, bytes_per_step, slab_boxes, slabs
 from uzushio.extracts.vtkhdf_layout import (
     Kind,
     cells_of,
@@ -35,8 +36,6 @@ from uzushio.store.schema import StoreSchema, Variable
 _FIRST_CAPACITY = 8
 #: Maximum size of a file of parts in bytes, unless one step is larger.
 _MAX_PART_BYTES = 1 << 30
-#: Maximum bytes that rank 0 receives at a time, or one plane.
-_MAX_SLAB_BYTES = 64 << 20
 _GEOMETRY = "geometry.h5"
 _METADATA = "uzushio"  #: group beside VTK's, with data for restarts
 
@@ -111,7 +110,7 @@ class VtkhdfSeries:
         with collective(distribution.comm):
             if distribution.comm.rank == 0:
                 part = self._part_files[-1]
-                each = _bytes(self.schema, variable)
+                each = bytes_per_step(self.schema, variable)
                 extent = hdf5_extent.Hdf5Extent.of(self.parts / part.name, _place(variable.name))
                 extent = extent.part((len(self._steps) - part.first) * each, each)
 
@@ -128,10 +127,10 @@ class VtkhdfSeries:
         variable: Variable,
         values: Sequence[np.ndarray],
         take: Callable[[Box, np.ndarray], None],
-        limit: int = _MAX_SLAB_BYTES,
+        limit: int = MAX_SLAB_BYTES,
     ) -> None:
         """Pass all values to `take` on rank 0, in slabs of at most `limit` bytes (collective)."""
-        comm, wanted = distribution.comm, [_slab_boxes(self.schema, variable, limit)]
+        comm, wanted = distribution.comm, [slab_boxes(self.schema, variable, limit)]
         wanted += [[] for _ in range(comm.size - 1)]
         with collective(comm):
             transfer = Transfer(distribution, values, wanted, variable.dtype, variable.shape)
@@ -177,7 +176,7 @@ class VtkhdfSeries:
             or keep >= self._part_files[-1].first + self._part_files[-1].capacity
         ):
             variables = self.schema.variables.values()
-            step = max(1, sum(_bytes(self.schema, one) for one in variables))
+            step = max(1, sum(bytes_per_step(self.schema, one) for one in variables))
             capacity = max(
                 1, min(_FIRST_CAPACITY << len(self._part_files), _MAX_PART_BYTES // step)
             )
@@ -366,7 +365,7 @@ class VtkhdfSeries:
             def copy(group: h5py.Group, name: str, size: tuple[int, ...], dtype: np.dtype) -> None:
                 source = old["VTKHDF"][name]
                 target = group.create_dataset(name, source.shape, dtype)
-                for rows in _slabs(source.shape, dtype):
+                for rows in slabs(source.shape, dtype):
                     target[rows] = source[rows]
 
             self._replace(copy)
@@ -385,29 +384,3 @@ def _place(name: str) -> str:
 
 def _geometry(name: str) -> str:
     return f"VTKHDF/{name}"
-
-
-def _bytes(schema: StoreSchema, variable: Variable) -> int:
-    """Return the bytes of one step."""
-    return schema.whole.size * variable.components * variable.dtype.itemsize
-
-
-def _slab_boxes(schema: StoreSchema, variable: Variable, limit: int) -> list[Box]:
-    """Divide all points along the first axis with several of them, at most `limit` bytes each."""
-    axis = next((a for a, count in enumerate(schema.count) if count > 1), 0)
-    each = _bytes(schema, variable) // schema.count[axis]
-    found, step = [], max(1, limit // max(each, 1))
-    for first in range(0, schema.count[axis], step):
-        start, count = [0, 0, 0], [*schema.count]
-        start[axis], count[axis] = first, min(step, schema.count[axis] - first)
-        found.append(Box(tuple(start), tuple(count)))
-    return found
-
-
-def _slabs(size: tuple[int, ...], dtype: np.dtype, limit: int = _MAX_SLAB_BYTES) -> list[slice]:
-    """Divide the first axis into ranges of at most `limit` bytes."""
-    if not size:
-        return [slice(None)]
-    each = int(np.prod(size[1:], initial=1)) * dtype.itemsize
-    step = max(1, limit // max(each, 1))
-    return [slice(at, at + step) for at in range(0, size[0], step)]

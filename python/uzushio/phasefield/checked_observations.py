@@ -1,8 +1,9 @@
-"""Checks of observations, which the kernels access in place."""
+"""Checked observations, which the kernels access in place."""
 
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,16 @@ def check(observations: Observations, own_shape: tuple[int, int]) -> None:
         raise ModelError(
             "observations: a weight 1/σ² must be finite and not negative (0: missing)."
         )
+
+
+def observe(core: Any, observations: Observations) -> Any:
+    """Return the compiled view of checked observations; halos are exchanged (collective)."""
+    weight = observations.weight
+    field = weight if isinstance(weight, np.ndarray) and weight.ndim else None
+    if field is not None and field.ndim == 2:
+        field = field[np.newaxis]
+    number = 1.0 if field is not None else float(weight)
+    return core.observe(list(observations.steps), observations.values, field, number)
 
 
 def _must_be_rows(name: str, array: np.ndarray) -> None:

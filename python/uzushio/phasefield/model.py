@@ -16,7 +16,7 @@ from uzushio.errors import ModelError
 from uzushio.observations import Observations
 from uzushio.parallel.sync import collective, end_job_if_alone
 from uzushio.phasefield.blocking import Blocking
-from uzushio.phasefield.checked_observations import check
+from uzushio.phasefield.checked_observations import check, observe
 from uzushio.phasefield.parameters import Parameters
 from uzushio.phasefield.trajectory import Trajectory, readable, writable
 from uzushio.stencil.exact_sums import DoubleDouble
@@ -184,8 +184,8 @@ class Model:
     def forcing(self, state: Field, step: int, observations: Observations, out: Field) -> None:
         """Add w (φ − y) of a step to `out`; nothing if it was not observed. Not collective."""
         self.check_fields(state=state, out=out)
-        if (index := _index(observations, step)) is not None:
-            _add_weighted(observations, index, state - observations.values[index], out)
+        if (index := observations.index_of(step)) is not None:
+            observations.add_weighted(index, state - observations.values[index], out)
 
     def can_read(self, trajectory: Trajectory, first: int, last: int) -> bool:
         """Whether sweeps over the steps `first` to `last` can read a trajectory."""
@@ -196,8 +196,8 @@ class Model:
     ) -> None:
         """Add w dφ of a step to `out`; nothing if it was not observed. Not collective."""
         self.check_fields(tangent=tangent, out=out)
-        if (index := _index(observations, step)) is not None:
-            _add_weighted(observations, index, tangent, out)
+        if (index := observations.index_of(step)) is not None:
+            observations.add_weighted(index, tangent, out)
 
     def adjoint(
         self,
@@ -385,17 +385,8 @@ class Model:
         if known is None:
             with collective(self.comm):
                 check(observations, self.own_shape)
-            weight = observations.weight
-            field = weight if isinstance(weight, np.ndarray) and weight.ndim else None
-            if field is not None and field.ndim == 2:
-                field = field[np.newaxis]
             with self._sweeping():
-                known = self._core.observe(
-                    list(observations.steps),
-                    observations.values,
-                    field,
-                    1.0 if field is not None else float(weight),
-                )
+                known = observe(self._core, observations)
             self._observed[observations] = known
         return known
 
@@ -405,16 +396,3 @@ def _only(parameters: Estimated) -> float:
     if len(parameters) != 1:
         raise ModelError(f"phase field: {len(parameters)} parameters; give one, [m].")
     return float(parameters[0])
-
-
-def _index(observations: Observations, step: int) -> int | None:
-    """Return the index of an observed step."""
-    return list(observations.steps).index(step) if step in observations.steps else None
-
-
-def _add_weighted(observations: Observations, index: int, values: Field, out: Field) -> None:
-    weight = observations.weight_of(index)
-    if np.ndim(weight):
-        out += np.where(np.asarray(weight) > 0, weight * values, 0.0)
-    else:
-        out += weight * values

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from uzushio.error_text import system_sentence
 from uzushio.errors import OtherRankError, PipelineError, StagingError, UzushioError
-from uzushio.parallel import memory
 from uzushio.parallel.sync import TimedCollective, collective
 from uzushio.parallel.timings import Timings
 from uzushio.pipeline.action_table import action_class
@@ -21,29 +20,20 @@ from uzushio.pipeline.drawing import Drawing
 from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.lines import truncate_after
 from uzushio.pipeline.model import ActionItem, PipelineDefinition
-from uzushio.pipeline.need import Need
 from uzushio.pipeline.reductions import ReductionExpression
 from uzushio.pipeline.scheduled_action import ScheduledAction, StepCounts, trace_of
+from uzushio.pipeline.step_plan import PlanCache
 from uzushio.pipeline.stream import Stream, content_key
 from uzushio.pipeline.trigger import Trigger
-from uzushio.pipeline.values import BufferPool, StepPlan, StepValues, plan_step
+from uzushio.pipeline.values import BufferPool, StepValues
 from uzushio.staging.step import Step
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-#: Maximum number of cached plans; few different sets of actions run together.
-_MAX_PLANS = 64
 #: Suffixes of files that grow by lines at each step.
 _GROWING = (".csv", ".jsonl", ".json", ".txt")
 _NUMBERS = re.compile(r"\d+")
-
-
-#: Advice for a pipeline that needs more memory than available.
-_ADVICE = (
-    "Use more nodes or fewer ranks a node, smaller pictures (size, samples) or regions in the "
-    "pipeline, or raise the limit."
-)
 
 
 class Pipeline:
@@ -98,9 +88,9 @@ class Pipeline:
         self._graph: Graph | None = None
         self._known: object = None
         self._pool = BufferPool()
+        self._plans = PlanCache(comm, in_situ)
         self.stopped = False  #: an action with `on_error: stop` failed
         self.busy = 0.0  #: seconds at steps with due actions
-        self._plans: dict[object, StepPlan] = {}
 
     def _schedule(self, number: int, kind: str, item: ActionItem) -> ScheduledAction:
         kinds = self._loaded.kinds
@@ -237,7 +227,8 @@ class Pipeline:
         needs = list(
             dict.fromkeys([*conditions, *(need for scheduled in due for need in scheduled.needs)])
         )
-        step_plan = self._step_plan(graph, needs, step)
+        with self.timings.stage("plan"):
+            step_plan = self._plans.plan(graph, needs, step, self._bytes_needed)
         failures = self.failures
         values = StepValues(
             graph, step_plan, step, self._comm, self._in_situ, self._pool, self.timings
@@ -272,29 +263,10 @@ class Pipeline:
             self.prepare(Stream.of_step(step))
             self._known = known
 
-    def _step_plan(self, graph: Graph, needs: list[Need], step: Step) -> StepPlan:
-        """Return the plan of these needs, cached while the blocks do not change."""
-        blocks: object = None
-        if self._in_situ:
-            blocks = tuple((b.id, b.rank, b.mesh, b.vertices.pair) for b in step.blocks)
-        key = (tuple(needs), blocks)
-        if key not in self._plans:
-            if len(self._plans) >= _MAX_PLANS:
-                self._plans.clear()
-            with self.timings.stage("plan"):
-                step_plan = plan_step(graph, needs, step, self._comm, self._in_situ)
-            needed = step_plan.bytes_needed(graph, step, self._comm.rank, self._in_situ)
-            pictures = sum(
-                one.bytes_needed for one in self._setup.shared.values() if isinstance(one, Drawing)
-            )
-            memory.require(
-                self._comm,
-                max(0, needed - self._pool.bytes) + pictures,
-                "a step of this pipeline",
-                _ADVICE,
-            )
-            self._plans[key] = step_plan
-        return self._plans[key]
+    def _bytes_needed(self, values: int) -> int:
+        """Return the bytes to allocate for a plan's values and all pictures."""
+        drawings = (one for one in self._setup.shared.values() if isinstance(one, Drawing))
+        return max(0, values - self._pool.bytes) + sum(one.bytes_needed for one in drawings)
 
     def _condition_holds(self, scheduled: ScheduledAction, context: Context) -> bool:
         """Whether the action's condition on values is true."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
@@ -184,11 +183,6 @@ def nearest(grid: Grid, axis: Axis, position: float) -> int:
             f"{line[0]:g} to {line[-1]:g}"
         )
     return int(np.abs(line - position).argmin())
-
-
-def shape_of(words: Mapping[str, object]) -> str:
-    """Format positions for messages: "z = 0.5, y = 1"."""
-    return ", ".join(f"{axis} = {value}" for axis, value in words.items())
 
 
 def _index(given: int, axis: str, points: int, grid: Grid) -> int:

@@ -13,7 +13,7 @@ from uzushio.config.names import unknown
 from uzushio.domain.box import Box, Triple
 from uzushio.errors import PipelineError
 from uzushio.solver import coordinate_field
-from uzushio.staging.step import Field, Mesh
+from uzushio.staging.datamodel import Field, Mesh
 
 if TYPE_CHECKING:
     from uzushio.solver import SolverField, SolverMesh

@@ -17,8 +17,9 @@ from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.colors import Colors
 from uzushio.render.errors import render_errors
 from uzushio.render.limits import LimitTracker
+from uzushio.render.pending_picture import PendingPicture, finished_picture
 from uzushio.render.picture import Picture
-from uzushio.render.renderer import PendingPicture, bounds_of, check_view, finished_picture
+from uzushio.render.renderer import bounds_of, check_view
 from uzushio.render.view import Layer, SliceLayer, View
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time as clock
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,41 +9,26 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from uzushio.errors import RenderError
 from uzushio.parallel.sync import collective, minimum
-from uzushio.parallel.timings import Timings
 from uzushio.raycast import Block, Camera, Scene, cast, rounds, visibility_order
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
-from uzushio.render.background import averaged
 from uzushio.render.casting import Bounds
 from uzushio.render.cores import CoreSharing
 from uzushio.render.errors import render_errors
 from uzushio.render.limits import EMPTY_RANGE, LimitTracker, Range
+from uzushio.render.pending_picture import PendingPicture, finished_picture, over
 from uzushio.render.picture import Picture
-from uzushio.render.ticks import number as formatted
-from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View, VolumeLayer
+from uzushio.render.view import MeshLayer, View
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 #: Coordinates of the points of the whole domain along z, y and x.
 Coordinates = Sequence[ArrayLike]
-
-
-@dataclasses.dataclass
-class PendingPicture:
-    """Picture between `submit` and `finish`."""
-
-    caption: Caption
-    rounds_left: int
-    nan_count: int = 0
-    hits: dict[int, int] = dataclasses.field(default_factory=dict)
-    ranges: dict[int, Range] = dataclasses.field(default_factory=dict)
-    seconds: Timings = dataclasses.field(default_factory=Timings)
-    image: NDArray[Any] | None = None  # of the rounds so far, at the root
 
 
 class Renderer:
@@ -331,34 +315,6 @@ class Renderer:
                 )
 
 
-def finished_picture(pending: PendingPicture, annotator: Annotator, samples: int) -> Picture:
-    """Return the finished picture, at the root.
-
-    Args:
-        pending: picture with its image, None if nothing was drawn.
-        annotator: annotator of pictures of this size.
-        samples: samples along each side of a pixel of the image.
-    """
-    caption = pending.caption
-    caption.nan = pending.nan_count > 0
-    for n, scale in caption.scales.items():  # ranges of volumes come from the ray caster
-        if isinstance(caption.view.layers[n], VolumeLayer) and n in pending.ranges:
-            caption.scales[n] = dataclasses.replace(scale, values=pending.ranges[n])
-    with pending.seconds.stage("annotate"):
-        image = None if pending.image is None else averaged(pending.image, samples)
-        pixels = annotator.annotated(image, caption)
-    return Picture(
-        pixels,
-        caption.step,
-        caption.time,
-        caption.limits(),
-        pending.nan_count,
-        tuple(_notes(pending)),
-        pending.seconds,
-        caption.camera,
-    )
-
-
 def _hull(boxes: Sequence[Any]) -> Any:
     """Return the box that boxes of cells fill, or None if they do not fill one."""
     counts = [count for _, count in boxes if min(count) > 0]
@@ -394,37 +350,3 @@ def check_view(view: View, blocks: Sequence[Block]) -> None:
             if name not in block.fields:
                 there = ", ".join(block.fields) or "none"
                 raise RenderError(f"The picture needs the field {name}; a block has only {there}.")
-
-
-def over(front: NDArray[Any], behind: NDArray[Any]) -> NDArray[Any]:
-    """Blend a premultiplied image over another one; shapes (height, width, 4)."""
-    if front.dtype != np.uint8:
-        return np.asarray(front + behind * (1 - front[..., 3:]))
-    result: NDArray[Any] = behind.astype(np.uint16)
-    result *= (255 - front[..., 3:]).astype(np.uint16)
-    result += 128
-    result = (result + (result >> 8)) >> 8
-    result += front
-    return np.asarray(np.minimum(result, 255), np.uint8)
-
-
-def _notes(pending: PendingPicture) -> Iterator[str]:
-    """Yield notes on layers that are not visible."""
-    for n, layer in enumerate(pending.caption.view.layers):
-        if isinstance(layer, SliceLayer) and pending.caption.scales[n].values == EMPTY_RANGE:
-            if not pending.nan_count:
-                yield f"The slice of {layer.field} lies outside of the mesh, or has no values."
-            continue
-        if not isinstance(layer, IsosurfaceLayer) or pending.hits.get(n, 0):
-            continue
-        lo, hi = pending.ranges.get(n, EMPTY_RANGE)
-        values = ", ".join(formatted(value) for value in layer.values)
-        if not lo <= hi:
-            yield f"There is no surface of {layer.field} = {values}: it has no values."
-        elif all(not lo <= value <= hi for value in layer.values):
-            yield (
-                f"There is no surface of {layer.field} = {values}: it lies between "
-                f"{formatted(lo)} and {formatted(hi)}."
-            )
-        else:
-            yield f"No surface of {layer.field} = {values} is inside of the picture."

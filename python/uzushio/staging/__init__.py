@@ -31,11 +31,12 @@ from uzushio.errors import PeerGone, PeerSilent, QueueTimeout, StagingError, Wai
 
 if TYPE_CHECKING:
     from uzushio.domain.box import Box
+    from uzushio.staging.datamodel import Field, Mesh
     from uzushio.staging.engines import Counters, Source, WriterEngine
     from uzushio.staging.options import engine_names
     from uzushio.staging.reader import Reader, attach
     from uzushio.staging.relay import Relay, RelayOptions
-    from uzushio.staging.step import Block, Field, Mesh, Step
+    from uzushio.staging.step import Block, Step
     from uzushio.staging.writer import Writer, open
 
 __all__ = [
@@ -62,23 +63,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy.names(
-        __name__,
-        {
-            "Block": "step",
-            "Box": "box",
-            "Counters": "engines",
-            "Field": "step",
-            "Mesh": "step",
-            "Reader": "reader",
-            "Relay": "relay",
-            "RelayOptions": "relay",
-            "Source": "engines",
-            "Step": "step",
-            "Writer": "writer",
-            "WriterEngine": "engines",
-            "attach": "reader",
-            "engine_names": "options",
-            "open": "writer",
-        },
-    )
+    __getattr__, __dir__ = lazy.names(__name__)

@@ -13,7 +13,7 @@ from uzushio.config.names import unknown
 from uzushio.domain.box import Triple
 from uzushio.errors import StagingError
 from uzushio.staging.box import Extents, make_box
-from uzushio.staging.step import Association
+from uzushio.staging.datamodel import Association
 
 
 @dataclass(frozen=True)

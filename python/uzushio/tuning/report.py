@@ -11,7 +11,7 @@ from rich.table import Table
 
 from uzushio.terminal import ProgressOutput
 from uzushio.tuning.journal import TrialRecord
-from uzushio.tuning.search import Finalist, SearchResult, SearchState
+from uzushio.tuning.search_result import Finalist, SearchResult, SearchState
 from uzushio.tuning.space import Key, Space
 
 

@@ -6,14 +6,15 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from optuna.storages import JournalStorage
 
 from uzushio.errors import TuningError
+from uzushio.tuning.finals import choose
 from uzushio.tuning.journal import TrialRecord, Trials
-from uzushio.tuning.race import FIRST_LIMIT, RaceEntry, race
+from uzushio.tuning.race import RaceEntry, race
 from uzushio.tuning.runner import PointRunner
+from uzushio.tuning.search_result import Finalist, SearchResult, SearchSettings, SearchState
 from uzushio.tuning.space import Key, Space
 from uzushio.tuning.strategies import propose
 
@@ -23,107 +24,8 @@ _FIRST = ("model",) * BATCH
 _LATER = ("TPE", "neighbour", "TPE", "neighbour")
 #: Number of the fastest points of the search in the finals.
 FINALISTS = 4
-#: Relative gain that a point needs over the default, or over a point with a parameter off.
-MARGIN = 0.02
 #: Minimum seconds of each point's repetitions in the finals, and maximum number of rounds.
 _FINALS_SPAN, _MAX_ROUNDS = 0.2, 50
-
-
-@dataclass(frozen=True)
-class SearchBudget:
-    """Budget of a search: trials of the guided search, or seconds of all trials and the finals.
-
-    Exactly one of the two is given.
-    """
-
-    trials: int | None = None
-    seconds: float | None = None
-
-
-@dataclass(frozen=True)
-class SearchSettings:
-    """Settings of a search.
-
-    Attributes:
-        budget: budget of trials or seconds.
-        repetitions: repetitions of each point in its batch; twice as many in the finals.
-        baseline: whether to run a random search with the same number of trials.
-        seed: seed of all random numbers.
-        limit: maximum seconds for one repetition of the first points.
-        memory: maximum bytes of points that are set up at the same time.
-    """
-
-    budget: SearchBudget = SearchBudget(trials=40)
-    repetitions: int = 4
-    baseline: bool = True
-    seed: int = 0
-    limit: float = FIRST_LIMIT
-    memory: float = math.inf
-
-
-@dataclass(frozen=True)
-class Finalist:
-    """Point of the finals.
-
-    Attributes:
-        key: values of the point.
-        by: strategy that proposed it.
-        seconds: times of its repetitions in the finals.
-    """
-
-    key: Key
-    by: str
-    seconds: tuple[float, ...]
-
-    @property
-    def best(self) -> float:
-        """Minimum of the seconds."""
-        return min(self.seconds)
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """Result of a search.
-
-    Attributes:
-        chosen: finalist for later runs.
-        default: finalist with the default values.
-        finalists: all finalists, fastest first.
-        guided: trials of the guided search.
-        random: trials of the random search; empty without one.
-        best_random: best point of the random search, as measured in the finals.
-        reason: why `chosen` is not the fastest, or "".
-        model_error: scatter of the ratio of measured to predicted times, as a factor to either
-            side.
-        noise: median divided by minimum time of the default in its batches.
-    """
-
-    chosen: Finalist
-    default: Finalist
-    finalists: Sequence[Finalist]
-    guided: Sequence[TrialRecord]
-    random: Sequence[TrialRecord]
-    best_random: Finalist | None
-    reason: str
-    model_error: float
-    noise: float
-
-
-@dataclass(frozen=True)
-class SearchState:
-    """State of a search after a batch.
-
-    Attributes:
-        fraction: used share of the budget, 0 to 1.
-        trials: number of trials of the guided search.
-        best: fastest point so far, and its speedup over the default.
-        random: speedup of the random search's best point; None without one.
-    """
-
-    fraction: float
-    trials: int
-    best: tuple[Key, float] | None
-    random: float | None
 
 
 class Search:
@@ -421,34 +323,6 @@ class Search:
                 groups.append([])
             groups[-1].append(record)
         return groups
-
-
-def choose(finalists: Sequence[Finalist], default: Finalist, space: Space) -> tuple[Finalist, str]:
-    """Choose the fastest finalist that differs from the default only where it gains enough.
-
-    Args:
-        finalists: fastest first.
-        default: one of them.
-        space: parameters that can be switched off.
-
-    Returns:
-        The choice, and the reason if it is not the fastest.
-    """
-    chosen, reason = finalists[0], ""
-    for place, parameter in enumerate(space.parameters):
-        if parameter.off is None or chosen.key[place] == parameter.off:
-            continue
-        rival = next((one for one in finalists if one.key[place] == parameter.off), None)
-        if rival is not None and rival.best <= chosen.best * (1 + MARGIN):
-            reason = (
-                f"{parameter.name} {chosen.key[place]} does not pay: it takes "
-                f"{chosen.best / rival.best:.3f} times what {parameter.off} takes."
-            )
-            chosen = rival
-    if chosen is not default and default.best <= chosen.best * (1 + MARGIN):
-        reason = f"nothing is faster than the default by more than {100 * MARGIN:.0f} %."
-        chosen = default
-    return chosen, reason
 
 
 def _begin_missing(

@@ -9,7 +9,8 @@ import numpy as np
 
 from uzushio.pipeline.drawing import lines_of, thickened
 from uzushio.pipeline.stream import Grid, Stream
-from uzushio.staging.step import Mesh, Step
+from uzushio.staging.datamodel import Mesh
+from uzushio.staging.step import Step
 from uzushio.viewer.exchange import FieldDescription, MeshDescription, StreamDescription
 from uzushio.viewer.steps import Steps
 

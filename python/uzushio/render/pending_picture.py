@@ -1,0 +1,96 @@
+"""Picture between its submission and its end: images of its rounds, counts, notes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uzushio.parallel.timings import Timings
+from uzushio.render.annotate import Annotator, Caption
+from uzushio.render.background import averaged
+from uzushio.render.limits import EMPTY_RANGE, Range
+from uzushio.render.picture import Picture
+from uzushio.render.ticks import number as formatted
+from uzushio.render.view import IsosurfaceLayer, SliceLayer, VolumeLayer
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclasses.dataclass
+class PendingPicture:
+    """Picture between `submit` and `finish`."""
+
+    caption: Caption
+    rounds_left: int
+    nan_count: int = 0
+    hits: dict[int, int] = dataclasses.field(default_factory=dict)
+    ranges: dict[int, Range] = dataclasses.field(default_factory=dict)
+    seconds: Timings = dataclasses.field(default_factory=Timings)
+    image: NDArray[Any] | None = None  # of the rounds so far, at the root
+
+
+def finished_picture(pending: PendingPicture, annotator: Annotator, samples: int) -> Picture:
+    """Return the finished picture, at the root.
+
+    Args:
+        pending: picture with its image, None if nothing was drawn.
+        annotator: annotator of pictures of this size.
+        samples: samples along each side of a pixel of the image.
+    """
+    caption = pending.caption
+    caption.nan = pending.nan_count > 0
+    for n, scale in caption.scales.items():  # ranges of volumes come from the ray caster
+        if isinstance(caption.view.layers[n], VolumeLayer) and n in pending.ranges:
+            caption.scales[n] = dataclasses.replace(scale, values=pending.ranges[n])
+    with pending.seconds.stage("annotate"):
+        image = None if pending.image is None else averaged(pending.image, samples)
+        pixels = annotator.annotated(image, caption)
+    return Picture(
+        pixels,
+        caption.step,
+        caption.time,
+        caption.limits(),
+        pending.nan_count,
+        tuple(_notes(pending)),
+        pending.seconds,
+        caption.camera,
+    )
+
+
+def over(front: NDArray[Any], behind: NDArray[Any]) -> NDArray[Any]:
+    """Blend a premultiplied image over another one; shapes (height, width, 4)."""
+    if front.dtype != np.uint8:
+        return np.asarray(front + behind * (1 - front[..., 3:]))
+    result: NDArray[Any] = behind.astype(np.uint16)
+    result *= (255 - front[..., 3:]).astype(np.uint16)
+    result += 128
+    result = (result + (result >> 8)) >> 8
+    result += front
+    return np.asarray(np.minimum(result, 255), np.uint8)
+
+
+def _notes(pending: PendingPicture) -> Iterator[str]:
+    """Yield notes on layers that are not visible."""
+    for n, layer in enumerate(pending.caption.view.layers):
+        if isinstance(layer, SliceLayer) and pending.caption.scales[n].values == EMPTY_RANGE:
+            if not pending.nan_count:
+                yield f"The slice of {layer.field} lies outside of the mesh, or has no values."
+            continue
+        if not isinstance(layer, IsosurfaceLayer) or pending.hits.get(n, 0):
+            continue
+        lo, hi = pending.ranges.get(n, EMPTY_RANGE)
+        values = ", ".join(formatted(value) for value in layer.values)
+        if not lo <= hi:
+            yield f"There is no surface of {layer.field} = {values}: it has no values."
+        elif all(not lo <= value <= hi for value in layer.values):
+            yield (
+                f"There is no surface of {layer.field} = {values}: it lies between "
+                f"{formatted(lo)} and {formatted(hi)}."
+            )
+        else:
+            yield f"No surface of {layer.field} = {values} is inside of the picture."
