@@ -35,9 +35,9 @@ def atomic_write(path: Path, text: str, mode: int = 0o666) -> None:
     """Write a small file atomically, and wait until it is on the disk.
 
     Args:
-        path: of the file, replaced if it exists.
-        text: its content.
-        mode: its permissions, less those that the umask removes.
+        path: path of the file, which is replaced if it exists.
+        text: content.
+        mode: permissions, less those that the umask removes.
 
     Raises:
         OSError: the file cannot be written.

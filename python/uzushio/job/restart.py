@@ -31,7 +31,7 @@ OF_THE_JOB = ("decomposition", "blocking")
 
 @dataclass(frozen=True)
 class CaseSource:
-    """CaseSource of the case of a run.
+    """File, overrides and options of a run's case.
 
     Attributes:
         file: file of the case.
@@ -50,7 +50,7 @@ def source_of_case(
     """Return the source of the case of a run (collective).
 
     Args:
-        file: of the case; None: the case of the restarted run.
+        file: file of the case; None: the case of the restarted run.
         overrides: overrides of the command line.
         options: options of the command line.
         comm: the ranks of the job.

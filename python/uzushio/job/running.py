@@ -34,7 +34,7 @@ class Outcome:
 
     @property
     def stopped(self) -> bool:
-        """Whether a signal ended it early; `restart=folder` continues it."""
+        """Whether a signal stopped the run; `restart=folder` continues it."""
         return self.status >= 128
 
     @property

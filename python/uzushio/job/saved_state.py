@@ -48,7 +48,7 @@ def restore(
     Args:
         where: folder of a run, or of one checkpoint.
         case: case of the solver.
-        solver: to restore.
+        solver: solver to restore.
         comm: its ranks.
         fallback: use the checkpoint before a damaged one.
         tell: called with a sentence for each damaged checkpoint.
