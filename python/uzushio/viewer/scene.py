@@ -19,8 +19,9 @@ from uzushio.pipeline.drawing import Drawing
 from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.sources import SourceSettings
+from uzushio.pipeline.step_plan import StepPlan, plan_step
 from uzushio.pipeline.stream import Stream, content_key
-from uzushio.pipeline.values import BufferPool, StepPlan, StepValues, plan_step
+from uzushio.pipeline.values import BufferPool, StepValues
 from uzushio.render.view import View
 from uzushio.viewer.held_steps import HeldStep
 
