@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from uzushio.channel.case import ChannelCase
@@ -12,9 +10,6 @@ from uzushio.solver import (
     SolverField,
     SolverMesh,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 def walls(mesh: str, planes: tuple[int, int], cells: int) -> tuple[int, int]:

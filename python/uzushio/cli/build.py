@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from uzushio.cli.compiler_flags import Installation
 from uzushio.cli.start import fail
 from uzushio.errors import UzushioError
-
-if TYPE_CHECKING:
-    pass
 
 
 def config(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,6 @@ from uzushio.render.limits import EMPTY_RANGE, Range
 from uzushio.render.picture import Picture
 from uzushio.render.ticks import number as formatted
 from uzushio.render.view import IsosurfaceLayer, SliceLayer, VolumeLayer
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclasses.dataclass

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from uzushio.domain.box import Box
 from uzushio.staging.box import make_box
-
-if TYPE_CHECKING:
-    pass
 
 Association = Literal["vertex", "element"]
 Attributes = Mapping[str, int | float | str]
