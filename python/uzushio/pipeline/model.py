@@ -163,7 +163,7 @@ def _kind_of(item: Any) -> str:
     found = [key for key in item if key in ACTIONS]
     if len(found) > 1:
         raise PipelineError(
-            f"has the keys {' and '.join(found)}, and an action has one kind; put its settings "
+            f"has the keys {' and '.join(found)}, and an action is of one kind; put its settings "
             "into the section of the kind, as {picture: {view: NAME, movie: FILE}, every: 10}"
         )
     if found:
