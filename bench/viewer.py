@@ -75,9 +75,8 @@ class LiveView:
 
 
 @contextmanager
-def live_view(source: Path, pipeline: Path | None = None) -> Iterator[LiveView]:
-    """Start a live view, and end it after the block."""
-    more = [] if pipeline is None else ["--pipeline", str(pipeline)]
+def live_view(source: Path, *more: str) -> Iterator[LiveView]:
+    """Start a live view with further options, and end it after the block."""
     started = time.time()
     process = subprocess.Popen(
         [sys.executable, "-m", "uzushio", "view", str(source), *more],
@@ -204,7 +203,10 @@ def rates(browser: Browser, stored: Path, options: argparse.Namespace) -> list[R
         pipeline = stored.with_name(f"{name}.yaml")
         view_section = f"views: {{bench: {{layers: [{layer}]}}}}\n"
         pipeline.write_text(f"{view_section}actions: [{{picture: bench}}]\n")
-        with live_view(stored, pipeline) as view, page_of(browser, view) as (page, _, _):
+        with (
+            live_view(stored, "--pipeline", str(pipeline)) as view,
+            page_of(browser, view) as (page, _, _),
+        ):
             give_size(page)
             moved, turned = drag(page, options.seconds), turn(page, options.seconds)
         shown, full = moved["shown"], [one for one in turned["shown"] if one["full"]]

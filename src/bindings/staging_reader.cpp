@@ -38,7 +38,7 @@ const char* name_of(staging::StepStatus status) {
 
 staging::ReaderOptions options_of(const std::string& stream, double attach_limit,
                                   double answer_limit, int connections, std::optional<bool> verify,
-                                  const std::string& secret, bool tls) {
+                                  const std::string& secret, bool tls, bool latest_only) {
     staging::ReaderOptions options;
     options.stream = stream;
     options.attach_limit = nanoseconds(attach_limit);
@@ -47,6 +47,7 @@ staging::ReaderOptions options_of(const std::string& stream, double attach_limit
     options.verify = verify;
     options.secret = secret;
     options.tls = tls;
+    options.latest_only = latest_only;
     return options;
 }
 
@@ -219,21 +220,22 @@ void bind_staging_reader(nb::module_& module) {
             [](PythonReader* self, const std::string& contact,
                const std::optional<std::uintptr_t>& comm, const std::string& stream,
                double attach_limit, double answer_limit, int connections,
-               const std::optional<bool>& verify, const std::string& secret, bool tls) {
+               const std::optional<bool>& verify, const std::string& secret, bool tls,
+               bool latest_only) {
                 const auto options = options_of(stream, attach_limit, answer_limit, connections,
-                                                verify, secret, tls);
+                                                verify, secret, tls, latest_only);
                 auto reader = interruptible([&] {
                     return std::make_unique<staging::Reader>(contact, communicator(comm), options);
                 });
                 new (self) PythonReader(std::move(reader));
             },
             "contact"_a, "comm"_a.none(), "stream"_a, "attach_limit"_a, "answer_limit"_a,
-            "connections"_a, "verify"_a.none(), "secret"_a, "tls"_a)
+            "connections"_a, "verify"_a.none(), "secret"_a, "tls"_a, "latest_only"_a)
         .def_static(
             "from_source",
             [](nb::object source, const std::optional<std::uintptr_t>& comm, double answer_limit,
                const std::optional<bool>& verify) {
-                auto options = options_of("", 60, answer_limit, 1, verify, "", false);
+                auto options = options_of("", 60, answer_limit, 1, verify, "", false, false);
                 auto made = std::make_unique<PythonSource>(std::move(source));
                 return std::make_unique<PythonReader>(interruptible([&] {
                     return std::make_unique<staging::Reader>(std::move(made), communicator(comm),

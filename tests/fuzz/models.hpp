@@ -196,7 +196,7 @@ inline Message message(Random& random, std::size_t type) {
     case 10:
         return End{random()};
     case 12:
-        return Next{};
+        return Next{draw(random, 0, 1) == 1};
     case 13: {
         ConnectMessage connect{ConnectMessage::Kind{static_cast<std::uint8_t>(draw(random, 1, 6))},
                                u32(),

@@ -77,6 +77,51 @@ TEST(StagingQueue, DeliversStepsInOrderAndFreesThemOnRelease) {
     EXPECT_EQ(counters.peak_bytes, 300u);
 }
 
+TEST(StagingQueue, NoPolicyWaitsForAReaderThatWantsTheNewestStepAlone) {
+    for (const auto policy :
+         {QueuePolicy::block, QueuePolicy::drop_newest, QueuePolicy::drop_oldest})
+        for (const std::size_t depth : {1u, 3u}) {
+            const auto owner = std::make_shared<Queue>(options(policy, depth));
+            Queue& queue = *owner;
+            QueueReader every = queue.attach();
+            QueueReader newest = queue.attach();
+            newest.set_latest_only(true);
+            EXPECT_EQ(queue.max_steps(), depth + 1);
+            const auto start = Clock::now();
+            for (int i = 0; i < 10; ++i) {
+                ASSERT_TRUE(queue.publish(step(i), 100)) << i;
+                EXPECT_EQ(take_all(every), std::vector<int>{i});
+            }
+            const Delivery held = newest.next(0s);
+            ASSERT_TRUE(held);
+            EXPECT_EQ(number_of(held), 9);
+            EXPECT_EQ(newest.missed(), 9u);
+            for (int i = 10; i < 20; ++i) { // while it holds a step
+                ASSERT_TRUE(queue.publish(step(i), 100)) << i;
+                EXPECT_LE(queue.sequences().size(), depth + 1);
+                EXPECT_EQ(take_all(every), std::vector<int>{i});
+            }
+            EXPECT_TRUE(newest.release(held.sequence));
+            EXPECT_EQ(take_all(newest), std::vector<int>{19});
+            EXPECT_EQ(every.missed(), 0u);
+            EXPECT_EQ(queue.counters().seconds_waited, 0.0);
+            EXPECT_LT(seconds_since(start), 30.0) << "no time limit has passed";
+        }
+}
+
+TEST(StagingQueue, StepsBeforeAReaderSaysThatItWantsTheNewestAloneAreDroppedForIt) {
+    const auto owner = std::make_shared<Queue>(options(QueuePolicy::block, 3));
+    QueueReader reader = owner->attach();
+    for (int i = 0; i < 3; ++i)
+        ASSERT_TRUE(owner->publish(step(i), 100));
+    reader.set_latest_only(true);
+    EXPECT_EQ(reader.missed(), 2u);
+    reader.set_latest_only(false);
+    for (int i = 3; i < 5; ++i)
+        ASSERT_TRUE(owner->publish(step(i), 100));
+    EXPECT_EQ(take_all(reader), (std::vector<int>{2, 3, 4}));
+}
+
 TEST(StagingQueue, WithoutReadersTheSolverNeverWaitsAndNoStepIsDropped) {
     for (const auto policy : {QueuePolicy::block, QueuePolicy::drop_newest,
                               QueuePolicy::drop_oldest, QueuePolicy::latest_only}) {

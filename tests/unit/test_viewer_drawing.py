@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -199,35 +198,6 @@ def test_two_views_have_their_own_sources_cameras_and_steps(store: Path) -> None
         assert other.limits["s"] == pytest.approx((-6.0, -3.0))
         again = page.picture(view({**SLICE, "field": "s"}), {"s": "u"}, "a")
         np.testing.assert_array_equal(again.pixels, one.pixels)
-
-    on_store(store, work)
-
-
-# ---- values under the pointer -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("camera", ["top", "isometric"])
-def test_the_pointer_on_a_slice_gives_the_place_and_the_value_there(
-    store: Path, camera: str
-) -> None:
-    def work(page: Driver) -> None:
-        drawn = page.picture(view(camera=camera), step=2, probe=(0.45, 0.55))
-        assert drawn.probe is not None and drawn.probe.position is not None
-        x, y, z = drawn.probe.position
-        assert z == pytest.approx(0.5) and 0 < x < 1 and 0 < y < 1
-        assert drawn.probe.values["u"] == pytest.approx(x + 2 * y + 4 * z + 2)
-        moved = page.probe(replace(drawn.request, probe=(0.47, 0.55)))
-        assert moved.position is not None and moved.position[0] > x
-        assert page.probe(replace(drawn.request, probe=(0.01, 0.01))).position is None
-
-    on_store(store, work)
-
-
-def test_the_pointer_on_an_isosurface_gives_its_value(store: Path) -> None:
-    def work(page: Driver) -> None:
-        layers = ({"kind": "isosurface", "field": "u", "values": [8.5]},)
-        found = page.picture(view(*layers), probe=(0.42, 0.5)).probe
-        assert found is not None and found.values["u"] == pytest.approx(8.5, abs=1e-6)
 
     on_store(store, work)
 

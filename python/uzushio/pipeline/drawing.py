@@ -309,6 +309,11 @@ class Drawing:
                 for view in itertools.chain(*views.values()):
                     view.release()
 
+    def surfaces_of(self, context: Context) -> MeshSurfaces | None:
+        """Return the kept surfaces of a step's picture; None if it was drawn by ray casting."""
+        kept = self._surfaces
+        return kept[1] if kept is not None and kept[0] is context.values else None
+
     def _drop_surfaces(self) -> None:
         """Release the memory of a step's surfaces."""
         views = [] if self._surfaces is None else self._surfaces[2]

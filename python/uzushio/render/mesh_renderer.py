@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from uzushio.render.casting import Bounds, ColorScale
 from uzushio.render.colors import rgba
 from uzushio.render.errors import render_errors
 from uzushio.render.limits import LimitTracker, Range
+from uzushio.render.picking import Picker
 from uzushio.render.picture import Picture
 from uzushio.render.ranges import merged, value_range
 from uzushio.render.view import MeshLayer, View
@@ -46,6 +48,11 @@ class MeshSurfaces:
     found: list[list[Any]]
     ranges: list[Range]
     ranks: list[int]
+
+    @cached_property
+    def picker(self) -> Picker:
+        """Search for the first point of this rank's surfaces on a ray."""
+        return Picker([one for layer in self.found for one in layer])
 
 
 class MeshRenderer:

@@ -278,16 +278,22 @@ def _array(vtk_array: Any) -> NDArray[Any]:
     return view
 
 
-def _actor(part: MeshPart) -> Any:
+def surface_of(data: Any) -> Any:
+    """Return a data set if it is a surface, else its boundary without faces between parts."""
+    if data.IsA("vtkPolyData"):
+        return data
     from vtkmodules.vtkFiltersGeometry import vtkGeometryFilter
+
+    boundary = vtkGeometryFilter()
+    boundary.SetInputData(data)
+    boundary.Update()
+    return boundary.GetOutput()
+
+
+def _actor(part: MeshPart) -> Any:
     from vtkmodules.vtkRenderingCore import vtkActor, vtkPolyDataMapper
 
-    data = part.data
-    if not data.IsA("vtkPolyData"):
-        surface = vtkGeometryFilter()
-        surface.SetInputData(data)
-        surface.Update()
-        data = surface.GetOutput()
+    data = surface_of(part.data)
     mapper = vtkPolyDataMapper()
     mapper.SetInputData(data)
     actor = vtkActor()

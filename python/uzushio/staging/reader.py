@@ -47,6 +47,7 @@ def attach(
     verify: bool | None = None,
     secret: str = "",
     tls: bool = False,
+    latest_only: bool = False,
 ) -> Reader:
     """Attach to a stream, at any time; collective over `comm`.
 
@@ -63,6 +64,8 @@ def attach(
         verify: check the checksums of all received values; None: only of stored steps.
         secret: hexadecimal secret for "host:port"; a contact file contains it.
         tls: for "host:port": whether the writer uses TLS.
+        latest_only: skip to the newest step each time, and never make the writer wait, whatever
+            the policy of its queue; with the engines shm, tcp and mpi, also through relays.
 
     Raises:
         PeerGone: no writer answered within the limit, or it is gone.
@@ -81,7 +84,7 @@ def attach(
     handle = None if comm is None else comm.handle
     left = max(0.0, end - time.monotonic())
     core = _core.staging.Reader(
-        where, handle, stream, left, answer_limit, connections, verify, secret, tls
+        where, handle, stream, left, answer_limit, connections, verify, secret, tls, latest_only
     )
     return Reader(core, comm, step_limit)
 

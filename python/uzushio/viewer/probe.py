@@ -17,6 +17,7 @@ from uzushio.viewer.exchange import DrawRequest, ProbeValue
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+    from uzushio.render.picking import Picker
     from uzushio.viewer.scene import Scene
 
 #: Number of samples on the ray through the domain.
@@ -30,27 +31,33 @@ Points = NDArray[np.float64]
 def probe(comm: MPI.Comm, scene: Scene, request: DrawRequest) -> ProbeValue | None:
     """Return the values under the pointer in a view's last picture, on rank 0 (collective).
 
-    Values between points are interpolated linearly, as in the picture. Each rank samples its own
-    cells on the ray of the pointer; rank 0 finds the first visible point. On curvilinear meshes
-    no position is found.
+    Values between points are interpolated linearly, as in the picture. Each rank takes the ray of
+    the pointer through its own cells, or its own surfaces where the picture was drawn by VTK; rank
+    0 finds the first visible point.
     """
     found = scene.parts(request.view)
     if found is None or request.probe is None:
         return ProbeValue(None) if comm.rank == 0 else None
     state, context = found
-    view, need = state.drawing.view, state.needs[0]
-    lines = lines_of(context.stream.grid_of(need.fields[0]))
-    if lines is None or len(state.needs) > 1:
-        return ProbeValue(None) if comm.rank == 0 else None
-    bounds = [(float(line[0]), float(line[-1])) for line in reversed(thickened(lines))]
+    view = state.drawing.view
     ray: tuple[Points, Points] | None = None
     if comm.rank == 0 and state.picture is not None and state.picture.camera is not None:
         width, height = view.size
         x, y = request.probe
         ray = state.picture.camera.ray(x * width, y * height, width, height)
     ray = comm.bcast(ray)
-    inside = None if ray is None else _inside(ray[0], ray[1], bounds)
-    if ray is None or inside is None:
+    if ray is None:
+        return ProbeValue(None) if comm.rank == 0 else None
+    surfaces = state.drawing.surfaces_of(context)
+    if surfaces is not None:
+        return _on_surfaces(comm, surfaces.picker, ray, view.fields())
+    need = state.needs[0]
+    lines = lines_of(context.stream.grid_of(need.fields[0]))
+    if lines is None:  # the layers have changed since the picture
+        return ProbeValue(None) if comm.rank == 0 else None
+    bounds = [(float(line[0]), float(line[-1])) for line in reversed(thickened(lines))]
+    inside = _inside(ray[0], ray[1], bounds)
+    if inside is None:
         return ProbeValue(None) if comm.rank == 0 else None
     origin, direction = ray
     names = dict(zip(need.fields, view.fields(), strict=True))
@@ -81,6 +88,21 @@ def probe(comm: MPI.Comm, scene: Scene, request: DrawRequest) -> ProbeValue | No
     x, y, z = (float(c) for c in origin + place * direction)
     known = {name: float(v[0]) for name, v in there.items() if np.isfinite(v[0])}
     return ProbeValue((x, y, z), known)
+
+
+def _on_surfaces(
+    comm: MPI.Comm, picker: Picker, ray: tuple[Points, Points], names: Sequence[str]
+) -> ProbeValue | None:
+    """Return position and values of the nearest point of all ranks' surfaces, on rank 0."""
+    origin, direction = ray
+    found = comm.gather(picker.first(origin, direction, names))
+    if found is None:
+        return None
+    distance, values = min(found, key=lambda one: one[0])
+    if not np.isfinite(distance):
+        return ProbeValue(None)
+    x, y, z = (float(c) for c in origin + distance * direction)
+    return ProbeValue((x, y, z), {name: v for name, v in values.items() if np.isfinite(v)})
 
 
 def _inside(

@@ -54,6 +54,7 @@ class Contact:
             secret=self.secret,
             tls=self.tls,
             verify=self.verify,
+            latest_only=True,
         )
 
 

@@ -54,9 +54,11 @@ std::uint64_t Queue::commit(std::shared_ptr<void> payload, std::size_t bytes) {
     Lock lock(mutex_);
     assert(reserved_ > 0);
     --reserved_;
-    if (options_.policy == QueuePolicy::latest_only)
-        for (Entry& entry : entries_)
+    for (Entry& entry : entries_)
+        if (options_.policy == QueuePolicy::latest_only)
             drop_for_pending(entry);
+        else
+            drop_for_latest_only(entry);
     Entry entry;
     entry.sequence = next_sequence_++;
     entry.bytes = bytes;
@@ -117,8 +119,12 @@ std::vector<std::uint64_t> Queue::sequences() const {
 
 std::size_t Queue::max_steps() const {
     const Lock lock(mutex_);
-    return options_.policy == QueuePolicy::latest_only ? std::max(options_.depth, attached() + 1)
-                                                       : options_.depth;
+    if (options_.policy == QueuePolicy::latest_only)
+        return std::max(options_.depth, attached() + 1);
+    return options_.depth +
+           static_cast<std::size_t>(std::count_if(readers_.begin(), readers_.end(), [](auto& one) {
+               return one.second.attached && one.second.latest_only;
+           }));
 }
 
 QueueCounters Queue::counters() const {
@@ -221,6 +227,18 @@ Delivery Queue::next(std::uint64_t id, std::chrono::nanoseconds limit) {
             return {StepStatus::timeout, 0, 0, nullptr};
         in_time = published_.wait_until(lock, deadline) == std::cv_status::no_timeout;
     }
+}
+
+void Queue::set_latest_only(std::uint64_t id, bool latest_only) {
+    const Lock lock(mutex_);
+    const auto reader = readers_.find(id);
+    if (reader == readers_.end() || reader->second.latest_only == latest_only)
+        return;
+    reader->second.latest_only = latest_only;
+    if (latest_only && !entries_.empty())
+        for (auto entry = entries_.begin(); entry != std::prev(entries_.end()); ++entry)
+            drop_for_latest_only(*entry);
+    changed_.notify_all();
 }
 
 bool Queue::release(std::uint64_t id, std::uint64_t sequence) {

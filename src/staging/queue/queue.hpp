@@ -68,8 +68,9 @@ class Queue : public std::enable_shared_from_this<Queue> {
     /// Sequence numbers of the steps in the queue. Other steps are never available again.
     [[nodiscard]] std::vector<std::uint64_t> sequences() const;
 
-    /// Maximum number of steps while no reader attaches or detaches: the depth, or with
-    /// `latest_only` one more than readers if that is larger.
+    /// Maximum number of steps while no reader attaches or detaches: the depth, and one for each
+    /// reader that is latest_only; with the policy `latest_only` one more than readers if that is
+    /// larger than the depth.
     [[nodiscard]] std::size_t max_steps() const;
 
     [[nodiscard]] QueueReader attach();
@@ -101,23 +102,26 @@ class Queue : public std::enable_shared_from_this<Queue> {
         std::uint64_t missed = 0;
         Clock::time_point last_active{};
         bool stalled = false;
+        bool latest_only = false;
         bool attached = true;
     };
     enum class Retain { none, newest };
-    enum class Droppable { any, stalled_readers_only };
+    enum class Droppable { any, unwaited }; ///< unwaited: by readers that no policy waits for
 
     // For QueueReader, whose header describes these.
     void detach(std::uint64_t reader);
     void remove_reader(std::uint64_t reader); ///< and its counters
     Delivery next(std::uint64_t reader, std::chrono::nanoseconds limit);
+    void set_latest_only(std::uint64_t reader, bool latest_only);
     bool release(std::uint64_t reader, std::uint64_t sequence);
     ReaderState state_of(std::uint64_t reader) const;
 
     std::size_t attached() const;
     std::size_t depth() const;
+    std::size_t steps() const;
     bool fits(std::size_t bytes) const;
     bool make_space(Lock& lock, std::size_t bytes, Payloads& released);
-    bool make_space_from_stalled(std::size_t bytes, Payloads& released);
+    bool make_space_from_unwaited(std::size_t bytes, Payloads& released);
     bool wait_for_space(Lock& lock, std::size_t bytes, Payloads& released);
     /// Sleep until a change, or for a moment. Returns false after the deadline. If a wait hook
     /// throws, the lock is released.
@@ -125,10 +129,15 @@ class Queue : public std::enable_shared_from_this<Queue> {
     bool waiting_may_help(std::size_t bytes) const;
     void mark_stalled(Clock::time_point since);
     bool is_stalled(std::uint64_t reader) const;
+    bool is_latest_only(std::uint64_t reader) const;
+    bool held_by_latest_only(const Entry& entry) const;
+    bool can_drop(const Entry& entry, Droppable droppable) const;
     bool has_active_reader() const;
     void remove_unneeded(Retain retain, Payloads& released);
     bool drop_oldest(Droppable droppable, Payloads& released);
     void drop_for_pending(Entry& entry);
+    void drop_for_latest_only(Entry& entry);
+    void count_dropped(Entry& entry, std::uint64_t reader);
     void count_refused();
     std::deque<Entry>::iterator remove(std::deque<Entry>::iterator entry, Payloads& released);
     Retain retained() const { return options_.keep_newest ? Retain::newest : Retain::none; }

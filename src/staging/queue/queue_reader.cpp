@@ -27,6 +27,11 @@ Delivery QueueReader::next(std::chrono::nanoseconds limit) {
     return queue_ ? queue_->next(id_, limit) : Delivery{StepStatus::detached, 0, 0, nullptr};
 }
 
+void QueueReader::set_latest_only(bool latest_only) {
+    if (queue_)
+        queue_->set_latest_only(id_, latest_only);
+}
+
 bool QueueReader::release(std::uint64_t sequence) {
     return queue_ && queue_->release(id_, sequence);
 }

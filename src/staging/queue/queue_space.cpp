@@ -9,6 +9,25 @@
 
 namespace uzushio::staging {
 
+/// Return the number of steps that count in the depth: not those that only readers with
+/// `latest_only` hold, whose number is that of these readers at most.
+std::size_t Queue::steps() const {
+    std::size_t counted = entries_.size() + reserved_;
+    if (options_.policy != QueuePolicy::latest_only)
+        for (const Entry& entry : entries_)
+            counted -= held_by_latest_only(entry) ? 1 : 0;
+    return counted;
+}
+
+bool Queue::is_latest_only(std::uint64_t reader) const { return readers_.at(reader).latest_only; }
+
+bool Queue::held_by_latest_only(const Entry& entry) const {
+    const auto latest_only = [&](std::uint64_t reader) { return is_latest_only(reader); };
+    return !entry.holders.empty() &&
+           std::all_of(entry.holders.begin(), entry.holders.end(), latest_only) &&
+           std::all_of(entry.pending.begin(), entry.pending.end(), latest_only);
+}
+
 /// Return the current depth. Readers that hold different steps must not exclude the newest one.
 std::size_t Queue::depth() const {
     if (options_.policy != QueuePolicy::latest_only)
@@ -20,7 +39,7 @@ std::size_t Queue::depth() const {
 }
 
 bool Queue::fits(std::size_t bytes) const {
-    return entries_.size() + reserved_ < depth() && bytes <= options_.bytes - counters_.bytes;
+    return steps() < depth() && bytes <= options_.bytes - counters_.bytes;
 }
 
 bool Queue::make_space(Lock& lock, std::size_t bytes, Payloads& released) {
@@ -32,7 +51,7 @@ bool Queue::make_space(Lock& lock, std::size_t bytes, Payloads& released) {
         return wait_for_space(lock, bytes, released);
     case QueuePolicy::drop_newest:
         mark_stalled(Clock::now() - options_.time_limit);
-        return make_space_from_stalled(bytes, released);
+        return make_space_from_unwaited(bytes, released);
     case QueuePolicy::drop_oldest:
     case QueuePolicy::latest_only:
         while (!fits(bytes))
@@ -43,10 +62,10 @@ bool Queue::make_space(Lock& lock, std::size_t bytes, Payloads& released) {
     return false;
 }
 
-/// Make space by dropping steps that only stalled readers wait for.
-bool Queue::make_space_from_stalled(std::size_t bytes, Payloads& released) {
+/// Make space by dropping steps that are only for readers that no policy waits for.
+bool Queue::make_space_from_unwaited(std::size_t bytes, Payloads& released) {
     while (!fits(bytes))
-        if (!drop_oldest(Droppable::stalled_readers_only, released))
+        if (!drop_oldest(Droppable::unwaited, released))
             return false;
     return true;
 }
@@ -63,7 +82,7 @@ bool Queue::wait_for_change(Lock& lock, Clock::time_point deadline) {
 bool Queue::wait_for_space(Lock& lock, std::size_t bytes, Payloads& released) {
     const auto space = [&] {
         remove_unneeded(Retain::none, released);
-        return make_space_from_stalled(bytes, released);
+        return make_space_from_unwaited(bytes, released);
     };
     if (space())
         return true;
@@ -99,7 +118,7 @@ bool Queue::waiting_may_help(std::size_t bytes) const {
     std::size_t kept = 0;
     for (const Entry& entry : entries_)
         if (by_stalled(entry.holders) || (pending_stays && by_stalled(entry.pending))) {
-            ++steps;
+            steps += held_by_latest_only(entry) ? 0 : 1;
             kept += entry.bytes;
         }
     return steps < options_.depth && bytes <= options_.bytes - kept;
@@ -131,17 +150,22 @@ void Queue::remove_unneeded(Retain retain, Payloads& released) {
     }
 }
 
-/// Drop the oldest step that no reader holds; with `stalled_readers_only`, the oldest one that only
-/// stalled readers wait for. That is done for active readers alone: if there are none, the new step
-/// is refused instead.
-bool Queue::drop_oldest(Droppable droppable, Payloads& released) {
-    if (droppable == Droppable::stalled_readers_only && !has_active_reader())
+/// Return whether a step may be dropped for a new one: no reader holds it, and with `unwaited` it
+/// is only for readers with `latest_only`, or also for stalled ones. The latter is done for active
+/// readers alone: if there are none, the new step is refused instead.
+bool Queue::can_drop(const Entry& entry, Droppable droppable) const {
+    if (!entry.holders.empty())
         return false;
+    const bool stalled_too = has_active_reader();
+    return droppable == Droppable::any ||
+           std::all_of(entry.pending.begin(), entry.pending.end(), [&](std::uint64_t reader) {
+               return is_latest_only(reader) || (stalled_too && is_stalled(reader));
+           });
+}
+
+bool Queue::drop_oldest(Droppable droppable, Payloads& released) {
     const auto oldest = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-        return entry.holders.empty() &&
-               (droppable == Droppable::any ||
-                std::all_of(entry.pending.begin(), entry.pending.end(),
-                            [&](std::uint64_t reader) { return is_stalled(reader); }));
+        return can_drop(entry, droppable);
     });
     if (oldest == entries_.end())
         return false;
@@ -151,11 +175,22 @@ bool Queue::drop_oldest(Droppable droppable, Payloads& released) {
 }
 
 void Queue::drop_for_pending(Entry& entry) {
-    if (entry.pending.empty())
-        return;
     for (const std::uint64_t reader : entry.pending)
-        ++readers_.at(reader).missed;
+        count_dropped(entry, reader);
     entry.pending.clear();
+}
+
+void Queue::drop_for_latest_only(Entry& entry) {
+    std::erase_if(entry.pending, [&](std::uint64_t reader) {
+        if (!is_latest_only(reader))
+            return false;
+        count_dropped(entry, reader);
+        return true;
+    });
+}
+
+void Queue::count_dropped(Entry& entry, std::uint64_t reader) {
+    ++readers_.at(reader).missed;
     counters_.dropped += entry.dropped ? 0 : 1;
     entry.dropped = true;
 }

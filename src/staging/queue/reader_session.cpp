@@ -9,7 +9,8 @@ namespace uzushio::staging {
 ReaderSession::ReaderSession(Queue& queue) : reader_(queue.attach()) {}
 
 std::optional<Error> ReaderSession::receive(const Message& message) {
-    if (std::holds_alternative<Next>(message)) {
+    if (const auto* next = std::get_if<Next>(&message)) {
+        reader_.set_latest_only(next->latest_only);
         waiting_ = true;
         return {};
     }

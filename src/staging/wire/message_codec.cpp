@@ -78,7 +78,9 @@ template <class Wire> void parts(Wire& wire, Is<Release> auto& m) { wire.number(
 
 template <class Wire> void parts(Wire&, Is<Detach> auto&) {}
 
-template <class Wire> void parts(Wire&, Is<Next> auto&) {}
+template <class Wire> void parts(Wire& wire, Is<Next> auto& m) {
+    wire.flag(m.latest_only, "kind of reader");
+}
 
 template <class Wire> void parts(Wire& wire, Is<End> auto& m) { wire.number(m.steps); }
 

@@ -18,7 +18,7 @@
 namespace uzushio::staging {
 
 /// Incremented when the form or meaning of a message changes.
-inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::uint32_t protocol_version = 2;
 
 enum class Role : std::uint8_t { writer = 1, reader = 2, relay = 3 };
 
@@ -82,6 +82,7 @@ struct SegmentPlace {
 
 /// Request for the next step. The answer is Announce, or End.
 struct Next {
+    bool latest_only = false; ///< as in ReaderOptions, from now on
     bool operator==(const Next&) const = default;
 };
 

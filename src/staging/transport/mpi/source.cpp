@@ -75,7 +75,7 @@ std::unique_ptr<StepSource> MpiSource::attach(const std::string& stream,
     if (found.mode != MpiMode::two_sided)
         windows = make_windows(peers, found.mode);
     auto source = std::make_unique<MpiSource>(std::move(peers), std::move(windows), found.channel,
-                                              found.mode);
+                                              found.mode, options.latest_only);
     group.run_collectively(
         [&] { source->wait_for_windows(std::min(options.attach_limit, window_timeout)); });
     return source;
@@ -89,9 +89,10 @@ void MpiSource::wait_for_windows(std::chrono::nanoseconds limit) const {
         parallel::run_wait_hooks();
 }
 
-MpiSource::MpiSource(PeerRanks peers, PendingWindows windows, std::uint32_t channel, MpiMode mode)
+MpiSource::MpiSource(PeerRanks peers, PendingWindows windows, std::uint32_t channel, MpiMode mode,
+                     bool latest_only)
     : ranks_(std::move(peers)), windows_(std::move(windows)), channel_(channel), mode_(mode),
-      buffers_(max_tile_bytes, max_buffers) {
+      latest_only_(latest_only), buffers_(max_tile_bytes, max_buffers) {
     if (mode_ == MpiMode::push)
         for (std::uint64_t at = 0; at + max_put_bytes <= Windows::put_buffer_bytes;
              at += max_put_bytes)
@@ -115,7 +116,7 @@ AnnouncedStep MpiSource::next(std::chrono::nanoseconds limit) {
     if (ended_)
         return {StepStatus::ended, nullptr};
     if (!asked_)
-        send_control(Next{});
+        send_control(Next{latest_only_});
     asked_ = true;
     const auto deadline = Clock::now() + limit;
     ReceivedBytes message;

@@ -31,7 +31,8 @@ class MpiSource : public StepSource {
                                                             const parallel::CollectiveGroup& group,
                                                             const ReaderOptions& options);
 
-    MpiSource(PeerRanks peers, PendingWindows windows, std::uint32_t channel, MpiMode mode);
+    MpiSource(PeerRanks peers, PendingWindows windows, std::uint32_t channel, MpiMode mode,
+              bool latest_only = false);
     MpiSource(const MpiSource&) = delete;
     MpiSource& operator=(const MpiSource&) = delete;
     ~MpiSource() override;
@@ -62,6 +63,7 @@ class MpiSource : public StepSource {
     PendingWindows windows_;
     std::uint32_t channel_;
     MpiMode mode_;
+    bool latest_only_;
     bool asked_ = false; ///< for the next step
     bool ended_ = false;
     std::vector<Reply> replies_;

@@ -118,7 +118,7 @@ Hello SocketSource::hello() const {
 
 asio::awaitable<ReceivedMessage> SocketSource::ask_for_step() {
     try {
-        co_await send_control(encode(Next{}));
+        co_await send_control(encode(Next{options_.latest_only}));
     } catch (const PeerGone&) { // End may have been sent before
     }
     for (;;) {

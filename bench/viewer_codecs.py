@@ -1,0 +1,250 @@
+"""JPEG beside H.264 for the frames of the live view: bytes, times, and the rate over slow links.
+
+Views of a smooth field rotate by two degrees a picture. Each picture is encoded as JPEG, like a
+frame of the live view while dragging, and as H.264 (x264, ultrafast, zerolatency, no B-frames)
+with the largest constant rate factor whose error is not larger than that of JPEG. Chromium decodes
+both, by createImageBitmap and by WebCodecs, one after the other, and draws them on a canvas.
+
+    python bench/viewer_codecs.py [--json FILE] [--pictures 45] [--points 128]
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import shutil
+import sys
+import threading
+from fractions import Fraction
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import av
+import numpy as np
+import simplejpeg
+from _viewer_worker import values
+from mpi4py import MPI
+from numpy.typing import NDArray
+from playwright.sync_api import Page, sync_playwright
+from rich.console import Console
+from rich.table import Table
+from viewer import LAYERS, SIZE
+
+from uzushio.raycast import Block
+from uzushio.render.renderer import Renderer
+from uzushio.render.view import View
+from uzushio.viewer.encoder import GOOD
+
+Picture = NDArray[np.uint8]
+#: Rates of links in Mbit/s.
+RATES = (2.0, 10.0, 50.0)
+#: Constant rate factors of x264, from small files to a small error.
+FACTORS = (32, 28, 25, 22, 19, 16, 13)
+
+DECODE = """async ({ codec, frames, width, height }) => {
+  const canvas = new OffscreenCanvas(width, height).getContext("2d");
+  const bytes = frames.map((text) => Uint8Array.from(atob(text), (one) => one.charCodeAt(0)));
+  const times = [];
+  if (codec === "jpeg") {
+    for (const one of bytes) {
+      const begin = performance.now();
+      const bitmap = await createImageBitmap(new Blob([one], { type: "image/jpeg" }));
+      canvas.drawImage(bitmap, 0, 0);
+      bitmap.close();
+      times.push(performance.now() - begin);
+    }
+    return times;
+  }
+  if (!globalThis.VideoDecoder) return null;
+  const config = { codec, optimizeForLatency: true };
+  if (!(await VideoDecoder.isConfigSupported(config)).supported) return null;
+  let shown = null, failed = null;
+  const decoder = new VideoDecoder({
+    output: (frame) => { canvas.drawImage(frame, 0, 0); frame.close(); shown(); },
+    error: (error) => failed(error),
+  });
+  decoder.configure(config);
+  for (const [n, data] of bytes.entries()) {
+    const begin = performance.now();
+    await new Promise((resolve, reject) => {
+      [shown, failed] = [resolve, reject];
+      decoder.decode(new EncodedVideoChunk({ type: n ? "delta" : "key", timestamp: n, data }));
+    });
+    times.push(performance.now() - begin);
+  }
+  return times;
+}"""
+
+
+def pictures(
+    layer: dict[str, Any], size: tuple[int, int], points: int, count: int
+) -> list[Picture]:
+    """Return pictures of a field while the camera rotates."""
+    line = np.linspace(0.0, 1.0, points)
+    lines = (line, line, line)
+    block = Block(lines, (0, 0, 0), ((0, 0, 0), (points - 1,) * 3), {"u": values(points, 0.0)})
+    found = []
+    with Renderer(MPI.COMM_SELF, *size) as renderer:
+        for n in range(count):
+            view = {"layers": [layer], "size": size, "camera": {"azimuth": 2.0 * n}}
+            picture = renderer.picture(View.model_validate(view), [block], lines)
+            assert picture is not None
+            found.append(np.ascontiguousarray(picture.pixels[..., :3]))
+    return found
+
+
+def error(found: list[Picture], wanted: list[Picture]) -> float:
+    """Return the peak signal-to-noise ratio in dB."""
+    pairs = zip(found, wanted, strict=True)
+    mean = np.mean([np.mean((a.astype(float) - b) ** 2) for a, b in pairs])
+    return float(10.0 * np.log10(255.0**2 / mean))
+
+
+def as_jpeg(frames: list[Picture]) -> tuple[list[bytes], list[float]]:
+    """Return the frames of the live view while dragging, and seconds of each."""
+    found, seconds = [], []
+    for pixels in frames:
+        begin = perf_counter()
+        found.append(
+            simplejpeg.encode_jpeg(pixels, GOOD.value, "RGB", GOOD.subsampling, fastdct=True)
+        )
+        seconds.append(perf_counter() - begin)
+    return found, seconds
+
+
+def as_h264(frames: list[Picture], factor: int) -> tuple[list[bytes], list[float], list[Picture]]:
+    """Return the access units, seconds of each, and the decoded pictures."""
+    height, width = frames[0].shape[:2]
+    encoder: Any = av.CodecContext.create("libx264", "w")
+    encoder.width, encoder.height, encoder.pix_fmt = width, height, "yuv420p"
+    encoder.time_base, encoder.max_b_frames, encoder.thread_count = Fraction(1, 60), 0, 1
+    encoder.options = {"preset": "ultrafast", "tune": "zerolatency", "crf": str(factor)}
+    found, seconds = [], []
+    for n, pixels in enumerate(frames):
+        begin = perf_counter()
+        frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
+        frame.pts = n
+        found.append(b"".join(bytes(packet) for packet in encoder.encode(frame)))
+        seconds.append(perf_counter() - begin)
+    decoder: Any = av.CodecContext.create("h264", "r")
+    decoder.thread_count = 1
+    shown = [one for data in found for one in decoder.decode(av.Packet(data))]
+    shown += decoder.decode(None)
+    return found, seconds, [one.to_ndarray(format="rgb24") for one in shown]
+
+
+def measure(page: Page, name: str, frames: list[Picture]) -> dict[str, Any]:
+    """Return medians of both codecs for the pictures of a view, the first one left out."""
+    height, width = frames[0].shape[:2]
+    jpeg, jpeg_seconds = as_jpeg(frames)
+    decoded = [simplejpeg.decode_jpeg(one) for one in jpeg]
+    wanted = error(decoded, frames)
+    for factor in FACTORS:
+        h264, h264_seconds, shown = as_h264(frames, factor)
+        reached = error(shown, frames)
+        if reached >= wanted:
+            break
+    found: dict[str, Any] = dict(view=name, width=width, height=height)
+    for codec, data, seconds, ratio in (
+        ("jpeg", jpeg, jpeg_seconds, wanted),
+        ("avc1.42E01F", h264, h264_seconds, reached),
+    ):
+        texts = [base64.b64encode(one).decode() for one in data]
+        times = page.evaluate(DECODE, dict(codec=codec, frames=texts, width=width, height=height))
+        key = "jpeg" if codec == "jpeg" else "h264"
+        found[key] = dict(
+            kilobytes=float(np.median([len(one) / 1e3 for one in data[1:]])),
+            first_kilobytes=len(data[0]) / 1e3,
+            encode_ms=1e3 * float(np.median(seconds[1:])),
+            decode_ms=None if times is None else float(np.median(times[1:])),
+            decibel=ratio,
+        )
+    found["factor"] = factor
+    return found
+
+
+def longest(one: dict[str, Any], rate: float) -> float:
+    """Return pictures a second over a link, by the longest of encoding, transfer and decoding."""
+    transfer = 8.0 * one["kilobytes"] / rate
+    return float(1e3 / max(one["encode_ms"], transfer, one["decode_ms"]))
+
+
+def table(rows: list[dict[str, Any]]) -> Table:
+    """Make the table of the records."""
+    rates = [f"pictures/s at {rate:g} Mbit/s" for rate in RATES]
+    shown = Table("view", "codec", "kB", "encode ms", "decode ms", "error dB", *rates)
+    for row in rows:
+        for codec in ("jpeg", "h264"):
+            one = row[codec]
+            label = f"{row['view']} {row['width']} × {row['height']}" if codec == "jpeg" else ""
+            if one["decode_ms"] is None:
+                decode, speeds = "not offered", ["–"] * len(RATES)
+            else:
+                decode = f"{one['decode_ms']:.1f}"
+                speeds = [f"{longest(one, rate):.0f}" for rate in RATES]
+            shown.add_row(
+                label,
+                codec,
+                f"{one['kilobytes']:.1f}",
+                f"{one['encode_ms']:.1f}",
+                decode,
+                f"{one['decibel']:.1f}",
+                *speeds,
+            )
+    return shown
+
+
+class Empty(BaseHTTPRequestHandler):
+    """An empty page of 127.0.0.1: WebCodecs need a secure context."""
+
+    def do_GET(self) -> None:
+        """Send the page."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>codecs</title>")
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+def main() -> None:
+    """Measure, print the table and write the records."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", type=Path, help="where to write the records")
+    parser.add_argument("--pictures", type=int, default=45, help="of each view")
+    parser.add_argument("--points", type=int, default=128, help="of each axis")
+    options = parser.parse_args()
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        raise SystemExit("There is no chromium; tools/setup --tests installs it.")
+    server = HTTPServer(("127.0.0.1", 0), Empty)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    rows = []
+    with sync_playwright() as made:
+        browser = made.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{server.server_port}/")
+        for name in LAYERS:
+            layer = {"kind": name, "field": "u"}
+            if name == "slice":
+                layer["normal"] = "z"
+            if name == "isosurface":
+                layer["values"] = [0.5]  # type: ignore[assignment]
+            for reduction in (1, 2):
+                size = (SIZE[0] // reduction, SIZE[1] // reduction)
+                print(f"{name} {size[0]} x {size[1]} ...", file=sys.stderr, flush=True)
+                made_of = pictures(layer, size, options.points, options.pictures)
+                rows.append(measure(page, name, made_of))
+        browser.close()
+    server.shutdown()
+    Console(width=None if sys.stdout.isatty() else 140).print(table(rows))
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
