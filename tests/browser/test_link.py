@@ -19,11 +19,11 @@ from uzushio.viewer.exchange import Status
 def test_the_link_has_figures(live: Live) -> None:
     page = live.open()
     live.exchange.report(
-        Status("live", "", 20, 2.0, 0.5, 2.0, 3, 0.0001, 0.25, 7200.0, kept=(10, 20))
+        Status("live", "", 20, 2.0, 0.5, 2.0, 3, 0.0001, 0.25, 7210.0, 500, kept=(10, 20))
     )
     figures = page.locator("#figures")
     for text in (
-        "Newest step20",
+        "Newest step20 of 500",
         "Steps received2 /s",
         "Steps dropped3",
         "0.1 ms a step",

@@ -147,6 +147,14 @@ def test_stored_steps_are_read_by_the_same_code_after_the_run(
     done = uzushio("run", channel, "--ranks", 2, *more, timeout=120)
     assert done.returncode == 0, done.stderr
     expect_equal(read_all(tmp_path / "run/published/channel.zarr"), own)
+    with staging.attach(tmp_path / "run/published/channel.zarr") as reader:
+        found = {step.index: step.attributes for step in reader}
+    for index, attributes in found.items():
+        assert attributes["monitor/bulk velocity"] == attributes["bulk_velocity"], index
+        assert 0.0 < attributes["monitor/CFL"] <= 0.4 + 1e-9
+        assert attributes["run/end_step"] == 4
+        assert 0.0 <= attributes["run/seconds_waited"] <= attributes["run/seconds_per_step"]
+    assert found[2]["run/seconds_left"] > 0.0 and found[4]["run/seconds_left"] == 0.0
     looked = uzushio("inspect", "run/published/channel.zarr", "--steps", 0)
     assert "bulk_velocity = 1" in looked.stdout and "step 4" in looked.stdout, looked.stderr
 

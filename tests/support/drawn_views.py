@@ -111,8 +111,9 @@ class DrawingSide:
         self.steps += steps
         state = "live" if self.description.live else "stored"
         kept = tuple(self.steps) if self.description.live else ()
+        step, pace = self.steps[-1], {"wait": 0.004, "seconds_per_step": 0.25, "time_left": 7260.0}
         self.exchange.report(
-            Status(state, "", self.steps[-1], 0.1 * self.steps[-1], 0.5, 2.0, 3, kept=kept)
+            Status(state, "", step, 0.1 * step, 0.5, 2.0, 3, **pace, end_step=500, kept=kept)
         )
         self.exchange.advance(self.steps[-1])
 

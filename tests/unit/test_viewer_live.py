@@ -12,6 +12,7 @@ from mpi4py import MPI
 from viewer_driver import Driver, RequestFailed, run_viewer
 
 from uzushio import staging
+from uzushio.job.run_attributes import RunPace
 from uzushio.render.view import View
 from uzushio.viewer.exchange import DrawRequest
 
@@ -80,6 +81,21 @@ def test_each_new_step_is_drawn_without_another_request(tmp_path: Path) -> None:
         assert page.description.fields[0].range == pytest.approx((0, 1))
         assert page.status is not None and page.status.state == "live"
         assert page.status.dropped == 0 and page.status.rate is not None
+
+    on_stream(tmp_path, work)
+
+
+def test_the_link_states_the_pace_and_the_end_that_the_run_publishes(tmp_path: Path) -> None:
+    def work(page: Driver, solver: Solver) -> None:
+        shown(page, solver.publish())
+        assert page.status is not None
+        assert (page.status.wait, page.status.time_left, page.status.end_step) == (None,) * 3
+        for name, value in RunPace(50, None, 2.0, 0.25, 96.0).attributes().items():
+            solver.writer.attribute(name, value)
+        shown(page, solver.publish())
+        assert (page.status.wait, page.status.seconds_per_step) == (0.25, 2.0)
+        assert page.status.end_step == 50
+        assert page.status.time_left is not None and 90.0 < page.status.time_left <= 96.0
 
     on_stream(tmp_path, work)
 

@@ -18,6 +18,7 @@ from uzushio.config.user_function import load_function
 from uzushio.domain.box import Box
 from uzushio.errors import CaseError, OtherRankError, StagingError, WaitStopped
 from uzushio.job import run_folder
+from uzushio.job.run_attributes import PaceMeter, monitor_attributes
 from uzushio.parallel import memory
 from uzushio.parallel.sync import TimedCollective, collective
 from uzushio.solver import (
@@ -76,6 +77,7 @@ class Publisher:
         self._coordinates: dict[str, list[np.ndarray]] = {}  # of curvilinear meshes, by mesh
         self._result: dict[str, Any] | None = None
         self._seconds, self._fatal = 0.0, False
+        self._pace = PaceMeter(case.time, solver.step_index, solver.time)
         self.every = 1 if case.publish is None else case.publish.every
         self._pipeline: InSituPipeline | None = None
         self._function: Callable[[Any], object] | None = None
@@ -229,7 +231,7 @@ class Publisher:
         solver = self._solver
         if self._pipeline is not None:
             self._pipeline.begin()
-        for name, value in solver.attributes().items():
+        for name, value in {**solver.attributes(), **self._run_attributes(writer)}.items():
             writer.attribute(name, value)
         writer.begin_step(solver.step_index, solver.time)
         buffers: dict[str, list[np.ndarray]] = {}
@@ -248,6 +250,15 @@ class Publisher:
             solver.write_field(name, out)
         with suppress(WaitStopped):  # raised on all ranks; their vote ends the run
             writer.end_step(self._stop)
+
+    def _run_attributes(self, writer: Writer) -> dict[str, int | float | str]:
+        """Return the solver's figures and, on rank 0, the pace of the run (collective)."""
+        solver = self._solver
+        found = monitor_attributes(solver.monitor())
+        if self._comm.rank == 0:
+            waited = writer.counters().seconds_waited
+            found |= self._pace.add(solver.step_index, solver.time, waited).attributes()
+        return found
 
     def _fail(self, error: StagingError) -> None:
         """End the stream after an error; the run continues."""

@@ -144,6 +144,7 @@ class Status:
         wait: seconds that the solver waits for readers, per step.
         seconds_per_step: of the solver.
         time_left: seconds to the end of the run.
+        end_step: number of the last step of the run.
         kept: numbers of the steps in the rewind buffer, increasing.
     """
 
@@ -157,6 +158,7 @@ class Status:
     wait: float | None = None
     seconds_per_step: float | None = None
     time_left: float | None = None
+    end_step: int | None = None
     kept: tuple[int, ...] = ()
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from uzushio.errors import OtherRankError, StagingError, UzushioError, ViewerError
+from uzushio.job.run_attributes import RunPace
 from uzushio.parallel.sync import TimedCollective, maximum
 from uzushio.pipeline.drawing import notes_of
 from uzushio.render.view import View
@@ -333,16 +334,23 @@ class ViewLoop:
         self._reported = time.monotonic()
         newest, steps = self._kept.newest, self._steps
         live = steps if isinstance(steps, LiveSteps) else None
+        pace = RunPace() if live is None or newest is None else RunPace.of(newest.step.attributes)
+        age = None if live is None else live.age
+        left = None if age is None or pace.seconds_left is None else pace.seconds_left - age
+        measured = None if live is None else live.seconds_per_step
         self._exchange.report(
             Status(
                 steps.state,
                 steps.text,
                 None if newest is None else newest.index,
                 None if newest is None else newest.step.time,
-                None if live is None else live.age,
+                age,
                 None if live is None else live.rate,
                 None if live is None else live.dropped,
-                seconds_per_step=None if live is None else live.seconds_per_step,
+                pace.seconds_waited,
+                measured if pace.seconds_per_step is None else pace.seconds_per_step,
+                None if left is None else max(0.0, left),
+                pace.end_step,
                 kept=tuple(sorted(self._kept.numbers)),
             )
         )

@@ -98,14 +98,15 @@ export class StatusLine {
     const live = status?.state === "live";
     const stream = status?.state;
     this.#figure("Stream", status?.text || WORDS[`stream_${stream}`] || WORDS[stream] || "–");
-    this.#figure("Newest step", status?.step ?? "–");
+    const last = status?.end_step ?? null;
+    this.#figure("Newest step", `${status?.step ?? "–"}${last === null ? "" : ` of ${last}`}`);
     if (live) {
       this.#figure("Age of the step", duration(age === null ? null : age + since));
       this.#figure("Steps received", status.rate === null ? "–" : `${short(status.rate, 3)} /s`);
       this.#figure("Steps dropped", status.dropped ?? "–");
       this.#figure("Solver’s wait", status.wait === null ? "–" : `${duration(status.wait)} a step`);
       this.#figure("Solver’s step", duration(status.seconds_per_step));
-      this.#figure("Time left", duration(status.time_left));
+      this.#figure("Time left", duration(status.time_left === null ? null : Math.max(0, status.time_left - since)));
     }
     this.#figure("Pictures", `${short(rate, 2)} /s`);
     if (!shown) return;
