@@ -89,9 +89,8 @@ class Plot(Action[PlotSettings]):
         if self._subject.of_one_step:
             unit = mathtext(self._time_unit)
             title = f"{title},  t = {self._time:.4g}{f' {unit}' if unit else ''}"
-        self._drawing.draw(
-            title, lambda axes: self._subject.paint(axes, self._table), self._curves, now
-        )
+        rows = self._table.last if self._subject.of_one_step else self._table.values
+        self._drawing.draw(title, self._subject.chart(rows).paint, self._curves, now)
 
     def close(self) -> None:
         """Update the figure to the last step."""

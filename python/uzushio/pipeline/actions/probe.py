@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, model_validator
 from uzushio.config.section import Section
 from uzushio.parallel.sync import collective
 from uzushio.pipeline.action import Action
-from uzushio.pipeline.curves.subject import name_axis
+from uzushio.pipeline.chart import value_axis
 from uzushio.pipeline.figure import FigureFile, FigureSettings, TimeBudget, label
 from uzushio.pipeline.interpolation import Interpolation
 from uzushio.pipeline.need import Need
@@ -156,10 +156,16 @@ class Probe(Action[ProbeSettings]):
             text = f"{title}: {name},  t = {self._time:.4g}{f' {unit}' if unit else ''}"
             drawing.draw(text, partial(self._paint_line, name), now=True)
 
+    def _set_value_axis(self, axes: Axes) -> list[str]:
+        """Label the vertical axis, and return the labels of the fields for a legend."""
+        axis, names = value_axis(self._stream, self.settings.fields)
+        axes.set_ylabel(label(axis.name, axis.unit))
+        return [label(name, unit) for name, unit in names]
+
     def _paint_points(self, axes: Axes) -> None:
         assert self._points is not None
         rows, points = self._points.values, [*self.settings.named]
-        labels = name_axis(axes, self._stream, self.settings.fields)
+        labels = self._set_value_axis(axes)
         for number, field in enumerate(labels):
             for place, point in enumerate(points):
                 column = rows[:, 2 + number * len(points) + place]
@@ -170,7 +176,7 @@ class Probe(Action[ProbeSettings]):
 
     def _paint_line(self, name: str, axes: Axes) -> None:
         rows = self._lines[name].last
-        for number, name in enumerate(name_axis(axes, self._stream, self.settings.fields)):
+        for number, name in enumerate(self._set_value_axis(axes)):
             axes.plot(rows[:, 2], rows[:, 6 + number], label=name)
         axes.set_xlabel(label("distance", self._stream.length_unit))
 

@@ -9,18 +9,15 @@ import numpy as np
 from pydantic import Field
 
 from uzushio.errors import PipelineError
-from uzushio.pipeline.curves.subject import PlotSubject, name_axis
-from uzushio.pipeline.figure import label
+from uzushio.pipeline.chart import Chart, ChartAxis, Curve, value_axis
+from uzushio.pipeline.curves.subject import PlotSubject
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.quadrature import Measure, Reducer
 from uzushio.pipeline.selection import AXES, Axis, GridSelection, SelectionSettings, line_of
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from uzushio.pipeline.context import Context
     from uzushio.pipeline.stream import Stream
-    from uzushio.pipeline.table import Table
 
 
 class ProfileSettings(SelectionSettings):
@@ -64,12 +61,14 @@ class Profile(PlotSubject):
         assert lines is not None
         return np.column_stack([lines[self._axis], *(found[field, measure] for field in fields)])
 
-    def paint(self, axes: Axes, table: Table) -> None:
-        """Draw the latest step."""
-        names = name_axis(axes, self._stream, self._settings.fields, self._name("{}"))
-        rows = table.last
-        for number, name in enumerate(names):
-            axes.plot(rows[:, 2], rows[:, 3 + number], label=name)
-        axes.set_xlabel(label(self._settings.along, self._stream.length_unit))
+    def chart(self, rows: np.ndarray) -> Chart:
+        """Return one curve for each field."""
+        axis, names = value_axis(self._stream, self._settings.fields, self._name("{}"))
         if len(names) == 1:
-            axes.lines[0].set_label("this run")
+            names = [("this run", "")]
+        curves = [
+            Curve(name, rows[:, 2], rows[:, 3 + number], unit)
+            for number, (name, unit) in enumerate(names)
+        ]
+        along = ChartAxis(self._settings.along, self._stream.length_unit)
+        return Chart(along, axis, tuple(curves))

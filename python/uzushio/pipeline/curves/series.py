@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field, field_validator
 
-from uzushio.pipeline.curves.subject import PlotSubject, name_axis
-from uzushio.pipeline.figure import label
+from uzushio.pipeline.chart import Chart, ChartAxis, Curve, value_axis
+from uzushio.pipeline.curves.subject import PlotSubject
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.quadrature import Measure, Reducer
 from uzushio.pipeline.selection import GridSelection, SelectionSettings
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from uzushio.pipeline.context import Context
     from uzushio.pipeline.stream import Stream
-    from uzushio.pipeline.table import Table
 
 
 class SeriesSettings(SelectionSettings):
@@ -73,14 +70,14 @@ class Series(PlotSubject):
             row += [float(found[field, measure]) for measure in self._all]
         return np.array([row])
 
-    def paint(self, axes: Axes, table: Table) -> None:
-        """Draw all steps over time."""
-        rows = table.values
-        fields = self._settings.fields
+    def chart(self, rows: np.ndarray) -> Chart:
+        """Return one curve for each field and reduction, over time."""
         form = f"{self._all[0]}({{}})" if len(self._all) == 1 else "{}"
-        names = name_axis(axes, self._stream, fields, form)
-        for number, column in enumerate(self.columns):
-            name = names[number // len(self._all)] if len(self._all) == 1 else column
-            style = "-o" if len(rows) < 3 else "-"
-            axes.plot(rows[:, 1], rows[:, 2 + number], style, label=name)
-        axes.set_xlabel(label("time", self._stream.time_unit))
+        axis, names = value_axis(self._stream, self._settings.fields, form)
+        if len(self._all) > 1:
+            names = [(column, "") for column in self.columns]
+        curves = [
+            Curve(name, rows[:, 1], rows[:, 2 + number], unit)
+            for number, (name, unit) in enumerate(names)
+        ]
+        return Chart(ChartAxis("time", self._stream.time_unit), axis, tuple(curves))

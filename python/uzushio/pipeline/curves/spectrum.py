@@ -12,8 +12,9 @@ from pydantic import Field, field_validator
 from uzushio.config.section import Section
 from uzushio.domain.box import Box
 from uzushio.errors import PipelineError
+from uzushio.pipeline.chart import Chart, ChartAxis, Curve
 from uzushio.pipeline.curves.subject import PlotSubject
-from uzushio.pipeline.figure import label, to_power
+from uzushio.pipeline.figure import to_power
 from uzushio.pipeline.need import Need
 from uzushio.pipeline.quadrature import weights
 from uzushio.pipeline.selection import (
@@ -27,11 +28,8 @@ from uzushio.pipeline.selection import (
 from uzushio.store.distribution import Distribution, Transfer
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from uzushio.pipeline.context import Context
     from uzushio.pipeline.stream import Stream
-    from uzushio.pipeline.table import Table
 
 
 class SpectrumSettings(Section):
@@ -160,25 +158,31 @@ class Spectrum(PlotSubject):
             boxes.append([box] if box.size else [])
         return boxes
 
-    def paint(self, axes: Axes, table: Table) -> None:
-        """Draw the latest step over the wave numbers above 0, with logarithmic axes."""
-        rows = table.last[1:]
+    def chart(self, rows: np.ndarray) -> Chart:
+        """Return the curves over the wave numbers above 0, with logarithmic axes."""
+        rows = rows[1:]
         peak = rows[:, 3:].max(initial=0.0)
         # A solver may leave the last wave number empty: a line to 0 would look like a value.
         shown = np.where(rows[:, 3:] > 1e-14 * peak, rows[:, 3:], np.nan)
-        for name, power in zip(self._labels, shown.T, strict=True):
-            axes.plot(rows[:, 2], power, label=name)
-        length = self._stream.length_unit
-        xlabel = label(f"$k_{self._settings.along}$", to_power(length, -1))
-        axes.set(xscale="log", xlabel=xlabel)
-        fields = self._settings.fields
-        what = fields[0] if len(fields) == 1 else ""
+        curves = [
+            Curve(name, rows[:, 2], power)
+            for name, power in zip(self._labels, shown.T, strict=True)
+        ]
+        fields, length = self._settings.fields, self._stream.length_unit
         units = {self._stream.quantity(field).unit for field in fields}
         square = to_power(units.pop(), 2) if len(units) == 1 and length else ""
-        name = f"power spectrum {f'of {what} ' if what else ''}per unit of $k$"
-        axes.set_ylabel(label(name, f"{square} {length}" if square else ""))
-        if peak > 0.0:
-            axes.set(yscale="log", ylim=(0.5 * float(np.nanmin(shown)), 3.0 * peak))
+        of = f"of {fields[0]} " if len(fields) == 1 else ""
+        limits = (0.5 * float(np.nanmin(shown)), 3.0 * peak) if peak > 0.0 else None
+        return Chart(
+            ChartAxis(f"$k_{self._settings.along}$", to_power(length, -1), log=True),
+            ChartAxis(
+                f"power spectrum {of}per unit of $k$",
+                f"{square} {length}" if square else "",
+                log=limits is not None,
+                limits=limits,
+            ),
+            tuple(curves),
+        )
 
 
 def _power(values: np.ndarray, along: int, last: int, weight: np.ndarray) -> np.ndarray:

@@ -8,23 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from uzushio.pipeline.figure import label
-
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+    from uzushio.pipeline.chart import Chart
     from uzushio.pipeline.context import Context
     from uzushio.pipeline.need import Need
     from uzushio.pipeline.stream import Stream
-    from uzushio.pipeline.table import Table
 
 
 class PlotSubject(ABC):
-    """Computation of rows of numbers, and their drawing."""
+    """Computation of rows of numbers, and their curves."""
 
     #: Names of the columns of a row; set by `prepare`.
     columns: list[str]
-    #: Whether a figure shows only the latest step.
+    #: Whether a chart shows only the latest step.
     of_one_step = True
 
     @abstractmethod
@@ -36,27 +32,10 @@ class PlotSubject(ABC):
         """Compute the rows of a step, (rows, columns), at least on rank 0 (collective)."""
 
     @abstractmethod
-    def paint(self, axes: Axes, table: Table) -> None:
-        """Draw the table, with labels."""
+    def chart(self, rows: np.ndarray) -> Chart:
+        """Return the curves.
 
-
-def name_axis(axes: Axes, stream: Stream, fields: Sequence[str], form: str = "{}") -> list[str]:
-    """Label the vertical axis with names and the common unit of fields.
-
-    Args:
-        axes: the axes.
-        stream: stream of the fields.
-        fields: drawn fields.
-        form: format of a drawn quantity, such as "rms({})".
-
-    Returns:
-        Labels of the fields for a legend, with units if these differ.
-    """
-    # The unit of an integral depends on the number of axes.
-    known = not form.startswith("integral")
-    units = [stream.quantity(name).unit if known else "" for name in fields]
-    names = [form.format(name) for name in fields]
-    if len(set(units)) > 1:
-        return [label(name, unit) for name, unit in zip(names, units, strict=True)]
-    axes.set_ylabel(label(", ".join(names) if len(names) < 5 else "", units[0]))
-    return names
+        Args:
+            rows: of the latest step if `of_one_step`, else of all steps; (rows, 2 + columns), the
+                first two columns are number and time of the step.
+        """

@@ -1,0 +1,94 @@
+"""Charts: curves with names, units and axes, which matplotlib or a page of the live view draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from uzushio.pipeline.stream import Stream
+
+
+@dataclass(frozen=True)
+class ChartAxis:
+    """Axis of a chart.
+
+    Attributes:
+        name: of the quantity; symbols are between $, as in matplotlib. May be empty.
+        unit: of the quantity; empty if it is not known.
+        log: whether the axis is logarithmic.
+        limits: lower and upper end; None: those of the values.
+    """
+
+    name: str
+    unit: str = ""
+    log: bool = False
+    limits: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Curve of a chart.
+
+    Attributes:
+        name: for the legend.
+        x: positions on the horizontal axis, shape (n,).
+        y: values, shape (n,); NaN where there is none.
+        unit: of the values, if those of the curves differ.
+    """
+
+    name: str
+    x: np.ndarray
+    y: np.ndarray
+    unit: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """Curves and their axes."""
+
+    x: ChartAxis
+    y: ChartAxis
+    curves: tuple[Curve, ...]
+
+    def paint(self, axes: Axes) -> None:
+        """Draw the curves, with names and units, into axes of matplotlib."""
+        from uzushio.pipeline.figure import label
+
+        for curve in self.curves:
+            style = "-o" if len(curve.x) < 3 else "-"
+            axes.plot(curve.x, curve.y, style, label=label(curve.name, curve.unit))
+        axes.set_xlabel(label(self.x.name, self.x.unit))
+        axes.set_ylabel(label(self.y.name, self.y.unit))
+        axes.set(xscale="log" if self.x.log else "linear")
+        axes.set(yscale="log" if self.y.log else "linear")
+        if self.y.limits is not None:
+            axes.set(ylim=self.y.limits)
+
+
+def value_axis(
+    stream: Stream, fields: Sequence[str], form: str = "{}"
+) -> tuple[ChartAxis, list[tuple[str, str]]]:
+    """Return the vertical axis of fields, and name and unit of the curve of each.
+
+    Args:
+        stream: stream of the fields.
+        fields: drawn fields.
+        form: format of a drawn quantity, such as "rms({})".
+
+    Returns:
+        The axis, with the common unit; if the units differ, the curves have them.
+    """
+    # The unit of an integral depends on the number of axes.
+    known = not form.startswith("integral")
+    units = [stream.quantity(name).unit if known else "" for name in fields]
+    names = [form.format(name) for name in fields]
+    if len(set(units)) > 1:
+        return ChartAxis(""), list(zip(names, units, strict=True))
+    shown = ", ".join(names) if len(names) < 5 else ""
+    return ChartAxis(shown, units[0]), [(name, "") for name in names]
