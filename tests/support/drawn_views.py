@@ -20,6 +20,7 @@ from uzushio.viewer.exchange import (
     Status,
     StreamDescription,
 )
+from uzushio.viewer.plot_state import PlotRequest
 from uzushio.viewer.steering_state import (
     SteerableParameter,
     SteeringAnswer,
@@ -76,6 +77,7 @@ class DrawingSide:
         steered: requests of pages to the run, without those for the right to steer.
         seconds: of each picture.
         dropped: steps that are no longer kept.
+        plots: all requests for plots.
     """
 
     exchange: Exchange
@@ -88,6 +90,7 @@ class DrawingSide:
     steered: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     dropped: set[int] = field(default_factory=set)
+    plots: list[PlotRequest] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._ending = threading.Event()
@@ -122,6 +125,8 @@ class DrawingSide:
             request = self.exchange.take(0.02)
             if request is not None:
                 self._answer(request)
+            if (plots := self.exchange.take_plots()) is not None:
+                self.plots.append(plots)
             for one in self.exchange.take_steering():
                 self._steer(one)
 

@@ -66,6 +66,7 @@ class Live:
     browser: Browser
     description: StreamDescription = RUNNING
     errors: list[str] = field(default_factory=list)
+    refused_styles: int = 0  #: that scripts of other projects would have added
 
     def __post_init__(self) -> None:
         self.exchange = Exchange()
@@ -98,6 +99,9 @@ class Live:
         return page
 
     def _note(self, message: Any) -> None:
+        if "inline style" in message.text and message.location["url"].endswith("plotly.min.js"):
+            self.refused_styles += 1
+            return
         refused = "401" in message.text or "WebSocket" in message.text
         if message.type == "error" and not refused and "ERR_" not in message.text:
             self.errors.append(message.text)

@@ -23,6 +23,7 @@ from uzushio.viewer.exchange import (
     StreamDescription,
 )
 from uzushio.viewer.loop import ViewLoop
+from uzushio.viewer.plot_state import PlotState
 from uzushio.viewer.scene import Scene
 from uzushio.viewer.steps import Contact, open_steps
 
@@ -42,6 +43,7 @@ class Driver:
         self.exchange = exchange
         self.description: StreamDescription | None = None
         self.statuses: list[Status] = []
+        self.plots: dict[str, PlotState] = {}
         self._changed = threading.Event()
         self._revision = 0
         self._pictures: dict[str, DrawnPicture] = {}
@@ -116,6 +118,7 @@ class Driver:
     def _take_news(self) -> None:
         news = self.exchange.news()
         self._pictures |= news.pictures
+        self.plots = {one.name: one for one in news.plots or ()} or self.plots
         self._probes += [value for _, value in news.probes.values()]
         for one in news.failures.values():
             self._failures[one.request.revision] = RequestFailed(one.message, one.path)

@@ -87,7 +87,7 @@ def test_revisions_increase_and_sources_are_a_change_of_every_view() -> None:
         ((*V, "title"), "x" * MAX_BYTES, V, "more than 64 kB"),
         (V, None, None, "cannot be removed"),
         (("views", "b", "title"), "x", None, "the view that is shown"),
-        (("actions",), [], None, "the view that is shown"),
+        (("on_error",), "stop", None, "the view that is shown"),
         ((), {}, None, "the view that is shown"),
         (("views",), {}, None, "the view that is shown"),
         (("sources", "2q"), "u", None, "begin with a digit"),
@@ -223,3 +223,30 @@ def test_a_file_without_views_or_with_mistakes_is_an_error(tmp_path: Path) -> No
     path.write_text("views: {a: {layers: 3}}\nactions: [{picture: a}]\n")
     with pytest.raises(CaseError, match=r"pipeline.yaml:1: views.a.layers"):
         ViewDocument().load(path)
+
+
+def test_plots_are_the_actions_of_the_document_and_of_the_saved_file(tmp_path: Path) -> None:
+    document = made()
+    plot = {"name": "p", "plot": {"profile": {"fields": ["u"], "along": "z"}}}
+    document.apply("a", [(("actions", 0), plot)], document.revision, "page1")
+    assert list(document.requested_plots().plots) == ["p"]
+    path = tmp_path / "saved.yaml"
+    path.write_text(document.save("a"))
+    assert pipeline.load(path).kinds == ["picture", "plot"]
+    other = ViewDocument()
+    other.load(path)
+    assert other.plot_values == document.plot_values == [plot]
+    for change, told in (
+        ({**plot, "name": "q", "every": 5}, "every"),
+        ({"name": "q", "picture": "a"}, "plot is required"),
+        (plot, "the same name"),
+        (
+            {"name": "q", "plot": {**plot["plot"], "compare": [{"file": "f", "x": "x", "y": "y"}]}},
+            "reference curves are files",
+        ),
+    ):
+        with pytest.raises(RefusedChange, match=told) as caught:
+            document.apply("a", [(("actions", 1), change)], document.revision, "page1")
+        assert caught.value.path[:1] == ("actions",)
+    document.apply("a", [(("actions", 0), None)], document.revision, "page1")
+    assert document.plot_values == [] and not document.requested_plots().plots

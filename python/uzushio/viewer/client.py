@@ -117,6 +117,7 @@ class Client:
         socket: the WebSocket.
         link: estimates of the connection.
         size: of its picture in device pixels, if it is known.
+        plots: whether the page shows the plots.
         ending: done when the connection is to end, with the code, the reason and a last message.
     """
 
@@ -124,6 +125,7 @@ class Client:
         self.name, self.view, self.own, self.socket = name, view, view.name, socket
         self.link = Link()
         self.size: tuple[int, int] | None = None
+        self.plots = False
         self.ending: asyncio.Future[tuple[WSCloseCode, str, str]] = (
             asyncio.get_running_loop().create_future()
         )

@@ -1,4 +1,4 @@
-"""Views that the pages edit: the sections `sources` and `views` of a pipeline file."""
+"""Views and plots that the pages edit: sections of a pipeline file."""
 
 from __future__ import annotations
 
@@ -7,31 +7,59 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from uzushio.config import yaml_file
 from uzushio.config.case_errors import mistakes_of
+from uzushio.config.section import Section
 from uzushio.config.yaml_file import KeyPath
 from uzushio.errors import ViewerError
 from uzushio.pipeline import load
+from uzushio.pipeline.actions.plot import PlotSettings
 from uzushio.pipeline.model import PipelineFile
 from uzushio.pipeline.sources import SourceSettings
 from uzushio.render.view import View
+from uzushio.viewer.plot_state import PlotRequest
 
 #: Maximum bytes of a view, and of the sources, as JSON.
 MAX_BYTES = 64 * 1024
 #: Maximum samples of a picture: pixels times samples of each.
 MAX_SAMPLES = 4 * 3840 * 2160
+#: Maximum number of plots.
+MAX_PLOTS = 8
 #: Number of changed paths that are remembered to find conflicts.
 _MAX_REMEMBERED = 1000
 
 
-class _Sections(PipelineFile):
-    """The sections that pages edit, without actions."""
+class PlotItem(Section):
+    """Action `plot` of every step."""
 
-    actions: list[Any] = Field(default_factory=list, max_length=0)
+    name: Annotated[str, Field(pattern=r"^\w[\w.-]*$", max_length=64)]
+    plot: PlotSettings
+
+    @model_validator(mode="after")
+    def _no_files(self) -> Self:
+        if self.plot.compare:
+            raise ValueError(
+                "reference curves are files of the viewer's machine; add them to the saved "
+                "pipeline file"
+            )
+        return self
+
+
+class _Sections(PipelineFile):
+    """The sections that pages edit; plots are the only actions."""
+
+    actions: list[PlotItem] = Field(default_factory=list, max_length=MAX_PLOTS)
+
+    @model_validator(mode="after")
+    def _unique_names(self) -> Self:
+        names = [item.name for item in self.actions]
+        if len(set(names)) < len(names):
+            raise ValueError("two plots have the same name; choose another one")
+        return self
 
 
 class RefusedChange(ViewerError):  # noqa: N818
@@ -64,7 +92,9 @@ class DocumentView:
 
 
 class ViewDocument:
-    """Sections `sources` and `views` with a revision, which each change increases.
+    """Sections `sources`, `views` and `actions` with a revision, which each change increases.
+
+    Sources and plots, the only actions, are common to all pages; a view belongs to a page.
 
     A change is validated by the models of a pipeline file, and applied as a whole or not at all.
     """
@@ -73,18 +103,23 @@ class ViewDocument:
         self.revision = 0
         self.sources: dict[str, SourceSettings] = {}
         self.source_values: dict[str, Any] = {}
+        self.plots: list[PlotItem] = []
+        self.plot_values: list[dict[str, Any]] = []
         self.views: dict[str, DocumentView] = {}
         self._changed: dict[KeyPath, tuple[int, str]] = {}
         self._forgotten = 0  # revision of the newest change that is no longer remembered
 
     def load(self, path: Path | str) -> list[str]:
-        """Add sources and views of a pipeline file; return the names of its views.
+        """Add sources, views and plots of a pipeline file; return the names of its views.
+
+        Other actions, triggers and reference curves are left out.
 
         Raises:
             CaseError: the file is not valid, with a line for each mistake.
             ViewerError: the file has no views.
         """
-        file = load(path, need_actions=False).file
+        definition = load(path, need_actions=False)
+        file, document = definition.file, definition.document
         if not file.views:
             raise ViewerError(f"{path} has no views; name a pipeline file with a section `views`.")
         base = Path(path).parent
@@ -94,8 +129,14 @@ class ViewDocument:
             else view.model_copy(update={"font": (base / view.font.expanduser()).resolve()})
             for name, view in file.views.items()
         }
-        self._accept({**self.sources, **file.sources}, views, None)
+        found = [yaml_file.plain(item) for item in _plots_of(document.values.get("actions"))]
+        plots = [*self.plots, *(PlotItem.model_validate(item) for item in found)][:MAX_PLOTS]
+        self._accept({**self.sources, **file.sources}, views, None, plots)
         return list(views)
+
+    def requested_plots(self) -> PlotRequest:
+        """Return the plots for the drawing side."""
+        return PlotRequest(self.sources, {item.name: item.plot for item in self.plots})
 
     def add(self, name: str, settings: Mapping[str, Any]) -> None:
         """Add or replace a view.
@@ -103,7 +144,7 @@ class ViewDocument:
         Raises:
             RefusedChange: the settings are not valid.
         """
-        checked = _validate({}, {name: yaml_file.plain(settings)})
+        checked = _validate({}, {name: yaml_file.plain(settings)}, [])
         self._accept(None, checked.views, None)
 
     def remove(self, name: str) -> None:
@@ -114,7 +155,7 @@ class ViewDocument:
     def apply(
         self, view: str, changes: Iterable[tuple[KeyPath, Any]], base: int, author: str
     ) -> None:
-        """Apply changes of a page to `sources` and to the view that it shows.
+        """Apply changes of a page to `sources`, `actions` and the view that it shows.
 
         Args:
             view: name of the view.
@@ -130,6 +171,7 @@ class ViewDocument:
         document: dict[str, Any] = {
             "sources": copy.deepcopy(self.source_values),
             "views": {view: copy.deepcopy(self.views[view].values)},
+            "actions": copy.deepcopy(self.plot_values),
         }
         for path, value in changes:
             self._check_path(path, view)
@@ -137,10 +179,14 @@ class ViewDocument:
             _assign(document, path, value)
         if view not in document["views"]:
             raise RefusedChange("a view cannot be removed", ("views", view))
-        new_sources = any(path[0] == "sources" for path, _ in changes)
+        new_sources, new_plots = (
+            any(path[0] == key for path, _ in changes) for key in ("sources", "actions")
+        )
         try:
             checked = _validate(
-                document.get("sources", {}) if new_sources else {}, document["views"]
+                document.get("sources", {}) if new_sources else {},
+                document["views"],
+                document.get("actions", []) if new_plots else [],
             )
         except RefusedChange as error:
             # A mistake in a section as a whole is that of the only change in it.
@@ -152,12 +198,17 @@ class ViewDocument:
                 "the font is a file of the viewer's machine and is set in the pipeline file alone",
                 ("views", view, "font"),
             )
-        self._accept(checked.sources if new_sources else None, checked.views, author)
+        self._accept(
+            checked.sources if new_sources else None,
+            checked.views,
+            author,
+            checked.actions if new_plots else None,
+        )
         for path, _ in changes:
             self._remember(path, author)
 
     def changes_of(self, text: str, view: str, name: str | None) -> list[tuple[KeyPath, Any]]:
-        """Return the changes that replace a view by one of a pipeline file.
+        """Return the changes that replace a view, and the plots, by those of a pipeline file.
 
         Args:
             text: of the file.
@@ -179,12 +230,16 @@ class ViewDocument:
             )
         plain = yaml_file.plain(sources)
         changes: list[tuple[KeyPath, Any]] = [(("sources", key), plain[key]) for key in plain]
+        plots = [yaml_file.plain(item) for item in _plots_of(values.get("actions"))][:MAX_PLOTS]
+        if plots:
+            changes.append((("actions",), plots))
         return [*changes, (("views", view), yaml_file.plain(views[name]))]
 
     def save(self, view: str) -> str:
-        """Return a pipeline file that makes the picture of a view at each step."""
+        """Return a pipeline file that makes the picture of a view, and the plots, at each step."""
         content: dict[str, Any] = {"sources": self.source_values} if self.source_values else {}
         content |= {"views": {view: self.views[view].values}, "actions": [{"picture": view}]}
+        content["actions"] += self.plot_values
         return yaml_file.dump(content)
 
     def _accept(
@@ -192,21 +247,26 @@ class ViewDocument:
         sources: dict[str, SourceSettings] | None,
         views: Mapping[str, View],
         author: str | None,
+        plots: list[PlotItem] | None = None,
     ) -> None:
-        """Store validated views, and sources unless they are None, as a new revision."""
+        """Store validated views, and sources and plots unless None, as a new revision."""
         self.revision += 1
         if sources is not None:
             self.sources = sources
             self.source_values = {name: _values(one) for name, one in sources.items()}
+        if plots is not None:
+            self.plots, self.plot_values = plots, [_values(one) for one in plots]
+        if sources is not None or plots is not None:
             for view in self.views.values():
                 view.revision, view.changed_by = self.revision, author
         for name, settings in views.items():
             self.views[name] = DocumentView(settings, _values(settings), self.revision, author)
 
     def _check_path(self, path: KeyPath, view: str) -> None:
-        if path[:2] != ("views", view) and path[:1] != ("sources",):
+        if path[:2] != ("views", view) and path[:1] not in (("sources",), ("actions",)):
             raise RefusedChange(
-                f"a path begins with sources, or with views and {view}, the view that is shown",
+                "a path begins with sources, with actions, or with views and "
+                f"{view}, the view that is shown",
                 path,
             )
 
@@ -229,11 +289,22 @@ class ViewDocument:
             self._forgotten, _ = self._changed.pop(oldest)
 
 
-def _validate(sources: Any, views: Any) -> _Sections:
+def _plots_of(actions: Any) -> list[dict[str, Any]]:
+    """Return the plots among the actions of a file, with names, without reference curves."""
+    found = []
+    for number, item in enumerate(actions if isinstance(actions, list) else [], 1):
+        if isinstance(item, dict) and isinstance(item.get("plot"), dict):
+            plot = {key: value for key, value in item["plot"].items() if key != "compare"}
+            found.append({"name": item.get("name") or f"plot-{number}", "plot": plot})
+    return found
+
+
+def _validate(sources: Any, views: Any, actions: Any) -> _Sections:
     """Return the validated sections, or raise `RefusedChange` for the first mistake."""
-    values = {"sources": sources, "views": views}
+    values = {"sources": sources, "views": views, "actions": actions}
     for path, section in (
         (("sources",), sources),
+        (("actions",), actions),
         *((("views", n), one) for n, one in views.items()),
     ):
         if len(json.dumps(section, default=str)) > MAX_BYTES:
@@ -256,11 +327,13 @@ def _validate(sources: Any, views: Any) -> _Sections:
 def sections_schema() -> dict[str, Any]:
     """Return the JSON schema of the sections, for the page's controls."""
     schema = _Sections.model_json_schema()
-    schema["properties"] = {key: schema["properties"][key] for key in ("sources", "views")}
+    schema["properties"] = {
+        key: schema["properties"][key] for key in ("sources", "views", "actions")
+    }
     return schema
 
 
-def _values(section: View | SourceSettings) -> dict[str, Any]:
+def _values(section: View | SourceSettings | PlotItem) -> dict[str, Any]:
     """Return a section in YAML's types, without keys that were not given."""
     values: dict[str, Any] = section.model_dump(mode="json", exclude_unset=True)
     return values

@@ -14,6 +14,7 @@ from uzushio.config.yaml_file import KeyPath
 from uzushio.pipeline.sources import SourceSettings
 from uzushio.render.cameras import Vector
 from uzushio.render.view import View
+from uzushio.viewer.plot_state import PlotRequest, PlotState
 from uzushio.viewer.steering_state import SteeringAnswer, SteeringRequest, SteeringState
 
 
@@ -47,8 +48,7 @@ class ProbeValue:
     """Values under the pointer.
 
     Attributes:
-        position: of the first visible point under the pointer, along x, y and z; None: nothing
-            is there.
+        position: of the first visible point, along x, y and z; None: nothing is there.
         values: of the view's fields at this position.
     """
 
@@ -133,9 +133,8 @@ class Status:
     """State of the link to the stream; None: not known.
 
     Attributes:
-        state: `waiting` for the first step, `live`, `lost` (and attaching again), `ended`;
-            `stored` for stored steps.
-        text: sentence on the state, for example why the link was lost.
+        state: `waiting` (for the first step), `live`, `lost` (and attaching), `ended`, `stored`.
+        text: sentence on the state.
         step: newest step.
         time: of the newest step.
         age: seconds since it was published.
@@ -192,6 +191,7 @@ class News:
     status: Status | None = None
     steering: SteeringState | None = None
     steering_answers: list[SteeringAnswer] = field(default_factory=list)
+    plots: tuple[PlotState, ...] | None = None
 
 
 @dataclass
@@ -208,8 +208,8 @@ class _View:
 class Exchange:
     """Requests from the gateway to the drawing loop, and pictures back.
 
-    Only the newest of each kind and view is kept; requests to the run (steering) and answers are
-    all kept. The lock is held for assignments alone. All methods may be called from any thread.
+    The newest of each kind and view is kept, and all requests to the run (steering) with answers.
+    The lock is held for assignments alone. All methods may be called from any thread.
     """
 
     def __init__(self) -> None:
@@ -219,6 +219,7 @@ class Exchange:
         self._turns = 0
         self._news = News()
         self._steering: list[SteeringRequest] = []
+        self._plots: PlotRequest | None = None
         self._notify: Callable[[], None] | None = None
 
     # ---- drawing side
@@ -314,6 +315,18 @@ class Exchange:
             self._news.steering_answers.append(answer)
         self._tell()
 
+    def take_plots(self) -> PlotRequest | None:
+        """Return the requested plots, if they have changed since the last call."""
+        with self._changed:
+            found, self._plots = self._plots, None
+        return found
+
+    def report_plots(self, plots: tuple[PlotState, ...]) -> None:
+        """Pass all plots."""
+        with self._changed:
+            self._news.plots = plots
+        self._tell()
+
     # ---- gateway's side
 
     def listen(self, notify: Callable[[], None] | None) -> None:
@@ -345,6 +358,11 @@ class Exchange:
         """Add a request to the run; it is answered once."""
         with self._changed:
             self._steering.append(request)
+
+    def want_plots(self, request: PlotRequest) -> None:
+        """Set the plots that the pages request."""
+        with self._changed:
+            self._plots = request
 
     def drop(self, view: str) -> None:
         """Remove a view that has no viewers."""

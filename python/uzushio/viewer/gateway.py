@@ -23,6 +23,7 @@ from uzushio.viewer.document import ViewDocument
 from uzushio.viewer.encoder import encoding_threads
 from uzushio.viewer.exchange import Exchange
 from uzushio.viewer.listening import Listening, bound_socket
+from uzushio.viewer.plotly_script import PLOTLY, plotly_script
 from uzushio.viewer.session import Session
 from uzushio.viewer.token_file import TokenFile
 
@@ -213,6 +214,7 @@ class Gateway:
             app.router.add_post(f"{base}/login", self._log_in)
             app.router.add_post(f"{base}/token", self._new_address)
             app.router.add_get(f"{base}/picture.png", self._picture)
+            app.router.add_get(f"{base}/{PLOTLY}", self._plotly)
         for base in sorted({"", self._listening.prefix}, reverse=True):
             app.router.add_get(f"{base}/{{file:.*}}", self._file)
 
@@ -235,6 +237,16 @@ class Gateway:
             raise web.HTTPNotFound(text="There is no such file.\n")
         content, kind = found
         return web.Response(body=content, headers={"Content-Type": kind})
+
+    async def _plotly(self, request: web.Request) -> web.Response:
+        """Return the script that draws plots; a page loads it when it shows them first."""
+        del request
+        script = await asyncio.to_thread(plotly_script)
+        if script is None:
+            raise web.HTTPNotFound(text="Plotly is not installed: pip install plotly.\n")
+        return web.Response(
+            body=script, headers={"Content-Type": _TYPES[".js"], "Content-Encoding": "gzip"}
+        )
 
     async def _log_in(self, request: web.Request) -> web.Response:
         """Exchange a one-time token for a cookie."""

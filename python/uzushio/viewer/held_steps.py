@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from uzushio.domain.box import contains
 from uzushio.pipeline.nodes import Patch
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+    from uzushio.pipeline.step_plan import StepPlan
     from uzushio.staging.step import Step
 
 
@@ -34,6 +36,14 @@ class HeldStep:
     def index(self) -> int:
         """The solver's number of the step."""
         return self.step.index
+
+    def missing(self, plan: StepPlan) -> list[str]:
+        """Return the fields of which this rank's values do not contain the box of a plan."""
+        return [
+            name
+            for name, box in plan.reads.items()
+            if name not in self.values or not contains(self.values[name][0], box)
+        ]
 
     @property
     def bytes(self) -> int:

@@ -17,6 +17,7 @@ from uzushio.viewer.command_channel import CommandChannel
 from uzushio.viewer.describe import Bounds, default_view, description
 from uzushio.viewer.exchange import DrawnPicture, DrawRequest, Exchange, Status
 from uzushio.viewer.held_steps import HeldStep, RewindBuffer
+from uzushio.viewer.plot_link import PlotLink, PlotWork
 from uzushio.viewer.probe import probe
 from uzushio.viewer.scene import MissingFieldError, Scene, ViewPlanError
 from uzushio.viewer.steering_link import SteeringLink
@@ -44,11 +45,13 @@ class _Command:
         request: to draw, or None.
         views: names of the watched views, with a request.
         poll: whether to look for a new step.
+        plots: work for the plots, or None.
     """
 
     request: DrawRequest | None = None
     views: tuple[str, ...] = ()
     poll: bool = False
+    plots: PlotWork | None = None
 
 
 class ViewLoop:
@@ -84,6 +87,7 @@ class ViewLoop:
         self._timed = TimedCollective(job.comm)
         self._kept = RewindBuffer(job.comm, rewind_bytes)
         self._steering = SteeringLink(steps, exchange)
+        self._plots = PlotLink(job.comm, steps, exchange)
         self._polled = self._reported = -np.inf
         self._ranges: dict[str, tuple[float, float]] = {}
         self._bounds: dict[str, Bounds] = {}
@@ -97,6 +101,8 @@ class ViewLoop:
                 return received
             if end.agreed:
                 return 0
+            if command.plots is not None:
+                self._plots.work(command.plots, self._kept.newest)
             if command.poll:
                 self._look_for_step()
             if command.request is not None:
@@ -114,9 +120,12 @@ class ViewLoop:
         interval = _POLL_INTERVAL if self._exchange.watched() else _IDLE_INTERVAL
         left = self._polled + interval - now
         if left > 0.0:
-            request = self._exchange.take(left)
+            request = self._exchange.take(0.0)
+            plots = self._plots.next_work(idle=request is None)
+            if request is None and plots is None:
+                request = self._exchange.take(left)
             views = tuple(one.view for one in self._exchange.watched()) if request else ()
-            return _Command(request, views)
+            return _Command(request, views, plots=plots)
         self._polled = now  # the newest request is taken after the step was read
         return _Command(poll=True)
 
@@ -135,6 +144,8 @@ class ViewLoop:
         changed = self._scene.update_stream(step)
         watched = self._watched()
         if changed:
+            assert self._scene.stream is not None
+            self._plots.update_stream(self._scene.stream)
             self._ranges.clear()
             self._bounds.clear()
             self._kept.clear()
@@ -142,6 +153,7 @@ class ViewLoop:
             self._prepare(request)
         try:
             held = self._scene.read(step)
+            self._plots.add(held)
         except StagingError as error:
             self._steps.lose(error)
             return

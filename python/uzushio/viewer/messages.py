@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from uzushio.viewer.exchange import Status, StreamDescription
+from uzushio.viewer.plot_state import PlotKind
 from uzushio.viewer.steering_state import PageRequest, SteeringState
 
 #: Maximum bytes of a message from a page.
@@ -43,8 +44,9 @@ class Ack(Message):
 class Change(Message):
     """New value of a control; null removes the key or the list's entry, so its default counts.
 
-    The path begins with `sources`, or with `views` and the view that the page shows. Missing
-    sections on the way are made; the index after a list's last entry appends.
+    The path begins with `sources`, with `actions`, which holds the plots, or with `views` and the
+    view that the page shows. Missing sections on the way are made; the index after a list's last
+    entry appends.
     """
 
     path: Path
@@ -133,7 +135,16 @@ class Steer(Message):
     request: Annotated[PageRequest, Field(discriminator="request")]
 
 
-FromPage = Ack | Patch | Drag | Size | Pointer | Pause | Live | Seek | Save | Load | Follow | Steer
+class Plots(Message):
+    """Send the plots, at first and after each change, or no longer."""
+
+    type: Literal["plots"]
+    shown: bool
+
+
+FromPage = (
+    Ack | Patch | Drag | Size | Pointer | Pause | Live | Seek | Save | Load | Follow | Steer | Plots
+)
 FROM_PAGE: TypeAdapter[FromPage] = TypeAdapter(Annotated[FromPage, Field(discriminator="type")])
 
 
@@ -148,7 +159,7 @@ class Hello(Message):
         view: name of its own view. A page that connects again gives it as `ws?view=NAME`.
         max_message: maximum bytes of a message to the gateway.
         max_rate: maximum messages per second.
-        document_schema: JSON schema of the sections `sources` and `views`.
+        document_schema: JSON schema of the sections `sources`, `views` and `actions`.
         maps: perceptually uniform colour maps, each as 32 colours.
     """
 
@@ -177,6 +188,7 @@ class ViewMessage(Message):
         view: its name.
         revision: of the view; `base` of a later patch.
         sources: section `sources`.
+        actions: section `actions`: the plots.
         settings: the view's section, without keys that have their defaults.
         changed_by: page that changed it; null: no page, as at the start.
         step: the step that it shows; null: the newest.
@@ -186,6 +198,7 @@ class ViewMessage(Message):
     view: str
     revision: int
     sources: dict[str, Any]
+    actions: list[dict[str, Any]]
     settings: dict[str, Any]
     changed_by: str | None
     step: int | None
@@ -269,6 +282,55 @@ class Limits(Message):
     step: int
     limits: dict[str, tuple[float, float]]
     notes: list[str]
+
+
+class PlotAxis(Message):
+    """Axis of a plot, with its unit, which may be empty."""
+
+    name: str
+    unit: str
+    log: bool
+
+
+class PlotCurve(Message):
+    """Curve of a plot; null where there is no value."""
+
+    name: str
+    unit: str
+    x: list[float | None]
+    y: list[float | None]
+
+
+class Plot(Message):
+    """Plot of the steps so far.
+
+    Attributes:
+        name: of the plot in the document; of the solver's figure for the kind `monitor`.
+        kind: of the plot.
+        title: above it.
+        step: newest step; null before the first.
+        time: of this step.
+        x, y: axes; null without curves.
+        curves: may be empty.
+        text: sentence for the user; may be empty.
+    """
+
+    name: str
+    kind: PlotKind
+    title: str
+    step: int | None
+    time: float | None
+    x: PlotAxis | None
+    y: PlotAxis | None
+    curves: list[PlotCurve]
+    text: str
+
+
+class PlotsMessage(Message):
+    """All plots, for a page that shows them."""
+
+    type: Literal["plots"] = "plots"
+    plots: list[Plot]
 
 
 class Saved(Message):

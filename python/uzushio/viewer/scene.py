@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uzushio.config.yaml_file import KeyPath
-from uzushio.domain.box import contains
 from uzushio.errors import PipelineError
 from uzushio.parallel.sync import TimedCollective
 from uzushio.parallel.timings import Timings
@@ -205,11 +204,7 @@ class Scene:
         graph.at(step.index, step.time, step.attributes)
         values = self._values(state, held, self.timings)
         assert state.plan is not None
-        missing = [
-            name
-            for name, box in state.plan.reads.items()
-            if name not in held.values or not contains(held.values[name][0], box)
-        ]
+        missing = held.missing(state.plan)
         if self._comm.allreduce(len(missing)):
             found = sorted({name for names in self._comm.allgather(missing) for name in names})
             raise MissingFieldError(f"step {held.index} was kept without {', '.join(found)}")

@@ -19,6 +19,8 @@ from uzushio.viewer.client import Client
 from uzushio.viewer.document import MAX_SAMPLES, RefusedChange, ViewDocument, sections_schema
 from uzushio.viewer.encoder import EncodedPicture
 from uzushio.viewer.exchange import DrawnPicture, Exchange, Status, StreamDescription
+from uzushio.viewer.plot_state import PlotState
+from uzushio.viewer.plots_message import plots_message
 from uzushio.viewer.shared_view import SharedView
 from uzushio.viewer.steering_right import SteeringRight
 
@@ -59,6 +61,8 @@ class Session:
         self._loaded = list(document.views)
         self._description: StreamDescription | None = None
         self._status: Status | None = None
+        self._plots: tuple[PlotState, ...] = ()
+        exchange.want_plots(document.requested_plots())
         self._pages, self._pictures = count(1), count(1)
         self._steering = SteeringRight(exchange, lambda: self.clients)
         self._greeting = {
@@ -128,6 +132,9 @@ class Session:
                 raise RefusedChange(f"no picture {message.sequence} waits for an acknowledgement")
         elif isinstance(message, messages.Steer):
             self._steering.handle(client, message)
+        elif isinstance(message, messages.Plots):
+            client.plots = message.shown
+            self._send_plots([client])
         elif isinstance(message, messages.Follow):
             self._follow(client, message.view or client.own)
         elif isinstance(message, messages.Drag):
@@ -174,8 +181,10 @@ class Session:
         except RefusedChange:
             client.post("view", self._state(client.view).model_dump_json())
             raise
-        sources = any(path[0] == "sources" for path, _ in changes)
-        for view in self.views.values() if sources else (client.view,):
+        common = any(path[0] in ("sources", "actions") for path, _ in changes)
+        if common:
+            self._exchange.want_plots(self.document.requested_plots())
+        for view in self.views.values() if common else (client.view,):
             if view.clients and view.name in self.document.views:
                 view.changed(self.document)
                 view.post("view", self._state(view))
@@ -265,6 +274,7 @@ class Session:
             view=view.name,
             revision=entry.revision,
             sources=self.document.source_values,
+            actions=self.document.plot_values,
             settings=entry.values,
             changed_by=by or entry.changed_by,
             step=view.step,
@@ -291,6 +301,9 @@ class Session:
         if news.status is not None:
             self._status = news.status
             self._post(messages.StatusMessage(status=news.status))
+        if news.plots is not None:
+            self._plots = news.plots
+            self._send_plots(self.clients)
         if news.steering is not None:
             self._steering.update(news.steering)
         for answer in news.steering_answers:
@@ -316,6 +329,14 @@ class Session:
             view=view.name, step=drawn.step, limits=dict(drawn.limits), notes=list(drawn.notes)
         )
         view.post("limits", limits)  # wakes each page, which then sends the picture
+
+    def _send_plots(self, clients: Sequence[Client]) -> None:
+        """Send the plots to those of the pages that show them."""
+        shown = [client for client in clients if client.plots]
+        if shown:
+            text = plots_message(self._plots).model_dump_json()
+            for client in shown:
+                client.post("plots", text)
 
     def _post(self, message: messages.DescriptionMessage | messages.StatusMessage) -> None:
         text = message.model_dump_json()

@@ -3,7 +3,10 @@
 import { Changes } from "./changes.js";
 
 /** Messages of which the newest is kept, by type; each is an event too. */
-const KEPT = ["hello", "description", "status", "viewers", "limits", "steering"];
+const KEPT = ["hello", "description", "status", "viewers", "limits", "steering", "plots"];
+
+/** Sections of the document that are common to all pages. */
+const COMMON = ["sources", "actions"];
 
 /**
  * Events: the types above, `view` after each change of the view, `probe`, `saved`, `steered`, `error`
@@ -16,10 +19,12 @@ export class Store extends EventTarget {
   viewers = null;
   limits = null;
   steering = null;
+  plots = null;
   /** Newest message on the view. */
   view = null;
-  /** Sections `sources` and the view's settings, with unanswered changes. */
+  /** Sections `sources` and `actions` (the plots) and the view's settings, with unanswered changes. */
   sources = {};
+  actions = [];
   settings = { layers: [] };
   /** Section `camera` of the view as it was at first, or as loaded. */
   firstCamera = undefined;
@@ -63,15 +68,15 @@ export class Store extends EventTarget {
 
   /** Return the value of a setting; `fallback` if it is not in the document. */
   get(path, fallback = undefined) {
-    let inside = path[0] === "sources" ? { sources: this.sources } : this.settings;
+    let inside = COMMON.includes(path[0]) ? { sources: this.sources, actions: this.actions } : this.settings;
     for (const key of path) inside = inside?.[key];
     return inside ?? fallback;
   }
 
-  /** Change a setting of the view, or of `sources`; null removes it. */
+  /** Change a setting of the view, of `sources` or of `actions`; null removes it. */
   set(path, value) {
     if (!this.view) return;
-    this.#changes.add(path[0] === "sources" ? path : ["views", this.view.view, ...path], value);
+    this.#changes.add(COMMON.includes(path[0]) ? path : ["views", this.view.view, ...path], value);
     this.#merge();
     this.#emit("view");
   }
@@ -113,10 +118,11 @@ export class Store extends EventTarget {
 
   /** Apply the unanswered changes to what the gateway has sent. */
   #merge() {
-    const { view, sources, settings } = this.view;
-    const document = { sources: structuredClone(sources), views: { [view]: structuredClone(settings) } };
+    const { view, sources, actions, settings } = this.view;
+    const document = structuredClone({ sources, actions, views: { [view]: settings } });
     this.#changes.applyTo(document);
     this.sources = document.sources;
+    this.actions = document.actions;
     this.settings = document.views[view];
     this.settings.layers ??= [];
   }

@@ -1,0 +1,114 @@
+"""Plots on the page: their values, axes, words and keys, plots of the document, lazy loading."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from live_pages import LIMIT, Live, violations
+from playwright.sync_api import Page, expect
+
+from uzushio.pipeline.chart import Chart, ChartAxis, Curve
+from uzushio.viewer.plot_state import PlotState
+
+TIMES = np.linspace(0.0, 1.0, 11)
+CFL = 0.3 + 0.1 * np.sin(7 * TIMES)
+K = np.arange(1.0, 20.0)
+
+
+def reported(steps: int = 11) -> tuple[PlotState, ...]:
+    """Return a figure of the solver, and a spectrum of two fields."""
+    times, last = TIMES[:steps], float(TIMES[steps - 1])
+    figure = Chart(ChartAxis("time", "s"), ChartAxis("CFL"), (Curve("CFL", times, CFL[:steps]),))
+    spectrum = Chart(
+        ChartAxis("$k_x$", "m^-1", log=True),
+        ChartAxis("power spectrum per unit of $k$", "m^3/s^2", log=True),
+        (Curve("u", K, K**-1.6), Curve("v", K, np.where(K > 15, np.nan, K**-2.0))),
+    )
+    return (
+        PlotState("CFL", "monitor", "CFL", steps - 1, last, figure),
+        PlotState("k", "spectrum", "Energy", steps - 1, last, spectrum),
+        PlotState("p", "profile", "Profile", text="Unknown field 'q'."),
+    )
+
+
+def curves_of(page: Page, key: str) -> list[dict[str, Any]]:
+    """Return the curves that Plotly has drawn."""
+    found: list[dict[str, Any]] = page.evaluate(
+        """(key) => (document.querySelector(`[data-plot="${key}"] .curves`)?.data ?? [])
+            .map(({ x, y, name }) => ({ x, y, name }))""",
+        key,
+    )
+    return found
+
+
+def opened(live: Live, **options: Any) -> Page:
+    """Open a page with its plots."""
+    page = live.open(**options)
+    live.exchange.report_plots(reported(5))
+    page.get_by_role("button", name="Plots").click()
+    page.locator(".js-plotly-plot").nth(1).wait_for()
+    return page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_plots_have_the_reported_values_axes_with_units_and_words(live: Live, scheme: str) -> None:
+    page = live.open(color_scheme=scheme)
+    loaded = "performance.getEntriesByType('resource').map((one) => one.name)"
+    assert not any("plotly" in name for name in page.evaluate(loaded))
+    page.close()
+    page = opened(live, color_scheme=scheme)
+    live.exchange.report_plots(reported())
+    live.until(lambda: [len(one["x"]) for one in curves_of(page, "monitor:CFL")] == [11], page)
+    (curve,) = curves_of(page, "monitor:CFL")
+    assert (curve["x"], curve["y"]) == (TIMES.tolist(), CFL.tolist())
+    u, v = curves_of(page, "spectrum:k")
+    assert (u["name"], u["x"], u["y"]) == ("u", K.tolist(), (K**-1.6).tolist())
+    assert v["y"][:15] == (K[:15] ** -2.0).tolist() and v["y"][15:] == [None] * 4
+    drawn = page.locator('[data-plot="spectrum:k"] .curves')
+    for text in ("k_x (m⁻¹)", "power spectrum per", "unit of k (m³/s²)", "u", "v"):
+        expect(drawn.get_by_text(text, exact=True).first).to_be_visible(timeout=LIMIT)
+    words = drawn.get_attribute("aria-label") or ""
+    assert "over k_x (m⁻¹) from 1 to 19" in words and "axes are logarithmic" in words
+    assert f"u: from {K[-1] ** -1.6:.4g} to 1, last {K[-1] ** -1.6:.4g}" in words
+    expect(page.locator('[data-plot="profile:p"]')).to_contain_text("Unknown field 'q'.")
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    origin = page.evaluate("location.origin")
+    assert all(name.startswith(origin) for name in page.evaluate(loaded))
+    assert live.refused_styles <= 1  # of the maps that Plotly contains
+
+
+def test_a_plot_is_added_and_removed_as_a_change_of_the_document(live: Live) -> None:
+    page = opened(live)
+    page.locator("#plot-form > summary").focus()
+    page.keyboard.press("Enter")
+    page.locator("#plot-kind").select_option("profile")
+    page.locator("#plot-fields").fill("u, p")
+    page.locator("#plot-along").select_option("z")
+    page.locator("#plot-reduce").select_option("rms")
+    assert violations(page) == []
+    page.locator("#plot-add").click()
+    live.until(lambda: live.drawing.plots[-1].plots, page)
+    ((name, settings),) = live.drawing.plots[-1].plots.items()
+    assert name == "profile-u-p" and settings.profile is not None
+    assert settings.profile.fields == ["u", "p"] and settings.profile.along == "z"
+    assert settings.profile.reduce == "rms"
+    live.exchange.report_plots((PlotState(name, "profile", "A profile"),))
+    page.get_by_role("button", name="Remove the plot A profile").click()
+    live.until(lambda: not live.drawing.plots[-1].plots, page)
+
+
+def test_a_closed_section_receives_nothing_and_the_curves_have_the_focus(live: Live) -> None:
+    page = opened(live)
+    page.locator("#plots-button").focus()
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.closest('.plot')?.dataset.plot"))
+    assert {"monitor:CFL", "spectrum:k"} <= reached
+    page.get_by_role("button", name="Plots").click()
+    expect(page.locator("#plots")).to_be_hidden()
+    assert page.locator(".js-plotly-plot").count() == 0
+    live.until(lambda: not any(client.plots for client in live.gateway._session.clients), page)

@@ -1,0 +1,44 @@
+"""Record of a plot: bounded, evenly thinned, with the newest step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from uzushio.viewer.plot_record import MAX_STEPS, PlotRecord
+
+
+def record(*steps: int) -> PlotRecord:
+    found = PlotRecord(["u"])
+    for step in steps:
+        found.add(step, 0.1 * step, [step**2])
+    return found
+
+
+def test_all_steps_are_there_until_the_record_is_full() -> None:
+    steps = np.arange(MAX_STEPS)
+    rows = record(*steps).rows
+    np.testing.assert_array_equal(rows, np.column_stack([steps, 0.1 * steps, steps**2]))
+
+
+@pytest.mark.parametrize("count", [1001, 1002, 2000, 2001, 2002, 2003, 3999, 4001, 7777])
+def test_a_long_record_is_thinned_evenly_and_ends_with_the_newest_step(count: int) -> None:
+    steps = record(*range(count)).rows[:, 0]
+    assert MAX_STEPS // 2 <= len(steps) <= MAX_STEPS
+    assert steps[0] == 0 and steps[-1] == count - 1
+    (stride,) = set(np.diff(steps[:-1]))
+    assert 0 < steps[-1] - steps[-2] <= stride
+    assert stride == 2 ** np.log2(stride).round()
+
+
+def test_a_step_that_comes_again_replaces_the_later_ones() -> None:
+    found = record(0, 1, 2, 3)
+    found.add(2, 0.2, [7.0])
+    np.testing.assert_array_equal(found.rows[:, [0, 2]], [[0, 0], [1, 1], [2, 7]])
+    long = record(*range(3000))
+    for step in (1000, 1001, 1002):
+        long.add(step, 0.0, [step])
+    assert long.rows[-1, 0] == 1002 and (np.diff(long.rows[:, 0]) > 0).all()
+    long.add(0, 0.0, [5.0])
+    long.add(1, 0.0, [6.0])
+    assert long.rows[:, 2].tolist() == [5.0, 6.0]
