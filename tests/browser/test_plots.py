@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from conftest import wait
 from live_pages import LIMIT, Live, violations
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
+from uzushio import staging
 from uzushio.pipeline.chart import Chart, ChartAxis, Curve
 from uzushio.viewer.plot_state import PlotState
 
@@ -112,3 +120,57 @@ def test_a_closed_section_receives_nothing_and_the_curves_have_the_focus(live: L
     expect(page.locator("#plots")).to_be_hidden()
     assert page.locator(".js-plotly-plot").count() == 0
     live.until(lambda: not any(client.plots for client in live.gateway._session.clients), page)
+
+
+CASE = """\
+solver: channel
+grid: {nx: 16, ny: 12, nz: 14, lx: pi, ly: pi/2}
+flow: {reynolds_tau: 100}
+time: {steps: 6, cfl: 0.4}
+statistics: {start: 100.0}
+checkpoint: {every: null}
+output: {folder: run, figures: false}
+publish: {engine: file, every: 2}
+"""
+
+
+def test_the_plots_of_a_run_have_the_numbers_of_its_solver(
+    browser: Browser, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "case.yaml").write_text(CASE)
+    run = wait(start(sys.executable, "-m", "uzushio", "run", "case.yaml", "--ranks", 1), 200)
+    assert run.returncode == 0, run.stderr
+    folder = tmp_path / "run/published/channel.zarr"
+    with staging.attach(folder) as reader:
+        steps = [(one.time, one.attributes, float(one.read("u").max())) for one in reader]
+    assert len(steps) == 3
+    viewer = start(sys.executable, "-m", "uzushio", "view", folder)
+    assert viewer.stdout is not None
+    address = next(
+        found.group() for line in viewer.stdout if (found := re.search(r"http://\S+#\S+", line))
+    )
+    page = browser.new_page()
+    page.set_default_timeout(LIMIT)
+    page.goto(address)
+    expect(page.locator("#notice")).to_be_hidden(timeout=3 * LIMIT)
+    page.locator("#plots-button").click()
+    page.locator("#plot-form > summary").click()
+    page.locator("#plot-fields").fill("u")
+    page.locator("#plot-reduce").select_option("max")
+    page.locator("#plot-add").click()
+    wanted = {
+        "monitor:CFL": [one["monitor/CFL"] for _, one, _ in steps],
+        "monitor:bulk velocity": [one["bulk_velocity"] for _, one, _ in steps],
+        "series:series-u": [highest for _, _, highest in steps],
+    }
+    for key, values in wanted.items():
+        curves: list[dict[str, Any]] = []
+        end = time.monotonic() + LIMIT / 1000
+        while not curves or len(curves[0]["x"]) < 3:
+            assert time.monotonic() < end, (key, curves)
+            page.wait_for_timeout(100)
+            curves = curves_of(page, key)
+        assert (curves[0]["x"], curves[0]["y"]) == ([one[0] for one in steps], values)
+    page.close()
+    viewer.terminate()
+    assert viewer.wait(30) == 0
