@@ -1,7 +1,7 @@
 # Each target does its own set-up first (tools/setup), which costs nothing when it is done already.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build demo test verify check docs format bench validate adios2 lock clean
+.PHONY: help build demo test verify check docs screenshots format bench validate adios2 lock clean
 
 ENV := . tools/env.sh &&
 RANKS ?= 2
@@ -34,6 +34,10 @@ check: build  ## formatting, lint and types, as the pre-commit hooks do
 
 docs: build  ## write the reference pages that are made from the code
 	$(ENV) python tools/reference_pages.py
+
+screenshots: build  ## the picture of the live view in docs/images, by its test
+	@tools/setup --tests
+	UZUSHIO_SCREENSHOTS=$(CURDIR)/docs/images tools/test tests/browser -k shows_the_steps_of_its_solver
 
 format: build  ## let the formatters decide
 	$(ENV) ruff check --fix-only -q .

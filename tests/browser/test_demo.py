@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -65,6 +66,8 @@ def test_the_live_demo_shows_the_steps_of_its_solver(
         while (now := shown(page)) and (now[0] <= step or now[1] == picture):
             assert time.monotonic() < deadline, f"the picture stays that of step {step}"
             page.wait_for_timeout(50)
+        if folder := os.environ.get("UZUSHIO_SCREENSHOTS"):
+            page.screenshot(path=Path(folder) / "live_view.png")
     finally:
         page.close()
     job.send_signal(signal.SIGINT)
