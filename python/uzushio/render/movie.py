@@ -82,6 +82,8 @@ class Movie:
         encoder: Name of the encoder in use.
         remark: Limits of playback for the user; empty if there are none.
         pictures: Number of pictures written.
+        shape: Rows and columns; None before the first picture.
+        bytes: Size of the pictures in the file so far.
 
     Raises:
         OutputError: The encoder is not available, the file cannot be created, or its suffix is
@@ -118,11 +120,11 @@ class Movie:
         self._options = chosen.options
         self._rate = Fraction(fps).limit_denominator(1000)
         self._threads = threads
-        self._shape: tuple[int, int] | None = None
+        self.shape: tuple[int, int] | None = None
         self._stream: VideoStream | None = None
         self._container: OutputContainer | None = None
         self._reformatter: VideoReformatter | None = None
-        self._complete_bytes = 0  # bytes of the file that are whole pictures
+        self.bytes = 0
         self._failed = False
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -154,10 +156,10 @@ class Movie:
         """
         pixels = picture.pixels if isinstance(picture, Picture) else picture
         height, width = pixels.shape[:2]
-        if self._shape not in (None, (height, width)):
-            assert self._shape is not None
+        if self.shape not in (None, (height, width)):
+            assert self.shape is not None
             raise ValueError(
-                f"{self.path.name} has pictures of {self._shape[1]} × {self._shape[0]} pixels; "
+                f"{self.path.name} has pictures of {self.shape[1]} × {self.shape[0]} pixels; "
                 f"one of {width} × {height} cannot follow"
             )
         if self._failed:
@@ -202,7 +204,7 @@ class Movie:
     def _begin(self, height: int, width: int) -> None:
         import av
 
-        self._shape = height, width
+        self.shape = height, width
         flags = {"flush_packets": "1"} | ({} if self._gif else {"movflags": _FRAGMENTED})
         form = "gif" if self._gif else "mp4"
         self._container = av.open(self._file, "w", format=form, options=flags)
@@ -244,7 +246,7 @@ class Movie:
         frame.time_base = 1 / self._rate
         self._container.mux(self._stream.encode(frame))
         self._file.flush()
-        self._complete_bytes = self._file.tell()
+        self.bytes = self._file.tell()
         self.pictures += 1
 
     def _converted(self, pixels: NDArray[np.uint8]) -> VideoFrame:
@@ -273,7 +275,7 @@ class Movie:
         with contextlib.suppress(OSError, ValueError):  # it may be closed
             self._file.flush()
         with contextlib.suppress(OSError):
-            os.truncate(self.path, self._complete_bytes)
+            os.truncate(self.path, self.bytes)
         with contextlib.suppress(OSError):
             self._file.close()
         if not self.pictures:

@@ -13,6 +13,7 @@ from aiohttp import WSCloseCode, web
 from uzushio.viewer.encoder import FINAL, GOOD, POOR, EncodedPicture, Quality
 
 if TYPE_CHECKING:
+    from uzushio.viewer.recording import Recording
     from uzushio.viewer.shared_view import SharedView
 
 #: Frames that a page has not acknowledged, at most.
@@ -118,6 +119,7 @@ class Client:
         link: estimates of the connection.
         size: of its picture in device pixels, if it is known.
         plots: whether the page shows the plots.
+        recording: movie of the pictures that it shows, or that it has not fetched yet.
         ending: done when the connection is to end, with the code, the reason and a last message.
     """
 
@@ -126,6 +128,7 @@ class Client:
         self.link = Link()
         self.size: tuple[int, int] | None = None
         self.plots = False
+        self.recording: Recording | None = None
         self.ending: asyncio.Future[tuple[WSCloseCode, str, str]] = (
             asyncio.get_running_loop().create_future()
         )

@@ -12,7 +12,7 @@ import simplejpeg
 
 from uzushio.render.picture import png
 from uzushio.viewer.exchange import DrawnPicture
-from uzushio.viewer.messages import FINAL_QUALITY, JPEG, KEY_FRAME, frame_header
+from uzushio.viewer.frame import FINAL_QUALITY, JPEG, KEY_FRAME, frame_header
 
 #: Threads that encode; two views rarely have a new picture at once.
 _THREADS = 2

@@ -23,6 +23,7 @@ from uzushio.viewer.document import ViewDocument
 from uzushio.viewer.encoder import encoding_threads
 from uzushio.viewer.exchange import Exchange
 from uzushio.viewer.listening import Listening, bound_socket
+from uzushio.viewer.page_movie import find_movie
 from uzushio.viewer.plotly_script import PLOTLY, plotly_script
 from uzushio.viewer.session import Session
 from uzushio.viewer.token_file import TokenFile
@@ -31,6 +32,8 @@ from uzushio.viewer.token_file import TokenFile
 PAGE = Path(__file__).with_name("page")
 #: Maximum seconds of a connection that is no page's WebSocket, and maximum number of these.
 CONNECTION_SECONDS, MAX_CONNECTIONS = 60.0, 64
+#: Bytes of a movie that are sent at once.
+MOVIE_CHUNK = 1 << 20
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -215,6 +218,7 @@ class Gateway:
             app.router.add_post(f"{base}/token", self._new_address)
             app.router.add_get(f"{base}/picture.png", self._picture)
             app.router.add_get(f"{base}/{PLOTLY}", self._plotly)
+            app.router.add_get(f"{base}/movie.mp4", self._movie)
         for base in sorted({"", self._listening.prefix}, reverse=True):
             app.router.add_get(f"{base}/{{file:.*}}", self._file)
 
@@ -278,6 +282,23 @@ class Gateway:
         if view is None or view.picture is None:
             raise web.HTTPNotFound(text="There is no picture of this view.\n")
         return web.Response(body=await view.picture.png(), content_type="image/png")
+
+    async def _movie(self, request: web.Request) -> web.StreamResponse:
+        """Return a movie that a page has recorded, and remove its file."""
+        self._needs_cookie(request)
+        found = find_movie(self._session.clients, request.query.get("key", ""))
+        if found is None:
+            raise web.HTTPNotFound(text="There is no such movie, or it was fetched before.\n")
+        path, remove = found
+        with path.open("rb") as file:
+            response = web.StreamResponse(headers={"Content-Type": "video/mp4"})
+            response.content_length = path.stat().st_size
+            await response.prepare(request)
+            while chunk := await asyncio.to_thread(file.read, MOVIE_CHUNK):
+                await response.write(chunk)
+            await response.write_eof()
+        remove()
+        return response
 
     def _needs_cookie(self, request: web.Request) -> None:
         if not self._access.is_logged_in(request):

@@ -1,8 +1,7 @@
-"""Messages between page and gateway: JSON in both directions, and binary frames with pictures."""
+"""Messages between page and gateway, JSON in both directions; pictures are binary frames."""
 
 from __future__ import annotations
 
-import struct
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -142,8 +141,41 @@ class Plots(Message):
     shown: bool
 
 
+class Record(Message):
+    """Begin a movie of the pictures that the page shows; answered by `recording`.
+
+    Attributes:
+        every: one picture for each step, or the screen at a constant rate.
+        fps: pictures a second of the movie.
+    """
+
+    type: Literal["record"]
+    every: Literal["step", "time"] = "step"
+    fps: Annotated[float, Field(ge=1.0, le=60.0)] = 25.0
+
+
+class StopRecording(Message):
+    """End the movie; its file can be fetched when `recording` says so."""
+
+    type: Literal["stop_recording"]
+
+
 FromPage = (
-    Ack | Patch | Drag | Size | Pointer | Pause | Live | Seek | Save | Load | Follow | Steer | Plots
+    Ack
+    | Patch
+    | Drag
+    | Size
+    | Pointer
+    | Pause
+    | Live
+    | Seek
+    | Save
+    | Load
+    | Follow
+    | Steer
+    | Plots
+    | Record
+    | StopRecording
 )
 FROM_PAGE: TypeAdapter[FromPage] = TypeAdapter(Annotated[FromPage, Field(discriminator="type")])
 
@@ -250,6 +282,25 @@ class Steered(Message):
     step: int | None = None
 
 
+class RecordingMessage(Message):
+    """State of the movie that this page records.
+
+    Attributes:
+        state: `recording`; `finishing` the file; `ready`; `failed`: there is no file.
+        pictures, seconds, bytes: length of the movie, and size of the file.
+        text: sentence on an end that the page has not requested; may be empty.
+        file: relative address of a movie that is ready; it can be fetched once.
+    """
+
+    type: Literal["recording"] = "recording"
+    state: Literal["recording", "finishing", "ready", "failed"]
+    pictures: int
+    seconds: float
+    bytes: int
+    text: str
+    file: str | None
+
+
 class ErrorMessage(Message):
     """Reason why a message had no effect, or why a view cannot be drawn.
 
@@ -346,41 +397,3 @@ class Ended(Message):
 
     type: Literal["ended"] = "ended"
     message: str
-
-
-# ---- frames
-
-MAGIC = b"UZF1"
-JPEG = 1
-KEY_FRAME, FINAL_QUALITY = 1, 2
-HEADER_BYTES = 64
-_HEADER = struct.Struct("<4sBBHQQqdHHffff4x")
-assert _HEADER.size == HEADER_BYTES
-
-
-def frame_header(
-    codec: int,
-    flags: int,
-    sequence: int,
-    revision: int,
-    step: int,
-    time: float,
-    size: tuple[int, int],
-    seconds: tuple[float, float, float, float],
-) -> bytes:
-    """Return the header of a frame, little endian, which the codec's data follow.
-
-    Args:
-        codec: `JPEG`.
-        flags: sum of `KEY_FRAME` and `FINAL_QUALITY`.
-        sequence: number of the picture, for `Ack`. It increases; the frames of a picture at
-            several qualities have the same.
-        revision: of the view.
-        step: number of the step.
-        time: of the step.
-        size: columns and rows.
-        seconds: for reading, drawing, compositing with annotation, encoding.
-    """
-    return _HEADER.pack(
-        MAGIC, codec, flags, HEADER_BYTES, sequence, revision, step, time, *size, *seconds
-    )

@@ -19,6 +19,7 @@ from uzushio.viewer.client import Client
 from uzushio.viewer.document import MAX_SAMPLES, RefusedChange, ViewDocument, sections_schema
 from uzushio.viewer.encoder import EncodedPicture
 from uzushio.viewer.exchange import DrawnPicture, Exchange, Status, StreamDescription
+from uzushio.viewer.page_movie import begin_movie, discard_movie, end_movie
 from uzushio.viewer.plot_state import PlotState
 from uzushio.viewer.plots_message import plots_message
 from uzushio.viewer.shared_view import SharedView
@@ -117,6 +118,7 @@ class Session:
             lost: the connection ended without the page being closed.
         """
         self._leave_view(client)
+        discard_movie(client)
         self._steering.leave(client, lost)
         self._viewers_changed()
 
@@ -135,6 +137,10 @@ class Session:
         elif isinstance(message, messages.Plots):
             client.plots = message.shown
             self._send_plots([client])
+        elif isinstance(message, messages.Record):
+            begin_movie(client, message)
+        elif isinstance(message, messages.StopRecording):
+            end_movie(client)
         elif isinstance(message, messages.Follow):
             self._follow(client, message.view or client.own)
         elif isinstance(message, messages.Drag):
@@ -325,6 +331,10 @@ class Session:
         view.failure = None
         view.picture = EncodedPicture(drawn, next(self._pictures), self._threads)
         view.adapt(drawn, self.document)
+        for client in view.clients:
+            if client.recording is not None:
+                client.recording.add(drawn)
+        view.credit_changed()
         limits = messages.Limits(
             view=view.name, step=drawn.step, limits=dict(drawn.limits), notes=list(drawn.notes)
         )

@@ -50,7 +50,10 @@ class SharedView:
 
     def credit_changed(self) -> None:
         """Tell the drawing side whether a page can receive a picture."""
-        self._exchange.set_ready(self.name, any(client.has_credit for client in self.clients))
+        recordings = [client.recording for client in self.clients]
+        ready = any(client.has_credit for client in self.clients)
+        busy = any(recording is not None and recording.busy for recording in recordings)
+        self._exchange.set_ready(self.name, ready and not busy)
 
     def request(self, document: ViewDocument) -> None:
         """Request the picture of the view's present state."""

@@ -50,5 +50,5 @@ async function until(condition) {
 }
 
 /** Return the title of the run as the beginning of a file's name. */
-const fileName = (store) =>
+export const fileName = (store) =>
   (store.description?.title || "view").replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "view";

@@ -3,7 +3,7 @@
 import { Changes } from "./changes.js";
 
 /** Messages of which the newest is kept, by type; each is an event too. */
-const KEPT = ["hello", "description", "status", "viewers", "limits", "steering", "plots"];
+const KEPT = ["hello", "description", "status", "viewers", "limits", "steering", "plots", "recording"];
 
 /** Sections of the document that are common to all pages. */
 const COMMON = ["sources", "actions"];
@@ -20,6 +20,7 @@ export class Store extends EventTarget {
   limits = null;
   steering = null;
   plots = null;
+  recording = null;
   /** Newest message on the view. */
   view = null;
   /** Sections `sources` and `actions` (the plots) and the view's settings, with unanswered changes. */
