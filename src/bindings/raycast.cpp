@@ -151,30 +151,37 @@ void bind_raycast(nb::module_& module) {
             "add_slice",
             [](Scene& scene, std::size_t field, const std::array<double, 3>& origin,
                const std::array<double, 3>& normal, std::shared_ptr<ColorTable> colors,
-               float opacity) {
+               float opacity, bool clipped) {
                 scene.layers.emplace_back(
-                    raycast::Slice{field, origin, normal, std::move(colors), opacity});
+                    raycast::Slice{field, origin, normal, std::move(colors), opacity, clipped});
             },
-            "field"_a, "origin"_a, "normal"_a, "colors"_a, "opacity"_a)
+            "field"_a, "origin"_a, "normal"_a, "colors"_a, "opacity"_a, "clipped"_a)
         .def(
             "add_isosurface",
             [](Scene& scene, std::size_t field, std::vector<double> values, const Rgba& color,
                std::shared_ptr<ColorTable> colors, std::optional<std::size_t> color_field,
-               float opacity, std::optional<Lighting> lighting) {
+               float opacity, std::optional<Lighting> lighting, bool clipped) {
                 scene.layers.emplace_back(raycast::Isosurface{field, std::move(values), color,
                                                               std::move(colors), color_field,
-                                                              opacity, lighting});
+                                                              opacity, lighting, clipped});
             },
             "field"_a, "values"_a, "color"_a, "colors"_a.none(), "color_field"_a.none(),
-            "opacity"_a, "lighting"_a.none())
+            "opacity"_a, "lighting"_a.none(), "clipped"_a)
         .def(
             "add_volume",
             [](Scene& scene, std::size_t field, std::shared_ptr<TransferTable> transfer,
-               double unit_distance, std::optional<Lighting> shading) {
+               double unit_distance, std::optional<Lighting> shading, bool clipped) {
                 scene.layers.emplace_back(
-                    raycast::Volume{field, std::move(transfer), unit_distance, shading});
+                    raycast::Volume{field, std::move(transfer), unit_distance, shading, clipped});
             },
-            "field"_a, "transfer"_a, "unit_distance"_a, "shading"_a.none());
+            "field"_a, "transfer"_a, "unit_distance"_a, "shading"_a.none(), "clipped"_a)
+        .def(
+            "add_half_space",
+            [](Scene& scene, const std::array<double, 3>& origin,
+               const std::array<double, 3>& normal) {
+                scene.half_spaces.push_back({origin, normal});
+            },
+            "origin"_a, "normal"_a);
     module.def("cast", &draw, "scene"_a, "camera"_a, "blocks"_a, "image"_a, "depth"_a.none(),
                "threads"_a,
                "Draw into memory; return bounds, number of non-finite values, hits and ranges of "

@@ -54,20 +54,32 @@ std::size_t sampled_field_of(std::vector<SampledField>& sampled_fields, std::siz
 CastPlan::CastPlan(const Scene& s, const Camera& c, int w, int h,
                    std::span<const BlockSource> sources, int threads)
     : scene(s), camera(c), width(w), height(h), box_edges(s, c, w, h) {
+    const auto clips = [&](bool clipped) { return clipped && !scene.half_spaces.empty(); };
     for (std::size_t i = 0; i < scene.layers.size(); ++i) {
         if (const auto* slice = std::get_if<Slice>(&scene.layers[i])) {
             Surface surface;
             surface.layer = i;
             surface.slice = slice;
+            surface.clipped = clips(slice->clipped);
             slices.push_back(surface);
         } else if (const auto* iso = std::get_if<Isosurface>(&scene.layers[i])) {
             add_isosurface(i, *iso);
         } else if (const auto* volume = std::get_if<Volume>(&scene.layers[i])) {
             volumes.push_back(
                 {i, volume,
-                 sampled_field_of(sampled_fields, volume->field, volume->transfer->middle())});
+                 sampled_field_of(sampled_fields, volume->field, volume->transfer->middle()),
+                 clips(volume->clipped)});
         }
     }
+    const auto clipped = [](const auto& layer) { return layer.clipped; };
+    const auto count_clipped = [&](const auto& layers) {
+        return static_cast<std::size_t>(std::count_if(layers.begin(), layers.end(), clipped));
+    };
+    const std::size_t count =
+        count_clipped(slices) + count_clipped(isosurfaces) + count_clipped(volumes);
+    clipping = count > 0;
+    all_clipped = clipping && count == slices.size() + isosurfaces.size() + volumes.size();
+    volumes_clipped = !volumes.empty() && count_clipped(volumes) == volumes.size();
 
     double cells = 0; // maximum length of a segment in cells
     for (const Axis& axis : scene.axes)
@@ -115,11 +127,13 @@ CastPlan::CastPlan(const Scene& s, const Camera& c, int w, int h,
 }
 
 void CastPlan::add_isosurface(std::size_t layer, const Isosurface& iso) {
+    const bool clipped = iso.clipped && !scene.half_spaces.empty();
     auto group = std::find_if(
-        isosurface_fields.begin(), isosurface_fields.end(),
-        [&](const IsosurfaceField& candidate) { return candidate.field == iso.field; });
+        isosurface_fields.begin(), isosurface_fields.end(), [&](const IsosurfaceField& candidate) {
+            return candidate.field == iso.field && candidate.clipped == clipped;
+        });
     if (group == isosurface_fields.end())
-        group = isosurface_fields.insert(group, {iso.field, iso.values.front(), {}});
+        group = isosurface_fields.insert(group, {iso.field, iso.values.front(), clipped, {}});
     const bool opaque =
         iso.opacity >= 1 && (iso.colors == nullptr ? iso.color[3] >= 1 : iso.colors->opaque());
     for (const double value : iso.values) {
@@ -130,6 +144,7 @@ void CastPlan::add_isosurface(std::size_t layer, const Isosurface& iso) {
         surface.shift = group->shift;
         surface.value = value;
         surface.opaque = opaque;
+        surface.clipped = clipped;
         group->isosurfaces.push_back(isosurfaces.size());
         isosurfaces.push_back(surface);
     }

@@ -32,12 +32,14 @@ struct Surface {
     double shift = 0;      ///< subtracted from the field's values
     double value = 0;      ///< of an iso-surface
     bool opaque = false;   ///< whether rays end at it
+    bool clipped = false;
 };
 
-/// Iso-surfaces of one field, by index in the plan.
+/// Iso-surfaces of one field, clipped or not, by index in the plan.
 struct IsosurfaceField {
     std::size_t field = 0;
     double shift = 0;
+    bool clipped = false;
     std::vector<std::size_t> isosurfaces;
 };
 
@@ -46,6 +48,7 @@ struct VolumeLayer {
     std::size_t index = 0;
     const Volume* volume = nullptr;
     std::size_t sampled_field = 0;
+    bool clipped = false;
 };
 
 /// Block in one picture, with what depends on scene and camera.
@@ -80,7 +83,10 @@ struct CastPlan {
     std::vector<VisibleBlock> blocks; ///< front to back, visible ones only
     PixelRect pixel_bounds;           ///< nothing is drawn outside
     BoxEdges box_edges;
-    std::int32_t group_size = 1; ///< segments that are tested for empty space at once
+    std::int32_t group_size = 1;  ///< segments that are tested for empty space at once
+    bool clipping = false;        ///< whether half spaces clip any layer
+    bool all_clipped = false;     ///< whether they clip all layers
+    bool volumes_clipped = false; ///< whether they clip all volumes, and there are any
 
     void add_isosurface(std::size_t layer, const Isosurface& iso);
     [[nodiscard]] bool marching() const { return !volumes.empty() || !isosurfaces.empty(); }

@@ -33,8 +33,9 @@ PacketShader::PacketShader(const CastPlan& plan, bool depth)
       finder_(plan), deferred_(plan.isosurfaces.size()), before_(plan.sampled_fields.size()),
       until_(plan.sampled_fields.size()) {}
 
-void PacketShader::begin_packet(const RayPacket& packet) {
+void PacketShader::begin_packet(const RayPacket& packet, const ClipInterval* clip) {
     packet_ = &packet;
+    clip_ = clip;
     pixels = {};
     std::fill(seen_.begin(), seen_.end(), no_lanes());
 }
@@ -64,7 +65,7 @@ void PacketShader::shade_segment(const VisibleBlock& block, Mask rays, const Ray
     crossings_.clear();
     if (may_cross)
         for (const IsosurfaceField& group : plan_.isosurface_fields)
-            finder_.find(block, *packet_, group, rays, segment.begin, segment.end, crossings_);
+            find_crossings(block, group, rays, segment);
     add_slices(slices, rays, segment);
     if (crossings_.empty())
         integrate_volumes(block, rays, segment);
@@ -78,6 +79,19 @@ void PacketShader::shade_slices(const VisibleBlock& block, Mask rays,
     crossings_.clear();
     add_slices(slices, rays, whole);
     shade_crossings(block, rays, whole);
+}
+
+void PacketShader::find_crossings(const VisibleBlock& block, const IsosurfaceField& group,
+                                  Mask rays, const RaySegment& segment) {
+    Floats begin = segment.begin, end = segment.end;
+    if (group.clipped) {
+        begin = max(begin, clip_->begin);
+        end = min(end, clip_->end);
+        rays = rays & clip_->any & less(begin, end);
+        if (!any(rays))
+            return;
+    }
+    finder_.find(block, *packet_, group, rays, begin, end, crossings_);
 }
 
 void PacketShader::add_slices(const std::vector<Floats>& slices, Mask rays,
@@ -130,28 +144,52 @@ void PacketShader::shade_crossings(const VisibleBlock& block, Mask rays,
     }
 }
 
+/// Restrict a segment to the clip interval. Where it cuts the segment, the field is sampled at the
+/// cut, which lies within the segment: no further ghost points are needed.
+void PacketShader::clip_segment(const VisibleBlock& block, const SampledField& field, Mask rays,
+                                const RaySegment& segment, ClippedSegment& part) const {
+    part.begin = max(segment.begin, clip_->begin);
+    part.end = min(segment.end, clip_->end);
+    part.rays = rays & clip_->any & less(part.begin, part.end);
+    const auto resample = [&](Mask cut, Floats distance, Floats& value) {
+        if (any(cut))
+            value = select(cut,
+                           block.sampler.value(*block.fields[field.field], field.shift,
+                                               block.sampler.locate(*packet_, distance), cut),
+                           value);
+    };
+    resample(part.rays & less(segment.begin, part.begin), part.begin, part.first);
+    resample(part.rays & less(part.end, segment.end), part.end, part.second);
+}
+
 void PacketShader::integrate_volumes(const VisibleBlock& block, Mask rays,
                                      const RaySegment& segment) {
     if (plan_.volumes.empty())
         return;
     const Floats distance = segment.end - segment.begin;
     Floats extinction{};
+    Floats nearest = segment.end;
     Colors colors{};
     for (const VolumeLayer& layer : plan_.volumes) {
-        const Floats a = segment.first[layer.sampled_field],
-                     b = segment.second[layer.sampled_field];
-        const double shift = plan_.sampled_fields[layer.sampled_field].shift;
-        const OpticalProperties optics = (*layer.volume->transfer)(a, b, shift);
-        const Mask visible = rays & less(floats(0), optics.extinction);
+        const SampledField& field = plan_.sampled_fields[layer.sampled_field];
+        const double shift = field.shift;
+        ClippedSegment part{segment.begin, segment.end, segment.first[layer.sampled_field],
+                            segment.second[layer.sampled_field], rays};
+        if (layer.clipped)
+            clip_segment(block, field, rays, segment, part);
+        const OpticalProperties optics = (*layer.volume->transfer)(part.first, part.second, shift);
+        const Mask visible = part.rays & less(floats(0), optics.extinction);
         mark_seen(layer.index, visible);
         Colors here{optics.red, optics.green, optics.blue, {}};
         if (layer.volume->shading && any(visible)) {
             const SamplePositions at =
-                block.sampler.locate(*packet_, (segment.begin + segment.end) * 0.5F);
-            here = lit(*layer.volume->shading, here, block,
-                       plan_.sampled_fields[layer.sampled_field].field, shift, at);
+                block.sampler.locate(*packet_, (part.begin + part.end) * 0.5F);
+            here = lit(*layer.volume->shading, here, block, field.field, shift, at);
         }
-        const Floats own = optics.extinction * static_cast<float>(1 / layer.volume->unit_distance);
+        Floats own = optics.extinction * static_cast<float>(1 / layer.volume->unit_distance);
+        if (layer.clipped)
+            own = select(part.rays, own * ((part.end - part.begin) / distance), floats(0));
+        nearest = select(part.rays, min(nearest, part.begin), nearest);
         colors.red = fma(own, here.red, colors.red);
         colors.green = fma(own, here.green, colors.green);
         colors.blue = fma(own, here.blue, colors.blue);
@@ -168,7 +206,7 @@ void PacketShader::integrate_volumes(const VisibleBlock& block, Mask rays,
     const Floats before = pixels.accumulate(pixels.transmittance - remaining, remaining, colors.red,
                                             colors.green, colors.blue);
     if (depth_)
-        pixels.update_depth(rays, before, depth_of(segment.begin));
+        pixels.update_depth(rays, before, depth_of(nearest));
 }
 
 void PacketShader::shade_surface(const VisibleBlock& block, std::size_t number, Mask rays,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "raycast/cast_plan.hpp"
+#include "raycast/clip_interval.hpp"
 #include "raycast/crossing.hpp"
 #include "raycast/packet_pixels.hpp"
 #include "raycast/ray_packet.hpp"
@@ -17,14 +18,21 @@ struct RaySegment {
     const Floats* second; ///< likewise
 };
 
+/// Part of a segment in the scene's half spaces, and the values of a field at its ends.
+struct ClippedSegment {
+    Floats begin, end, first, second;
+    Mask rays; ///< with such a part
+};
+
 /// Accumulation of colour along a packet's rays, front to back. One for each thread.
 class PacketShader {
   public:
     /// `depth`: whether to compute depth.
     PacketShader(const CastPlan& plan, bool depth);
 
-    /// Begin with empty pixels. The packet must outlive its drawing.
-    void begin_packet(const RayPacket& packet);
+    /// Begin with empty pixels. Packet and clip interval must outlive its drawing; a plan without
+    /// clipped layers has no interval.
+    void begin_packet(const RayPacket& packet, const ClipInterval* clip);
     /// Count the pixels in which each layer was visible, and return the result.
     const PacketPixels& end_packet();
 
@@ -63,9 +71,13 @@ class PacketShader {
     [[nodiscard]] std::int64_t nonfinite_pixels() const { return nonfinite_pixels_; }
 
   private:
+    void find_crossings(const VisibleBlock& block, const IsosurfaceField& group, Mask rays,
+                        const RaySegment& segment);
     void add_slices(const std::vector<Floats>& slices, Mask rays, const RaySegment& segment);
     void shade_crossings(const VisibleBlock& block, Mask rays, const RaySegment& segment);
     void integrate_volumes(const VisibleBlock& block, Mask rays, const RaySegment& segment);
+    void clip_segment(const VisibleBlock& block, const SampledField& field, Mask rays,
+                      const RaySegment& segment, ClippedSegment& part) const;
     void shade_surface(const VisibleBlock& block, std::size_t number, Mask rays, Floats distance);
     Colors surface_color(const VisibleBlock& block, const Surface& surface, Mask rays,
                          Floats distance);
@@ -80,6 +92,7 @@ class PacketShader {
     std::int64_t nonfinite_pixels_ = 0;
     // Of the current packet.
     const RayPacket* packet_ = nullptr;
+    const ClipInterval* clip_ = nullptr;
     std::vector<Mask> seen_; ///< by layer
     CrossingFinder finder_;
     std::vector<Crossing> crossings_; ///< with surfaces within a segment

@@ -8,6 +8,8 @@ namespace {
 
 /// Segments between two tests whether all rays have ended.
 constexpr std::int32_t segments_per_exit_test = 32;
+/// Distance from the plane of a half space, in steps, at which a slice lies in it.
+constexpr float clip_tolerance = 1e-3F;
 
 } // namespace
 
@@ -24,12 +26,15 @@ PacketPixels RayMarcher::draw(int column, int row) {
         return {};
     const RayPacket packet(plan_.scene, plan_.camera, plan_.width, plan_.height, column, row);
     packet_ = &packet;
-    shader_.begin_packet(packet);
-    if (plan_.marching() && any(packet.hits))
+    if (plan_.clipping)
+        clip_.emplace(plan_.scene, packet);
+    shader_.begin_packet(packet, clip_ ? &*clip_ : nullptr);
+    if (plan_.marching() && any(packet.hits)) {
         ends_.compute(bounds_.emplace(packet));
-    for (std::size_t i = 0; i < plane_distance_.size(); ++i)
-        plane_distance_[i] =
-            packet.plane(plan_.slices[i].slice->origin, plan_.slices[i].slice->normal);
+        if (clip_)
+            clip_->find_segments(packet, ends_);
+    }
+    measure_slices();
     const PacketEdges edges(plan_.box_edges, packet, column, row);
     const auto line = [&](Mask rays, Floats opacity, Floats distance) {
         shader_.blend_line(rays, *plan_.scene.bounding_box, opacity, distance);
@@ -55,6 +60,17 @@ PacketPixels RayMarcher::draw(int column, int row) {
     return shader_.end_packet();
 }
 
+void RayMarcher::measure_slices() {
+    for (std::size_t i = 0; i < plane_distance_.size(); ++i) {
+        const Surface& surface = plan_.slices[i];
+        Floats& distance = plane_distance_[i];
+        distance = packet_->plane(surface.slice->origin, surface.slice->normal);
+        if (surface.clipped)
+            distance = select(clip_->contains(distance, clip_tolerance * ends_.step()), distance,
+                              floats(infinity));
+    }
+}
+
 /// Draw slices only: each point belongs to the block that owns its cell.
 void RayMarcher::draw_slices(const VisibleBlock& block) {
     Mask rays = no_lanes();
@@ -67,6 +83,15 @@ void RayMarcher::draw_slices(const VisibleBlock& block) {
     }
     if (any(rays))
         shader_.shade_slices(block, rays, here_);
+}
+
+/// Leave out segments that the half spaces clip, for a plan that clips all layers.
+void RayMarcher::clip_owned(OwnedSegments& owned) const {
+    const Ints first = max(owned.first, ints(clip_->first));
+    const Ints last = min(owned.last, ints(clip_->last_end - 1));
+    owned.any = owned.any & clip_->any & less_equal(first, last);
+    owned.first = select(owned.any, first, ints(int_max));
+    owned.last = select(owned.any, last, ints(-1));
 }
 
 void RayMarcher::assign_slices(const OwnedSegments& owned) {
@@ -110,11 +135,14 @@ void RayMarcher::march_surfaces(const VisibleBlock& block, const OwnedSegments& 
 }
 
 void RayMarcher::march(const VisibleBlock& block) {
-    const OwnedSegments owned =
+    OwnedSegments owned =
         find_owned_segments(block, *packet_, shader_.pixels.unterminated(), ends_);
+    if (plan_.all_clipped)
+        clip_owned(owned);
     if (!any(owned.any))
         return;
     assign_slices(owned);
+    const ClipInterval* const clip = plan_.volumes_clipped ? &*clip_ : nullptr; // of all volumes
     std::optional<EmptySpaceSkipper> skipper;
     if (!block.active_bricks.all || !plan_.isosurfaces.empty())
         skipper.emplace(plan_, block, *bounds_, ends_);
@@ -144,14 +172,22 @@ void RayMarcher::march(const VisibleBlock& block) {
             k = until;
             continue;
         }
+        if (clip != nullptr && slice > k && !may_cross && !clip->may_hold(k)) {
+            k = std::min({active.end, slice, k < clip->first ? clip->first : end});
+            sampled = false;
+            continue;
+        }
         if (!sampled) {
             positions = block.sampler.locate(*packet_, at(k));
             shader_.sample(block, positions, owned.reaches(k) & alive, front_.data());
             sampled = true;
         }
-        if (fast_path_.applicable() && slice > k && !may_cross) {
-            const std::int32_t until = std::min({active.end, slice, k + segments_per_exit_test});
-            fast_path_.draw(shader_, block, *packet_, ends_, owned, alive, k, until, positions,
+        if (fast_path_.applicable() && slice > k && !may_cross &&
+            (clip == nullptr || clip->holds(k))) {
+            const std::int32_t until = std::min({active.end, slice, k + segments_per_exit_test,
+                                                 clip == nullptr ? end : clip->whole_end});
+            fast_path_.draw(shader_, block, *packet_, ends_, owned,
+                            clip == nullptr ? alive : alive & clip->any, k, until, positions,
                             front_[0]);
             k = until;
         } else {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "raycast/cast_plan.hpp"
+#include "raycast/clip_interval.hpp"
 #include "raycast/empty_space_skipper.hpp"
 #include "raycast/owned_segments.hpp"
 #include "raycast/packet_edges.hpp"
@@ -35,6 +36,8 @@ class RayMarcher {
     void march_surfaces(const VisibleBlock& block, const OwnedSegments& owned, Mask& alive,
                         std::int32_t begin, std::int32_t end, bool may_cross);
     void draw_slices(const VisibleBlock& block);
+    void measure_slices();
+    void clip_owned(OwnedSegments& owned) const;
     void assign_slices(const OwnedSegments& owned);
     std::int32_t next_slice(std::int32_t from) const;
     /// Return the distances of slices in a range of segments; infinite for the others.
@@ -49,6 +52,7 @@ class RayMarcher {
     // Of the current packet.
     const RayPacket* packet_ = nullptr;
     std::optional<PacketBounds> bounds_;
+    std::optional<ClipInterval> clip_; ///< if the plan clips layers
     SegmentEnds ends_;
     std::vector<Floats> plane_distance_; ///< distance to each slice
     std::vector<Ints> plane_segment_;    ///< its segment, if the block owns it

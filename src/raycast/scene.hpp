@@ -20,12 +20,18 @@ struct Lighting {
     float ambient = 0, diffuse = 1, specular = 0, power = 1;
 };
 
+/// Points with (point − origin) · normal ≤ 0.
+struct HalfSpace {
+    Vector3 origin{}, normal{};
+};
+
 /// Field on a plane.
 struct Slice {
     std::size_t field = 0; ///< index in the scene's list
     Vector3 origin{}, normal{};
     std::shared_ptr<const ColorTable> colors;
     float opacity = 1;
+    bool clipped = false; ///< whether only the part in the scene's half spaces is drawn
 };
 
 /// Surfaces on which a field has given values.
@@ -37,6 +43,7 @@ struct Isosurface {
     std::optional<std::size_t> color_field;
     float opacity = 1;
     std::optional<Lighting> lighting;
+    bool clipped = false;
 };
 
 /// Emitting and absorbing medium.
@@ -45,6 +52,7 @@ struct Volume {
     std::shared_ptr<const TransferTable> transfer;
     double unit_distance = 1;
     std::optional<Lighting> shading;
+    bool clipped = false;
 };
 
 using Layer = std::variant<Slice, Isosurface, Volume>;
@@ -57,6 +65,7 @@ struct Scene {
     double step = 1;        ///< maximum length of a segment of a ray
     /// Maximum length of a segment along an axis, in widths of the narrowest cell that it touches.
     double step_in_cells = 1;
+    std::vector<HalfSpace> half_spaces; ///< whose intersection clips layers
     std::optional<Rgba> bounding_box;
     double line_width = 1.5; ///< in pixels
 

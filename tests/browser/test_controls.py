@@ -274,3 +274,37 @@ def test_settings_that_a_control_does_not_show_are_kept(live: Live) -> None:
     page.locator("#layer-0").get_by_text("x", exact=True).click()
     value(live, page, "x", "normal")
     assert (layer(live).color.scale, layer(live).color.levels) == ("log", 12)
+
+
+def test_planes_clip_the_view_and_layers_may_be_left_out(live: Live) -> None:
+    page = live.open()
+    page.locator("summary", has_text="Clip").click()
+
+    def planes(*expected: dict[str, Any]) -> None:
+        found = lambda: [one.model_dump(exclude_unset=True) for one in live.view().clip]  # noqa: E731
+        live.until(lambda: found() == list(expected), page)
+        live.wait_for_picture(page)
+
+    expect(page.get_by_label("Clipped")).to_have_count(0)
+    page.get_by_role("button", name="Add a plane").click()
+    planes({"normal": "x"})
+    plane = page.locator("#clip-0")
+    assert plane.get_by_label("Position", exact=True).get_attribute("placeholder") == "2"
+    enter(plane.get_by_label("Position", exact=True), "1.25")
+    planes({"normal": "x", "at": 1.25})
+    plane.get_by_label("Position, slider").fill("3")
+    planes({"normal": "x", "at": 3.0})
+    plane.get_by_label("Leave out the other side").check()
+    planes({"normal": "x", "at": 3.0, "invert": True})
+    plane.get_by_text("z", exact=True).click()
+    planes({"normal": "z", "invert": True})  # the position was on another axis
+    page.locator("#layer-0").get_by_label("Clipped").uncheck()
+    value(live, page, False, "clipped")
+    expect(page.locator("#description")).to_contain_text("Clipped at z = 0", timeout=LIMIT)
+    page.get_by_role("button", name="Add a plane").click()
+    planes({"normal": "z", "invert": True}, {"normal": "x"})
+    page.get_by_role("button", name="Remove clip plane 1").click()
+    planes({"normal": "x"})
+    page.get_by_role("button", name="Remove clip plane 1").click()
+    planes()
+    expect(page.get_by_label("Clipped")).to_have_count(0)

@@ -79,6 +79,7 @@ def enter(page: Page, label: str, text: str) -> None:
 def test_each_control_changes_the_picture_and_its_opposite_brings_it_back(page: Page) -> None:
     page.get_by_role("button", name="Lock").click()
     page.locator("summary", has_text="Annotation").click()
+    page.locator("summary", has_text="Clip").click()
     first = picture(page)
     assert first.std() > 10
 
@@ -118,6 +119,10 @@ def test_each_control_changes_the_picture_and_its_opposite_brings_it_back(page: 
             lambda: page.locator(".add-volume").click(),
             lambda: page.get_by_role("button", name="Remove layer 2").click(),
         ),
+        (
+            lambda: page.get_by_role("button", name="Add a plane").click(),
+            lambda: page.get_by_role("button", name="Remove clip plane 1").click(),
+        ),
     ]
     for number, (change, undo) in enumerate(changes):
         change()
@@ -137,6 +142,11 @@ def test_the_saved_view_makes_the_same_picture_in_batch(
         page.keyboard.press(key)
     page.locator(".add-volume").click()
     page.locator("#layer-1").get_by_label("Field").select_option("v")
+    page.locator("summary", has_text="Clip").click()
+    page.get_by_role("button", name="Add a plane").click()
+    page.locator("#clip-0").get_by_text("y", exact=True).click()
+    page.locator("#clip-0").get_by_label("Position", exact=True).fill("0.9")
+    page.keyboard.press("Enter")
     page.locator("#layer-1").get_by_label("Range, minimum").fill("1")
     page.locator("#layer-1").get_by_label("Range, maximum").fill("12")
     page.keyboard.press("Enter")

@@ -52,6 +52,27 @@ def plane(z: float) -> object:
     return data
 
 
+def test_half_spaces_clip_a_mesh_and_keep_a_surface_in_their_plane(window: VtkWindow) -> None:
+    camera = Camera((0, -5, 0), (0, 0, 0), parallel_height=2.4)
+    whole = window.draw([MeshPart(sphere())], camera, BOUNDS)["depth"]
+    across = (((0.25, 0.0, 0.0), (2.0, 0.0, 0.0)),)
+    half = window.draw([MeshPart(sphere(), half_spaces=across)], camera, BOUNDS)["depth"]
+    x = (np.arange(120) + 0.5 - 60) * 2.4 / 80
+    kept = np.isfinite(whole) & (x < 0.25)
+    assert (np.isfinite(half) == kept).mean() > 0.995
+    assert np.array_equal(half[:, x < 0.2], whole[:, x < 0.2])
+    # Without its front half, the sphere shows its back from inside.
+    front = (((0.0, 0.0, 0.0), (0.0, -1.0, 0.0)),)
+    back = window.draw([MeshPart(sphere(), half_spaces=front)], camera, BOUNDS)["depth"]
+    assert back[40, 60] == pytest.approx(6.0, abs=1e-2)
+    above = Camera((0, 0, 5), (0, 0, 0), up=(0, 1, 0), parallel_height=2.4)
+    flat = window.draw([MeshPart(plane(0.5))], above, BOUNDS)["depth"].copy()
+    for sign in (1.0, -1.0):
+        same = (((0.0, 0.0, 0.5), (0.0, 0.0, sign)),)
+        found = window.draw([MeshPart(plane(0.5), half_spaces=same)], above, BOUNDS)["depth"]
+        assert np.array_equal(np.isfinite(found), np.isfinite(flat))
+
+
 @pytest.mark.parametrize(("at", "points"), [(0.5, 441), (0.4, 0)])
 def test_a_slice_through_the_plane_of_a_flat_mesh_is_the_mesh(at: float, points: int) -> None:
     layer = SliceLayer(field="x", normal="z", at=at)

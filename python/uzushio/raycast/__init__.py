@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from uzushio.raycast.ghosts import default_step, ghost_layers
     from uzushio.raycast.layers import (
         ColorTable,
+        HalfSpace,
         Isosurface,
         Layer,
         Lighting,
@@ -40,6 +41,7 @@ __all__ = [
     "Block",
     "Camera",
     "ColorTable",
+    "HalfSpace",
     "Isosurface",
     "Layer",
     "Lighting",

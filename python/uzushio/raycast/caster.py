@@ -187,6 +187,10 @@ def _scene(scene: Scene) -> Any:
     core = _core.raycast.Scene(
         list(names), *scene.domain, step, in_cells, scene.bounding_box, scene.line_width
     )
+    for half_space in scene.half_spaces:
+        core.add_half_space(
+            tuple(map(float, half_space.origin)), tuple(map(float, half_space.normal))
+        )
     for layer in scene.layers:
         field = names.index(layer.field)
         if isinstance(layer, Slice):
@@ -196,6 +200,7 @@ def _scene(scene: Scene) -> Any:
                 tuple(map(float, layer.normal)),
                 _colors(layer.colors),
                 layer.opacity,
+                layer.clipped,
             )
         elif isinstance(layer, Isosurface):
             core.add_isosurface(
@@ -206,6 +211,7 @@ def _scene(scene: Scene) -> Any:
                 None if layer.color_field is None else names.index(layer.color_field),
                 layer.opacity,
                 _lighting(layer.lighting),
+                layer.clipped,
             )
         else:
             core.add_volume(
@@ -213,5 +219,6 @@ def _scene(scene: Scene) -> Any:
                 _transfer(layer.medium),
                 layer.unit_distance or step,
                 _lighting(layer.shading),
+                layer.clipped,
             )
     return core

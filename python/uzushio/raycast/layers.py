@@ -90,6 +90,31 @@ class Lighting:
                 raise ValueError(f"the lighting's {name} must not be negative")
 
 
+def _plane(origin: Sequence[float], normal: Sequence[float], name: str) -> None:
+    """Check a point and the normal of a plane."""
+    values = np.array(normal, dtype=np.float64)
+    if values.shape != (3,) or not np.isfinite(values).all() or not values.any():
+        raise ValueError(f"a {name}'s normal is three numbers, not all zero, not {normal}")
+    if np.shape(origin) != (3,) or not np.isfinite(origin).all():
+        raise ValueError(f"a {name}'s origin is three numbers, not {origin}")
+
+
+@dataclass(frozen=True, eq=False)
+class HalfSpace:
+    """Points on one side of a plane.
+
+    Attributes:
+        origin: A point of the plane, (x, y, z).
+        normal: Of the plane, away from the half space, (x, y, z), of any length but 0.
+    """
+
+    origin: Sequence[float]
+    normal: Sequence[float]
+
+    def __post_init__(self) -> None:
+        _plane(self.origin, self.normal, "half space")
+
+
 @dataclass(frozen=True, eq=False)
 class Slice:
     """Field on a plane, in the colours of a table.
@@ -100,6 +125,7 @@ class Slice:
         normal: Of the plane, (x, y, z), of any length but 0.
         colors: The table; its opacities are multiplied by `opacity`.
         opacity: Of the whole slice.
+        clipped: Whether only its part in the scene's half spaces is drawn.
     """
 
     field: str
@@ -107,13 +133,10 @@ class Slice:
     normal: Sequence[float]
     colors: ColorTable
     opacity: float = 1.0
+    clipped: bool = True
 
     def __post_init__(self) -> None:
-        normal = np.array(self.normal, dtype=np.float64)
-        if normal.shape != (3,) or not np.isfinite(normal).all() or not normal.any():
-            raise ValueError(f"a slice's normal is three numbers, not all zero, not {self.normal}")
-        if np.shape(self.origin) != (3,) or not np.isfinite(self.origin).all():
-            raise ValueError(f"a slice's origin is three numbers, not {self.origin}")
+        _plane(self.origin, self.normal, "slice")
         _opacity(self.opacity)
 
 
@@ -129,6 +152,7 @@ class Isosurface:
         color_field: Name of the field that colours the surfaces.
         opacity: Of each surface, multiplied by that of its colour.
         lighting: Light from the camera; None shows the colour itself.
+        clipped: Whether only their part in the scene's half spaces is drawn.
     """
 
     field: str
@@ -138,6 +162,7 @@ class Isosurface:
     color_field: str | None = None
     opacity: float = 1.0
     lighting: Lighting | None = Lighting()
+    clipped: bool = True
 
     def __post_init__(self) -> None:
         values = tuple(float(v) for v in np.atleast_1d(self.values))
@@ -193,12 +218,14 @@ class Volume:
         unit_distance: Length over which the medium has the opacity of the transfer function; the
             scene's step if None.
         shading: Lighting by the field's gradient, if given.
+        clipped: Whether only its part in the scene's half spaces is drawn.
     """
 
     field: str
     transfer: Transfer | NDArray[np.float64]
     unit_distance: float | None = None
     shading: Lighting | None = None
+    clipped: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.transfer, Transfer):
@@ -243,6 +270,8 @@ class Scene:
             volumes it has no effect: surfaces are found in every cell.
         bounding_box: Colour of the domain's edges; None draws no edges.
         line_width: Of the edges, in pixels.
+        half_spaces: Half spaces in whose intersection layers are drawn, unless they are not
+            `clipped`.
     """
 
     layers: Sequence[Layer]
@@ -250,9 +279,11 @@ class Scene:
     step: float | None = None
     bounding_box: Color | None = None
     line_width: float = 1.5
+    half_spaces: Sequence[HalfSpace] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "layers", tuple(self.layers))
+        object.__setattr__(self, "half_spaces", tuple(self.half_spaces))
         object.__setattr__(self, "domain", check_coordinates(self.domain, "the domain"))
         if self.step is None:
             from uzushio.raycast.ghosts import default_step

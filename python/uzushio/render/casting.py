@@ -10,6 +10,7 @@ import numpy as np
 
 from uzushio.raycast import (
     ColorTable,
+    HalfSpace,
     Isosurface,
     Lighting,
     Scene,
@@ -102,7 +103,8 @@ def scene(view: View, scales: Mapping[int, ColorScale], domain: Any, bounds: Bou
         for number, layer in enumerate(view.layers)
         if not isinstance(layer, MeshLayer)
     ]
-    return Scene(layers, domain)
+    half_spaces = [HalfSpace(*plane.half_space(bounds)) for plane in view.clip]
+    return Scene(layers, domain, half_spaces=half_spaces)
 
 
 def ghosts(view: View, domain: Any, cells: Any) -> tuple[Triple, Triple]:
@@ -128,14 +130,19 @@ def _layer(layer: Layer, scale: ColorScale | None, bounds: Bounds) -> CastLayer:
     if isinstance(layer, SliceLayer):
         origin, normal = layer.plane(bounds)
         assert scale is not None
-        return Slice(layer.field, origin, normal, _table(scale), layer.opacity)
+        return Slice(layer.field, origin, normal, _table(scale), layer.opacity, layer.clipped)
     if isinstance(layer, IsosurfaceLayer):
         light = Lighting() if layer.lighting else None
         if scale is None:
             assert isinstance(layer.color, str)
             color = rgba(layer.color)
             return Isosurface(
-                layer.field, layer.values, color=color, opacity=layer.opacity, lighting=light
+                layer.field,
+                layer.values,
+                color=color,
+                opacity=layer.opacity,
+                lighting=light,
+                clipped=layer.clipped,
             )
         return Isosurface(
             layer.field,
@@ -144,11 +151,12 @@ def _layer(layer: Layer, scale: ColorScale | None, bounds: Bounds) -> CastLayer:
             color_field=None if scale.field == layer.field else scale.field,
             opacity=layer.opacity,
             lighting=light,
+            clipped=layer.clipped,
         )
     assert isinstance(layer, VolumeLayer) and scale is not None
     distance = layer.unit_distance or float(np.linalg.norm(np.diff(bounds, axis=1))) / 40
     light = Lighting() if layer.shading else None
-    return Volume(layer.field, transfer(layer, scale), distance, light)
+    return Volume(layer.field, transfer(layer, scale), distance, light, layer.clipped)
 
 
 def _table(scale: ColorScale) -> ColorTable:

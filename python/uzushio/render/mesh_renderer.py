@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -223,7 +223,10 @@ class MeshRenderer:
                 self._samples * self.width, self._samples * self.height, self._kind
             )
         parts = [
-            _part(layer, data_set, caption.scales.get(number), view.ink, self._samples)
+            replace(
+                _part(layer, data_set, caption.scales.get(number), view.ink, self._samples),
+                half_spaces=view.half_spaces(layer, caption.bounds),
+            )
             for number, (layer, data_of_layer) in enumerate(zip(view.layers, found, strict=True))
             for data_set in data_of_layer
         ]

@@ -19,29 +19,25 @@ Side = Annotated[int, Field(ge=16, le=16384)]
 _AXES: dict[str, Vector] = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
-class SliceLayer(Section):
-    """Plane through a field."""
+class _Plane(Section):
+    """Plane by its normal and a point."""
 
-    kind: Literal["slice"] = "slice"
-    field: str = Field(description="name of the field")
     normal: Literal["x", "y", "z"] | Vector = Field(default="z", description="of the plane")
     at: float | None = Field(
         default=None,
         description="position of the plane on the axis `normal`; the middle if not given",
     )
     origin: Vector | None = Field(default=None, description="a point of the plane, instead of `at`")
-    color: Colors = Field(default_factory=Colors, description="how values become colours")
-    opacity: Share = 1.0
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
         if self.at is not None and self.origin is not None:
-            raise ValueError("a slice has `at` or `origin`, not both")
+            raise ValueError("a plane has `at` or `origin`, not both")
         if not isinstance(self.normal, str):
             if self.at is not None:
                 raise ValueError("`at` needs an axis as normal; give the plane an `origin`")
             if not any(self.normal):
-                raise ValueError("the normal of a slice must not be zero")
+                raise ValueError("the normal of a plane must not be zero")
         return self
 
     def plane(self, bounds: Any) -> tuple[Vector, Vector]:
@@ -52,6 +48,31 @@ class SliceLayer(Section):
         if self.at is not None:
             middle["xyz".index(self.normal)] = self.at
         return self.origin or (middle[0], middle[1], middle[2]), _AXES[self.normal]
+
+
+class ClipPlane(_Plane):
+    """Plane that clips a view: the side to which the normal points is left out."""
+
+    invert: bool = Field(default=False, description="whether the other side is left out")
+
+    def half_space(self, bounds: Any) -> tuple[Vector, Vector]:
+        """Return a point of the plane and the normal away from what is drawn, for such bounds."""
+        origin, (x, y, z) = self.plane(bounds)
+        return origin, (-x, -y, -z) if self.invert else (x, y, z)
+
+
+#: Whether the planes of the view's `clip` apply to a layer.
+Clipped = Annotated[bool, Field(description="whether the view's `clip` applies to the layer")]
+
+
+class SliceLayer(_Plane):
+    """Plane through a field."""
+
+    kind: Literal["slice"] = "slice"
+    field: str = Field(description="name of the field")
+    color: Colors = Field(default_factory=Colors, description="how values become colours")
+    opacity: Share = 1.0
+    clipped: Clipped = True
 
 
 class IsosurfaceLayer(Section):
@@ -69,6 +90,7 @@ class IsosurfaceLayer(Section):
     )
     opacity: Share = 1.0
     lighting: bool = True
+    clipped: Clipped = True
 
 
 class VolumeLayer(Section):
@@ -90,6 +112,7 @@ class VolumeLayer(Section):
         description="length that has this opacity; a fortieth of the diagonal if not given",
     )
     shading: bool = False
+    clipped: Clipped = True
 
     @field_validator("opacity")
     @classmethod
@@ -119,6 +142,7 @@ class MeshLayer(Section):
     point_size: Annotated[float, Field(gt=0.0)] = Field(
         default=3.0, description="of points, in pixels"
     )
+    clipped: Clipped = True
 
     @model_validator(mode="after")
     def _field(self) -> Self:
@@ -152,6 +176,13 @@ class View(Section):
     """Settings of a picture. `title` may hold {time} and {step}, with a format as in {time:.2f}."""
 
     layers: tuple[Layer, ...] = Field(description="layers of the picture, in any order")
+    clip: Annotated[
+        tuple[ClipPlane, ...],
+        Field(max_length=6),
+        BeforeValidator(
+            lambda planes: (planes,) if isinstance(planes, dict | ClipPlane) else planes
+        ),
+    ] = Field(default=(), description="one plane, or several, that cut layers")
     size: tuple[Side, Side] = Field(default=(1280, 720), description="columns and rows of pixels")
     samples: Annotated[int, Field(ge=1, le=4)] = Field(
         default=1, description="along each side of a pixel: 2 smooths edges for four times the work"
@@ -186,6 +217,15 @@ class View(Section):
     def _format(cls, text: str) -> str:
         check_placeholders(text, {"time": 1.0, "step": 1}, "{time:.2f}")
         return text
+
+    def half_spaces(self, layer: Layer, bounds: Any) -> tuple[tuple[Vector, Vector], ...]:
+        """Return the half spaces in which a layer is drawn: points and outward normals.
+
+        Args:
+            layer: one of the view's.
+            bounds: of the domain along x, y and z.
+        """
+        return tuple(plane.half_space(bounds) for plane in self.clip) if layer.clipped else ()
 
     @property
     def ink(self) -> str:

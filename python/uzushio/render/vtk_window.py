@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from uzushio.compositing import DEPTH_PIXEL
 from uzushio.errors import RenderError
 from uzushio.raycast import Camera, default_threads
+from uzushio.render.cameras import Vector
 from uzushio.render.casting import Bounds
 from uzushio.render.colors import RGBA, LookupTable
 
@@ -102,6 +103,8 @@ class MeshPart:
         smooth: Whether facets are smoothed where the data has normals.
         line_width: Width of lines in pixels.
         point_size: Size of points in pixels.
+        half_spaces: Half spaces in whose intersection it is drawn: a point of the plane and the
+            outward normal of each.
     """
 
     data: Any
@@ -113,6 +116,7 @@ class MeshPart:
     smooth: bool = True
     line_width: float = 1.0
     point_size: float = 3.0
+    half_spaces: Sequence[tuple[Vector, Vector]] = ()
 
 
 class VtkWindow:
@@ -296,6 +300,8 @@ def _actor(part: MeshPart) -> Any:
     data = surface_of(part.data)
     mapper = vtkPolyDataMapper()
     mapper.SetInputData(data)
+    for origin, normal in part.half_spaces:
+        mapper.AddClippingPlane(_clipping_plane(origin, normal, data.GetLength()))
     actor = vtkActor()
     actor.SetMapper(mapper)
     appearance = actor.GetProperty()
@@ -324,6 +330,17 @@ def _actor(part: MeshPart) -> Any:
         appearance.EdgeVisibilityOn()
         appearance.SetEdgeColor(part.edges[:3])
     return actor
+
+
+def _clipping_plane(origin: Vector, normal: Vector, size: float) -> Any:
+    """Return the plane of a half space; surfaces in the plane are not lost to rounding."""
+    from vtkmodules.vtkCommonDataModel import vtkPlane
+
+    outward = np.array(normal) / np.linalg.norm(normal)
+    plane = vtkPlane()
+    plane.SetOrigin(np.array(origin) + 1e-5 * size * outward)
+    plane.SetNormal(-outward)  # VTK draws the side to which it points
+    return plane
 
 
 def _lookup(table: LookupTable) -> Any:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from uzushio.parallel.sync import minimum
 from uzushio.pipeline.drawing import lines_of, thickened
 from uzushio.pipeline.need import Part
+from uzushio.render.cameras import Vector
 from uzushio.render.view import IsosurfaceLayer, SliceLayer, View, VolumeLayer
 from uzushio.viewer.exchange import DrawRequest, ProbeValue
 
@@ -171,27 +172,48 @@ def _visible(
     """Yield the first visible distance on the ray of each layer that it meets."""
     origin, direction = ray
     for layer in view.layers:
+        begin, end = _drawn(view.half_spaces(layer, bounds), ray, places)
         if isinstance(layer, SliceLayer):
             point, normal = (np.array(one) for one in layer.plane(bounds))
             towards = float(direction @ normal)
             if towards:
                 place = float((point - origin) @ normal) / towards
-                if places[0] <= place <= places[-1]:
+                if begin <= place <= end:
                     yield place
-                elif np.isclose(place, places[[0, -1]], rtol=1e-9).any():
+                elif np.isclose(place, (begin, end), rtol=1e-9).any():
                     yield float(np.clip(place, places[0], places[-1]))
         elif isinstance(layer, IsosurfaceLayer):
             values = profile[layer.field]
             for value in layer.values:
                 beyond = values - value
-                crossed = np.flatnonzero(beyond[:-1] * beyond[1:] <= 0)  # False for NaN
-                if crossed.size:
-                    n = int(crossed[0])
+                for n in np.flatnonzero(beyond[:-1] * beyond[1:] <= 0):  # False for NaN
                     step = beyond[n] - beyond[n + 1]
                     share = beyond[n] / step if step else 0.0
-                    yield float(places[n] + share * (places[n + 1] - places[n]))
+                    place = float(places[n] + share * (places[n + 1] - places[n]))
+                    if begin <= place <= end:
+                        yield place
+                        break
         elif isinstance(layer, VolumeLayer):
-            yield from _visible_in_volume(layer, bounds, places, profile[layer.field], limits)
+            values = np.where((places >= begin) & (places <= end), profile[layer.field], np.nan)
+            yield from _visible_in_volume(layer, bounds, places, values, limits)
+
+
+def _drawn(
+    half_spaces: Sequence[tuple[Vector, Vector]],
+    ray: tuple[Points, Points],
+    places: NDArray[np.float64],
+) -> tuple[float, float]:
+    """Return the distances between which a ray is in all half spaces; none if they decrease."""
+    (origin, direction), begin, end = ray, float(places[0]), float(places[-1])
+    for point, normal in half_spaces:
+        towards, ahead = float(direction @ normal), float((point - origin) @ normal)
+        if towards > 0:
+            end = min(end, ahead / towards)
+        elif towards < 0:
+            begin = max(begin, ahead / towards)
+        elif ahead < 0:
+            return np.inf, -np.inf
+    return begin, end
 
 
 def _visible_in_volume(

@@ -1,15 +1,15 @@
 /** Controls of the layers: slices, isosurfaces, volumes, meshes. */
 
 import { colorControls } from "./colors.js";
-import { checkbox, color, number, rebuild, segments, select, updateAll, vector } from "./controls.js";
+import { checkbox, color, number, rebuild, segments, select, updateAll } from "./controls.js";
 import { button, byId, make } from "./dom.js";
 import { boundsOf, rangeOf, scalars } from "./mesh.js";
-import { rounded, short } from "./numbers.js";
+import { rounded } from "./numbers.js";
 import { limitsOf } from "./colors.js";
+import { planeControls, shapeOfPlane } from "./plane.js";
 import { transferFunction } from "./transfer.js";
 
 const NAMES = { slice: "Slice", isosurface: "Isosurface", volume: "Volume", mesh: "Mesh" };
-const AXES = { x: [1, 0, 0], y: [0, 1, 0], z: [0, 0, 1] };
 /** Colour of an isosurface for which none is given. */
 const SURFACE = "#d8a35c";
 
@@ -36,9 +36,9 @@ export class Layers {
     const shape = JSON.stringify([
       this.#store.view?.view,
       layers.map((layer) => [
-        layer.kind, typeof (layer.color ?? {}), typeof (layer.normal ?? "z"),
-        layer.values?.length, Boolean(layer.origin),
+        layer.kind, typeof (layer.color ?? {}), layer.values?.length, shapeOfPlane(layer),
       ]),
+      Boolean(this.#store.get(["clip"], []).length),
     ]);
     this.#empty.hidden = layers.length > 0 || !this.#store.view;
     if (shape === this.#shape) return updateAll(this.#list);
@@ -77,6 +77,7 @@ export class Layers {
       { className: "layer", id: `layer-${place}`, "aria-label": `Layer ${place + 1}, ${NAMES[kind]}` },
       make("header", {}, make("h3", {}, NAMES[kind]), remove),
       ...parts[kind].call(this, place),
+      store.get(["clip"], []).length ? checkbox(store, ["layers", place, "clipped"], { label: "Clipped", fallback: true }) : null,
     );
   }
 
@@ -99,34 +100,10 @@ export class Layers {
     const store = this.#store;
     const path = ["layers", place];
     const layer = () => store.get(path);
-    const normal = segments(store, [...path, "normal"], {
-      label: "Normal",
-      choices: [["x", "x"], ["y", "y"], ["z", "z"], ["any", "oblique"]],
-      read: () => (Array.isArray(layer().normal) ? "any" : (layer().normal ?? "z")),
-      write: (value) => {
-        const { at, origin, ...rest } = layer();
-        const before = Array.isArray(rest.normal) ? rest.normal : AXES[rest.normal ?? "z"];
-        rest.normal = value === "any" ? before : value;
-        store.set(path, rest);
-      },
-    });
     const bounds = () => boundsOf(store.description, layer().field);
-    const axis = () => "xyz".indexOf(layer().normal ?? "z");
-    const middle = () => bounds().map(([low, high]) => rounded((low + high) / 2));
-    const position = number(store, [...path, "at"], {
-      label: "Position", unit: store.description?.length_unit,
-      range: () => bounds()[axis()],
-      placeholder: () => short(middle()[axis()]),
-    });
-    const oblique = () => [
-      vector(store, [...path, "normal"], { label: "Direction" }),
-      vector(store, [...path, "origin"], { label: "Point", placeholder: middle }),
-    ];
-    const byPoint = Array.isArray(layer().normal) || layer().origin;
     return [
       this.#field([...path, "field"], "Field"),
-      normal,
-      ...(byPoint ? oblique().slice(Array.isArray(layer().normal) ? 0 : 1) : [position]),
+      ...planeControls(store, path, bounds),
       ...colorControls(store, place),
       this.#opacity(path),
     ];

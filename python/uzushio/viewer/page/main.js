@@ -2,6 +2,7 @@
 
 import { makeAnnotationPanel } from "./annotation.js";
 import { makeCameraPanel } from "./camera_panel.js";
+import { makeClipPanel } from "./clip.js";
 import { updateRanges } from "./colors.js";
 import { Connection, logIn } from "./connection.js";
 import { byId, make } from "./dom.js";
@@ -49,6 +50,7 @@ const probe = new Probe(store, canvas, send);
 const describe = narrate(store, frames);
 
 new Layers(store);
+makeClipPanel(store);
 makeCameraPanel(store, motion);
 makeAnnotationPanel(store);
 makeSourcesPanel(store);

@@ -44,8 +44,11 @@ export function viewInWords(store) {
   const layers = store.settings.layers.map((layer, place) => layerInWords(store, layer, place));
   const picture = layers.length ? layers.join("; ") : "No layers";
   const { status, view } = store;
+  const field = store.settings.layers[0]?.field;
+  const planes = store.get(["clip"], []).map((plane) => planeInWords(store, field, plane));
+  const clipped = planes.length ? `Clipped ${planes.join(" and ")}` : "";
   const state = view.step !== null ? `Paused at step ${view.step}` : status?.state === "live" ? "Live" : "";
-  return `${[picture, inWords(store.get(["camera"], {})), state].filter(Boolean).join(". ")}.`;
+  return `${[picture, clipped, inWords(store.get(["camera"], {})), state].filter(Boolean).join(". ")}.`;
 }
 
 function layerInWords(store, layer, place) {
@@ -54,9 +57,7 @@ function layerInWords(store, layer, place) {
   const map = typeof colors.map === "string" ? colors.map : colors.map ? "own colours" : "viridis";
   const scale = `colours ${map}${limits ? ` from ${short(limits[0])} to ${short(limits[1])}` : ""}`;
   if (layer.kind === "slice") {
-    const axis = layer.normal ?? "z";
-    const where = Array.isArray(axis) ? `with the normal ${axis.join(", ")}` : `at ${axis} = ${short(layer.at ?? middle(store, layer, axis))}`;
-    return `Slice of ${layer.field} ${where}, ${scale}`;
+    return `Slice of ${layer.field} ${planeInWords(store, layer.field, layer)}, ${scale}`;
   }
   if (layer.kind === "isosurface") {
     const by = colors.field ? `, coloured by ${colors.field}, ${scale}` : "";
@@ -66,7 +67,9 @@ function layerInWords(store, layer, place) {
   return `Mesh ${layer.mesh}`;
 }
 
-function middle(store, layer, axis) {
-  const [low, high] = boundsOf(store.description, layer.field)["xyz".indexOf(axis)];
-  return (low + high) / 2;
+function planeInWords(store, field, { normal = "z", at, origin }) {
+  if (Array.isArray(normal)) return `with the normal ${normal.join(", ")}`;
+  const axis = "xyz".indexOf(normal);
+  const [low, high] = boundsOf(store.description, field)[axis];
+  return `at ${normal} = ${short(at ?? origin?.[axis] ?? (low + high) / 2)}`;
 }

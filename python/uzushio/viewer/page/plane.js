@@ -1,0 +1,41 @@
+/** Controls of a plane: its normal, and its position on an axis or a point. */
+
+import { number, segments, vector } from "./controls.js";
+import { rounded, short } from "./numbers.js";
+
+const AXES = { x: [1, 0, 0], y: [0, 1, 0], z: [0, 0, 1] };
+
+/** Return what decides which controls a plane has. */
+export const shapeOfPlane = ({ normal, origin }) => [typeof (normal ?? "z"), Boolean(origin)];
+
+/**
+ * Return the controls of the plane at a path.
+ *
+ * @param bounds function that returns the ends of the domain along x, y and z.
+ */
+export function planeControls(store, path, bounds) {
+  const plane = () => store.get(path);
+  const normal = segments(store, [...path, "normal"], {
+    label: "Normal",
+    choices: [["x", "x"], ["y", "y"], ["z", "z"], ["any", "oblique"]],
+    read: () => (Array.isArray(plane().normal) ? "any" : (plane().normal ?? "z")),
+    write: (value) => {
+      const { at, origin, ...rest } = plane();
+      const before = Array.isArray(rest.normal) ? rest.normal : AXES[rest.normal ?? "z"];
+      rest.normal = value === "any" ? before : value;
+      store.set(path, rest);
+    },
+  });
+  const axis = () => "xyz".indexOf(plane().normal ?? "z");
+  const middle = () => bounds().map(([low, high]) => rounded((low + high) / 2));
+  const point = () => vector(store, [...path, "origin"], { label: "Point", placeholder: middle });
+  if (Array.isArray(plane().normal)) {
+    return [normal, vector(store, [...path, "normal"], { label: "Direction" }), point()];
+  }
+  if (plane().origin) return [normal, point()];
+  return [normal, number(store, [...path, "at"], {
+    label: "Position", unit: store.description?.length_unit,
+    range: () => bounds()[axis()],
+    placeholder: () => short(middle()[axis()]),
+  })];
+}
