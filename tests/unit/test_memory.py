@@ -225,7 +225,7 @@ def test_derived_fields_count_among_the_memory_of_a_step(tmp_path: Path) -> None
         needed.append(size)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("uzushio.pipeline.pipeline.memory.require", note)
+        patch.setattr("uzushio.pipeline.step_plan.memory.require", note)
         made.inside(text, tmp_path, 1)
     assert needed[0] == 2 * 17 * 9 * 9 * 8  # a and b; u is the solver's own
 

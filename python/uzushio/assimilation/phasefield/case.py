@@ -79,7 +79,10 @@ class State(Section):
 
 
 class BlockingSection(Section):
-    """Blocking of sweeps; results are independent of it. `uzushio tune` finds fast values."""
+    """Blocking of sweeps; `uzushio tune` finds fast values.
+
+    Results do not depend on it, except on `oblt` where `optimiser.candidates` is not set.
+    """
 
     x_tile: int = Field(0, ge=0, le=2**20, description="ranks along x; 0: automatic")
     y_tile: int = Field(0, ge=0, le=2**20, description="ranks along y; 0: automatic")
