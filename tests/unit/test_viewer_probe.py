@@ -68,6 +68,21 @@ def test_the_pointer_on_an_isosurface_gives_its_value(store: Path) -> None:
     on_store(store, work)
 
 
+def test_the_pointer_finds_nothing_on_what_planes_leave_out(store: Path, sheared: Path) -> None:
+    def work(page: Driver) -> None:
+        for invert in (False, True):
+            clip = {"normal": "x", "at": 0.5, "invert": invert}
+            picture = page.picture(view(camera="top", clip=clip), probe=(0.45, 0.5))
+            found = [picture.probe, page.probe(replace(picture.request, probe=(0.55, 0.5)))]
+            assert [one is not None and one.position is not None for one in found] == [
+                not invert,
+                invert,
+            ]
+
+    on_store(store, work)
+    on_store(sheared, work)
+
+
 @pytest.fixture
 def sheared(tmp_path: Path) -> Path:
     """A stored step of u = x - 0.3 z in two curvilinear zones."""
@@ -135,3 +150,8 @@ def test_a_ray_meets_the_boundary_of_a_volume_with_the_value_of_its_cell() -> No
         {"T": 25.0},
     )
     assert picker.first(np.array([-3.0, 5.0, 1.5]), along_x, ["T"]) == (np.inf, {})
+    clipped = [(3.5, np.inf), (6.5, np.inf)]  # behind the front side of each
+    assert picker.first(np.array([-3.0, 0.5, 1.5]), along_x, ["T"], clipped) == (
+        pytest.approx(5.0),
+        {"T": 5.0},
+    )

@@ -23,16 +23,20 @@ class Picker:
     def __init__(self, data: Sequence[Any]) -> None:
         from vtkmodules.vtkCommonDataModel import vtkStaticCellLocator
 
-        self._trees: list[tuple[Any, Any]] = []
-        for one in map(surface_of, data):
+        self._trees: list[tuple[int, Any, Any]] = []
+        for number, one in enumerate(map(surface_of, data)):
             if one.GetNumberOfCells():
                 tree = vtkStaticCellLocator()
                 tree.SetDataSet(one)
                 tree.BuildLocator()
-                self._trees.append((one, tree))
+                self._trees.append((number, one, tree))
 
     def first(
-        self, origin: Vector, direction: Vector, names: Sequence[str]
+        self,
+        origin: Vector,
+        direction: Vector,
+        names: Sequence[str],
+        parts: Sequence[tuple[float, float]] | None = None,
     ) -> tuple[float, dict[str, float]]:
         """Return the distance to the first intersection of a ray, and values there by name.
 
@@ -43,20 +47,32 @@ class Picker:
             origin: start of the ray (x, y, z).
             direction: its unit direction.
             names: names of arrays with one component.
+            parts: for each data set the distances between which it is drawn; None: everywhere.
         """
         from vtkmodules.vtkCommonCore import mutable
         from vtkmodules.vtkCommonDataModel import vtkGenericCell
 
         nearest, values = np.inf, {}
-        for surface, tree in self._trees:
+        for at, surface, tree in self._trees:
             bounds = np.array(surface.GetBounds()).reshape(3, 2)
             size = float(np.linalg.norm(np.ptp(bounds, axis=1)))
             reach = float(np.linalg.norm(bounds.mean(axis=1) - origin)) + size
-            end = origin + reach * direction
+            begin, end = (0.0, reach) if parts is None else parts[at]
+            begin, end = max(begin - 1e-6 * size, 0.0), min(end + 1e-6 * size, reach)
+            if begin >= end:
+                continue
             place, part, number = mutable(0.0), mutable(0), mutable(0)
             point, inside, cell = [0.0] * 3, [0.0] * 3, vtkGenericCell()
             if not tree.IntersectWithLine(
-                origin, end, 1e-9 * size, place, point, inside, part, number, cell
+                origin + begin * direction,
+                origin + end * direction,
+                1e-9 * size,
+                place,
+                point,
+                inside,
+                part,
+                number,
+                cell,
             ):
                 continue
             distance = float((np.array(point) - origin) @ direction)

@@ -18,7 +18,7 @@ from uzushio.viewer.exchange import DrawRequest, ProbeValue
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-    from uzushio.render.picking import Picker
+    from uzushio.render.mesh_renderer import MeshSurfaces
     from uzushio.viewer.scene import Scene
 
 #: Number of samples on the ray through the domain.
@@ -51,7 +51,7 @@ def probe(comm: MPI.Comm, scene: Scene, request: DrawRequest) -> ProbeValue | No
         return ProbeValue(None) if comm.rank == 0 else None
     surfaces = state.drawing.surfaces_of(context)
     if surfaces is not None:
-        return _on_surfaces(comm, surfaces.picker, ray, view.fields())
+        return _on_surfaces(comm, surfaces, ray, view)
     need = state.needs[0]
     lines = lines_of(context.stream.grid_of(need.fields[0]))
     if lines is None:  # the layers have changed since the picture
@@ -92,11 +92,16 @@ def probe(comm: MPI.Comm, scene: Scene, request: DrawRequest) -> ProbeValue | No
 
 
 def _on_surfaces(
-    comm: MPI.Comm, picker: Picker, ray: tuple[Points, Points], names: Sequence[str]
+    comm: MPI.Comm, surfaces: MeshSurfaces, ray: tuple[Points, Points], view: View
 ) -> ProbeValue | None:
     """Return position and values of the nearest point of all ranks' surfaces, on rank 0."""
     origin, direction = ray
-    found = comm.gather(picker.first(origin, direction, names))
+    parts = [
+        _drawn(view.half_spaces(layer, surfaces.bounds), ray, 0.0, np.inf)
+        for layer, data in zip(view.layers, surfaces.found, strict=True)
+        for _ in data
+    ]
+    found = comm.gather(surfaces.picker.first(origin, direction, view.fields(), parts))
     if found is None:
         return None
     distance, values = min(found, key=lambda one: one[0])
@@ -172,7 +177,9 @@ def _visible(
     """Yield the first visible distance on the ray of each layer that it meets."""
     origin, direction = ray
     for layer in view.layers:
-        begin, end = _drawn(view.half_spaces(layer, bounds), ray, places)
+        begin, end = _drawn(
+            view.half_spaces(layer, bounds), ray, float(places[0]), float(places[-1])
+        )
         if isinstance(layer, SliceLayer):
             point, normal = (np.array(one) for one in layer.plane(bounds))
             towards = float(direction @ normal)
@@ -201,10 +208,11 @@ def _visible(
 def _drawn(
     half_spaces: Sequence[tuple[Vector, Vector]],
     ray: tuple[Points, Points],
-    places: NDArray[np.float64],
+    begin: float,
+    end: float,
 ) -> tuple[float, float]:
-    """Return the distances between which a ray is in all half spaces; none if they decrease."""
-    (origin, direction), begin, end = ray, float(places[0]), float(places[-1])
+    """Restrict a part of a ray to half spaces; nothing is left if the distances decrease."""
+    origin, direction = ray
     for point, normal in half_spaces:
         towards, ahead = float(direction @ normal), float((point - origin) @ normal)
         if towards > 0:
