@@ -1,0 +1,29 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <string>
+
+#include "linalg/equation.hpp"
+#include "linalg/linear_solver.hpp"
+#include "parallel/traffic.hpp"
+
+namespace uzushio::linalg {
+
+/// Return why the FFT solver does not apply to an equation; empty if it does. It needs a constant
+/// coefficient, and uniform cells along two axes.
+[[nodiscard]] std::string why_no_fft(const Equation& equation);
+
+/// Return the direct solver: Fourier, cosine or sine transforms along two axes with uniform cells,
+/// and tridiagonal systems along the third, which may be stretched. The values of x have the same
+/// bits on any number of ranks. `traffic` must outlive the solver. Throws `std::invalid_argument`
+/// if it does not apply (collective).
+///
+/// Ranks hold slabs of planes during the transforms (pencils, if there are more ranks than planes)
+/// and columns during the tridiagonal solve. On one rank each plane is transformed and eliminated
+/// while it is in cache, in place.
+[[nodiscard]] std::unique_ptr<LinearSolver> make_fft_solver(MPI_Comm comm, const Equation& equation,
+                                                            parallel::Traffic& traffic);
+
+} // namespace uzushio::linalg

@@ -1,0 +1,168 @@
+#include "linalg/mode_columns.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace uzushio::linalg {
+
+using domain::Box;
+using domain::View;
+
+ModeColumns::ModeColumns(const Box<3>& modes, const Axis& axis, std::span<const double> along_i,
+                         std::span<const double> along_j, double s, double scale, bool singular)
+    : modes_(modes), widths_(axis.widths), periodic_(axis.used && axis.periodic()),
+      singular_(singular && modes.contains(domain::Index<3>{})),
+      pivots_(static_cast<std::size_t>(modes.volume())),
+      border_(periodic_ ? static_cast<std::size_t>(modes.volume()) : 0),
+      last_(periodic_ ? static_cast<std::size_t>(plane()) : 0),
+      column_(singular_ ? widths_.size() : 0) {
+    for (const double width : widths_)
+        scaled_widths_.push_back(scale * width);
+    for (int face = 0; face <= axis.cells(); ++face)
+        coupling_.push_back(axis.reciprocal_distance(face));
+    if (!modes.empty())
+        factorise(along_i, along_j, s);
+}
+
+void ModeColumns::factorise(std::span<const double> along_i, std::span<const double> along_j,
+                            double s) {
+    const std::size_t n = widths_.size();
+    std::vector<double> couplings = coupling_;
+    if (periodic_ && n == 1)
+        couplings.assign(2, 0.0); // the cell's neighbours are itself
+    std::size_t m = 0;
+    const auto size = static_cast<std::size_t>(plane());
+    for (std::int64_t j = modes_.lower[1]; j < modes_.upper[1]; ++j)
+        for (std::int64_t i = modes_.lower[0]; i < modes_.upper[0]; ++i, ++m) {
+            const double shift =
+                along_i[static_cast<std::size_t>(i)] + along_j[static_cast<std::size_t>(j)] - s;
+            const bool free = singular_ && i == 0 && j == 0;
+            double corner = 0; // diagonal of the last row, without what was eliminated
+            double before = 0; // entry of the last row in column k-1, times its pivot
+            for (std::size_t k = 0; k < n; ++k) {
+                const std::size_t at = k * size + m;
+                double diagonal = widths_[k] * shift - couplings[k] - couplings[k + 1];
+                if (k > 0 && !(periodic_ && k + 1 == n))
+                    diagonal -= couplings[k] * couplings[k] * pivots_[at - size];
+                if (periodic_ && k + 1 < n) {
+                    double entry = k == 0 ? couplings[0] : -couplings[k] * before;
+                    if (k + 2 == n)
+                        entry += couplings[n - 1];
+                    border_[at] = entry;
+                    pivots_[at] = free ? 0 : 1 / diagonal;
+                    before = entry * pivots_[at];
+                    corner -= entry * before;
+                    continue;
+                }
+                pivots_[at] = free ? 0 : 1 / (diagonal + corner);
+            }
+        }
+}
+
+template <class Row> void ModeColumns::for_rows(const View<double>& x, std::int64_t k, Row&& row) {
+    const std::int64_t width = modes_.extent(0);
+    for (std::int64_t j = modes_.lower[1]; j < modes_.upper[1]; ++j) {
+        const std::int64_t m = (j - modes_.lower[1]) * width;
+        row(&x(modes_.lower[0], j, k), m + k * plane(), m);
+    }
+}
+
+void ModeColumns::eliminate(const View<double>& x, std::int64_t k) {
+    if (modes_.empty())
+        return;
+    const std::int64_t width = modes_.extent(0);
+    const auto at = static_cast<std::size_t>(k);
+    const double weight = scaled_widths_[at];
+    const double coupling = k > 0 ? coupling_[at] : 0;
+    const std::int64_t below = k > 0 ? x.strides()[2] : 0;
+    if (singular_)
+        column_[at] = weight * x(0, 0, k);
+    if (k == 0)
+        std::fill_n(last_.data(), last_.size(), 0.0);
+    if (periodic_ && k + 1 == std::ssize(widths_)) {
+        for_rows(x, k, [&](double* __restrict row, std::int64_t p, std::int64_t m) {
+            const double* __restrict pivot = pivots_.data() + p;
+            double* __restrict last = last_.data() + m;
+#pragma omp simd
+            for (std::int64_t i = 0; i < width; ++i)
+                row[i] = last[i] = (weight * row[i] - last[i]) * pivot[i];
+        });
+    } else {
+        for_rows(x, k, [&](double* row, std::int64_t p, std::int64_t m) {
+            const double* __restrict pivot = pivots_.data() + p;
+            const double* before = row - below;
+#pragma omp simd
+            for (std::int64_t i = 0; i < width; ++i)
+                row[i] = (weight * row[i] - coupling * before[i]) * pivot[i];
+            if (!periodic_)
+                return;
+            const double* __restrict border = border_.data() + p;
+            double* __restrict last = last_.data() + m;
+#pragma omp simd
+            for (std::int64_t i = 0; i < width; ++i)
+                last[i] += border[i] * row[i];
+        });
+    }
+    if (singular_ && k + 1 == std::ssize(widths_))
+        solve_singular_column();
+}
+
+void ModeColumns::substitute(const View<double>& x, std::int64_t k) {
+    if (modes_.empty())
+        return;
+    const std::int64_t width = modes_.extent(0);
+    const std::int64_t n = std::ssize(widths_);
+    const bool next = k + 1 < n - (periodic_ ? 1 : 0);
+    const double coupling = next ? coupling_[static_cast<std::size_t>(k + 1)] : 0;
+    const std::int64_t above = next ? x.strides()[2] : 0;
+    if (k + 1 < n)
+        for_rows(x, k, [&](double* row, std::int64_t p, std::int64_t m) {
+            const double* __restrict pivot = pivots_.data() + p;
+            if (periodic_) {
+                const double* __restrict border = border_.data() + p;
+                const double* __restrict last = last_.data() + m;
+#pragma omp simd
+                for (std::int64_t i = 0; i < width; ++i)
+                    row[i] -= pivot[i] * (coupling * row[above + i] + border[i] * last[i]);
+            } else {
+#pragma omp simd
+                for (std::int64_t i = 0; i < width; ++i)
+                    row[i] -= coupling * pivot[i] * row[above + i];
+            }
+        });
+    if (singular_)
+        x(0, 0, k) = column_[static_cast<std::size_t>(k)];
+}
+
+// Fluxes are sums of the right-hand side, and values are sums of fluxes over the couplings.
+void ModeColumns::solve_singular_column() {
+    const std::size_t n = widths_.size();
+    const double length = std::accumulate(widths_.begin(), widths_.end(), 0.0);
+    const double mean = std::accumulate(column_.begin(), column_.end(), 0.0) / length;
+    std::vector<double> flux(n, 0.0); // through the upper face of each cell
+    double sum = 0;
+    for (std::size_t k = 0; k < n; ++k)
+        flux[k] = sum += column_[k] - mean * widths_[k];
+    if (periodic_) { // the flux that is the same everywhere makes the way around close
+        double around = 0;
+        double resistance = 0;
+        for (std::size_t k = 0; k < n; ++k) {
+            around += flux[k] / coupling_[k + 1];
+            resistance += 1 / coupling_[k + 1];
+        }
+        for (double& value : flux)
+            value -= around / resistance;
+    }
+    double value = 0;
+    double moment = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+        column_[k] = value;
+        moment += value * widths_[k];
+        if (k + 1 < n)
+            value += flux[k] / coupling_[k + 1];
+    }
+    for (double& each : column_)
+        each -= moment / length;
+}
+
+} // namespace uzushio::linalg

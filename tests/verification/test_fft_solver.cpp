@@ -1,0 +1,166 @@
+// ranks: 1 2 3 5
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <numbers>
+
+#include "domain/mesh_error.hpp"
+#include "linalg/fft_solver.hpp"
+#include "support/elliptic_case.hpp"
+
+namespace uzushio::linalg {
+namespace {
+
+using enum Condition;
+using domain::MeshError;
+
+int ranks() {
+    int size = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+}
+int rank() {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
+/// Solve for the solution `x` on all ranks; return the field.
+Field<double> solved(const EllipticCase& c, const Equation& equation,
+                     const std::vector<double>& f_values, int ghosts = 1,
+                     MPI_Comm comm = MPI_COMM_WORLD) {
+    const int me = comm == MPI_COMM_SELF ? 0 : rank();
+    parallel::Traffic traffic;
+    const auto solver = make_fft_solver(comm, equation, traffic);
+    const auto& decomposition = *equation.decomposition;
+    const auto f = field_of(c, decomposition, me, f_values, ghosts);
+    Field<double> x(decomposition, me, f.spec());
+    const auto report = solver->solve(f, x);
+    EXPECT_EQ(report.solver, "fft");
+    EXPECT_EQ(difference(c, f, f_values), 0) << "the right-hand side has changed";
+    return x;
+}
+
+TEST(FftSolver, InvertsTheOperatorWithEveryMixOfConditions) {
+    unsigned seed = 0;
+    for (const Ends& i : all_ends())
+        for (const Ends& j : all_ends())
+            for (const Ends& k : all_ends()) {
+                if (++seed % 7 != 0 && ranks() > 1)
+                    continue; // every kind of transform and redistribution, but not every mix
+                const bool odd = seed % 2 == 0;
+                const EllipticCase c{odd ? Index<3>{7, 9, 5} : Index<3>{8, 20, 6}, {i, j, k}};
+                const auto x = random_solution(c, seed);
+                const auto field = solved(c, c.equation(ranks()), applied(c, x), seed % 3);
+                EXPECT_LT(difference(c, field, x), 1e-11)
+                    << "conditions " << (seed - 1) / 25 << (seed - 1) / 5 % 5 << (seed - 1) % 5;
+            }
+}
+
+TEST(FftSolver, SolvesHelmholtzEquationsOnCellsStretchedAlongOneAxis) {
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        for (const Ends& ends : all_ends())
+            for (const double s : {0.0, 2.5, 1e4}) {
+                EllipticCase c{{12, 10, 14},
+                               {Ends{periodic, periodic}, {neumann, neumann}, {neumann, neumann}}};
+                c.ends[axis] = ends;
+                c.stretched[axis] = true;
+                c.s = s;
+                const auto x = random_solution(c, 3);
+                const auto field = solved(c, c.equation(ranks()), applied(c, x));
+                EXPECT_LT(difference(c, field, x), 1e-11) << "axis " << axis << ", s " << s;
+            }
+}
+
+TEST(FftSolver, HasTheSameBitsOnAnyNumberOfRanks) {
+    for (const bool stretched : {false, true}) {
+        EllipticCase c{{36, 18, 23},
+                       {Ends{periodic, periodic}, {neumann, dirichlet}, {neumann, neumann}}};
+        c.stretched[1] = stretched;
+        if (stretched)
+            c.ends[2] = {dirichlet, dirichlet};
+        const auto f = applied(c, random_solution(c, 5));
+        const auto alone = solved(c, c.equation(1), f, 1, MPI_COMM_SELF);
+        std::vector<double> values(c.size());
+        for_indices(alone.owned(0), [&](const auto& i) { values[c.at(i)] = alone.view(0)(i); });
+        EXPECT_EQ(difference(c, solved(c, c.equation(ranks()), f), values), 0);
+    }
+}
+
+TEST(FftSolver, SolvesOnMoreRanksThanPlanesAndOnAnyBlocks) {
+    const EllipticCase flat{{16, 3, 2},
+                            {Ends{neumann, neumann}, {periodic, periodic}, {dirichlet, neumann}}};
+    const auto x = random_solution(flat, 9);
+    EXPECT_LT(difference(flat, solved(flat, flat.equation(ranks()), applied(flat, x)), x), 1e-12);
+
+    const EllipticCase c{{16, 12, 10},
+                         {Ends{neumann, neumann}, {neumann, neumann}, {neumann, neumann}}};
+    std::vector<domain::Block> blocks; // eight, of which the last rank may have none
+    for (std::int64_t b = 0; b < 8; ++b) {
+        const Index<3> at{b % 2 * 7, b / 2 % 2 * 5, b / 4 * 3};
+        const Index<3> end{b % 2 ? 16 : 7, b / 2 % 2 ? 12 : 5, b / 4 ? 10 : 3};
+        blocks.push_back({0, 0, static_cast<int>(b) % std::max(1, ranks() - 1), {at, end}});
+    }
+    const auto y = random_solution(c, 11);
+    const Equation equation = c.equation(Decomposition(c.mesh(), blocks, ranks()));
+    EXPECT_LT(difference(c, solved(c, equation, applied(c, y)), y), 1e-12);
+}
+
+/// Return the largest error for u = cos(pi x) sin(2 pi y) cos(3 pi z) on [0, 1]^3, where z is
+/// stretched, with the value given at y = 0 and the derivative 0 at x = 0 and z = 0.
+double error(std::int64_t n) {
+    EllipticCase c{{n, n, n}, {Ends{neumann, neumann}, {dirichlet, dirichlet}, {neumann, neumann}}};
+    c.lengths = {1, 1, 1};
+    c.stretched[2] = true;
+    const double pi = std::numbers::pi;
+    std::array<std::vector<double>, 3> centres;
+    for (std::size_t a = 0; a < 3; ++a) {
+        const auto faces = faces_of(n, 1, c.stretched[a]);
+        for (std::size_t i = 0; i + 1 < faces.size(); ++i)
+            centres[a].push_back(0.5 * (faces[i] + faces[i + 1]));
+    }
+    std::vector<double> exact(c.size());
+    std::vector<double> f(c.size());
+    for_indices(Box<3>::of(c.cells), [&](const Index<3>& i) {
+        const double plane = std::cos(pi * centres[0][std::size_t(i[0])]) *
+                             std::sin(2 * pi * centres[1][std::size_t(i[1])]);
+        const double z = centres[2][std::size_t(i[2])];
+        exact[c.at(i)] = plane * std::cos(3 * pi * z);
+        f[c.at(i)] = -14 * pi * pi * exact[c.at(i)];
+    });
+    double local = difference(c, solved(c, c.equation(ranks()), f), exact);
+    MPI_Allreduce(MPI_IN_PLACE, &local, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return local;
+}
+
+TEST(FftSolver, ConvergesWithSecondOrderToTheSolutionOfPoissonsEquation) {
+    const double coarse = error(16);
+    const double fine = error(32);
+    EXPECT_NEAR(std::log2(coarse / fine), 2.0, 0.1);
+    EXPECT_LT(fine, 0.03);
+}
+
+TEST(FftSolver, RefusesWhatItCannotSolve) {
+    EllipticCase c{{8, 8, 8}, {Ends{neumann, neumann}, {neumann, neumann}, {periodic, periodic}}};
+    const std::vector<double> ones(c.size(), 1.0);
+    try {
+        static_cast<void>(solved(c, c.equation(ranks()), ones));
+        FAIL() << "an integral of 1 has no solution between Neumann boundaries";
+    } catch (const std::invalid_argument& error) {
+        EXPECT_NE(std::string(error.what()).find("the equation has no solution"),
+                  std::string::npos);
+    }
+    parallel::Traffic traffic;
+    c.stretched = {true, true, false};
+    EXPECT_THROW(make_fft_solver(MPI_COMM_WORLD, c.equation(ranks()), traffic),
+                 std::invalid_argument);
+    Equation unknown = c.equation(ranks());
+    unknown.conditions.clear();
+    EXPECT_THROW(static_cast<void>(axes_of(unknown)), MeshError);
+    Equation negative = c.equation(ranks());
+    negative.s = -1;
+    EXPECT_THROW(static_cast<void>(axes_of(negative)), std::invalid_argument);
+}
+
+} // namespace
+} // namespace uzushio::linalg
