@@ -19,8 +19,8 @@ globalThis.createImageBitmap = async (...given) => {
 const paint = CanvasRenderingContext2D.prototype.drawImage;
 CanvasRenderingContext2D.prototype.drawImage = function (image, ...given) {
   paint.call(this, image, ...given);
-  if (image instanceof ImageBitmap && this.canvas.id === "picture") {
-    drawn = { time: performance.now(), decode: decoding.get(image) };
+  if (this.canvas.id === "picture") {
+    drawn = { time: performance.now(), decode: decoding.get(image) ?? null }; // null: a VideoFrame
   }
 };
 
@@ -33,6 +33,7 @@ const header = (buffer) => {
   return {
     arrival: performance.now(),
     bytes: buffer.byteLength,
+    codec: view.getUint8(4),
     full: (view.getUint8(5) & 2) > 0,
     sequence: Number(view.getBigUint64(8, true)),
     revision: Number(view.getBigUint64(16, true)),

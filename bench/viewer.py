@@ -104,12 +104,16 @@ def live_view(source: Path, *more: str) -> Iterator[LiveView]:
 
 
 @contextmanager
-def page_of(browser: Browser, view: LiveView) -> Iterator[tuple[Page, float, float]]:
-    """Open a page; gives it with the times of its opening and of its first picture (epoch, s)."""
+def page_of(browser: Browser, view: LiveView, *scripts: str) -> Iterator[tuple[Page, float, float]]:
+    """Open a page; gives it with the times of its opening and of its first picture (epoch, s).
+
+    The scripts run before its own.
+    """
     context = browser.new_context(viewport={"width": 1360, "height": 720})
     page = context.new_page()
     page.set_default_timeout(LIMIT)
-    page.add_init_script(path=HERE / "_viewer_page.js")
+    for script in ((HERE / "_viewer_page.js").read_text(), *scripts):
+        page.add_init_script(script)
     try:
         opened = time.time()
         page.goto(view.address, wait_until="commit")
@@ -212,12 +216,12 @@ def rates(browser: Browser, stored: Path, options: argparse.Namespace) -> list[R
         shown, full = moved["shown"], [one for one in turned["shown"] if one["full"]]
         late = latencies(moved)
         rows += [
-            row(f"{name}: dragging", _rate(shown), "pictures/s", DRAGGING, minimum=True),
-            row(f"{name}: full quality", _rate(full), "pictures/s", FULL, minimum=True),
-            row(f"{name}: pointer to picture, median", _percent(late, 50), "ms", MEDIAN),
-            row(f"{name}: pointer to picture, 95 %", _percent(late, 95), "ms", LATE),
+            row(f"{name}: dragging", rate_of(shown), "pictures/s", DRAGGING, minimum=True),
+            row(f"{name}: full quality", rate_of(full), "pictures/s", FULL, minimum=True),
+            row(f"{name}: pointer to picture, median", percent_of(late, 50), "ms", MEDIAN),
+            row(f"{name}: pointer to picture, 95 %", percent_of(late, 95), "ms", LATE),
             row(f"{name}: moves of the pointer", len(moved["moves"]) / options.seconds, "1/s"),
-            row(f"{name}: columns while dragging", _median(one["width"] for one in shown), "px"),
+            row(f"{name}: columns while dragging", median_of(one["width"] for one in shown), "px"),
         ]
         for kind, notes, pictures in (("dragging", moved, shown), ("full", turned, full)):
             for stage, value in stages(notes, pictures).items():
@@ -246,7 +250,7 @@ def stages(notes: dict[str, Any], pictures: list[dict[str, Any]]) -> dict[str, f
     answered = [one for one in notes["patches"] if "answered" in one]
     by_revision = {one["revision"]: one for one in answered}
     parts = {
-        name: 1e3 * _median(one["seconds"][n] for one in pictures)
+        name: 1e3 * median_of(one["seconds"][n] for one in pictures)
         for n, name in enumerate(("read", "draw", "composite", "encode"))
     }
     del parts["read"]  # once for each step
@@ -256,12 +260,12 @@ def stages(notes: dict[str, Any], pictures: list[dict[str, Any]]) -> dict[str, f
         if one["revision"] in by_revision
     ]
     return {
-        "patch to its answer": _median(one["answered"] - one["sent"] for one in answered),
+        "patch to its answer": median_of(one["answered"] - one["sent"] for one in answered),
         **parts,
-        "decode": _median(one["decode"] for one in pictures),
-        "waits and link": _median(waits),
-        "arrival to shown": _median(one["time"] - one["arrival"] for one in pictures),
-        FRAME: _median(one["bytes"] / 1e3 for one in pictures),
+        "decode": median_of(one["decode"] for one in pictures if one["decode"] is not None),
+        "waits and link": median_of(waits),
+        "arrival to shown": median_of(one["time"] - one["arrival"] for one in pictures),
+        FRAME: median_of(one["bytes"] / 1e3 for one in pictures),
     }
 
 
@@ -323,18 +327,21 @@ def costs(found: dict[str, dict[str, list[float]]]) -> list[Row]:
     return rows
 
 
-def _rate(shown: list[dict[str, Any]]) -> float:
+def rate_of(shown: list[dict[str, Any]]) -> float:
+    """Return pictures a second."""
     if len(shown) < 2:
         return 0.0
     return float(1e3 * (len(shown) - 1) / (shown[-1]["time"] - shown[0]["time"]))
 
 
-def _median(values: Any) -> float:
+def median_of(values: Any) -> float:
+    """Return the median; NaN if there are no values."""
     found = list(values)
     return float(np.median(found)) if found else math.nan
 
 
-def _percent(values: list[float], share: float) -> float:
+def percent_of(values: list[float], share: float) -> float:
+    """Return a percentile; NaN if there are no values."""
     return float(np.percentile(values, share)) if values else math.nan
 
 

@@ -5,7 +5,10 @@ frame of the live view while dragging, and as H.264 (x264, ultrafast, zerolatenc
 with the largest constant rate factor whose error is not larger than that of JPEG. Chromium decodes
 both, by createImageBitmap and by WebCodecs, one after the other, and draws them on a canvas.
 
-    python bench/viewer_codecs.py [--json FILE] [--pictures 45] [--points 128]
+Then `uzushio view` is dragged in Chromium over a link of a low rate, once with JPEG alone (the
+page finds no decoder) and once as it is.
+
+    python bench/viewer_codecs.py [--json FILE] [--pictures 45] [--points 128] [--rate 5]
 """
 
 from __future__ import annotations
@@ -14,7 +17,9 @@ import argparse
 import base64
 import json
 import shutil
+import subprocess
 import sys
+import tempfile
 import threading
 from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -28,10 +33,22 @@ import simplejpeg
 from _viewer_worker import values
 from mpi4py import MPI
 from numpy.typing import NDArray
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 from rich.console import Console
 from rich.table import Table
-from viewer import LAYERS, SIZE
+from viewer import (
+    HERE,
+    LAYERS,
+    SIZE,
+    drag,
+    give_size,
+    latencies,
+    live_view,
+    median_of,
+    page_of,
+    percent_of,
+    rate_of,
+)
 
 from uzushio.raycast import Block
 from uzushio.render.renderer import Renderer
@@ -166,6 +183,63 @@ def measure(page: Page, name: str, frames: list[Picture]) -> dict[str, Any]:
     return found
 
 
+def over_link(
+    browser: Browser, stored: Path, rate: float, trip: float, seconds: float
+) -> list[dict[str, Any]]:
+    """Drag views over a link, with JPEG alone and with H.264.
+
+    Args:
+        browser: Chromium.
+        stored: steps that are shown.
+        rate: of the link in Mbit/s.
+        trip: round-trip time in ms.
+        seconds: of each measurement.
+    """
+    link = dict(offline=False, latency=trip, downloadThroughput=rate * 1e6 / 8)
+    rows = []
+    for name, layer in LAYERS.items():
+        pipeline = stored.with_name(f"{name}.yaml")
+        pipeline.write_text(f"views: {{bench: {{layers: [{layer}]}}}}\n")
+        for codec, script in (("jpeg", "delete globalThis.VideoDecoder;"), ("h264", "")):
+            with (
+                live_view(stored, "--pipeline", str(pipeline)) as view,
+                page_of(browser, view, script) as (page, _, _),
+            ):
+                give_size(page)
+                session = page.context.new_cdp_session(page)
+                session.send("Network.enable")
+                session.send("Network.emulateNetworkConditions", {**link, "uploadThroughput": -1})
+                drag(page, 2.0)  # the viewer learns the rate
+                notes = drag(page, seconds)
+            shown, late = notes["shown"], latencies(notes)
+            rows.append(
+                dict(
+                    view=name,
+                    codec=codec,
+                    rate=rate,
+                    round_trip_ms=trip,
+                    pictures=rate_of(shown),
+                    h264=float(np.mean([one["codec"] == 2 for one in shown])),
+                    columns=median_of(one["width"] for one in shown),
+                    kilobytes=median_of(one["bytes"] / 1e3 for one in shown),
+                    late_median_ms=percent_of(late, 50),
+                    late_95_ms=percent_of(late, 95),
+                )
+            )
+    return rows
+
+
+def link_table(rows: list[dict[str, Any]]) -> Table:
+    """Make the table of the measurements over a link."""
+    names = ("view", "offered", "pictures/s", "H.264", "columns", "kB", "late ms", "95 %")
+    shown = Table(*names, title=f"{rows[0]['rate']:g} Mbit/s, {rows[0]['round_trip_ms']:g} ms")
+    for row in rows:
+        keys = ("pictures", "columns", "kilobytes", "late_median_ms", "late_95_ms")
+        rate, *others = (f"{row[key]:.3g}" for key in keys)
+        shown.add_row(row["view"], row["codec"], rate, f"{100 * row['h264']:.0f} %", *others)
+    return shown
+
+
 def longest(one: dict[str, Any], rate: float) -> float:
     """Return pictures a second over a link, by the longest of encoding, transfer and decoding."""
     transfer = 8.0 * one["kilobytes"] / rate
@@ -217,6 +291,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where to write the records")
     parser.add_argument("--pictures", type=int, default=45, help="of each view")
     parser.add_argument("--points", type=int, default=128, help="of each axis")
+    parser.add_argument("--rate", type=float, default=5.0, help="of the link, Mbit/s")
+    parser.add_argument("--trip", type=float, default=20.0, help="round-trip time, ms")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of a drag over the link")
     options = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
@@ -239,11 +316,19 @@ def main() -> None:
                 print(f"{name} {size[0]} x {size[1]} ...", file=sys.stderr, flush=True)
                 made_of = pictures(layer, size, options.points, options.pictures)
                 rows.append(measure(page, name, made_of))
+        print("link ...", file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory(prefix="uzushio-bench-") as folder:
+            stored = Path(folder) / "bench.zarr"
+            words = [HERE / "_viewer_worker.py", "store", stored, options.points]
+            subprocess.run([sys.executable, *map(str, words)], check=True, timeout=300)
+            over = over_link(browser, stored, options.rate, options.trip, options.seconds)
         browser.close()
     server.shutdown()
-    Console(width=None if sys.stdout.isatty() else 140).print(table(rows))
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    console.print(table(rows))
+    console.print(link_table(over))
     if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+        options.json.write_text(json.dumps(dict(codecs=rows, link=over), indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -78,6 +78,7 @@ class DrawingSide:
         seconds: of each picture.
         dropped: steps that are no longer kept.
         plots: all requests for plots.
+        waves: amplitude of waves of grey around the colour, which are 0 in the middle.
     """
 
     exchange: Exchange
@@ -91,6 +92,7 @@ class DrawingSide:
     seconds: float = 0.0
     dropped: set[int] = field(default_factory=set)
     plots: list[PlotRequest] = field(default_factory=list)
+    waves: float = 0.0
 
     def __post_init__(self) -> None:
         self._ending = threading.Event()
@@ -177,6 +179,10 @@ class DrawingSide:
         step = self.steps[-1] if request.step is None else request.step
         width, height = request.settings.size
         pixels = np.full((height, width, 3), color_of(request, step), np.uint8)
+        if self.waves:
+            y, x = (np.linspace(-12, 12, count) for count in (height, width))
+            grey = self.waves * np.sin(x) * np.sin(y[:, None]) ** 2
+            pixels = (pixels + grey[..., None]).clip(0, 255).astype(np.uint8)
         limits = {layer.field: LIMITS for layer in request.settings.layers}
         self.exchange.put(
             DrawnPicture(request, pixels, step, 0.1 * step, limits, (), {"draw": 0.01}, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -84,12 +84,27 @@ class Live:
         self.drawing.stop()
         self.gateway.stop()
 
-    def open(self, address: str | None = None, wait: bool = True, **options: Any) -> Page:
-        """Open a page in a context of its own, and wait for its first picture."""
+    def open(
+        self,
+        address: str | None = None,
+        wait: bool = True,
+        scripts: Iterable[str] = (),
+        **options: Any,
+    ) -> Page:
+        """Open a page in a context of its own, and wait for its first picture.
+
+        Args:
+            address: of the page; a new one if None.
+            wait: whether to wait for the picture.
+            scripts: run before those of the page.
+            options: of the context.
+        """
         options.setdefault("viewport", {"width": 1280, "height": 720})
         context = self.browser.new_context(**options)
         self._contexts.append(context)
         page = context.new_page()
+        for script in scripts:
+            page.add_init_script(script)
         page.set_default_timeout(LIMIT)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", self._note)

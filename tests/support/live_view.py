@@ -107,8 +107,10 @@ class Painter:
 
 @dataclass
 class Frame:
-    """Picture that a page has received."""
+    """Picture that a page has received; `whole` is the frame with its header."""
 
+    codec: int
+    key: bool
     sequence: int
     revision: int
     step: int
@@ -117,15 +119,30 @@ class Frame:
     size: tuple[int, int]
     seconds: tuple[float, ...]
     data: bytes
+    whole: bytes = field(repr=False)
 
     @classmethod
     def of(cls, message: bytes) -> Self:
         magic, codec, flags, length, *rest = HEADER.unpack_from(message)
-        assert (magic, codec, length, flags & 1) == (b"UZF1", 1, 64, 1)
+        assert (magic, length) == (b"UZF1", 64) and codec in (1, 2)
+        key = bool(flags & 1)
+        assert key or codec == 2
         sequence, revision, step, at, width, height, *seconds = rest
         size = (width, height)
         final = bool(flags & 2)
-        return cls(sequence, revision, step, at, final, size, tuple(seconds), message[64:])
+        return cls(
+            codec,
+            key,
+            sequence,
+            revision,
+            step,
+            at,
+            final,
+            size,
+            tuple(seconds),
+            message[64:],
+            message,
+        )
 
     @property
     def shade(self) -> int:
@@ -189,7 +206,8 @@ class Page:
 
         def found() -> Frame | None:
             last = self.frames[-1] if self.frames else None
-            near = last is not None and abs(last.shade - value) <= 1 and last.final >= final
+            shown = last is not None and last.codec == 1  # a stream is decoded from its beginning
+            near = shown and abs(last.shade - value) <= 1 and last.final >= final
             return last if near else None
 
         frame: Frame = await self.until(found, limit)

@@ -13,9 +13,9 @@ from live_view import Frame
 from PIL import Image
 
 from uzushio.render.view import SliceLayer, View
-from uzushio.viewer.client import Link
 from uzushio.viewer.encoder import FINAL, GOOD, POOR, encode
 from uzushio.viewer.exchange import DrawnPicture, DrawRequest, Exchange
+from uzushio.viewer.link import Link
 
 PIXELS = 1000 * 600
 #: Bytes of a pixel of a typical picture.

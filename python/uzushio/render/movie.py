@@ -22,13 +22,13 @@ from uzushio.error_text import system_sentence
 from uzushio.errors import OutputError
 from uzushio.files import atomic_file
 from uzushio.render.picture import Picture
+from uzushio.render.video_frame import FrameConverter, set_format
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from av.container import OutputContainer
     from av.video.frame import VideoFrame
-    from av.video.reformatter import VideoReformatter
     from av.video.stream import VideoStream
 
 #: Formats of movies, by the suffix of the file.
@@ -123,7 +123,7 @@ class Movie:
         self.shape: tuple[int, int] | None = None
         self._stream: VideoStream | None = None
         self._container: OutputContainer | None = None
-        self._reformatter: VideoReformatter | None = None
+        self._convert: FrameConverter | None = None
         self.bytes = 0
         self._failed = False
         try:
@@ -215,58 +215,20 @@ class Movie:
         if self._gif:
             stream.width, stream.height, stream.pix_fmt = width, height, "pal8"
             return
-        stream.width, stream.height = width + width % 2, height + height % 2
-        stream.pix_fmt = "yuv420p"
-        self._configure_video(stream)
-
-    def _configure_video(self, stream: VideoStream) -> None:
-        """Set key frames and colour space."""
-        from av.video.reformatter import (
-            ColorPrimaries,
-            ColorRange,
-            Colorspace,
-            ColorTrc,
-            VideoReformatter,
-        )
-
-        self._reformatter = VideoReformatter()
+        self._convert = FrameConverter(self._threads)
         codec = stream.codec_context
+        set_format(codec, width, height, self._threads)
         codec.gop_size = max(1, round(2 * self.fps))  # a player can jump to every other second
-        codec.max_b_frames = 0
-        codec.thread_count = self._threads
-        codec.colorspace = Colorspace.ITU709
-        codec.color_primaries = ColorPrimaries.BT709
-        codec.color_trc = ColorTrc.BT709
-        codec.color_range = ColorRange.MPEG
 
     def _append(self, pixels: NDArray[np.uint8]) -> None:
         assert self._stream is not None and self._container is not None
-        frame = _indexed(pixels) if self._gif else self._converted(pixels)
+        frame = _indexed(pixels) if self._convert is None else self._convert(pixels)
         frame.pts = self.pictures
         frame.time_base = 1 / self._rate
         self._container.mux(self._stream.encode(frame))
         self._file.flush()
         self.bytes = self._file.tell()
         self.pictures += 1
-
-    def _converted(self, pixels: NDArray[np.uint8]) -> VideoFrame:
-        """Convert a picture to the colour space of video."""
-        from av.video.frame import VideoFrame
-        from av.video.reformatter import ColorRange, Colorspace
-
-        assert self._reformatter is not None
-        height, width = pixels.shape[:2]
-        padding = ((0, height % 2), (0, width % 2), (0, 0))
-        if height % 2 or width % 2:
-            pixels = np.pad(pixels[..., :3], padding, mode="edge")
-        frame = VideoFrame.from_ndarray(np.ascontiguousarray(pixels[..., :3]), format="rgb24")
-        return self._reformatter.reformat(
-            frame,
-            format="yuv420p",
-            dst_colorspace=Colorspace.ITU709,
-            dst_color_range=ColorRange.MPEG,
-            threads=self._threads,
-        )
 
     def _truncate(self) -> None:
         """Truncate the file to its complete pictures; the last one is incomplete."""

@@ -1,16 +1,19 @@
-"""Page that is connected: messages and frames that wait for it, credit, and choice of quality."""
+"""Page that is connected: messages and frames that wait for it, and credit."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections import deque
-from collections.abc import Awaitable, Hashable, Mapping
+from collections.abc import Awaitable, Hashable
 from typing import TYPE_CHECKING
 
 from aiohttp import WSCloseCode, web
 
-from uzushio.viewer.encoder import FINAL, GOOD, POOR, EncodedPicture, Quality
+from uzushio.errors import OutputError
+from uzushio.viewer.encoder import FINAL, VIDEO, EncodedPicture, Quality
+from uzushio.viewer.link import Link
+from uzushio.viewer.video import VideoEncoder
 
 if TYPE_CHECKING:
     from uzushio.viewer.recording import Recording
@@ -18,12 +21,8 @@ if TYPE_CHECKING:
 
 #: Frames that a page has not acknowledged, at most.
 CREDIT = 2
-#: Seconds a frame: while dragging, and at rest.
-DRAG_SECONDS, REST_SECONDS = 0.05, 0.5
 #: Seconds that a picture is the newest before a slow link receives it in the best quality.
 REFINE_SECONDS = 1.0
-#: Reductions of a picture's sides while dragging.
-SCALES = (1, 2, 4)
 #: Seconds between two measurements of the round-trip time.
 PING_SECONDS = 1.0
 #: Maximum number of messages that wait for a page.
@@ -31,78 +30,7 @@ MAX_WAITING = 64
 #: Seconds until a page that receives nothing is disconnected.
 SEND_LIMIT = 60.0
 
-#: Bytes per pixel before the first frame of a quality.
-_BYTES_PER_PIXEL = {FINAL: 0.25, GOOD: 0.1, POOR: 0.08}
-#: Weight of earlier frames in the estimate of the rate, and seconds below which none is measured.
-_DECAY, _MIN_TRANSFER = 0.8, 1e-3
-#: A finer scale must be faster than required by this factor, so that the choice is stable.
-_MARGIN = 0.7
-
-
-class Link:
-    """Round-trip time and rate of the connection to a page, from acknowledgements.
-
-    A frame is in transfer from its sending, or from the acknowledgement of the one before. The time
-    includes decoding and showing in the page.
-
-    Attributes:
-        round_trip: seconds, measured while no frame was in flight.
-    """
-
-    def __init__(self) -> None:
-        self.round_trip = 0.0
-        self._in_flight: deque[tuple[int, int, float]] = deque()  # sequence, bytes, time
-        self._last_ack = 0.0
-        self._bytes, self._seconds = 1e6, 0.05  # 20 MB/s, with little weight
-        self._per_pixel = dict(_BYTES_PER_PIXEL)
-
-    @property
-    def in_flight(self) -> int:
-        """Frames that were sent and not acknowledged."""
-        return len(self._in_flight)
-
-    def sent(self, sequence: int, size: int, pixels: int, quality: Quality, now: float) -> None:
-        """Note that a frame was sent."""
-        self._in_flight.append((sequence, size, now))
-        self._per_pixel[quality] = size / pixels
-
-    def acknowledged(self, sequence: int, now: float) -> bool:
-        """Note an acknowledgement, also of earlier frames; return whether the frame is known."""
-        if all(frame[0] != sequence for frame in self._in_flight):
-            return False
-        while True:
-            known, size, sent = self._in_flight.popleft()
-            if known == sequence:
-                break
-        transfer = now - max(self._last_ack, sent + self.round_trip)
-        self._bytes = _DECAY * self._bytes + size
-        self._seconds = _DECAY * self._seconds + max(transfer, _MIN_TRANSFER)
-        self._last_ack = now
-        return True
-
-    def seconds(self, pixels: float, quality: Quality) -> float:
-        """Return the expected time of transfer of a frame."""
-        return self._per_pixel[quality] * pixels * self._seconds / self._bytes
-
-    def quality(self, pixels: int, final: bool) -> Quality:
-        """Return the best quality that is fast enough."""
-        if final:
-            return FINAL if self.seconds(pixels, FINAL) <= REST_SECONDS else GOOD
-        return GOOD if self.seconds(pixels, GOOD) <= DRAG_SECONDS else POOR
-
-    def scale(self, pixels: int, draw: Mapping[int, float], before: int) -> int:
-        """Return the reduction of a picture's sides at which drawing and transfer are fast enough.
-
-        Args:
-            pixels: of the picture at full size.
-            draw: expected seconds of drawing at each of `SCALES`.
-            before: the reduction in use.
-        """
-        for scale in SCALES:
-            limit = DRAG_SECONDS if scale >= before else _MARGIN * DRAG_SECONDS
-            if max(draw[scale], self.seconds(pixels / scale**2, POOR)) <= limit:
-                return scale
-        return SCALES[-1]
+_LOG = logging.getLogger(__name__)
 
 
 class Client:
@@ -120,6 +48,7 @@ class Client:
         size: of its picture in device pixels, if it is known.
         plots: whether the page shows the plots.
         recording: movie of the pictures that it shows, or that it has not fetched yet.
+        video: encoder of its H.264 stream.
         ending: done when the connection is to end, with the code, the reason and a last message.
     """
 
@@ -129,6 +58,7 @@ class Client:
         self.size: tuple[int, int] | None = None
         self.plots = False
         self.recording: Recording | None = None
+        self.video = VideoEncoder()
         self.ending: asyncio.Future[tuple[WSCloseCode, str, str]] = (
             asyncio.get_running_loop().create_future()
         )
@@ -164,9 +94,21 @@ class Client:
         if not self.ending.done():
             self.ending.set_result((code, reason, last))
 
-    def acknowledge(self, sequence: int) -> bool:
-        """Return the credit of a frame; return whether it was in flight."""
-        known = self.link.acknowledged(sequence, time.perf_counter())
+    def offer_video(self, decodes: bool) -> None:
+        """Note whether the page decodes H.264; if no longer, send it the picture as JPEG."""
+        self.link.decodes_video = decodes
+        if not decodes:
+            self.link.video, self._sent = False, None
+            self._wake.set()
+
+    def acknowledge(self, sequence: int, page: float = 0.0) -> bool:
+        """Return the credit of a frame; return whether it was in flight.
+
+        Args:
+            sequence: of the frame.
+            page: seconds from the reception of the frame to its picture.
+        """
+        known = self.link.acknowledged(sequence, time.perf_counter(), page)
         self.view.credit_changed()
         self._wake.set()
         return known
@@ -210,17 +152,31 @@ class Client:
         self._encoding += 1
         view.credit_changed()
         try:
-            frame = await picture.frame(quality)
+            frame, first = await self._encoded(picture, quality)
+        except OutputError as error:
+            _LOG.warning("%s", error)
+            self.offer_video(False)
+            return
         finally:
             self._encoding -= 1
-        if view is not self.view:  # the page shows another view meanwhile
+        if view is not self.view or (quality is VIDEO and not self.link.video):
+            self.video.close()  # its next frame must not refer to one that the page does not have
             self._wake.set()
             return
         pixels = picture.picture.pixels.shape[0] * picture.picture.pixels.shape[1]
         self._sent = picture.sequence, quality
-        self.link.sent(picture.sequence, len(frame), pixels, quality, time.perf_counter())
+        now = time.perf_counter()
+        self.link.sent(picture.sequence, len(frame), pixels, quality, now, first)
         await self._within_limit(self.socket.send_bytes(frame))
         self._wake.set()  # a newer picture may be there
+
+    async def _encoded(self, picture: EncodedPicture, quality: Quality) -> tuple[bytes, bool]:
+        """Return a frame, and whether it is the key frame of a stream."""
+        if quality is VIDEO:
+            return await picture.video_frame(self.video)
+        if not self.link.video:
+            self.video.close()
+        return await picture.frame(quality), False
 
     def _due_quality(self, picture: EncodedPicture) -> Quality | None:
         """Return the quality in which to send a picture; None: it need not be sent."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import simplejpeg
 
 from uzushio.render.picture import png
 from uzushio.viewer.exchange import DrawnPicture
-from uzushio.viewer.frame import FINAL_QUALITY, JPEG, KEY_FRAME, frame_header
+from uzushio.viewer.frame import FINAL_QUALITY, H264, JPEG, KEY_FRAME, frame_header
+
+if TYPE_CHECKING:
+    from uzushio.viewer.video import VideoEncoder
 
 #: Threads that encode; two views rarely have a new picture at once.
 _THREADS = 2
@@ -20,16 +23,25 @@ _SPACES = {3: "RGB", 4: "RGBX"}
 
 
 class Quality(NamedTuple):
-    """Quality of JPEG, 1 to 100, and its chroma subsampling."""
+    """Codec, and how it encodes.
 
+    Attributes:
+        codec: `JPEG` or `H264`.
+        value: quality of JPEG, 1 to 100, or constant rate factor of H.264, where less is better.
+        subsampling: of the colours.
+    """
+
+    codec: int
     value: int
     subsampling: str
 
 
 #: Qualities from the best: at rest, while dragging, and over slow links.
-FINAL = Quality(92, "444")
-GOOD = Quality(75, "420")
-POOR = Quality(60, "420")
+FINAL = Quality(JPEG, 92, "444")
+GOOD = Quality(JPEG, 75, "420")
+POOR = Quality(JPEG, 60, "420")
+#: While dragging over slow links, for pages that decode it: errors are not larger than with `GOOD`.
+VIDEO = Quality(H264, 22, "420")
 
 
 def encode(picture: DrawnPicture, sequence: int, quality: Quality) -> bytes:
@@ -40,18 +52,26 @@ def encode(picture: DrawnPicture, sequence: int, quality: Quality) -> bytes:
         pixels, quality.value, _SPACES[pixels.shape[2]], quality.subsampling, quality is not FINAL
     )
     final = quality is FINAL and picture.request.final
-    read, draw, composite = (
-        float(picture.seconds.get(stage, 0.0)) for stage in ("read", "draw", "composite")
-    )
+    flags = KEY_FRAME | (FINAL_QUALITY if final else 0)
+    return framed(picture, sequence, JPEG, flags, data, time.perf_counter() - begin)
+
+
+def framed(
+    picture: DrawnPicture, sequence: int, codec: int, flags: int, data: bytes, seconds: float
+) -> bytes:
+    """Return header and data of an encoded picture; `seconds` are those of encoding."""
+    stages = (float(picture.seconds.get(one, 0.0)) for one in ("read", "draw", "composite"))
+    read, draw, composite = stages
+    height, width = picture.pixels.shape[:2]
     header = frame_header(
-        JPEG,
-        KEY_FRAME | (FINAL_QUALITY if final else 0),
+        codec,
+        flags,
         sequence,
         picture.request.revision,
         picture.step,
         picture.time,
-        (pixels.shape[1], pixels.shape[0]),
-        (read, draw, composite, time.perf_counter() - begin),
+        (width, height),
+        (read, draw, composite, seconds),
     )
     return b"".join((header, data))
 
@@ -78,6 +98,16 @@ class EncodedPicture:
             )
         # Other pages wait for the same frame when one of them leaves.
         return await asyncio.shield(self._frames[quality])
+
+    async def video_frame(self, video: VideoEncoder) -> tuple[bytes, bool]:
+        """Return the next frame of a page's stream, and whether it is a key frame.
+
+        Raises:
+            OutputError: the picture cannot be encoded.
+        """
+        return await asyncio.get_running_loop().run_in_executor(
+            self._threads, video.encode, self.picture, self.sequence
+        )
 
     async def png(self) -> bytes:
         """Return the picture as a PNG file."""

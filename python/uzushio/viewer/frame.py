@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 MAGIC = b"UZF1"
-JPEG = 1
+JPEG, H264 = 1, 2
 KEY_FRAME, FINAL_QUALITY = 1, 2
 HEADER_BYTES = 64
 _HEADER = struct.Struct("<4sBBHQQqdHHffff4x")
@@ -25,8 +25,8 @@ def frame_header(
     """Return the header of a frame, little endian, which the codec's data follow.
 
     Args:
-        codec: `JPEG`.
-        flags: sum of `KEY_FRAME` and `FINAL_QUALITY`.
+        codec: `JPEG`, or `H264` with start codes (Annex B); parameter sets come with key frames.
+        flags: sum of `KEY_FRAME`, if the frame refers to no other, and `FINAL_QUALITY`.
         sequence: number of the picture, for `Ack`. It increases; the frames of a picture at
             several qualities have the same.
         revision: of the view.

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from uzushio.viewer.exchange import Status, StreamDescription
-from uzushio.viewer.plot_state import PlotKind
 from uzushio.viewer.steering_state import PageRequest, SteeringState
 
 #: Maximum bytes of a message from a page.
@@ -34,10 +33,21 @@ class Message(BaseModel):
 
 
 class Ack(Message):
-    """Picture was shown; returns the credit for its frame."""
+    """Picture was shown; returns the credit for its frame.
+
+    `seconds` are those from the reception of the frame, mainly for decoding.
+    """
 
     type: Literal["ack"]
     sequence: Sequence
+    seconds: Annotated[float, Field(ge=0.0)] = 0.0
+
+
+class Video(Message):
+    """The page decodes H.264, or does so no longer: a frame was late, or in error."""
+
+    type: Literal["video"]
+    decodes: bool
 
 
 class Change(Message):
@@ -162,6 +172,7 @@ class StopRecording(Message):
 
 FromPage = (
     Ack
+    | Video
     | Patch
     | Drag
     | Size
@@ -333,55 +344,6 @@ class Limits(Message):
     step: int
     limits: dict[str, tuple[float, float]]
     notes: list[str]
-
-
-class PlotAxis(Message):
-    """Axis of a plot, with its unit, which may be empty."""
-
-    name: str
-    unit: str
-    log: bool
-
-
-class PlotCurve(Message):
-    """Curve of a plot; null where there is no value."""
-
-    name: str
-    unit: str
-    x: list[float | None]
-    y: list[float | None]
-
-
-class Plot(Message):
-    """Plot of the steps so far.
-
-    Attributes:
-        name: of the plot in the document; of the solver's figure for the kind `monitor`.
-        kind: of the plot.
-        title: above it.
-        step: newest step; null before the first.
-        time: of this step.
-        x, y: axes; null without curves.
-        curves: may be empty.
-        text: sentence for the user; may be empty.
-    """
-
-    name: str
-    kind: PlotKind
-    title: str
-    step: int | None
-    time: float | None
-    x: PlotAxis | None
-    y: PlotAxis | None
-    curves: list[PlotCurve]
-    text: str
-
-
-class PlotsMessage(Message):
-    """All plots, for a page that shows them."""
-
-    type: Literal["plots"] = "plots"
-    plots: list[Plot]
 
 
 class Saved(Message):

@@ -1,26 +1,76 @@
-"""Message with the plots, for a page."""
+"""Message with the plots, from the gateway to a page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 from uzushio.pipeline.chart import ChartAxis
 from uzushio.render.typeface import typeset
-from uzushio.viewer import messages
-from uzushio.viewer.plot_state import PlotState
+from uzushio.viewer.messages import Message
+from uzushio.viewer.plot_state import PlotKind, PlotState
 
 
-def plots_message(plots: Sequence[PlotState]) -> messages.PlotsMessage:
+class PlotAxis(Message):
+    """Axis of a plot, with its unit, which may be empty."""
+
+    name: str
+    unit: str
+    log: bool
+
+
+class PlotCurve(Message):
+    """Curve of a plot; null where there is no value."""
+
+    name: str
+    unit: str
+    x: list[float | None]
+    y: list[float | None]
+
+
+class Plot(Message):
+    """Plot of the steps so far.
+
+    Attributes:
+        name: of the plot in the document; of the solver's figure for the kind `monitor`.
+        kind: of the plot.
+        title: above it.
+        step: newest step; null before the first.
+        time: of this step.
+        x, y: axes; null without curves.
+        curves: may be empty.
+        text: sentence for the user; may be empty.
+    """
+
+    name: str
+    kind: PlotKind
+    title: str
+    step: int | None
+    time: float | None
+    x: PlotAxis | None
+    y: PlotAxis | None
+    curves: list[PlotCurve]
+    text: str
+
+
+class PlotsMessage(Message):
+    """All plots, for a page that shows them."""
+
+    type: Literal["plots"] = "plots"
+    plots: list[Plot]
+
+
+def plots_message(plots: Sequence[PlotState]) -> PlotsMessage:
     """Return the message with all plots."""
-    return messages.PlotsMessage(plots=[_plot(one) for one in plots])
+    return PlotsMessage(plots=[_plot(one) for one in plots])
 
 
-def _plot(state: PlotState) -> messages.Plot:
+def _plot(state: PlotState) -> Plot:
     chart = state.chart
     curves = [] if chart is None else chart.curves
-    return messages.Plot(
+    return Plot(
         name=state.name,
         kind=state.kind,
         title=state.title,
@@ -29,7 +79,7 @@ def _plot(state: PlotState) -> messages.Plot:
         x=None if chart is None else _axis(chart.x),
         y=None if chart is None else _axis(chart.y),
         curves=[
-            messages.PlotCurve(
+            PlotCurve(
                 name=_plain(one.name), unit=_unit(one.unit), x=_numbers(one.x), y=_numbers(one.y)
             )
             for one in curves
@@ -38,8 +88,8 @@ def _plot(state: PlotState) -> messages.Plot:
     )
 
 
-def _axis(axis: ChartAxis) -> messages.PlotAxis:
-    return messages.PlotAxis(name=_plain(axis.name), unit=_unit(axis.unit), log=axis.log)
+def _axis(axis: ChartAxis) -> PlotAxis:
+    return PlotAxis(name=_plain(axis.name), unit=_unit(axis.unit), log=axis.log)
 
 
 def _plain(text: str) -> str:

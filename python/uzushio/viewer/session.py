@@ -118,6 +118,7 @@ class Session:
             lost: the connection ended without the page being closed.
         """
         self._leave_view(client)
+        client.video.close()
         discard_movie(client)
         self._steering.leave(client, lost)
         self._viewers_changed()
@@ -130,8 +131,10 @@ class Session:
         """
         view = client.view
         if isinstance(message, messages.Ack):
-            if not client.acknowledge(message.sequence):
+            if not client.acknowledge(message.sequence, message.seconds):
                 raise RefusedChange(f"no picture {message.sequence} waits for an acknowledgement")
+        elif isinstance(message, messages.Video):
+            client.offer_video(message.decodes)
         elif isinstance(message, messages.Steer):
             self._steering.handle(client, message)
         elif isinstance(message, messages.Plots):

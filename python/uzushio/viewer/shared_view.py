@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from uzushio.render.annotate import letter_height
+from uzushio.render.view import View
 from uzushio.viewer import messages
-from uzushio.viewer.client import SCALES, Client
+from uzushio.viewer.client import Client
 from uzushio.viewer.document import ViewDocument
 from uzushio.viewer.encoder import EncodedPicture
 from uzushio.viewer.exchange import DrawnPicture, DrawRequest, Exchange, Failure
+from uzushio.viewer.link import SCALES
 
 #: Seconds after the last change until a picture is drawn in full size and quality.
 REST_SECONDS = 0.15
@@ -58,11 +61,9 @@ class SharedView:
     def request(self, document: ViewDocument) -> None:
         """Request the picture of the view's present state."""
         entry = document.views[self.name]
-        width, height = entry.settings.size
         settings = entry.settings
         if self.moving and self.scale > 1:
-            size = (max(_MIN_SIDE, math.ceil(side / self.scale)) for side in (width, height))
-            settings = settings.model_copy(update={"size": tuple(size)})
+            settings = _reduced(settings, self.scale)
         self._exchange.want(
             DrawRequest(
                 self.name,
@@ -86,13 +87,16 @@ class SharedView:
         self.request(document)
 
     def adapt(self, drawn: DrawnPicture, document: ViewDocument) -> None:
-        """Choose the scale for the next picture while dragging."""
+        """Choose the pages' codec and the scale for the next picture while dragging."""
         width, height = document.views[self.name].settings.size
         scale = min(SCALES, key=lambda one: abs(one - width / drawn.pixels.shape[1]))
-        self._seconds[scale**-2] = sum(drawn.seconds.values())
+        page = max((client.link.page for client in self.clients[:1]), default=0.0)
+        self._seconds[scale**-2] = max(sum(drawn.seconds.values()), page)
         # The time of drawing is about linear in the number of pixels.
         shares, seconds = zip(*sorted(self._seconds.items()), strict=True)
         draw = {one: float(np.interp(one**-2, shares, seconds)) for one in SCALES}
+        for client in self.clients:
+            client.link.choose_codec(width * height)
         if self.clients:
             self.scale = self.clients[0].link.scale(width * height, draw, self.scale)
 
@@ -118,3 +122,10 @@ class SharedView:
         self.moving = False
         if self.clients and self.name in document.views:
             self.request(document)
+
+
+def _reduced(settings: View, scale: int) -> View:
+    """Return a view whose picture, magnified, has text and margins as large as before."""
+    size = tuple(max(_MIN_SIDE, math.ceil(side / scale)) for side in settings.size)
+    text_size = letter_height(settings) / scale
+    return settings.model_copy(update={"size": size, "text_size": text_size})

@@ -1,16 +1,23 @@
 /** Frames with pictures: header, decoding, drawing. */
 
 const MAGIC = 0x31465a55; // "UZF1"
-const JPEG = 1;
+const H264 = 2;
+const KEY_FRAME = 1;
 const FINAL_QUALITY = 2;
+
+/** Names of the codecs by their number in a frame. */
+export const CODECS = { 1: "JPEG", [H264]: "H.264" };
 
 /** Return header and data of a frame; null if it is not one that this page knows. */
 export function parseFrame(buffer) {
   const header = new DataView(buffer);
   if (buffer.byteLength < 64 || header.getUint32(0, true) !== MAGIC) return null;
-  if (header.getUint8(4) !== JPEG) return null;
+  const codec = header.getUint8(4);
+  if (!(codec in CODECS)) return null;
   const seconds = [44, 48, 52, 56].map((place) => header.getFloat32(place, true));
   return {
+    codec,
+    key: (header.getUint8(5) & KEY_FRAME) > 0,
     final: (header.getUint8(5) & FINAL_QUALITY) > 0,
     sequence: Number(header.getBigUint64(8, true)),
     revision: Number(header.getBigUint64(16, true)),
@@ -19,15 +26,17 @@ export function parseFrame(buffer) {
     width: header.getUint16(40, true),
     height: header.getUint16(42, true),
     seconds,
-    data: new Blob([buffer.slice(header.getUint16(6, true))], { type: "image/jpeg" }),
+    received: performance.now(),
+    data: new Uint8Array(buffer, header.getUint16(6, true)),
   };
 }
 
 /**
  * Newest frame on a canvas.
  *
- * While one frame is decoded, only the newest of the others waits. A picture of reduced size is
- * scaled to the canvas, which keeps its size, so that nothing flickers or moves.
+ * While one frame is decoded, only the newest of the others waits, and frames of H.264, of which each
+ * refers to the one before: the gateway's credit limits their number. A picture of reduced size is scaled
+ * to the canvas, which keeps its size, so that nothing flickers or moves.
  */
 export class Frames {
   /** Header of the picture that is shown; null before the first. */
@@ -35,16 +44,20 @@ export class Frames {
   /** Times of the last pictures, milliseconds. */
   #times = [];
   #canvas;
-  #waiting = null;
+  #video;
+  #waiting = [];
   #busy = false;
   #handlers;
 
   /**
-   * @param handlers functions `acknowledge` (a sequence number), `shown` (a header), `size`, which
-   *   returns columns and rows of the view.
+   * @param video decoder of H.264.
+   * @param handlers functions `acknowledge` (a sequence number, and seconds since the frame was
+   *   received), `shown` (a header), `size`, which returns columns and rows of the view, and
+   *   `videoFailed`, which is called when H.264 is given up.
    */
-  constructor(canvas, handlers) {
+  constructor(canvas, video, handlers) {
     this.#canvas = canvas;
+    this.#video = video;
     this.#handlers = handlers;
   }
 
@@ -57,7 +70,8 @@ export class Frames {
 
   /** Forget the order of the pictures, for a new connection. */
   restart() {
-    this.#waiting = null;
+    this.#waiting = [];
+    this.#video.close();
     if (this.shown) this.shown = { ...this.shown, sequence: -1 };
   }
 
@@ -65,26 +79,47 @@ export class Frames {
   push(buffer) {
     const frame = parseFrame(buffer);
     if (!frame) return;
-    if (this.#waiting) this.#handlers.acknowledge(this.#waiting.sequence);
-    this.#waiting = frame;
+    if (frame.codec === H264 && this.#video.givenUp) return this.#acknowledge(frame); // it was on its way
+    for (const one of this.#waiting.filter(({ codec }) => codec !== H264)) this.#acknowledge(one);
+    this.#waiting = [...this.#waiting.filter(({ codec }) => codec === H264), frame];
     if (!this.#busy) this.#draw();
   }
 
   async #draw() {
     this.#busy = true;
-    while (this.#waiting) {
-      const frame = this.#waiting;
-      this.#waiting = null;
+    while (this.#waiting.length) {
+      const frame = this.#waiting.shift();
       try {
-        const picture = await createImageBitmap(frame.data);
+        const picture = await this.#decode(frame);
+        if (!picture) continue; // of a connection that was lost
         if (!this.shown || frame.sequence >= this.shown.sequence) this.#show(frame, picture);
         picture.close();
+        this.#video.note(frame.codec === H264, performance.now() - frame.received);
       } catch (error) {
-        console.error(`picture ${frame.sequence} cannot be decoded`, error);
+        if (frame.codec === H264) this.#giveUpVideo(error);
+        else console.error(`picture ${frame.sequence} cannot be decoded`, error);
       }
-      this.#handlers.acknowledge(frame.sequence);
+      this.#acknowledge(frame);
     }
     this.#busy = false;
+  }
+
+  #decode(frame) {
+    if (frame.codec === H264) return this.#video.decode(frame);
+    return createImageBitmap(new Blob([frame.data], { type: "image/jpeg" }));
+  }
+
+  #acknowledge({ sequence, received }) {
+    this.#handlers.acknowledge(sequence, (performance.now() - received) / 1000);
+  }
+
+  /** Go on with JPEG, without the frames of H.264 that wait. */
+  #giveUpVideo(error) {
+    console.warn("H.264 is given up:", error);
+    this.#video.giveUp();
+    this.#handlers.videoFailed();
+    this.#waiting.filter(({ codec }) => codec === H264).forEach((one) => this.#acknowledge(one));
+    this.#waiting = this.#waiting.filter(({ codec }) => codec !== H264);
   }
 
   #show(frame, picture) {
@@ -98,7 +133,7 @@ export class Frames {
     }
     const context = canvas.getContext("2d", { alpha: false });
     context.imageSmoothingQuality = "high";
-    context.drawImage(picture, 0, 0, width, height);
+    context.drawImage(picture, 0, 0, frame.width, frame.height, 0, 0, width, height); // H.264 pads
     this.shown = { ...frame, data: null };
     this.#times.push(performance.now());
     this.#handlers.shown(this.shown);

@@ -23,14 +23,17 @@ import { StatusLine } from "./status.js";
 import { makeSteeringPanel } from "./steering.js";
 import { Store } from "./store.js";
 import { Timeline } from "./timeline.js";
+import { VideoPictures } from "./video.js";
 
 const canvas = byId("picture");
 const send = (message) => connection.send(message);
 const store = new Store(send);
-const frames = new Frames(canvas, {
-  acknowledge: (sequence) => send({ type: "ack", sequence }),
+const video = new VideoPictures();
+const frames = new Frames(canvas, video, {
+  acknowledge: (sequence, seconds) => send({ type: "ack", sequence, seconds }),
   shown: () => pictureShown(),
   size: () => store.get(["size"]),
+  videoFailed: () => send({ type: "video", decodes: false }),
 });
 const connection = new Connection({
   message: (message) => store.receive(message),
@@ -64,7 +67,10 @@ listenToKeys(canvas, motion, probe, timeline);
 reportSize(canvas.parentElement, store, send);
 
 byId("panel").addEventListener("submit", (event) => event.preventDefault());
-store.on("hello", () => frames.restart());
+store.on("hello", async () => {
+  frames.restart();
+  if (await video.works()) send({ type: "video", decodes: true });
+});
 store.on("limits", ({ notes }) => {
   updateRanges();
   byId("notes").hidden = !notes.length;

@@ -1,6 +1,7 @@
 /** State of the links: page to gateway, and gateway to the stream. */
 
 import { byId, make } from "./dom.js";
+import { CODECS } from "./frames.js";
 import { duration, short } from "./numbers.js";
 
 const WORDS = {
@@ -111,7 +112,8 @@ export class StatusLine {
     this.#figure("Pictures", `${short(rate, 2)} /s`);
     if (!shown) return;
     const [read, draw, composite, encode] = shown.seconds;
-    this.#figure("Picture", `${shown.width} × ${shown.height}${shown.final ? "" : ", reduced"}`);
+    const kind = [`${shown.width} × ${shown.height}`, CODECS[shown.codec], ...(shown.final ? [] : ["reduced"])];
+    this.#figure("Picture", kind.join(", "));
     this.#figure("Reading, drawing", `${duration(read)}, ${duration(draw)}`);
     this.#figure("Compositing, encoding", `${duration(composite)}, ${duration(encode)}`);
   }
