@@ -140,3 +140,40 @@ def test_colours_follow_the_scheme_of_the_system(live: Live, scheme: str) -> Non
     shade = page.evaluate("getComputedStyle(document.querySelector('header')).backgroundColor")
     levels = [int(level) for level in re.findall(r"\d+", shade)]
     assert (sum(levels) / 3 > 128) == (scheme == "light")
+
+
+def test_the_background_of_a_new_view_follows_the_scheme_of_the_system(live: Live) -> None:
+    page = live.open(color_scheme="dark")
+    assert live.view().background == "#15181c"
+    assert {request.settings.background for request in live.drawing.requests} == {"#15181c"}
+    page.emulate_media(color_scheme="light")
+    live.until(lambda: live.view().background == "white", page)
+    page.locator("summary", has_text="Annotation").click()
+    page.get_by_role("button", name="grey", exact=True).click()
+    live.until(lambda: not isinstance(live.view().background, str), page)
+    page.emulate_media(color_scheme="dark")
+    live.wait_for_picture(page)
+    assert not isinstance(live.view().background, str)  # the user's choice stays
+
+
+def test_title_and_units_have_subscripts_and_powers(live: Live) -> None:
+    page = live.open()
+    found = page.evaluate(
+        """async (texts) => {
+            const { showSymbols } = await import("./symbols.js");
+            const shown = (text) => {
+                const element = document.createElement("p");
+                showSymbols(element, text);
+                return element.innerHTML;
+            };
+            return texts.map(shown);
+        }""",
+        ["Channel, Re_τ = 180", "h/u_τ", "p_{wall}", "q_criterion", "m^2 s**-1"],
+    )
+    assert found == [
+        "Channel, Re<sub>τ</sub> = 180",
+        "h/u<sub>τ</sub>",
+        "p<sub>wall</sub>",
+        "q_criterion",
+        "m² s⁻¹",
+    ]

@@ -75,7 +75,7 @@ def test_plots_have_the_reported_values_axes_with_units_and_words(live: Live, sc
     assert (u["name"], u["x"], u["y"]) == ("u", K.tolist(), (K**-1.6).tolist())
     assert v["y"][:15] == (K[:15] ** -2.0).tolist() and v["y"][15:] == [None] * 4
     drawn = page.locator('[data-plot="spectrum:k"] .curves')
-    for text in ("k_x (m⁻¹)", "power spectrum per", "unit of k (m³/s²)", "u", "v"):
+    for text in ("kx (m⁻¹)", "power spectrum per", "unit of k (m³/s²)", "u", "v"):
         expect(drawn.get_by_text(text, exact=True).first).to_be_visible(timeout=LIMIT)
     words = drawn.get_attribute("aria-label") or ""
     assert "over k_x (m⁻¹) from 1 to 19" in words and "axes are logarithmic" in words
@@ -86,6 +86,27 @@ def test_plots_have_the_reported_values_axes_with_units_and_words(live: Live, sc
     origin = page.evaluate("location.origin")
     assert all(name.startswith(origin) for name in page.evaluate(loaded))
     assert live.refused_styles <= 1  # of the maps that Plotly contains
+
+
+def test_keys_step_through_the_values_of_a_plot(live: Live) -> None:
+    page = opened(live)
+    curves = page.locator('[data-plot="monitor:CFL"] .curves')
+    said = page.locator("#announcement")
+    curves.focus()
+    for keys, place in (("Home", 0), ("ArrowRight", 1), ("End", 4), ("ArrowLeft", 3)):
+        page.keyboard.press(keys)
+        expect(said).to_have_text(f"time {TIMES[place]:.4g} s: CFL {CFL[place]:.4g}.")
+        expect(curves.locator(".hoverlayer .legend, .hoverlayer text").first).to_be_visible()
+    live.exchange.report_plots(reported(8))
+    live.until(lambda: len(curves_of(page, "monitor:CFL")[0]["x"]) == 8, page)
+    page.keyboard.press("ArrowRight")  # the place stays
+    expect(said).to_have_text(f"time {TIMES[4]:.4g} s: CFL {CFL[4]:.4g}.")
+    page.keyboard.press("Escape")
+    expect(curves.locator(".hoverlayer text")).to_have_count(0)
+    spectrum = page.locator('[data-plot="spectrum:k"] .curves')
+    spectrum.focus()
+    page.keyboard.press("End")
+    expect(said).to_have_text(f"k_x 19 m⁻¹: u {19**-1.6:.4g} m³/s², v none.")
 
 
 def test_a_plot_is_added_and_removed_as_a_change_of_the_document(live: Live) -> None:

@@ -16,6 +16,8 @@ import yaml
 from live_view import START, Browser, Page, Painter, live
 from PIL import Image
 
+from uzushio.render.annotate import letter_height
+from uzushio.render.view import View
 from uzushio.viewer import encoder
 from uzushio.viewer.document import ViewDocument
 from uzushio.viewer.exchange import DrawnPicture, Exchange, Status
@@ -61,6 +63,10 @@ def test_pictures_are_small_while_dragging_and_full_150_ms_after(tmp_path: Path)
         moving = [frame for frame in page.frames if not frame.final]
         assert len(moving) >= 2
         assert {frame.size for frame in moving} <= {(400, 300), (200, 150)}
+        # Text has the same share of the picture.
+        letters = letter_height(View.model_validate({**START, "size": (800, 600)}))
+        reduced = [one.settings for one in painter.requests if not one.final]
+        assert {one.text_size * 800 / one.size[0] for one in reduced} == {letters}
         assert page.frames[-1].size == (800, 600)
         assert page.arrivals[-1] - last > 0.1
         # The newest revision was drawn each time, not each revision.

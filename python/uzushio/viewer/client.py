@@ -46,6 +46,7 @@ class Client:
         socket: the WebSocket.
         link: estimates of the connection.
         size: of its picture in device pixels, if it is known.
+        background: of pictures in its colour scheme; empty for the default.
         plots: whether the page shows the plots.
         recording: movie of the pictures that it shows, or that it has not fetched yet.
         video: encoder of its H.264 stream.
@@ -56,6 +57,7 @@ class Client:
         self.name, self.view, self.own, self.socket = name, view, view.name, socket
         self.link = Link()
         self.size: tuple[int, int] | None = None
+        self.background = ""
         self.plots = False
         self.recording: Recording | None = None
         self.video = VideoEncoder()

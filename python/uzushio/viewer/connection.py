@@ -64,14 +64,14 @@ class Connection:
 
     async def serve(self, request: web.Request) -> web.WebSocketResponse:
         """Answer the request of a page that is logged in, and serve it until it leaves."""
-        view, size = _wanted(request.query)
+        view, size, background = _wanted(request.query)
         socket = self._socket
         await socket.prepare(request)
         if len(self._session.clients) >= self._limits.clients:
             reason = f"{self._limits.clients} pages are open, the maximum"
             await socket.close(code=WSCloseCode.TRY_AGAIN_LATER, message=reason.encode())
             return socket
-        client = self._session.join(socket, view, size, self._limits.rate)
+        client = self._session.join(socket, view, size, self._limits.rate, background)
         tasks = {asyncio.create_task(work) for work in (client.send(), self._receive(client))}
         try:
             waiting: set[asyncio.Future[Any]] = {*tasks, client.ending}
@@ -159,14 +159,15 @@ def _first(error: ValidationError | RefusedChange) -> str:
     return f"{where}: {first['msg']}" if where else first["msg"]
 
 
-def _wanted(query: Mapping[str, str]) -> tuple[str, tuple[int, int] | None]:
-    """Return the view and the size in the address of a WebSocket; empty and None if not valid."""
-    view = query.get("view", "")
+def _wanted(query: Mapping[str, str]) -> tuple[str, tuple[int, int] | None, str]:
+    """Return view, size and background in the address of a WebSocket; empty or None if invalid."""
+    view, background = query.get("view", ""), query.get("background", "")
     view = view if re.fullmatch(messages.VIEW_NAME, view) else ""
+    background = background if re.fullmatch(r"#[0-9a-f]{6}", background) else ""
     try:
         size = messages.Size.model_validate(
             {"type": "size", "width": query.get("width"), "height": query.get("height")}
         )
     except ValidationError:
-        return view, None
-    return view, (size.width, size.height)
+        return view, None, background
+    return view, (size.width, size.height), background

@@ -85,6 +85,7 @@ class Session:
         view: str,
         size: tuple[int, int] | None,
         max_rate: float,
+        background: str = "",
     ) -> Client:
         """Add a page.
 
@@ -93,10 +94,11 @@ class Session:
             view: name of the view that the page had before; empty if none.
             size: of its picture, if it is known.
             max_rate: maximum messages per second, for its information.
+            background: of a new view whose settings do not come from a file; empty for the default.
         """
         name = f"page{next(self._pages)}"
         client = Client(name, self._view(view or name), socket)
-        client.size = size
+        client.size, client.background = size, background
         client.view.clients.append(client)
         hello = messages.Hello(page=name, view=client.own, max_rate=max_rate, **self._greeting)
         client.post("hello", hello.model_dump_json())
@@ -254,6 +256,8 @@ class Session:
                 start: Mapping[str, Any] = self.document.views[self._loaded[0]].values
             elif self._description is not None:
                 start = self._description.start
+                if start and view.clients and view.clients[0].background:
+                    start = {"background": view.clients[0].background, **start}
             else:
                 return
             try:

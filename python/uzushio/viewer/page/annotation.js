@@ -12,7 +12,20 @@ const LABELS = {
   outline: "Edges of the domain", orientation: "Arrows of the axes", length_unit: "Unit of lengths",
   text_size: "Size of text", samples: "Samples",
 };
-const BACKGROUNDS = [["white", "white"], ["dark", "#15181c"], ["grey", ["#5c6773", "#1c232b"]]];
+const DARK = "#15181c";
+const BACKGROUNDS = [["white", "white"], ["dark", DARK], ["grey", ["#5c6773", "#1c232b"]]];
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+/** Return the background of a new view in the colours of the system; null for the default. */
+export const schemeBackground = () => (dark.matches ? DARK : null);
+
+/** Change the background with the colours of the system, unless the user has chosen another one. */
+export function followScheme(store) {
+  dark.addEventListener("change", () => {
+    if ([null, DARK].includes(store.get(["background"], null))) store.set(["background"], schemeBackground());
+  });
+}
 
 /** Show the controls once the schema is known. */
 export function makeAnnotationPanel(store) {

@@ -1,6 +1,7 @@
 /** Curves of a plot, drawn by Plotly, which is loaded when they are first shown. */
 
 import { make } from "./dom.js";
+import { lowerSubscripts } from "./symbols.js";
 
 /** Colours of the curves, with a contrast of 3 or more to the surface. */
 const COLORS = {
@@ -81,6 +82,7 @@ export async function drawCurves(element, plot) {
     uirevision: "kept",
   };
   await plotly.react(element, traces, layout, CONFIG);
+  element.querySelectorAll(".xtitle, .ytitle, .legendtext").forEach(lowerSubscripts);
 }
 
 /** Release what Plotly holds of an element. */

@@ -21,6 +21,7 @@ const HELP = [
   ["Space", "Pause a run; play stored and earlier steps, or stop"],
   ["End", "Follow the newest step"],
   [", and .", "Step before, step after"],
+  ["Left, right, Page Up and Down, Home, End in a plot", "Values of the plot"],
   ["?", "This list"],
 ];
 

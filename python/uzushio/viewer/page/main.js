@@ -1,6 +1,6 @@
 /** Live view: connects the gateway, the state of the page, the picture and the controls. */
 
-import { makeAnnotationPanel } from "./annotation.js";
+import { followScheme, makeAnnotationPanel, schemeBackground } from "./annotation.js";
 import { makeCameraPanel } from "./camera_panel.js";
 import { makeClipPanel } from "./clip.js";
 import { updateRanges } from "./colors.js";
@@ -41,7 +41,8 @@ const connection = new Connection({
   state: () => status.update(),
   query: () => {
     const [width, height] = pictureSize(canvas.parentElement);
-    return { width, height, ...(store.hello && { view: store.hello.view }) };
+    const background = schemeBackground();
+    return { width, height, ...(background && { background }), ...(store.hello && { view: store.hello.view }) };
   },
 });
 
@@ -56,6 +57,7 @@ new Layers(store);
 makeClipPanel(store);
 makeCameraPanel(store, motion);
 makeAnnotationPanel(store);
+followScheme(store);
 makeSourcesPanel(store);
 makeSteeringPanel(store, send);
 makePlots(store, errors, send);

@@ -4,6 +4,8 @@ import { clearCurves, drawCurves, labelled, loadPlotly, onScheme } from "./curve
 import { button, byId, make } from "./dom.js";
 import { short } from "./numbers.js";
 import { makePlotForm } from "./plot_form.js";
+import { listenToPlotKeys } from "./plot_keys.js";
+import { showSymbols } from "./symbols.js";
 
 /** Kinds of plots that show only the newest step. */
 const OF_ONE_STEP = ["profile", "spectrum"];
@@ -61,18 +63,21 @@ function makeFigure(store, key) {
   const element = make("figure", { className: "plot" },
     make("figcaption", {}, title, when, remove), curves, text);
   element.dataset.plot = key;
+  let newest = null;
+  const showPoint = listenToPlotKeys(curves, () => newest);
 
   const show = (plot) => {
-    title.textContent = plot.title;
+    newest = plot;
+    showSymbols(title, plot.title);
     const unit = store.description?.time_unit;
     const ofStep = plot.step !== null && OF_ONE_STEP.includes(plot.kind);
-    when.textContent = ofStep ? `t = ${short(plot.time)}${unit ? ` ${unit}` : ""}` : "";
+    showSymbols(when, ofStep ? `t = ${short(plot.time)}${unit ? ` ${unit}` : ""}` : "");
     remove.setAttribute("aria-label", `Remove the plot ${plot.title}`);
     text.hidden = !plot.text;
     text.textContent = plot.text;
     curves.hidden = !plot.curves.length;
     curves.setAttribute("aria-label", plotInWords(plot));
-    drawCurves(curves, plot).catch(() => {}); // said when the script was loaded
+    drawCurves(curves, plot).then(showPoint, () => {}); // said when the script was loaded
   };
   const close = () => {
     clearCurves(curves);
@@ -94,7 +99,7 @@ export function plotInWords({ title, x, y, curves }) {
     return `${label}: from ${short(least(values))} to ${short(most(values))}, last ${short(values.at(-1))}`;
   });
   const logarithmic = scales ? ` The ${scales} axis is logarithmic.`.replace("l axis is", scales.includes("and") ? "l axes are" : "l axis is") : "";
-  return `Line plot ${title}: ${axes}.${logarithmic} ${lines.join("; ")}.`;
+  return `Line plot ${title}: ${axes}.${logarithmic} ${lines.join("; ")}. Arrow keys step through the values.`;
 }
 
 const least = (values) => values.reduce((low, value) => Math.min(low, value), Infinity);

@@ -4,6 +4,7 @@ import { byId, make } from "./dom.js";
 import { pictureBox } from "./gestures.js";
 import { clamp, short } from "./numbers.js";
 import { unitOf } from "./mesh.js";
+import { showSymbols } from "./symbols.js";
 
 /** Minimum time between two positions, milliseconds. */
 const INTERVAL = 50;
@@ -79,7 +80,11 @@ export class Probe {
       pairs.push([name, short(value) + unit(unitOf(description, sources, name))]);
     }
     this.#box.replaceChildren(
-      ...pairs.flatMap(([name, text]) => [make("span", {}, make("i", {}, name), ` ${text}`), " "]),
+      ...pairs.flatMap(([name, text]) => {
+        const value = make("span");
+        showSymbols(value, text);
+        return [make("span", {}, make("i", {}, name), " ", value), " "];
+      }),
     );
   }
 

@@ -3,6 +3,7 @@
 import { byId, make } from "./dom.js";
 import { CODECS } from "./frames.js";
 import { duration, short } from "./numbers.js";
+import { showSymbols } from "./symbols.js";
 
 const WORDS = {
   connecting: "Connecting", lost: "Connection lost", refused: "Not admitted", ended: "Viewer ended",
@@ -36,7 +37,8 @@ export class StatusLine {
       this.update();
     });
     store.on("description", () => {
-      byId("title").textContent = byId("title").title = store.description.title || "Live view";
+      byId("title").title = store.description.title || "Live view";
+      showSymbols(byId("title"), byId("title").title);
       document.title = `${store.description.title || "Live view"} – Uzushio`;
     });
     byId("notice").querySelector("button").addEventListener("click", () => connection.connect());

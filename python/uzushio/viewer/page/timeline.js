@@ -3,6 +3,7 @@
 import { button, byId, make } from "./dom.js";
 import { show } from "./controls.js";
 import { clamp, short } from "./numbers.js";
+import { showSymbols } from "./symbols.js";
 import { DEFAULT_RATE, MAX_RATE, MIN_RATE, Player } from "./player.js";
 
 /** Minimum time between two steps that the slider requests, milliseconds. */
@@ -112,7 +113,7 @@ export class Timeline {
     this.#play.disabled = !playing && (steps.length < 2 || !shown || (running && !this.#paused));
     show(this.#step, step);
     const unit = description?.time_unit ? ` ${description.time_unit}` : "";
-    this.#time.textContent = shown ? `t = ${short(shown.time, 6)}${unit}` : "";
+    showSymbols(this.#time, shown ? `t = ${short(shown.time, 6)}${unit}` : "");
     this.#slider.setAttribute("aria-valuetext", shown ? `step ${step}, ${this.#time.textContent}` : "no step");
   }
 
