@@ -11,6 +11,8 @@ NB_MODULE(_core, module) {
     uzushio::bindings::bind_compositing(compositing);
     auto domain = module.def_submodule("domain", "Multiblock meshes and solvers on them.");
     uzushio::bindings::bind_domain(domain);
+    auto linalg = module.def_submodule("linalg", "Poisson and Helmholtz equations.");
+    uzushio::bindings::bind_linalg(linalg);
     auto phasefield = module.def_submodule("phasefield", "Sweeps of the phase field.");
     uzushio::bindings::bind_phasefield(phasefield);
     auto pipeline = module.def_submodule("pipeline", "Kernels of derived fields.");

@@ -95,7 +95,7 @@ void bind_stencil(nb::module_& module) {
             if (tables.shape(1) != total.shape(0))
                 throw std::invalid_argument("sum_over_ranks: the shapes do not match");
             for (std::size_t i = 0; i < total.shape(0); ++i) {
-                stencil::CompensatedSum sum;
+                parallel::CompensatedSum sum;
                 for (std::size_t rank = 0; rank < tables.shape(0); ++rank) {
                     sum.add(tables(rank, i, 0));
                     sum.add(tables(rank, i, 1));

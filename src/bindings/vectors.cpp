@@ -23,7 +23,7 @@ namespace uzushio::bindings {
 
 namespace {
 
-using stencil::DoubleDouble;
+using parallel::DoubleDouble;
 using vectors::VectorLayout;
 
 // Arrays are accessed in place, without conversion.

@@ -16,8 +16,8 @@ PrefetchedRow input(const TileHalo& halo, const Trajectory& trajectory, int step
 
 } // namespace
 
-stencil::CompensatedSum folded(const LaneSum& sum) {
-    stencil::CompensatedSum total;
+parallel::CompensatedSum folded(const LaneSum& sum) {
+    parallel::CompensatedSum total;
     for (int lane = 0; lane < lanes; ++lane) {
         total.add(sum.high[lane]);
         total.add(sum.low[lane]);

@@ -3,12 +3,12 @@
 #include <functional>
 #include <vector>
 
+#include "parallel/compensated_sum.hpp"
 #include "phasefield/lanes.hpp"
 #include "phasefield/observations.hpp"
 #include "phasefield/rows.hpp"
 #include "phasefield/tile_halo.hpp"
 #include "phasefield/trajectory.hpp"
-#include "stencil/compensated_sum.hpp"
 #include "stencil/row.hpp"
 
 /// Kernels of `stencil::Sweep`: one row of the field with its further inputs and outputs. `step` is
@@ -16,7 +16,7 @@
 namespace uzushio::phasefield {
 
 /// Return the sum of all lanes.
-[[nodiscard]] stencil::CompensatedSum folded(const LaneSum& sum);
+[[nodiscard]] parallel::CompensatedSum folded(const LaneSum& sum);
 
 /// Sums of each thread, on separate cache lines.
 template <class Sums> class PerThread {
@@ -25,8 +25,8 @@ template <class Sums> class PerThread {
     Sums& operator[](int thread) { return padded_[static_cast<std::size_t>(thread)].sums; }
 
     /// Return the total of one of the sums, `of(Sums)`, over threads.
-    template <class Of> [[nodiscard]] stencil::CompensatedSum total(Of&& of) const {
-        stencil::CompensatedSum total;
+    template <class Of> [[nodiscard]] parallel::CompensatedSum total(Of&& of) const {
+        parallel::CompensatedSum total;
         for (const auto& one : padded_)
             total.add(folded(std::invoke(of, one.sums)));
         return total;

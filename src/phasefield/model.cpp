@@ -135,14 +135,14 @@ void Model::prepare(Trajectory& trajectory, int first, int last,
         trajectory.fill_halos();
 }
 
-stencil::DoubleDouble Model::total(const stencil::CompensatedSum& sum, double factor) const {
-    const auto all = stencil::exact_sum_over_ranks(sum, tiling_.comm().get());
-    const double high = stencil::unfused(factor * all.high);
+parallel::DoubleDouble Model::total(const parallel::CompensatedSum& sum, double factor) const {
+    const auto all = parallel::exact_sum_over_ranks(sum, tiling_.comm().get());
+    const double high = parallel::unfused(factor * all.high);
     return {high, std::fma(factor, all.high, -high) + factor * all.low};
 }
 
-stencil::DoubleDouble Model::forward(Field phi, double m, int first, int last,
-                                     Trajectory* trajectory, const Observations* observations) {
+parallel::DoubleDouble Model::forward(Field phi, double m, int first, int last,
+                                      Trajectory* trajectory, const Observations* observations) {
     double* const values = tile(phi);
     if (trajectory)
         trajectory->begin(first, last);
@@ -159,8 +159,8 @@ stencil::DoubleDouble Model::forward(Field phi, double m, int first, int last,
     return total(kernel.sums.total(std::identity{}), 0.5 * observations->factor());
 }
 
-stencil::DoubleDouble Model::misfit(ConstField phi, int step,
-                                    const Observations& observations) const {
+parallel::DoubleDouble Model::misfit(ConstField phi, int step,
+                                     const Observations& observations) const {
     const double* const values = tile(phi);
     LaneSum sum;
     const auto [x, y] = own();
@@ -242,9 +242,9 @@ void Model::tangent(Field dphi, double dm, double m, int first, int last, Trajec
     forward_.run(values, own().x.size(), first, last, kernel);
 }
 
-stencil::DoubleDouble Model::second_order(Field mu, double dm, double m, int first, int last,
-                                          Trajectory& trajectory, Trajectory& tangent,
-                                          Trajectory* adjoint, const Observations* observations) {
+parallel::DoubleDouble Model::second_order(Field mu, double dm, double m, int first, int last,
+                                           Trajectory& trajectory, Trajectory& tangent,
+                                           Trajectory* adjoint, const Observations* observations) {
     double* const values = tile(mu);
     prepare(trajectory, first, last, backward_);
     prepare(tangent, first, last, backward_);

@@ -7,12 +7,12 @@
 #include <string>
 
 #include "parallel/aligned_array.hpp"
+#include "parallel/compensated_sum.hpp"
 #include "phasefield/kernels.hpp"
 #include "phasefield/observations.hpp"
 #include "phasefield/rows.hpp"
 #include "phasefield/tile_halo.hpp"
 #include "phasefield/trajectory.hpp"
-#include "stencil/compensated_sum.hpp"
 #include "stencil/replay.hpp"
 #include "stencil/sweep.hpp"
 #include "stencil/tiling.hpp"
@@ -34,8 +34,8 @@ struct Blocking {
 
 /// Results of an adjoint sweep, not yet rounded.
 struct AdjointResult {
-    stencil::DoubleDouble gradient; ///< these steps' part of ∂J/∂m
-    stencil::DoubleDouble misfit;   ///< 0 unless it was requested
+    parallel::DoubleDouble gradient; ///< these steps' part of ∂J/∂m
+    parallel::DoubleDouble misfit;   ///< 0 unless it was requested
 };
 
 /// Phase field on the ranks of a communicator.
@@ -75,12 +75,12 @@ class Model {
 
     /// Equation (2). Return the misfit (4) of the observed steps in (first, last]; store steps
     /// first to last - 1 in `trajectory`. Both may be null.
-    stencil::DoubleDouble forward(Field phi, double m, int first, int last, Trajectory* trajectory,
-                                  const Observations* observations);
+    parallel::DoubleDouble forward(Field phi, double m, int first, int last, Trajectory* trajectory,
+                                   const Observations* observations);
 
     /// Return the misfit of one step.
-    [[nodiscard]] stencil::DoubleDouble misfit(ConstField phi, int step,
-                                               const Observations& observations) const;
+    [[nodiscard]] parallel::DoubleDouble misfit(ConstField phi, int step,
+                                                const Observations& observations) const;
 
     /// Equations (5) and (6), from λ of `last` to λ of `first`. Store λ of the steps first + 1 to
     /// last in `kept`, at the index of the step before each, unless it is null; this needs a
@@ -94,9 +94,9 @@ class Model {
                  Trajectory* kept);
 
     /// Equations (8) and (9), from dλ of `last` to dλ of `first`; return the part of d(∂J/∂m).
-    stencil::DoubleDouble second_order(Field mu, double dm, double m, int first, int last,
-                                       Trajectory& trajectory, Trajectory& tangent,
-                                       Trajectory* adjoint, const Observations* observations);
+    parallel::DoubleDouble second_order(Field mu, double dm, double m, int first, int last,
+                                        Trajectory& trajectory, Trajectory& tangent,
+                                        Trajectory* adjoint, const Observations* observations);
 
   private:
     /// Return the memory of a field; throw `std::invalid_argument` unless it has the tile's size.
@@ -107,8 +107,8 @@ class Model {
                 const Coefficients& coefficients, const Observations* observations,
                 AdjointTerms terms, PerThread<AdjointSums>& sums);
     /// Return `factor` times the sum over all ranks.
-    [[nodiscard]] stencil::DoubleDouble total(const stencil::CompensatedSum& sum,
-                                              double factor) const;
+    [[nodiscard]] parallel::DoubleDouble total(const parallel::CompensatedSum& sum,
+                                               double factor) const;
 
     SchemeParameters parameters_;
     stencil::Tiling tiling_;

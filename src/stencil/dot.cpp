@@ -14,15 +14,15 @@ void DotSum::add(const double* a, const double* b, std::size_t size, std::size_t
                 __builtin_prefetch(a + i + line + prefetch);
 #pragma omp simd
         for (std::size_t lane = 0; lane < lanes; ++lane) {
-            const double product = unfused(a[i + lane] * b[i + lane]);
+            const double product = parallel::unfused(a[i + lane] * b[i + lane]);
             low[lane] += std::fma(a[i + lane], b[i + lane], -product);
-            add_term(high[lane], low[lane], product);
+            parallel::add_term(high[lane], low[lane], product);
         }
     }
     high_ = high;
     low_ = low;
     for (; i < size; ++i) {
-        const double product = unfused(a[i] * b[i]);
+        const double product = parallel::unfused(a[i] * b[i]);
         rest_.add(product);
         rest_.add(std::fma(a[i], b[i], -product));
     }
@@ -30,14 +30,14 @@ void DotSum::add(const double* a, const double* b, std::size_t size, std::size_t
 
 void DotSum::add(const DotSum& other) {
     for (std::size_t lane = 0; lane < lanes; ++lane) {
-        add_term(high_[lane], low_[lane], other.high_[lane]);
-        add_term(high_[lane], low_[lane], other.low_[lane]);
+        parallel::add_term(high_[lane], low_[lane], other.high_[lane]);
+        parallel::add_term(high_[lane], low_[lane], other.low_[lane]);
     }
     rest_.add(other.rest_);
 }
 
-DoubleDouble DotSum::folded() const {
-    CompensatedSum sum = rest_;
+parallel::DoubleDouble DotSum::folded() const {
+    parallel::CompensatedSum sum = rest_;
     for (std::size_t lane = 0; lane < lanes; ++lane) {
         sum.add(high_[lane]);
         sum.add(low_[lane]);
@@ -45,7 +45,7 @@ DoubleDouble DotSum::folded() const {
     return sum.folded();
 }
 
-DoubleDouble dot(const double* a, const double* b, std::size_t size) {
+parallel::DoubleDouble dot(const double* a, const double* b, std::size_t size) {
     DotSum sum;
     sum.add(a, b, size);
     return sum.folded();

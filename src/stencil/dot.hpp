@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 
-#include "stencil/compensated_sum.hpp"
+#include "parallel/compensated_sum.hpp"
 
 namespace uzushio::stencil {
 
@@ -18,15 +18,15 @@ class DotSum {
     /// not follow passes that alternate between many arrays.
     void add(const double* a, const double* b, std::size_t size, std::size_t prefetch = 0);
     void add(const DotSum& other);
-    [[nodiscard]] DoubleDouble folded() const;
+    [[nodiscard]] parallel::DoubleDouble folded() const;
 
   private:
     std::array<double, lanes> high_{};
     std::array<double, lanes> low_{};
-    CompensatedSum rest_; ///< terms beyond the last full group of lanes
+    parallel::CompensatedSum rest_; ///< terms beyond the last full group of lanes
 };
 
 /// Return Σ a[i] b[i] of this rank. Not collective.
-[[nodiscard]] DoubleDouble dot(const double* a, const double* b, std::size_t size);
+[[nodiscard]] parallel::DoubleDouble dot(const double* a, const double* b, std::size_t size);
 
 } // namespace uzushio::stencil

@@ -16,8 +16,8 @@ VectorLayout state_of(std::size_t size, int threads) {
 
 } // namespace
 
-stencil::DoubleDouble control_to_state(const double* values, double unit, const double* background,
-                                       double* out, std::size_t size, int threads) {
+parallel::DoubleDouble control_to_state(const double* values, double unit, const double* background,
+                                        double* out, std::size_t size, int threads) {
     return reduce_blocks(state_of(size, threads), DotSums(1),
                          [=](const VectorBlock& block, DotSums& sums) {
                              const double* const x = values + block.begin;

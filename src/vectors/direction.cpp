@@ -135,11 +135,11 @@ GradientSummary summarise_gradient(const VectorLayout& layout, const double* poi
         .summary();
 }
 
-std::vector<stencil::DoubleDouble> combine(const VectorLayout& layout, const double* point,
-                                           const double* gradient, const double* base, double scale,
-                                           std::span<const double> weights,
-                                           std::span<const double* const> vectors,
-                                           std::span<const double* const> against, double* out) {
+std::vector<parallel::DoubleDouble> combine(const VectorLayout& layout, const double* point,
+                                            const double* gradient, const double* base,
+                                            double scale, std::span<const double> weights,
+                                            std::span<const double* const> vectors,
+                                            std::span<const double* const> against, double* out) {
     return reduce_blocks(layout, DotSums(against.size()),
                          [=](const VectorBlock& block, DotSums& sums) {
                              double* const sum = out + block.begin;

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "stencil/compensated_sum.hpp"
+#include "parallel/compensated_sum.hpp"
 #include "vectors/vector_layout.hpp"
 
 namespace uzushio::vectors {
@@ -15,10 +15,10 @@ namespace uzushio::vectors {
 struct GradientSummary {
     double max_slope = 0.0; ///< maximum absolute free element of the gradient; NaN if one is NaN
     std::size_t held = 0;   ///< number of held elements
-    std::vector<stencil::DoubleDouble> slopes; ///< steps[i] · gradient
-    std::vector<stencil::DoubleDouble>
+    std::vector<parallel::DoubleDouble> slopes; ///< steps[i] · gradient
+    std::vector<parallel::DoubleDouble>
         held_curvatures; ///< steps[i] · changes[j], i = 0 .. j, for each j
-    std::vector<stencil::DoubleDouble> held_squares; ///< changes[j] · changes[j]
+    std::vector<parallel::DoubleDouble> held_squares; ///< changes[j] · changes[j]
 };
 
 /// Compute the summary in one pass.
@@ -30,7 +30,7 @@ struct GradientSummary {
 /// Set `out` to scale (base + Σ weights[j] vectors[j]), 0 where held; `out` may be `base`.
 ///
 /// Return this rank's parts of the dot products of `against` with `out`.
-[[nodiscard]] std::vector<stencil::DoubleDouble>
+[[nodiscard]] std::vector<parallel::DoubleDouble>
 combine(const VectorLayout& layout, const double* point, const double* gradient, const double* base,
         double scale, std::span<const double> weights, std::span<const double* const> vectors,
         std::span<const double* const> against, double* out);

@@ -20,8 +20,8 @@ class DotSums {
     }
 
     /// Return the sums in double-double precision.
-    [[nodiscard]] std::vector<stencil::DoubleDouble> folded() const {
-        std::vector<stencil::DoubleDouble> all;
+    [[nodiscard]] std::vector<parallel::DoubleDouble> folded() const {
+        std::vector<parallel::DoubleDouble> all;
         for (const auto& sum : sums_)
             all.push_back(sum.folded());
         return all;

@@ -7,8 +7,8 @@
 
 namespace uzushio::vectors {
 
-stencil::DoubleDouble bounded_step(const VectorLayout& layout, const double* point, double length,
-                                   const double* direction, const double* gradient, double* out) {
+parallel::DoubleDouble bounded_step(const VectorLayout& layout, const double* point, double length,
+                                    const double* direction, const double* gradient, double* out) {
     return reduce_blocks(
                layout, DotSums(1),
                [=](const VectorBlock& block, DotSums& sums) {
@@ -31,10 +31,10 @@ stencil::DoubleDouble bounded_step(const VectorLayout& layout, const double* poi
         .front();
 }
 
-std::vector<stencil::DoubleDouble> correction_pair(const VectorLayout& layout, const double* point,
-                                                   double* before, const double* gradient,
-                                                   double* gradient_before,
-                                                   std::span<const double* const> steps) {
+std::vector<parallel::DoubleDouble> correction_pair(const VectorLayout& layout, const double* point,
+                                                    double* before, const double* gradient,
+                                                    double* gradient_before,
+                                                    std::span<const double* const> steps) {
     return reduce_blocks(layout, DotSums(3 + steps.size()),
                          [=](const VectorBlock& block, DotSums& sums) {
                              const double* const x = point + block.begin;

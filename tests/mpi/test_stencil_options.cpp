@@ -11,12 +11,15 @@
 #include <string>
 #include <vector>
 
-#include "stencil/compensated_sum.hpp"
+#include "parallel/compensated_sum.hpp"
 #include "stencil/dot.hpp"
 #include "stencil/sweep.hpp"
 
 namespace uzushio::stencil {
 namespace {
+
+using parallel::CompensatedSum;
+using parallel::DoubleDouble;
 
 int ranks() {
     int size = 0;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -47,6 +48,9 @@ struct EllipticCase {
     std::array<bool, 3> stretched{};
     std::array<double, 3> lengths{1.0, 1.3, 0.8};
     double s = 0;
+    int dimension = 3;
+    /// Coefficient of the face below cell `index` along an axis; none: 1.
+    std::function<double(std::size_t axis, const Index<3>& index)> b{};
 
     [[nodiscard]] std::shared_ptr<const domain::Mesh> mesh() const {
         domain::Zone zone;
@@ -56,7 +60,7 @@ struct EllipticCase {
         for (std::size_t a = 0; a < 3; ++a)
             faces[a] = faces_of(cells[a], lengths[a], stretched[a]);
         zone.coordinates = domain::Coordinates::rectilinear(faces);
-        for (std::size_t a = 0; a < 3; ++a) {
+        for (std::size_t a = 0; a < static_cast<std::size_t>(dimension); ++a) {
             domain::Vector period{};
             period[a] = lengths[a];
             if (ends[a][0] == Condition::periodic) {
@@ -69,15 +73,25 @@ struct EllipticCase {
                                       ? "value"
                                       : "gradient");
         }
-        return std::make_shared<domain::Mesh>(3, std::vector{zone});
+        return std::make_shared<domain::Mesh>(dimension, std::vector{zone});
     }
-    [[nodiscard]] Equation equation(Decomposition decomposition) const {
-        return {std::make_shared<Decomposition>(std::move(decomposition)),
-                {{"value", Condition::dirichlet}, {"gradient", Condition::neumann}},
-                s};
+    [[nodiscard]] Equation equation(Decomposition decomposition, int rank = 0) const {
+        Equation equation{std::make_shared<Decomposition>(std::move(decomposition)),
+                          {{"value", Condition::dirichlet}, {"gradient", Condition::neumann}},
+                          s};
+        if (!b)
+            return equation;
+        const domain::FieldSpec spec{.name = "b", .centring = domain::Centring::face};
+        const auto field = std::make_shared<Field<double>>(*equation.decomposition, rank, spec);
+        for (std::size_t block = 0; block < field->blocks(); ++block)
+            for (std::size_t a = 0; a < field->arrays(); ++a)
+                for_indices(field->owned(block, a),
+                            [&](const Index<3>& i) { field->view(block, a)(i) = b(a, i); });
+        equation.b = field;
+        return equation;
     }
-    [[nodiscard]] Equation equation(int ranks) const {
-        return equation(Decomposition::cartesian(mesh(), ranks));
+    [[nodiscard]] Equation equation(int ranks, int rank = 0) const {
+        return equation(Decomposition::cartesian(mesh(), ranks), rank);
     }
     [[nodiscard]] std::size_t at(const Index<3>& i) const {
         return static_cast<std::size_t>(i[0] + cells[0] * (i[1] + cells[1] * i[2]));
@@ -94,8 +108,10 @@ inline std::vector<double> applied(const EllipticCase& c, const std::vector<doub
     std::vector<double> result(x.size());
     for_indices(Box<3>::of(c.cells), [&](const Index<3>& i) {
         double sum = -c.s * x[c.at(i)];
-        for (std::size_t a = 0; a < 3; ++a)
+        for (std::size_t a = 0; a < static_cast<std::size_t>(c.dimension); ++a)
             for (const int side : {0, 1}) {
+                Index<3> face = i;
+                face[a] += side;
                 Index<3> next = i;
                 next[a] += side == 0 ? -1 : 1;
                 const bool inside = next[a] >= 0 && next[a] < c.cells[a];
@@ -107,7 +123,7 @@ inline std::vector<double> applied(const EllipticCase& c, const std::vector<doub
                 const bool wall = !inside && c.ends[a][0] != Condition::periodic;
                 const double distance = wall ? 0.5 * w(i[a]) : 0.5 * (w(i[a]) + w(next[a]));
                 const double other = wall ? 0.0 : x[c.at(next)];
-                sum += (other - x[c.at(i)]) / distance / w(i[a]);
+                sum += (c.b ? c.b(a, face) : 1.0) * (other - x[c.at(i)]) / distance / w(i[a]);
             }
         result[c.at(i)] = sum;
     });

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from uzushio import __version__
+from uzushio.cli.bench import bench
 from uzushio.cli.build import config
 from uzushio.cli.cases import check, init, schema
 from uzushio.cli.pictures import render, report, view
@@ -41,6 +42,7 @@ for _command in (
 ):
     app.command()(_command)
 app.command(hidden=True)(tuning_worker)
+app.add_typer(bench, name="bench")
 
 
 def _print_version(wanted: bool) -> None:
@@ -68,7 +70,7 @@ def _flowing(text: str) -> str:
 
 def main() -> None:
     """Run the command line."""
-    for command in app.registered_commands:
+    for command in (*app.registered_commands, *bench.registered_commands):
         command.help = command.help or _flowing(getattr(command.callback, "__doc__", None) or "")
     try:
         app(prog_name="uzushio")

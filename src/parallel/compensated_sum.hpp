@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <span>
+#include <vector>
 
-namespace uzushio::stencil {
+namespace uzushio::parallel {
 
 /// Return `value`, protected from contraction into a fused multiply-add. GCC 12 ignores this in
 /// vector loops if all uses can be fused: use `materialise` there.
@@ -100,4 +102,19 @@ class CompensatedSum {
 /// Set `values[i]` to the sum of `sums[i]` over ranks, in one message (collective).
 void sum_over_ranks(const CompensatedSum* sums, double* values, std::size_t count, MPI_Comm comm);
 
-} // namespace uzushio::stencil
+/// Sums over the ranks of a communicator that run while other work is done.
+class PendingSums {
+  public:
+    /// Start (collective). Every object must be waited for.
+    PendingSums(std::span<const CompensatedSum> sums, MPI_Comm comm);
+    PendingSums(const PendingSums&) = delete;
+    PendingSums& operator=(const PendingSums&) = delete;
+    /// Return the sums, identical on all ranks.
+    [[nodiscard]] std::vector<double> wait();
+
+  private:
+    std::vector<DoubleDouble> mine_, all_; ///< all_[rank][sum]
+    MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+} // namespace uzushio::parallel

@@ -1,8 +1,8 @@
-#include "stencil/compensated_sum.hpp"
+#include "parallel/compensated_sum.hpp"
 
 #include <vector>
 
-namespace uzushio::stencil {
+namespace uzushio::parallel {
 
 DoubleDouble CompensatedSum::folded() const {
     double high = 0.0;
@@ -17,6 +17,17 @@ DoubleDouble CompensatedSum::folded() const {
 
 namespace {
 
+/// Return sum `index` of `count` of each rank, added in the order of the ranks.
+DoubleDouble total_of(const std::vector<DoubleDouble>& all, std::size_t index, std::size_t count) {
+    double high = 0.0;
+    double low = 0.0;
+    for (std::size_t i = index; i < all.size(); i += count) {
+        add_term(high, low, all[i].high);
+        add_term(high, low, all[i].low);
+    }
+    return {high, low};
+}
+
 void sum_over_ranks(const CompensatedSum* sums, DoubleDouble* totals, std::size_t count,
                     MPI_Comm comm) {
     int ranks = 1;
@@ -27,15 +38,8 @@ void sum_over_ranks(const CompensatedSum* sums, DoubleDouble* totals, std::size_
     std::vector<DoubleDouble> all(count * static_cast<std::size_t>(ranks));
     const int doubles = static_cast<int>(2 * count);
     MPI_Allgather(mine.data(), doubles, MPI_DOUBLE, all.data(), doubles, MPI_DOUBLE, comm);
-    for (std::size_t i = 0; i < count; ++i) {
-        double high = 0.0;
-        double low = 0.0;
-        for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
-            add_term(high, low, all[rank * count + i].high);
-            add_term(high, low, all[rank * count + i].low);
-        }
-        totals[i] = {high, low};
-    }
+    for (std::size_t i = 0; i < count; ++i)
+        totals[i] = total_of(all, i, count);
 }
 
 } // namespace
@@ -58,4 +62,25 @@ void sum_over_ranks(const CompensatedSum* sums, double* values, std::size_t coun
         values[i] = totals[i].high + totals[i].low;
 }
 
-} // namespace uzushio::stencil
+PendingSums::PendingSums(std::span<const CompensatedSum> sums, MPI_Comm comm) {
+    int ranks = 1;
+    MPI_Comm_size(comm, &ranks);
+    for (const CompensatedSum& sum : sums)
+        mine_.push_back(sum.folded());
+    all_.resize(mine_.size() * static_cast<std::size_t>(ranks));
+    const int doubles = static_cast<int>(2 * mine_.size());
+    MPI_Iallgather(mine_.data(), doubles, MPI_DOUBLE, all_.data(), doubles, MPI_DOUBLE, comm,
+                   &request_);
+}
+
+std::vector<double> PendingSums::wait() {
+    MPI_Wait(&request_, MPI_STATUS_IGNORE);
+    std::vector<double> totals;
+    for (std::size_t i = 0; i < mine_.size(); ++i) {
+        const DoubleDouble total = total_of(all_, i, mine_.size());
+        totals.push_back(total.high + total.low);
+    }
+    return totals;
+}
+
+} // namespace uzushio::parallel

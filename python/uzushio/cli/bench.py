@@ -1,0 +1,135 @@
+"""Commands that measure this machine: `uzushio bench poisson`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from uzushio.cli.arguments import Debug, Ranks
+from uzushio.cli.start import run_on_ranks, start_job
+from uzushio.errors import UzushioError
+from uzushio.files import atomic_write
+from uzushio.terminal import print_table, tell
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    from uzushio.linalg.benchmark import Problem, Timing
+
+bench = typer.Typer(no_args_is_help=True, help="Measure the speed of solvers on this machine.")
+
+
+@bench.callback()
+def _group() -> None:
+    pass
+
+
+@bench.command()
+def poisson(
+    cells: Annotated[
+        str, typer.Option("--cells", help="Cells along each axis: 128, or 256,128,64.")
+    ] = "128",
+    conditions: Annotated[
+        str,
+        typer.Option(
+            "--conditions",
+            help="Of x, y and z: periodic, neumann, dirichlet, or a pair such as "
+            "neumann+dirichlet.",
+        ),
+    ] = "periodic,periodic,neumann",
+    solvers: Annotated[
+        str, typer.Option("--solvers", help="Names, separated by commas.")
+    ] = "fft,multigrid,cg,pipelined_cg,bicgstab",
+    variable: Annotated[
+        bool, typer.Option("--variable", help="With a coefficient that varies tenfold.")
+    ] = False,
+    tolerance: Annotated[
+        float, typer.Option("--tolerance", help="Relative residual at which iterations end.")
+    ] = 1e-8,
+    repeats: Annotated[
+        int, typer.Option("--repeats", min=1, help="Solves of each; the fastest counts.")
+    ] = 5,
+    file: Annotated[
+        Path | None, typer.Option("--json", help="Write the figures to this file too.")
+    ] = None,
+    ranks: Ranks = None,
+    debug: Debug = False,
+) -> None:
+    """Solve Poisson's equation by several solvers, and print times and rates.
+
+    A rate is in millions of cells a second (MDOF/s), for each rank. With several ranks, the
+    parallel efficiency compares with rank 0 alone on the same cells while the others wait.
+    """
+    problem = _problem(cells, conditions, variable, tolerance, repeats)
+    names = [name.strip() for name in solvers.split(",")]
+    start_job(ranks)
+
+    def work(comm: MPI.Intracomm) -> int:
+        from uzushio.linalg.benchmark import measure
+
+        try:
+            timings = measure(comm, problem, names, tell)
+        except ValueError as error:
+            raise UzushioError(f"{error}.") from None
+        if comm.rank == 0:
+            shape = " x ".join(str(count) for count in problem.cells)
+            of = ", variable coefficient" if variable else ""
+            job = f"{comm.size} rank{'s' if comm.size > 1 else ''}"
+            _print(comm.size, f"Poisson, {shape} cells, {conditions}{of}, {job}", timings)
+            if file is not None:
+                atomic_write(file, json.dumps([asdict(t) for t in timings], indent=2))
+        return 0
+
+    raise SystemExit(run_on_ranks(work, ranks, debug))
+
+
+def _problem(
+    cells: str, conditions: str, variable: bool, tolerance: float, repeats: int
+) -> Problem:
+    from uzushio.linalg.benchmark import Problem
+    from uzushio.linalg.poisson import ends_of
+
+    try:
+        counts = [int(count) for count in cells.split(",")]
+    except ValueError:
+        raise typer.BadParameter(f"--cells {cells}: write 128, or 256,128,64") from None
+    pairs = [tuple(part.strip().split("+")) for part in conditions.split(",")]
+    try:
+        ends = [ends_of(pair[0] if len(pair) == 1 else pair) for pair in pairs]
+    except ValueError as error:
+        raise typer.BadParameter(f"--conditions {conditions}: {error}") from None
+    all_counts = counts * len(ends) if len(counts) == 1 else counts
+    if len(all_counts) != len(ends) or len(ends) not in (2, 3) or min(all_counts) < 1:
+        raise typer.BadParameter("--cells and --conditions are those of two or three axes")
+    return Problem(all_counts, ends, variable, tolerance, repeats)
+
+
+def _print(ranks: int, title: str, timings: list[Timing]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title)
+    columns = ["solver", "ms", "MDOF/s a rank", "iterations", "residual", "bytes a cell"]
+    if ranks > 1:
+        columns.append("parallel efficiency")
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left")
+    for t in timings:
+        row = [
+            t.solver,
+            f"{t.seconds * 1e3:.3g}",
+            f"{t.rate * 1e-6:.3g}",
+            str(t.iterations) if t.iterations else "direct",
+            f"{t.residual:.1e}" if t.iterations else "",
+            f"{t.bytes:.0f}",
+        ]
+        if not t.converged:
+            row[3] += ", not converged"
+        if ranks > 1:
+            row.append(f"{t.efficiency:.0%}")
+        table.add_row(*row)
+    print_table(table, Console())

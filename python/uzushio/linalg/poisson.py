@@ -1,0 +1,191 @@
+"""Solvers of Poisson and Helmholtz equations for NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from uzushio import _core
+from uzushio.domain.box import Box
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+Condition = Literal["periodic", "dirichlet", "neumann"]
+#: Conditions at the ends of an axis; one for both.
+Ends = Condition | tuple[Condition, Condition]
+
+
+@dataclass(frozen=True)
+class SolveReport:
+    """Result of a solve.
+
+    Attributes:
+        solver: Solver that was used.
+        iterations: Number of iterations; 0 for the direct solver.
+        residual: Norm of f - A x over the norm of f; 0 for the direct solver.
+        converged: Whether the residual is at most the tolerance.
+    """
+
+    solver: str
+    iterations: int
+    residual: float
+    converged: bool
+
+
+def solver_names() -> list[str]:
+    """Return the values of `solver=`."""
+    names: list[str] = _core.linalg.solver_names()
+    return names
+
+
+class PoissonSolver:
+    """Solver of div(b grad x) - s x = f in the cells of a box, second order in the cell widths.
+
+    The ranks of `comm` hold blocks of cells, one each. Methods are collective. The number of
+    iterations does not depend on the number of ranks.
+
+    Args:
+        comm: The ranks. The solver duplicates it.
+        cells: Number of cells along x, y and z; two numbers for a plane.
+        lengths: Lengths of the box. Cells are uniform.
+        faces: Instead of `cells` and `lengths`: ascending positions of the cell faces along each
+            axis, one more than cells.
+        conditions: For each axis ``periodic``, or ``dirichlet`` (x is 0 at the boundary) or
+            ``neumann`` (its normal derivative is 0), or a pair of the latter.
+        s: Coefficient of the Helmholtz equation, not negative.
+        b: Function of `box` that returns the coefficient on the faces of its cells: arrays
+            (z, y, x) for the faces normal to x, y and z, each with one more value along its axis.
+            None: 1.
+        solver: One of `solver_names`: ``fft``, direct, for constant b and uniform cells along two
+            axes; ``multigrid``; ``cg``, ``pipelined_cg`` and ``bicgstab``, preconditioned by
+            multigrid, or, with ``/diagonal`` behind the name, by the diagonal; ``jacobi``; ``sor``;
+            ``auto``, the fastest that applies.
+        tolerance: Norm of f - A x, relative to that of f, at which an iteration ends.
+        max_iterations: Number of iterations after which it ends.
+
+    Attributes:
+        box: This rank's cells along z, y, x (y, x for a plane).
+
+    Raises:
+        ValueError: An argument is not valid, or the solver does not apply.
+    """
+
+    def __init__(
+        self,
+        comm: MPI.Comm,
+        cells: Sequence[int] | None = None,
+        lengths: Sequence[float] | None = None,
+        *,
+        faces: Sequence[ArrayLike] | None = None,
+        conditions: Sequence[Ends],
+        s: float = 0.0,
+        b: Callable[[Box], Sequence[NDArray[np.float64]]] | None = None,
+        solver: str = "auto",
+        tolerance: float = 1e-8,
+        max_iterations: int = 500,
+    ) -> None:
+        positions = _positions(cells, lengths, faces)
+        self.dimension = len(positions)
+        if len(conditions) != self.dimension:
+            raise ValueError(f"{len(conditions)} conditions for {self.dimension} axes")
+        ends = [ends_of(condition) for condition in conditions]
+        if self.dimension == 2:
+            positions.append(np.array([0.0, 1.0]))
+            ends.append(("neumann", "neumann"))
+        self._solver = _core.linalg.BoxSolver(
+            comm.handle,
+            [list(axis) for axis in positions],
+            ends,
+            self.dimension,
+            s,
+            solver,
+            tolerance,
+            max_iterations,
+        )
+        start, count = self._solver.box
+        skipped = 3 - self.dimension
+        self.box = Box(tuple(start[skipped:]), tuple(count[skipped:]))
+        self._solver.prepare(None if b is None else self._coefficient(b(self.box)))
+
+    def solve(
+        self, f: NDArray[np.float64], x: NDArray[np.float64] | None = None
+    ) -> tuple[NDArray[np.float64], SolveReport]:
+        """Solve for this rank's cells (collective).
+
+        Args:
+            f: Right-hand side, with the shape of `box`.
+            x: First estimate of an iteration, overwritten with the solution; None: a new array.
+
+        Returns:
+            The solution and a report. If no value is given at any boundary and s is 0, the solution
+            has zero mean.
+
+        Raises:
+            ValueError: A shape is wrong, or the equation has no solution: no value is given at any
+                boundary, s is 0, and f has a mean.
+            RuntimeError: The iteration diverged.
+        """
+        result = np.zeros(self.box.count) if x is None else x
+        shape = (1,) * (3 - self.dimension)
+        report = self._solver.solve(
+            np.ascontiguousarray(f, dtype=np.float64).reshape(shape + f.shape),
+            result.reshape(shape + result.shape),
+        )
+        return result, SolveReport(
+            report.solver, report.iterations, report.residual, report.converged
+        )
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of this rank's arrays."""
+        size: int = self._solver.bytes
+        return size
+
+    def _coefficient(self, b: Sequence[NDArray[np.float64]]) -> Any:
+        """Return the arrays of b with three axes."""
+        if len(b) != self.dimension:
+            raise ValueError(f"b has {len(b)} arrays for {self.dimension} axes")
+        shape = (1,) * (3 - self.dimension)
+        arrays = [np.ascontiguousarray(one, dtype=np.float64) for one in b]
+        arrays = [one.reshape(shape + one.shape) for one in arrays]
+        return tuple(arrays + [np.zeros((1, 1, 1))] * (3 - self.dimension))
+
+
+def _positions(
+    cells: Sequence[int] | None,
+    lengths: Sequence[float] | None,
+    faces: Sequence[ArrayLike] | None,
+) -> list[NDArray[np.float64]]:
+    """Return the positions of the faces along each axis."""
+    if faces is not None:
+        if cells is not None or lengths is not None:
+            raise ValueError("give either faces, or cells and lengths")
+        positions = [np.asarray(axis, dtype=np.float64) for axis in faces]
+    elif cells is None or lengths is None or len(cells) != len(lengths):
+        raise ValueError("give faces, or cells and lengths of as many axes")
+    else:
+        if min(cells) < 1 or min(lengths) <= 0:
+            raise ValueError("an axis has at least one cell, and a length above 0")
+        positions = [
+            np.linspace(0.0, length, count + 1)
+            for count, length in zip(cells, lengths, strict=True)
+        ]
+    if len(positions) not in (2, 3) or any(axis.size < 2 for axis in positions):
+        raise ValueError("a box has two or three axes, each with at least two faces")
+    return positions
+
+
+def ends_of(condition: Ends | tuple[str, ...] | str) -> tuple[Condition, Condition]:
+    """Return the conditions at both ends of an axis. Raises ValueError for others."""
+    ends = (condition, condition) if isinstance(condition, str) else tuple(condition)
+    known = ("periodic", "dirichlet", "neumann")
+    if len(ends) != 2 or any(end not in known for end in ends):
+        raise ValueError(f"conditions of an axis are {', '.join(known)}, not {condition!r}")
+    if "periodic" in ends and ends[0] != ends[1]:
+        raise ValueError("an axis is periodic at both ends or at none")
+    return cast("tuple[Condition, Condition]", ends)

@@ -1,0 +1,160 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bindings/bindings.hpp"
+#include "bindings/mpi_handle.hpp"
+#include "linalg/solvers.hpp"
+#include "parallel/communicator.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace uzushio::bindings {
+
+namespace {
+
+using domain::Decomposition;
+using domain::Index;
+using linalg::Condition;
+using linalg::Equation;
+using Values = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Target = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Faces = std::array<std::vector<double>, 3>;
+using Conditions = std::array<std::pair<std::string, std::string>, 3>;
+/// Coefficient on the faces normal to x, y and z of this rank's cells.
+using Coefficient = std::optional<std::tuple<Values, Values, Values>>;
+
+std::shared_ptr<const domain::Mesh> mesh_of(const Faces& faces, const Conditions& conditions,
+                                            int dimension) {
+    domain::Zone zone;
+    zone.name = "box";
+    for (std::size_t a = 0; a < 3; ++a)
+        zone.cells[a] = static_cast<std::int64_t>(faces[a].size()) - 1;
+    zone.coordinates = domain::Coordinates::rectilinear(faces);
+    for (std::size_t a = 0; a < static_cast<std::size_t>(dimension); ++a) {
+        const auto& [lower, upper] = conditions[a];
+        if (lower == "periodic") {
+            domain::Vector period{};
+            period[a] = faces[a].back() - faces[a].front();
+            domain::connect_periodic(zone, a, period);
+            continue;
+        }
+        zone.set_boundary({a, domain::Side::lower}, lower);
+        zone.set_boundary({a, domain::Side::upper}, upper);
+    }
+    return std::make_shared<domain::Mesh>(dimension, std::vector{zone});
+}
+
+/// A solver on the blocks of the least surface, one a rank.
+class BoxSolver {
+  public:
+    BoxSolver(std::uintptr_t comm, const Faces& faces, const Conditions& conditions, int dimension,
+              double s, const std::string& name, double tolerance, int max_iterations)
+        : comm_(parallel::Communicator::duplicate(communicator(comm))), name_(name),
+          limits_{tolerance, max_iterations},
+          equation_{std::make_shared<Decomposition>(Decomposition::cartesian(
+                        mesh_of(faces, conditions, dimension), comm_.size())),
+                    {{"dirichlet", Condition::dirichlet}, {"neumann", Condition::neumann}},
+                    s} {
+        const domain::FieldSpec spec{.name = "x"};
+        f_.emplace(*equation_.decomposition, comm_.rank(), spec);
+        x_.emplace(*equation_.decomposition, comm_.rank(), spec);
+    }
+
+    void prepare(const Coefficient& b) {
+        if (b) {
+            const domain::FieldSpec spec{.name = "b", .centring = domain::Centring::face};
+            const auto field = std::make_shared<domain::Field<double>>(*equation_.decomposition,
+                                                                       comm_.rank(), spec);
+            set(std::get<0>(*b), field->view(0, 0), "b along x");
+            set(std::get<1>(*b), field->view(0, 1), "b along y");
+            if (field->arrays() > 2)
+                set(std::get<2>(*b), field->view(0, 2), "b along z");
+            equation_.b = field;
+        }
+        const nb::gil_scoped_release unlock;
+        solver_ = linalg::make_solver(name_, comm_.get(), equation_, limits_, traffic_);
+    }
+
+    linalg::SolveReport solve(const Values& f, const Target& x) {
+        set(f, f_->view(0), "f");
+        set(x, x_->view(0), "x");
+        linalg::SolveReport report;
+        {
+            const nb::gil_scoped_release unlock;
+            report = solver_->solve(*f_, *x_);
+        }
+        std::copy_n(x_->view(0).data(), x.size(), x.data());
+        return report;
+    }
+
+    [[nodiscard]] std::pair<Index<3>, Index<3>> box() const {
+        const auto& cells = f_->owned(0);
+        const Index<3> count = cells.extents();
+        return {{cells.lower[2], cells.lower[1], cells.lower[0]}, {count[2], count[1], count[0]}};
+    }
+    [[nodiscard]] std::size_t bytes() const { return solver_->bytes(); }
+
+  private:
+    template <class Array>
+    static void set(const Array& from, const domain::View<double>& to, const char* name) {
+        const Index<3> extents = to.box().extents();
+        for (std::size_t a = 0; a < 3; ++a)
+            if (static_cast<std::int64_t>(from.shape(2 - a)) != extents[a])
+                throw std::invalid_argument(
+                    std::string(name) + " has the shape (" + std::to_string(from.shape(0)) + ", " +
+                    std::to_string(from.shape(1)) + ", " + std::to_string(from.shape(2)) +
+                    "), but this rank's part has (" + std::to_string(extents[2]) + ", " +
+                    std::to_string(extents[1]) + ", " + std::to_string(extents[0]) + ")");
+        std::copy_n(from.data(), from.size(), to.data());
+    }
+
+    parallel::Communicator comm_;
+    parallel::Traffic traffic_;
+    std::string name_;
+    linalg::IterationLimits limits_;
+    Equation equation_;
+    std::optional<domain::Field<double>> f_, x_;
+    std::unique_ptr<linalg::LinearSolver> solver_;
+};
+
+} // namespace
+
+void bind_linalg(nb::module_& module) {
+    module.def("solver_names", [] {
+        std::vector<std::string> names;
+        for (const std::string_view name : linalg::solver_names())
+            names.emplace_back(name);
+        return names;
+    });
+    nb::class_<linalg::SolveReport>(module, "SolveReport")
+        .def_ro("solver", &linalg::SolveReport::solver)
+        .def_ro("iterations", &linalg::SolveReport::iterations)
+        .def_ro("residual", &linalg::SolveReport::residual)
+        .def_ro("converged", &linalg::SolveReport::converged);
+    nb::class_<BoxSolver>(module, "BoxSolver")
+        .def(nb::init<std::uintptr_t, const Faces&, const Conditions&, int, double,
+                      const std::string&, double, int>(),
+             "comm"_a, "faces"_a, "conditions"_a, "dimension"_a, "s"_a, "solver"_a, "tolerance"_a,
+             "max_iterations"_a)
+        .def("prepare", &BoxSolver::prepare, "b"_a.none(), "Prepare the solver (collective).")
+        .def("solve", &BoxSolver::solve, "f"_a, "x"_a.noconvert(), "Solve (collective).")
+        .def_prop_ro("box", &BoxSolver::box, "(start, count) of this rank's cells along z, y, x.")
+        .def_prop_ro("bytes", &BoxSolver::bytes, "Bytes of this rank's arrays.");
+}
+
+} // namespace uzushio::bindings

@@ -1,0 +1,254 @@
+#include "linalg/grid_operator.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "linalg/linear_solver.hpp"
+
+namespace uzushio::linalg {
+
+namespace {
+
+int rank_of(MPI_Comm comm) {
+    int rank = 0;
+    MPI_Comm_rank(comm, &rank);
+    return rank;
+}
+
+} // namespace
+
+template <class T>
+GridOperator<T>::GridOperator(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic)
+    : comm_(comm), rank_(rank_of(comm)), equation_(equation), axes_(axes_of(equation)),
+      singular_(is_singular(equation)), shape_(decomposition(), rank_, spec_),
+      halo_(comm, decomposition(), {spec_}, domain::Reach::faces, traffic) {
+    for (std::size_t a = 0; a < 3; ++a) {
+        const Axis& axis = axes_[a];
+        Couplings& c = couplings_[a];
+        for (int cell = 0; cell < axis.cells(); ++cell) {
+            const double width = axis.widths[static_cast<std::size_t>(cell)];
+            const bool first = cell == 0 && !axis.periodic();
+            const bool last = cell + 1 == axis.cells() && !axis.periodic();
+            c.lower_all.push_back(static_cast<T>(axis.reciprocal_distance(cell) / width));
+            c.upper_all.push_back(static_cast<T>(axis.reciprocal_distance(cell + 1) / width));
+            c.lower.push_back(first ? T(0) : c.lower_all.back());
+            c.upper.push_back(last ? T(0) : c.upper_all.back());
+        }
+    }
+    for (int cell = 0; cell < axes_[0].cells(); ++cell)
+        centre_i_.push_back(couplings_[0].centre(cell));
+    for (int n = 0; n <= axes_[0].cells(); ++n)
+        chosen_.push_back(static_cast<T>(n % 2 == 0 ? 1 : 0));
+    change_.resize(chosen_.size());
+    if (equation.b)
+        set_coefficient(*equation.b);
+}
+
+template <class T> void GridOperator<T>::set_coefficient(const domain::Field<double>& b) {
+    const bool fits = b.spec().centring == domain::Centring::face && b.spec().components == 1 &&
+                      b.blocks() == shape_.blocks() && b.arrays() == 3;
+    if (!fits)
+        throw std::invalid_argument("the coefficient b of an equation is a face-centred field with "
+                                    "one component on the equation's decomposition");
+    domain::FieldSpec spec = b.spec();
+    spec.ghosts = 0;
+    b_.emplace(decomposition(), rank_, spec);
+    bool valid = true;
+    for (std::size_t block = 0; block < b.blocks(); ++block)
+        for (std::size_t a = 0; a < 3; ++a) {
+            const auto from = b.view(block, a);
+            const auto to = b_->view(block, a);
+            for_indices(b_->owned(block, a), [&](const domain::Index<3>& i) {
+                to(i) = static_cast<T>(from(i));
+                valid = valid && from(i) >= 0 && std::isfinite(from(i));
+            });
+        }
+    int all = valid ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm_);
+    if (all == 0)
+        throw std::invalid_argument("the coefficient b of an equation has negative values or NaN");
+}
+
+template <class T>
+ConstantRow<T> GridOperator<T>::constant_row(std::size_t block, std::int64_t j,
+                                             std::int64_t k) const {
+    const auto& cells = shape_.owned(block);
+    const auto view = shape_.view(block);
+    const auto i = static_cast<std::size_t>(cells.lower[0]);
+    const auto [x, y, z] = std::array{&couplings_[0], &couplings_[1], &couplings_[2]};
+    const auto jj = static_cast<std::size_t>(j);
+    const auto kk = static_cast<std::size_t>(k);
+    return {.block = block,
+            .begin = cells.lower[0],
+            .j = j,
+            .k = k,
+            .size = cells.extent(0),
+            .at = view.offset({cells.lower[0], j, k}),
+            // No ghosts beyond an axis that the mesh does not have.
+            .stride_j = axes_[1].used ? view.strides()[1] : 0,
+            .stride_k = axes_[2].used ? view.strides()[2] : 0,
+            .lower = x->lower.data() + i,
+            .upper = x->upper.data() + i,
+            .centre_i = centre_i_.data() + i,
+            .lower_j = y->lower[jj],
+            .upper_j = y->upper[jj],
+            .lower_k = z->lower[kk],
+            .upper_k = z->upper[kk],
+            .centre_jk = y->centre(j) + z->centre(k) + s()};
+}
+
+template <class T>
+VariableRow<T> GridOperator<T>::variable_row(std::size_t block, std::int64_t j,
+                                             std::int64_t k) const {
+    VariableRow<T> row;
+    static_cast<ConstantRow<T>&>(row) = constant_row(block, j, k);
+    const auto i = static_cast<std::size_t>(row.begin);
+    const auto jj = static_cast<std::size_t>(j);
+    const auto kk = static_cast<std::size_t>(k);
+    row.lower_all = couplings_[0].lower_all.data() + i;
+    row.upper_all = couplings_[0].upper_all.data() + i;
+    row.lower_all_j = couplings_[1].lower_all[jj];
+    row.upper_all_j = couplings_[1].upper_all[jj];
+    row.lower_all_k = couplings_[2].lower_all[kk];
+    row.upper_all_k = couplings_[2].upper_all[kk];
+    row.s = s();
+    row.b_i = &b_->view(block, 0)(row.begin, j, k);
+    row.b_j = &b_->view(block, 1)(row.begin, j, k);
+    row.b_j_upper = &b_->view(block, 1)(row.begin, j + 1, k);
+    row.b_k = &b_->view(block, 2)(row.begin, j, k);
+    row.b_k_upper = &b_->view(block, 2)(row.begin, j, k + 1);
+    return row;
+}
+
+template <class T> void GridOperator<T>::apply(Field& x, Field& y) {
+    exchange(x);
+    for_rows([&](const auto& row) {
+        const T* __restrict in = row_of(x, row);
+        T* __restrict out = row_of(y, row);
+#pragma omp simd
+        for (std::int64_t n = 0; n < row.size; ++n)
+            out[n] = row.neighbours(in + n, n) - row.centre(n) * in[n];
+    });
+}
+
+template <class T> void GridOperator<T>::residual(Field& x, const Field& f, Field& r) {
+    exchange(x);
+    for_rows([&](const auto& row) {
+        const T* __restrict in = row_of(x, row);
+        const T* __restrict right = row_of(f, row);
+        T* __restrict out = row_of(r, row);
+#pragma omp simd
+        for (std::int64_t n = 0; n < row.size; ++n)
+            out[n] = right[n] - row.neighbours(in + n, n) + row.centre(n) * in[n];
+    });
+}
+
+// Cells of one colour have neighbours of the other one alone, so the order does not matter. Changes
+// of both are computed in vectors, and one is kept: that is faster than every second cell.
+template <class T> void GridOperator<T>::relax(Field& x, const Field& f, int colour, T omega) {
+    exchange(x);
+    for_rows([&](const auto& row) {
+        T* __restrict in = row_of(x, row);
+        const T* __restrict right = row_of(f, row);
+        const T* __restrict chosen = chosen_.data() + (row.begin + row.j + row.k + colour) % 2;
+        T* __restrict change = change_.data();
+#pragma omp simd
+        for (std::int64_t n = 0; n < row.size; ++n) {
+            const T value = (row.neighbours(in + n, n) - right[n]) / row.centre(n);
+            change[n] = omega * chosen[n] * (value - in[n]);
+        }
+#pragma omp simd
+        for (std::int64_t n = 0; n < row.size; ++n)
+            in[n] += change[n];
+    });
+}
+
+template <class T> void GridOperator<T>::relax_zero(Field& x, const Field& f, T omega) const {
+    for_rows([&](const auto& row) {
+        const T* __restrict right = row_of(f, row);
+        T* __restrict out = row_of(x, row);
+        const T* __restrict chosen = chosen_.data() + (row.begin + row.j + row.k) % 2;
+#pragma omp simd
+        for (std::int64_t n = 0; n < row.size; ++n)
+            out[n] = -omega * chosen[n] * right[n] / row.centre(n);
+    });
+}
+
+template <class T> void GridOperator<T>::jacobi(Field& x, const Field& f, Field& y, T omega) {
+    exchange(x);
+    for_rows([&](const auto& row) {
+        const T* __restrict in = row_of(x, row);
+        const T* __restrict right = row_of(f, row);
+        T* __restrict out = row_of(y, row);
+#pragma omp simd
+        for (std::int64_t n = 0; n < row.size; ++n) {
+            const T value = (row.neighbours(in + n, n) - right[n]) / row.centre(n);
+            out[n] = in[n] + omega * (value - in[n]);
+        }
+    });
+}
+
+template <class T>
+template <class Value>
+parallel::CompensatedSum GridOperator<T>::integral(Value&& value) const {
+    parallel::CompensatedSum total;
+    for_rows([&](const auto& row) {
+        const double* width = axes_[0].widths.data() + row.begin;
+        const double across = axes_[1].widths[static_cast<std::size_t>(row.j)] *
+                              axes_[2].widths[static_cast<std::size_t>(row.k)];
+        const auto of = value(row);
+        total.add(0, static_cast<int>(row.size), [&](int n) { return width[n] * across * of(n); });
+    });
+    return total;
+}
+
+template <class T>
+parallel::CompensatedSum GridOperator<T>::partial_dot(const Field& a, const Field& b) const {
+    return integral([&](const auto& row) {
+        return [one = row_of(a, row), other = row_of(b, row)](std::int64_t n) {
+            return static_cast<double>(one[n]) * static_cast<double>(other[n]);
+        };
+    });
+}
+
+template <class T> void GridOperator<T>::remove_mean(Field& x) const {
+    const auto sum = parallel::sum_over_ranks(integral([&](const auto& row) {
+                                                  return [values = row_of(x, row)](std::int64_t n) {
+                                                      return static_cast<double>(values[n]);
+                                                  };
+                                              }),
+                                              comm_);
+    double volume = 1;
+    for (const Axis& axis : axes_) {
+        double length = 0;
+        for (const double width : axis.widths)
+            length += width;
+        volume *= length;
+    }
+    const T mean = static_cast<T>(sum / volume);
+    for_rows([&](const auto& row) {
+        T* values = row_of(x, row);
+        for (std::int64_t n = 0; n < row.size; ++n)
+            values[n] -= mean;
+    });
+}
+
+template <class T> void GridOperator<T>::check_compatibility(const Field& f) const {
+    if (!singular_)
+        return;
+    const auto sum = integral([&](const auto& row) {
+        return [values = row_of(f, row)](std::int64_t n) { return static_cast<double>(values[n]); };
+    });
+    const auto magnitude = integral([&](const auto& row) {
+        return [values = row_of(f, row)](std::int64_t n) {
+            return std::abs(static_cast<double>(values[n]));
+        };
+    });
+    linalg::check_compatibility(parallel::sum_over_ranks(sum, comm_),
+                                parallel::sum_over_ranks(magnitude, comm_));
+}
+
+template class GridOperator<double>;
+template class GridOperator<float>;
+
+} // namespace uzushio::linalg

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+
+#include "linalg/grid_operator.hpp"
+#include "linalg/linear_solver.hpp"
+
+namespace uzushio::linalg {
+
+/// When an iteration ends.
+struct IterationLimits {
+    double tolerance = 1e-8; ///< of the norm of f - A x, relative to that of f
+    int max_iterations = 500;
+};
+
+/// Approximate inverse of an operator.
+class Preconditioner {
+  public:
+    virtual ~Preconditioner() = default;
+    /// Set z to an approximate solution of A z = r (collective).
+    virtual void apply(const domain::Field<double>& r, domain::Field<double>& z) = 0;
+    [[nodiscard]] virtual std::size_t bytes() const = 0;
+};
+
+/// Common part of the iterative solvers.
+class IterativeSolver : public LinearSolver {
+  public:
+    IterativeSolver(MPI_Comm comm, const Equation& equation, const IterationLimits& limits,
+                    parallel::Traffic& traffic);
+
+    /// Throws `std::runtime_error` on all ranks if the residual is no longer finite.
+    SolveReport solve(const domain::Field<double>& f, domain::Field<double>& x) final;
+
+  protected:
+    using Field = domain::Field<double>;
+    /// Improve x until `done(norm of the residual)`; x and f have a ghost layer.
+    virtual void iterate(const Field& f, Field& x) = 0;
+    [[nodiscard]] virtual std::string name() const = 0;
+
+    /// Record the norm of the residual, and return whether the iteration has ended. Count an
+    /// iteration for each call but the first.
+    bool done(double norm);
+    [[nodiscard]] GridOperator<double>& a() { return operator_; }
+    [[nodiscard]] const GridOperator<double>& a() const { return operator_; }
+    [[nodiscard]] static std::size_t bytes_of(const Field& field);
+
+  private:
+    GridOperator<double> operator_;
+    IterationLimits limits_;
+    Field f_, x_;
+    SolveReport report_;
+    double norm_of_f_ = 0;
+    bool started_ = false;
+};
+
+} // namespace uzushio::linalg

@@ -1,0 +1,218 @@
+#include "linalg/krylov.hpp"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace uzushio::linalg {
+
+namespace {
+
+/// Krylov method with work fields.
+template <std::size_t Fields> class Krylov : public IterativeSolver {
+  public:
+    Krylov(MPI_Comm comm, const Equation& equation, const IterationLimits& limits,
+           parallel::Traffic& traffic, std::unique_ptr<Preconditioner> preconditioner)
+        : IterativeSolver(comm, equation, limits, traffic), comm_(comm),
+          preconditioner_(std::move(preconditioner)) {
+        for (std::size_t i = 0; i < Fields; ++i)
+            fields_.push_back(a().field());
+    }
+    [[nodiscard]] std::size_t bytes() const override {
+        return preconditioner_->bytes() + (Fields + 2) * bytes_of(fields_[0]);
+    }
+
+  protected:
+    using Field = domain::Field<double>;
+    Field& field(std::size_t i) { return fields_[i]; }
+    void precondition(const Field& r, Field& z) { preconditioner_->apply(r, z); }
+    [[nodiscard]] MPI_Comm comm() const { return comm_; }
+
+    /// Call `change(n, pointers)` for each row, with pointers to the first cell in each field.
+    template <class Change, class... Args> void for_each(Change&& change, Args&... fields) {
+        a().for_rows([&](const auto& row) {
+            change(row.size, GridOperator<double>::row_of(fields, row)...);
+        });
+    }
+    /// y += factor x
+    void add(double factor, const Field& x, Field& y) {
+        for_each(
+            [=](std::int64_t n, const double* in, double* out) {
+#pragma omp simd
+                for (std::int64_t i = 0; i < n; ++i)
+                    out[i] += factor * in[i];
+            },
+            x, y);
+    }
+    /// y = x + factor y
+    void scale_and_add(const Field& x, double factor, Field& y) {
+        for_each(
+            [=](std::int64_t n, const double* in, double* out) {
+#pragma omp simd
+                for (std::int64_t i = 0; i < n; ++i)
+                    out[i] = in[i] + factor * out[i];
+            },
+            x, y);
+    }
+
+  private:
+    MPI_Comm comm_;
+    std::unique_ptr<Preconditioner> preconditioner_;
+    std::vector<Field> fields_;
+};
+
+class Cg final : public Krylov<4> {
+    using Krylov::Krylov;
+    [[nodiscard]] std::string name() const override { return "cg"; }
+
+    void iterate(const Field& f, Field& x) override {
+        Field& r = field(0);
+        Field& z = field(1);
+        Field& p = field(2);
+        Field& q = field(3);
+        a().residual(x, f, r);
+        if (done(std::sqrt(a().dot(r, r))))
+            return;
+        precondition(r, z);
+        scale_and_add(z, 0, p);
+        double rz = a().dot(r, z);
+        while (true) {
+            a().apply(p, q);
+            const double alpha = rz / a().dot(p, q);
+            add(alpha, p, x);
+            add(-alpha, q, r);
+            if (done(std::sqrt(a().dot(r, r))))
+                return;
+            precondition(r, z);
+            // z (r - r before) = -alpha z q, so the residual before needs no field.
+            const double zq = a().dot(z, q);
+            const double beta = -alpha * zq / rz;
+            rz = a().dot(r, z);
+            scale_and_add(z, beta, p);
+        }
+    }
+};
+
+class PipelinedCg final : public Krylov<9> {
+    using Krylov::Krylov;
+    [[nodiscard]] std::string name() const override { return "pipelined_cg"; }
+
+    /// Recurrences lose what the preconditioner's single precision does not see: they begin again
+    /// from the residual of x each time that it has fallen by this factor.
+    static constexpr double restart = 1e-4;
+
+    void iterate(const Field& f, Field& x) override {
+        Field &r = field(0), &u = field(1), &w = field(2), &m = field(3), &n = field(4);
+        Field &p = field(5), &s = field(6), &q = field(7), &z = field(8);
+        const auto begin = [&] {
+            a().residual(x, f, r);
+            precondition(r, u);
+            a().apply(u, w);
+        };
+        begin();
+        double gamma = 0;
+        double alpha = 0;
+        double first_norm = 0; // since the recurrences began
+        bool first = true;
+        bool counted = false; // this residual was already passed to `done`
+        while (true) {
+            const std::array parts{a().partial_dot(r, u), a().partial_dot(w, u),
+                                   a().partial_dot(r, r)};
+            parallel::PendingSums pending(parts, comm());
+            precondition(w, m);
+            a().apply(m, n);
+            const std::vector<double> sums = pending.wait();
+            const double norm = std::sqrt(sums[2]);
+            if (!std::exchange(counted, false) && done(norm))
+                return;
+            if (first)
+                first_norm = norm;
+            if (norm < restart * first_norm) {
+                begin();
+                first = counted = true;
+                continue;
+            }
+            const double beta = first ? 0 : sums[0] / gamma;
+            alpha = sums[0] / (first ? sums[1] : sums[1] - beta * sums[0] / alpha);
+            gamma = sums[0];
+            first = false;
+            for_each(
+                [=](std::int64_t count, const double* nn, const double* mm, double* zz, double* qq,
+                    double* ss, double* pp, double* xx, double* rr, double* uu, double* ww) {
+#pragma omp simd
+                    for (std::int64_t i = 0; i < count; ++i) {
+                        zz[i] = nn[i] + beta * zz[i];
+                        qq[i] = mm[i] + beta * qq[i];
+                        ss[i] = ww[i] + beta * ss[i];
+                        pp[i] = uu[i] + beta * pp[i];
+                        xx[i] += alpha * pp[i];
+                        rr[i] -= alpha * ss[i];
+                        uu[i] -= alpha * qq[i];
+                        ww[i] -= alpha * zz[i];
+                    }
+                },
+                n, m, z, q, s, p, x, r, u, w);
+        }
+    }
+};
+
+class BiCgStab final : public Krylov<7> {
+    using Krylov::Krylov;
+    [[nodiscard]] std::string name() const override { return "bicgstab"; }
+
+    void iterate(const Field& f, Field& x) override {
+        Field &r = field(0), &r0 = field(1), &p = field(2), &v = field(3);
+        Field &y = field(4), &t = field(5), &z = field(6);
+        a().residual(x, f, r);
+        scale_and_add(r, 0, r0);
+        scale_and_add(r, 0, p);
+        double rho = a().dot(r0, r);
+        if (done(std::sqrt(rho)))
+            return;
+        while (true) {
+            precondition(p, y);
+            a().apply(y, v);
+            const double alpha = rho / a().dot(r0, v);
+            add(alpha, y, x);
+            add(-alpha, v, r);
+            precondition(r, z);
+            a().apply(z, t);
+            const double tt = a().dot(t, t);
+            const double omega = tt > 0 ? a().dot(t, r) / tt : 0;
+            add(omega, z, x);
+            add(-omega, t, r);
+            if (done(std::sqrt(a().dot(r, r))))
+                return;
+            const double next = a().dot(r0, r);
+            const double beta = next / rho * alpha / omega;
+            rho = next;
+            add(-omega, v, p);
+            scale_and_add(r, beta, p);
+        }
+    }
+};
+
+} // namespace
+
+std::unique_ptr<LinearSolver> make_cg(MPI_Comm comm, const Equation& equation,
+                                      const IterationLimits& limits, parallel::Traffic& traffic,
+                                      std::unique_ptr<Preconditioner> preconditioner) {
+    return std::make_unique<Cg>(comm, equation, limits, traffic, std::move(preconditioner));
+}
+
+std::unique_ptr<LinearSolver> make_pipelined_cg(MPI_Comm comm, const Equation& equation,
+                                                const IterationLimits& limits,
+                                                parallel::Traffic& traffic,
+                                                std::unique_ptr<Preconditioner> preconditioner) {
+    return std::make_unique<PipelinedCg>(comm, equation, limits, traffic,
+                                         std::move(preconditioner));
+}
+
+std::unique_ptr<LinearSolver> make_bicgstab(MPI_Comm comm, const Equation& equation,
+                                            const IterationLimits& limits,
+                                            parallel::Traffic& traffic,
+                                            std::unique_ptr<Preconditioner> preconditioner) {
+    return std::make_unique<BiCgStab>(comm, equation, limits, traffic, std::move(preconditioner));
+}
+
+} // namespace uzushio::linalg

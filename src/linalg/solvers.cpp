@@ -1,0 +1,62 @@
+#include "linalg/solvers.hpp"
+
+#include <stdexcept>
+#include <string>
+
+#include "linalg/fft_solver.hpp"
+#include "linalg/krylov.hpp"
+#include "linalg/multigrid.hpp"
+#include "linalg/stationary.hpp"
+
+namespace uzushio::linalg {
+
+const std::vector<std::string_view>& solver_names() {
+    static const std::vector<std::string_view> names{"auto",
+                                                     "fft",
+                                                     "multigrid",
+                                                     "cg",
+                                                     "pipelined_cg",
+                                                     "bicgstab",
+                                                     "cg/diagonal",
+                                                     "pipelined_cg/diagonal",
+                                                     "bicgstab/diagonal",
+                                                     "jacobi",
+                                                     "sor"};
+    return names;
+}
+
+std::unique_ptr<LinearSolver> make_solver(std::string_view name, MPI_Comm comm,
+                                          const Equation& equation, const IterationLimits& limits,
+                                          parallel::Traffic& traffic) {
+    if (name == "auto")
+        name = why_no_fft(equation).empty() ? "fft" : "cg";
+    if (name == "fft")
+        return make_fft_solver(comm, equation, traffic);
+    if (name == "jacobi")
+        return make_jacobi(comm, equation, limits, traffic);
+    if (name == "sor")
+        return make_sor(comm, equation, limits, traffic);
+    const auto cut = name.find('/');
+    const std::string_view method = name.substr(0, cut);
+    const bool diagonal = cut != std::string_view::npos && name.substr(cut) == "/diagonal";
+    const auto preconditioner = [&] {
+        return diagonal ? make_diagonal(comm, equation, traffic)
+                        : make_multigrid(comm, equation, {}, traffic);
+    };
+    if (diagonal || cut == std::string_view::npos) {
+        if (method == "multigrid" && !diagonal)
+            return make_correction(comm, equation, limits, traffic, preconditioner());
+        if (method == "cg")
+            return make_cg(comm, equation, limits, traffic, preconditioner());
+        if (method == "pipelined_cg")
+            return make_pipelined_cg(comm, equation, limits, traffic, preconditioner());
+        if (method == "bicgstab")
+            return make_bicgstab(comm, equation, limits, traffic, preconditioner());
+    }
+    std::string text = "there is no linear solver '" + std::string(name) + "'; there are:";
+    for (const std::string_view known : solver_names())
+        text.append(" ").append(known);
+    throw std::invalid_argument(text);
+}
+
+} // namespace uzushio::linalg

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "linalg/iterative_solver.hpp"
+
+namespace uzushio::linalg {
+
+/// Return the names of the solvers.
+///
+/// `fft`: direct; needs a constant coefficient and uniform cells along two axes. `multigrid`:
+/// V-cycles. `cg`, `pipelined_cg`, `bicgstab`: Krylov methods preconditioned by a V-cycle; with
+/// `/diagonal` behind the name by the diagonal. `jacobi`, `sor`: relaxation, for comparison.
+/// `auto`: the fastest that applies, `fft` or `cg`.
+[[nodiscard]] const std::vector<std::string_view>& solver_names();
+
+/// Return a solver by its name (collective). `limits` are those of iterative solvers. `traffic`
+/// must outlive the solver. Throws `std::invalid_argument` for another name or if the solver does
+/// not apply to the equation.
+[[nodiscard]] std::unique_ptr<LinearSolver> make_solver(std::string_view name, MPI_Comm comm,
+                                                        const Equation& equation,
+                                                        const IterationLimits& limits,
+                                                        parallel::Traffic& traffic);
+
+} // namespace uzushio::linalg

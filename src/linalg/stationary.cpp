@@ -1,0 +1,127 @@
+#include "linalg/stationary.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <stdexcept>
+
+namespace uzushio::linalg {
+
+namespace {
+
+class Correction final : public IterativeSolver {
+  public:
+    Correction(MPI_Comm comm, const Equation& equation, const IterationLimits& limits,
+               parallel::Traffic& traffic, std::unique_ptr<Preconditioner> preconditioner)
+        : IterativeSolver(comm, equation, limits, traffic),
+          preconditioner_(std::move(preconditioner)), r_(a().field()), z_(a().field()) {}
+    [[nodiscard]] std::size_t bytes() const override {
+        return preconditioner_->bytes() + 4 * bytes_of(r_);
+    }
+
+  private:
+    [[nodiscard]] std::string name() const override { return "multigrid"; }
+    void iterate(const Field& f, Field& x) override {
+        while (true) {
+            a().residual(x, f, r_);
+            if (done(std::sqrt(a().dot(r_, r_))))
+                return;
+            preconditioner_->apply(r_, z_);
+            a().for_rows([&](const auto& row) {
+                const double* __restrict z = GridOperator<double>::row_of(std::as_const(z_), row);
+                double* __restrict out = GridOperator<double>::row_of(x, row);
+#pragma omp simd
+                for (std::int64_t n = 0; n < row.size; ++n)
+                    out[n] += z[n];
+            });
+        }
+    }
+    std::unique_ptr<Preconditioner> preconditioner_;
+    Field r_, z_;
+};
+
+/// Jacobi's method or red-black over-relaxation.
+class Relaxation final : public IterativeSolver {
+  public:
+    Relaxation(MPI_Comm comm, const Equation& equation, const IterationLimits& limits,
+               parallel::Traffic& traffic, bool red_black, double omega)
+        : IterativeSolver(comm, equation, limits, traffic), red_black_(red_black), omega_(omega),
+          other_(a().field()) {
+        if (red_black && omega == 0) {
+            int cells = 2;
+            for (const Axis& axis : a().axes())
+                cells = std::max(cells, axis.cells());
+            omega_ = 2 / (1 + std::sin(std::numbers::pi / cells));
+        }
+        if (!(omega_ > 0 && omega_ < 2))
+            throw std::invalid_argument("the relaxation factor omega is between 0 and 2");
+    }
+    [[nodiscard]] std::size_t bytes() const override { return 3 * bytes_of(other_); }
+
+  private:
+    [[nodiscard]] std::string name() const override { return red_black_ ? "sor" : "jacobi"; }
+    void iterate(const Field& f, Field& x) override {
+        while (true) {
+            a().residual(x, f, other_);
+            if (done(std::sqrt(a().dot(other_, other_))))
+                return;
+            if (red_black_) {
+                a().relax(x, f, 0, omega_);
+                a().relax(x, f, 1, omega_);
+            } else {
+                a().jacobi(x, f, other_, omega_);
+                std::swap(x, other_);
+            }
+        }
+    }
+    bool red_black_;
+    double omega_;
+    Field other_;
+};
+
+class Diagonal final : public Preconditioner {
+  public:
+    Diagonal(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic)
+        : a_(comm, equation, traffic) {}
+    void apply(const domain::Field<double>& r, domain::Field<double>& z) override {
+        a_.for_rows([&](const auto& row) {
+            const double* __restrict in = GridOperator<double>::row_of(r, row);
+            double* __restrict out = GridOperator<double>::row_of(z, row);
+#pragma omp simd
+            for (std::int64_t n = 0; n < row.size; ++n)
+                out[n] = -in[n] / row.centre(n);
+        });
+    }
+    [[nodiscard]] std::size_t bytes() const override { return 0; }
+
+  private:
+    GridOperator<double> a_;
+};
+
+} // namespace
+
+std::unique_ptr<LinearSolver> make_correction(MPI_Comm comm, const Equation& equation,
+                                              const IterationLimits& limits,
+                                              parallel::Traffic& traffic,
+                                              std::unique_ptr<Preconditioner> preconditioner) {
+    return std::make_unique<Correction>(comm, equation, limits, traffic, std::move(preconditioner));
+}
+
+std::unique_ptr<LinearSolver> make_jacobi(MPI_Comm comm, const Equation& equation,
+                                          const IterationLimits& limits, parallel::Traffic& traffic,
+                                          double omega) {
+    return std::make_unique<Relaxation>(comm, equation, limits, traffic, false, omega);
+}
+
+std::unique_ptr<LinearSolver> make_sor(MPI_Comm comm, const Equation& equation,
+                                       const IterationLimits& limits, parallel::Traffic& traffic,
+                                       double omega) {
+    return std::make_unique<Relaxation>(comm, equation, limits, traffic, true, omega);
+}
+
+std::unique_ptr<Preconditioner> make_diagonal(MPI_Comm comm, const Equation& equation,
+                                              parallel::Traffic& traffic) {
+    return std::make_unique<Diagonal>(comm, equation, traffic);
+}
+
+} // namespace uzushio::linalg

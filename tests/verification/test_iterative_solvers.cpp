@@ -1,0 +1,160 @@
+// ranks: 1 2 3 5
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "linalg/coarsening.hpp"
+#include "linalg/solvers.hpp"
+#include "support/elliptic_case.hpp"
+
+namespace uzushio::linalg {
+namespace {
+
+using enum Condition;
+
+int ranks() {
+    int size = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+}
+int rank() {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
+struct Result {
+    SolveReport report;
+    double error = 0; ///< of this rank's values
+};
+
+/// Solve from zero for a random solution.
+Result solve(const EllipticCase& c, std::string_view name, const IterationLimits& limits = {},
+             MPI_Comm comm = MPI_COMM_WORLD) {
+    const bool alone = comm == MPI_COMM_SELF;
+    const int me = alone ? 0 : rank();
+    const Equation equation = c.equation(alone ? 1 : ranks(), me);
+    parallel::Traffic traffic;
+    const auto solver = make_solver(name, comm, equation, limits, traffic);
+    const auto exact = random_solution(c, 7);
+    const auto f = field_of(c, *equation.decomposition, me, applied(c, exact), 0);
+    Field<double> x(*equation.decomposition, me, f.spec());
+    const SolveReport report = solver->solve(f, x);
+    return {report, difference(c, x, exact)};
+}
+
+/// Coefficient between 1 and 100 that jumps inside the box; periodic along k.
+double jumping(std::size_t axis, const Index<3>& i) {
+    return i[0] > 5 && i[1] > 4 ? 100.0 - static_cast<double>(axis) : 1.0;
+}
+
+std::vector<EllipticCase> cases() {
+    const Ends p{periodic, periodic};
+    const Ends n{neumann, neumann};
+    const Ends d{dirichlet, dirichlet};
+    EllipticCase stretched{{16, 12, 20}, {p, n, d}, {false, true, true}};
+    EllipticCase variable{{16, 12, 8}, {n, Ends{neumann, dirichlet}, p}};
+    variable.b = jumping;
+    EllipticCase helmholtz{{13, 9, 11}, {n, n, Ends{dirichlet, neumann}}};
+    helmholtz.s = 3;
+    EllipticCase plane{{20, 24, 1}, {p, n, n}};
+    plane.dimension = 2;
+    return {
+        {{16, 16, 16}, {n, n, n}}, {{15, 14, 9}, {p, d, n}}, stretched, variable, helmholtz, plane};
+}
+
+class Solver : public testing::TestWithParam<std::string> {};
+
+TEST_P(Solver, FindsTheSolutionOfEachEquation) {
+    const bool slow = GetParam().find("/") != std::string::npos || GetParam() == "sor";
+    std::size_t number = 0;
+    for (const EllipticCase& c : cases()) {
+        if (slow && ranks() > 1 && ++number != 4)
+            continue; // thousands of messages
+        const auto [report, error] = solve(c, GetParam(), {1e-9, 5000});
+        EXPECT_TRUE(report.converged) << "case " << number << ", residual " << report.residual;
+        EXPECT_LE(report.residual, 1e-9);
+        EXPECT_LT(error, 1e-6) << "case " << number;
+        ++number;
+    }
+}
+
+TEST_P(Solver, TakesTheSameIterationsOnAnyNumberOfRanks) {
+    const auto all = cases();
+    for (const std::size_t number : {2U, 3U}) {
+        const auto together = solve(all[number], GetParam(), {1e-7, 5000});
+        const auto alone = solve(all[number], GetParam(), {1e-7, 5000}, MPI_COMM_SELF);
+        EXPECT_EQ(together.report.iterations, alone.report.iterations) << "case " << number;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Solver,
+                         testing::Values("multigrid", "cg", "pipelined_cg", "bicgstab",
+                                         "cg/diagonal", "pipelined_cg/diagonal",
+                                         "bicgstab/diagonal", "sor"),
+                         [](const auto& param) {
+                             std::string name = param.param;
+                             std::replace(name.begin(), name.end(), '/', '_');
+                             return name;
+                         });
+
+TEST(Multigrid, ConvergesAsFastOnFineMeshesAsOnCoarseOnes) {
+    const Ends d{dirichlet, dirichlet};
+    for (const std::int64_t n : {8, 16, 32, 48}) {
+        const auto result = solve({{n, n, n}, {d, d, d}}, "multigrid", {1e-8, 30});
+        EXPECT_LE(result.report.iterations, 10) << n << " cells along each axis";
+        EXPECT_LE(solve({{n, n, n}, {d, d, d}}, "cg", {1e-8, 30}).report.iterations, 8);
+    }
+}
+
+TEST(Multigrid, JoinsCellsAlongNarrowAxesAlone) {
+    const Ends d{dirichlet, dirichlet};
+    const EllipticCase flat{{32, 32, 32}, {d, d, d}, {}, {1.0, 1.0, 0.02}};
+    const auto joined = coarsened_axes(axes_of(flat.equation(1)));
+    EXPECT_EQ(joined, (Coarsened{false, false, true}));
+    EXPECT_LE(solve(flat, "cg", {1e-8, 50}).report.iterations, 12);
+}
+
+TEST(Jacobi, ReducesTheResidualAsTheTheoryOfItsEigenvaluesSays) {
+    // The slowest mode of n cells between Dirichlet boundaries is damped by cos(pi / n) a step.
+    const Ends d{dirichlet, dirichlet};
+    const std::int64_t n = 8;
+    const int few =
+        solve({{n, n, n}, {d, d, d}, {}, {1, 1, 1}}, "jacobi", {1e-4, 5000}).report.iterations;
+    const int many =
+        solve({{n, n, n}, {d, d, d}, {}, {1, 1, 1}}, "jacobi", {1e-8, 5000}).report.iterations;
+    const double factor = std::pow(1e-4, 1.0 / (many - few));
+    EXPECT_NEAR(factor, std::cos(std::acos(-1.0) / n), 0.002);
+}
+
+TEST(Solvers, AutoTakesTheDirectOneWhereItApplies) {
+    const auto all = cases();
+    EXPECT_EQ(solve(all[0], "auto").report.solver, "fft");
+    EXPECT_EQ(solve(all[2], "auto").report.solver, "cg");
+    EXPECT_EQ(solve(all[3], "auto").report.solver, "cg");
+}
+
+TEST(Solvers, ReportWhatDoesNotConverge) {
+    const auto result = solve(cases()[1], "cg/diagonal", {1e-8, 3});
+    EXPECT_FALSE(result.report.converged);
+    EXPECT_EQ(result.report.iterations, 3);
+    EXPECT_GT(result.report.residual, 1e-8);
+}
+
+TEST(Solvers, RefuseUnknownNamesAndRightHandSidesWithoutSolution) {
+    EXPECT_THROW(solve(cases()[0], "gauss"), std::invalid_argument);
+    const Ends n{neumann, neumann};
+    const EllipticCase c{{8, 8, 8}, {n, n, n}};
+    const Equation equation = c.equation(ranks(), rank());
+    parallel::Traffic traffic;
+    const auto solver = make_solver("cg", MPI_COMM_WORLD, equation, {}, traffic);
+    const auto f = field_of(c, *equation.decomposition, rank(), std::vector<double>(c.size(), 1.0));
+    Field<double> x(*equation.decomposition, rank(), f.spec());
+    EXPECT_THROW(solver->solve(f, x), std::invalid_argument);
+}
+
+} // namespace
+} // namespace uzushio::linalg
