@@ -144,22 +144,25 @@ void PacketShader::shade_crossings(const VisibleBlock& block, Mask rays,
     }
 }
 
-/// Restrict a segment to the clip interval. Where it cuts the segment, the field is sampled at the
-/// cut, which lies within the segment: no further ghost points are needed.
-void PacketShader::clip_segment(const VisibleBlock& block, const SampledField& field, Mask rays,
-                                const RaySegment& segment, ClippedSegment& part) const {
+/// Return the part of a segment in the clip interval. Where this cuts the segment, the field is
+/// sampled at the cut, which lies within the segment: no further ghost points are needed.
+ClippedSegment PacketShader::clip_segment(const VisibleBlock& block, const SampledField& field,
+                                          Mask rays, const RaySegment& segment, Floats first,
+                                          Floats second) const {
+    ClippedSegment part;
     part.begin = max(segment.begin, clip_->begin);
     part.end = min(segment.end, clip_->end);
     part.rays = rays & clip_->any & less(part.begin, part.end);
-    const auto resample = [&](Mask cut, Floats distance, Floats& value) {
-        if (any(cut))
-            value = select(cut,
-                           block.sampler.value(*block.fields[field.field], field.shift,
-                                               block.sampler.locate(*packet_, distance), cut),
-                           value);
+    const auto resampled = [&](Mask cut, Floats distance, Floats value) {
+        if (!any(cut))
+            return value;
+        const SamplePositions at = block.sampler.locate(*packet_, distance);
+        return select(cut, block.sampler.value(*block.fields[field.field], field.shift, at, cut),
+                      value);
     };
-    resample(part.rays & less(segment.begin, part.begin), part.begin, part.first);
-    resample(part.rays & less(part.end, segment.end), part.end, part.second);
+    part.first = resampled(part.rays & less(segment.begin, part.begin), part.begin, first);
+    part.second = resampled(part.rays & less(part.end, segment.end), part.end, second);
+    return part;
 }
 
 void PacketShader::integrate_volumes(const VisibleBlock& block, Mask rays,
@@ -168,28 +171,31 @@ void PacketShader::integrate_volumes(const VisibleBlock& block, Mask rays,
         return;
     const Floats distance = segment.end - segment.begin;
     Floats extinction{};
-    Floats nearest = segment.end;
+    Floats nearest = plan_.volumes_clipped ? segment.end : segment.begin;
     Colors colors{};
     for (const VolumeLayer& layer : plan_.volumes) {
         const SampledField& field = plan_.sampled_fields[layer.sampled_field];
         const double shift = field.shift;
-        ClippedSegment part{segment.begin, segment.end, segment.first[layer.sampled_field],
-                            segment.second[layer.sampled_field], rays};
-        if (layer.clipped)
-            clip_segment(block, field, rays, segment, part);
-        const OpticalProperties optics = (*layer.volume->transfer)(part.first, part.second, shift);
-        const Mask visible = part.rays & less(floats(0), optics.extinction);
+        Floats a = segment.first[layer.sampled_field], b = segment.second[layer.sampled_field];
+        Floats begin = segment.begin, end = segment.end;
+        Mask inside = rays;
+        if (layer.clipped) { // only then in memory: registers otherwise
+            const ClippedSegment part = clip_segment(block, field, rays, segment, a, b);
+            begin = part.begin, end = part.end, a = part.first, b = part.second;
+            inside = part.rays;
+            nearest = select(inside, min(nearest, begin), nearest);
+        }
+        const OpticalProperties optics = (*layer.volume->transfer)(a, b, shift);
+        const Mask visible = inside & less(floats(0), optics.extinction);
         mark_seen(layer.index, visible);
         Colors here{optics.red, optics.green, optics.blue, {}};
         if (layer.volume->shading && any(visible)) {
-            const SamplePositions at =
-                block.sampler.locate(*packet_, (part.begin + part.end) * 0.5F);
+            const SamplePositions at = block.sampler.locate(*packet_, (begin + end) * 0.5F);
             here = lit(*layer.volume->shading, here, block, field.field, shift, at);
         }
         Floats own = optics.extinction * static_cast<float>(1 / layer.volume->unit_distance);
         if (layer.clipped)
-            own = select(part.rays, own * ((part.end - part.begin) / distance), floats(0));
-        nearest = select(part.rays, min(nearest, part.begin), nearest);
+            own = select(inside, own * ((end - begin) / distance), floats(0));
         colors.red = fma(own, here.red, colors.red);
         colors.green = fma(own, here.green, colors.green);
         colors.blue = fma(own, here.blue, colors.blue);

@@ -76,8 +76,9 @@ class PacketShader {
     void add_slices(const std::vector<Floats>& slices, Mask rays, const RaySegment& segment);
     void shade_crossings(const VisibleBlock& block, Mask rays, const RaySegment& segment);
     void integrate_volumes(const VisibleBlock& block, Mask rays, const RaySegment& segment);
-    void clip_segment(const VisibleBlock& block, const SampledField& field, Mask rays,
-                      const RaySegment& segment, ClippedSegment& part) const;
+    [[nodiscard]] ClippedSegment clip_segment(const VisibleBlock& block, const SampledField& field,
+                                              Mask rays, const RaySegment& segment, Floats first,
+                                              Floats second) const;
     void shade_surface(const VisibleBlock& block, std::size_t number, Mask rays, Floats distance);
     Colors surface_color(const VisibleBlock& block, const Surface& surface, Mask rays,
                          Floats distance);
