@@ -109,6 +109,31 @@ def test_keys_step_through_the_values_of_a_plot(live: Live) -> None:
     expect(said).to_have_text(f"k_x 19 m⁻¹: u {19**-1.6:.4g} m³/s², v none.")
 
 
+def test_a_profile_is_that_of_the_step_on_the_picture(live: Live) -> None:
+    page = live.open()
+    charts = {
+        step: (0.1 * step, Chart(ChartAxis("z"), ChartAxis("u"), (Curve("u", K, step * K),)))
+        for step in (11, 12)
+    }
+    live.drawing.advance(11, 12)
+    newest = PlotState("p", "profile", "Profile", 12, 1.2, charts[12][1], of_steps=charts)
+    live.exchange.report_plots((newest,))
+    page.get_by_role("button", name="Plots").click()
+    caption = page.locator('[data-plot="profile:p"]')
+    for press, step in ((None, 12), ("Step before", 11), ("Step before", 10), ("Go live", 12)):
+        if press:
+            page.get_by_role("button", name=press).click()
+        if step == 10:
+            expect(caption).to_contain_text("There are no curves of step 10", timeout=LIMIT)
+            continue
+        expect(caption).to_contain_text(f"t = {0.1 * step:.4g} s", timeout=LIMIT)
+        wanted = [(step * K).tolist()]
+        live.until(
+            lambda: [one["y"] for one in curves_of(page, "profile:p")] == wanted,  # noqa: B023
+            page,
+        )
+
+
 def test_a_plot_is_added_and_removed_as_a_change_of_the_document(live: Live) -> None:
     page = opened(live)
     page.locator("#plot-form > summary").focus()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from uzushio.viewer.plot_record import MAX_STEPS, PlotRecord
+from uzushio.pipeline.chart import Chart, ChartAxis, Curve
+from uzushio.viewer import plot_record
+from uzushio.viewer.plot_record import MAX_STEPS, ChartRecord, PlotRecord
 
 
 def record(*steps: int) -> PlotRecord:
@@ -42,3 +44,21 @@ def test_a_step_that_comes_again_replaces_the_later_ones() -> None:
     long.add(0, 0.0, [5.0])
     long.add(1, 0.0, [6.0])
     assert long.rows[:, 2].tolist() == [5.0, 6.0]
+
+
+def test_charts_of_the_last_steps_are_kept_within_their_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def chart(points: int) -> Chart:
+        line = np.zeros(points)
+        return Chart(ChartAxis("x"), ChartAxis("y"), (Curve("u", line, line),))
+
+    monkeypatch.setattr(plot_record, "MAX_BYTES", 16 * 100)
+    record = ChartRecord()
+    for step in range(6):
+        record.add(step, 0.1 * step, chart(25))
+    assert list(record.charts) == [2, 3, 4, 5]
+    record.add(4, 9.0, chart(25))  # a restarted run
+    assert list(record.charts) == [2, 3, 5, 4] and record.charts[4][0] == 9.0
+    record.add(7, 1.0, chart(1000))  # larger than all
+    assert list(record.charts) == [7]

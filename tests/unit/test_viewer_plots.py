@@ -104,6 +104,12 @@ def test_figures_series_and_profiles_have_the_numbers_of_the_steps(tmp_path: Pat
         for curve, factor in zip(profile.chart.curves, (1, 2), strict=True):
             np.testing.assert_allclose(curve.x, 0.5 * np.arange(8))
             np.testing.assert_allclose(curve.y, factor * u_of(3)[0, 0], rtol=1e-14)
+        earlier = profile.at(1)  # as on a page that is paused
+        assert (earlier.step, earlier.time) == (1, 0.5) and earlier.chart is not None
+        np.testing.assert_allclose(earlier.chart.curves[0].y, u_of(1)[0, 0], rtol=1e-14)
+        assert profile.at(7).chart is None and "step 7" in profile.at(7).text
+        assert profile.at(3) is profile.at(None) is profile
+        assert page.plots["s"].at(1) is page.plots["s"]
 
     on_stream(tmp_path, work)
 

@@ -22,7 +22,7 @@ from uzushio.pipeline.need import Need
 from uzushio.pipeline.step_plan import StepPlan, plan_step
 from uzushio.pipeline.values import BufferPool, StepValues
 from uzushio.viewer.held_steps import HeldStep
-from uzushio.viewer.plot_record import PlotRecord
+from uzushio.viewer.plot_record import ChartRecord, PlotRecord
 from uzushio.viewer.plot_state import PlotKind, PlotRequest, PlotState
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class _Plot:
     text: str = _NEXT
     record: PlotRecord | None = None
     last: np.ndarray | None = None  # rows of the newest step, (rows, 2 + columns)
+    charts: ChartRecord = field(default_factory=ChartRecord)  # of one step each
 
     @property
     def kind(self) -> PlotKind:
@@ -60,7 +61,9 @@ class _Plot:
         """Add the rows of a step (root)."""
         self.text = ""
         self.last = np.column_stack([np.tile([index, time], (len(rows), 1)), rows])
-        if not self.subject.of_one_step:
+        if self.subject.of_one_step:
+            self.charts.add(index, time, self.subject.chart(self.last))
+        else:
             if self.record is None or self.record.columns != tuple(self.subject.columns):
                 self.record = PlotRecord(self.subject.columns)
             self.record.add(index, time, rows[0])
@@ -72,7 +75,8 @@ class _Plot:
             return PlotState(name, self.kind, title, text=self.text)
         chart = self.subject.chart(self.last if self.record is None else self.record.rows)
         step, time = self.last[0, :2]
-        return PlotState(name, self.kind, title, int(step), float(time), chart, self.text)
+        charts = self.charts.charts
+        return PlotState(name, self.kind, title, int(step), float(time), chart, self.text, charts)
 
 
 @dataclass

@@ -127,7 +127,7 @@ class ViewLoop:
             views = tuple(one.view for one in self._exchange.watched()) if request else ()
             return _Command(request, views, plots=plots)
         self._polled = now  # the newest request is taken after the step was read
-        return _Command(poll=True)
+        return _Command(poll=True, plots=self._plots.next_work(idle=False))
 
     # ---- steps
 

@@ -1,14 +1,18 @@
-"""Numbers of a plot over the steps, in bounded memory."""
+"""Numbers of a plot over the steps, and charts of steps, in bounded memory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from uzushio.pipeline.chart import Chart
+
 #: Maximum number of steps in a record; even.
 MAX_STEPS = 1000
+#: Maximum bytes of the curves in a record of charts.
+MAX_BYTES = 8 << 20
 
 
 class PlotRecord:
@@ -49,3 +53,32 @@ class PlotRecord:
             self._since += self._stride if self._since else 0
             self._count, self._stride = len(kept), 2 * self._stride
             self._rows[: self._count] = kept
+
+
+class ChartRecord:
+    """Charts of the last steps, at most `MAX_STEPS` and `MAX_BYTES`; the newest is always there."""
+
+    def __init__(self) -> None:
+        self._charts: dict[int, tuple[float, Chart]] = {}
+        self._bytes = 0
+
+    @property
+    def charts(self) -> Mapping[int, tuple[float, Chart]]:
+        """Copy of all: time and chart of each step."""
+        return dict(self._charts)
+
+    def add(self, step: int, time: float, chart: Chart) -> None:
+        """Add the chart of a step, which replaces that of a former run."""
+        self._drop(step)
+        self._charts[step] = time, chart
+        self._bytes += _bytes(chart)
+        while len(self._charts) > 1 and (len(self._charts) > MAX_STEPS or self._bytes > MAX_BYTES):
+            self._drop(next(iter(self._charts)))
+
+    def _drop(self, step: int) -> None:
+        if step in self._charts:
+            self._bytes -= _bytes(self._charts.pop(step)[1])
+
+
+def _bytes(chart: Chart) -> int:
+    return sum(curve.x.nbytes + curve.y.nbytes for curve in chart.curves)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
 
 from uzushio.pipeline.actions.plot import PlotSettings
 from uzushio.pipeline.chart import Chart
@@ -39,6 +39,7 @@ class PlotState:
         chart: curves; None before the first step and after an error.
         text: why there are no curves, or not those of the newest step; empty if there is nothing
             to say.
+        of_steps: time and chart of each kept step; empty for plots over the steps.
     """
 
     name: str
@@ -48,3 +49,14 @@ class PlotState:
     time: float | None = None
     chart: Chart | None = None
     text: str = ""
+    of_steps: Mapping[int, tuple[float, Chart]] = field(default_factory=dict, repr=False)
+
+    def at(self, step: int | None) -> Self:
+        """Return the plot of a step, if it is of one step; of the newest for None."""
+        if step is None or step == self.step or not self.of_steps:
+            return self
+        if step not in self.of_steps:
+            text = f"There are no curves of step {step}: this plot was made of other steps."
+            return replace(self, step=None, time=None, chart=None, text=text)
+        time, chart = self.of_steps[step]
+        return replace(self, step=step, time=time, chart=chart, text="")

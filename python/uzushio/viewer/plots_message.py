@@ -37,7 +37,7 @@ class Plot(Message):
         name: of the plot in the document; of the solver's figure for the kind `monitor`.
         kind: of the plot.
         title: above it.
-        step: newest step; null before the first.
+        step: newest step, or that on the picture for a profile or spectrum; null before the first.
         time: of this step.
         x, y: axes; null without curves.
         curves: may be empty.
@@ -62,9 +62,9 @@ class PlotsMessage(Message):
     plots: list[Plot]
 
 
-def plots_message(plots: Sequence[PlotState]) -> PlotsMessage:
-    """Return the message with all plots."""
-    return PlotsMessage(plots=[_plot(one) for one in plots])
+def plots_message(plots: Sequence[PlotState], step: int | None = None) -> PlotsMessage:
+    """Return the message with all plots; profiles and spectra are of a step, or of the newest."""
+    return PlotsMessage(plots=[_plot(one.at(step)) for one in plots])
 
 
 def _plot(state: PlotState) -> Plot:

@@ -27,8 +27,8 @@ from uzushio.viewer.steering_right import SteeringRight
 
 #: Maximum number of views; those that no page shows are removed, the oldest first.
 MAX_VIEWS = 32
-#: Minimum columns and rows of a picture while dragging.
-_MIN_SIDE = 16
+#: Seconds between the change of a view's step and its plots.
+PLOTS_SECONDS = 0.3
 
 _MAPS = (
     "viridis",
@@ -208,6 +208,7 @@ class Session:
         view.clients.append(client)
         client.show(view)
         self._start(view)
+        self._plots_changed(view)
         self._viewers_changed()
 
     def _resize(self, view: SharedView) -> None:
@@ -237,6 +238,7 @@ class Session:
             view.step = view.picture.picture.step
         view.request(self.document)
         view.post("view", self._state(view, client.name))
+        self._plots_changed(view)
 
     def _view(self, name: str) -> SharedView:
         """Return a view, made at the first call."""
@@ -347,13 +349,25 @@ class Session:
         )
         view.post("limits", limits)  # wakes each page, which then sends the picture
 
+    def _plots_changed(self, view: SharedView) -> None:
+        """Send the plots of the view's step to its pages soon, once for several changes of it."""
+        if any(client.plots for client in view.clients) and not view.plots_due:
+            view.plots_due = True
+            asyncio.get_running_loop().call_later(PLOTS_SECONDS, self._send_plots_of, view)
+
+    def _send_plots_of(self, view: SharedView) -> None:
+        view.plots_due = False
+        self._send_plots(view.clients)
+
     def _send_plots(self, clients: Sequence[Client]) -> None:
         """Send the plots to those of the pages that show them."""
-        shown = [client for client in clients if client.plots]
-        if shown:
-            text = plots_message(self._plots).model_dump_json()
-            for client in shown:
-                client.post("plots", text)
+        texts: dict[int | None, str] = {}
+        for client in clients:
+            if client.plots:
+                step = client.view.step
+                if step not in texts:
+                    texts[step] = plots_message(self._plots, step).model_dump_json()
+                client.post("plots", texts[step])
 
     def _post(self, message: messages.DescriptionMessage | messages.StatusMessage) -> None:
         text = message.model_dump_json()

@@ -33,6 +33,7 @@ class SharedView:
         step: the step that it shows; None: the newest.
         probe: position of the pointer, and the page that has it.
         failure: revision and message of the last picture, if it could not be drawn.
+        plots_due: whether its pages are to receive the plots soon, because its step has changed.
         dragging: whether a page is dragging.
         moving: whether pictures are drawn at reduced size.
         scale: reduction of the picture's sides while moving.
@@ -45,6 +46,7 @@ class SharedView:
         self.step: int | None = None
         self.probe: tuple[tuple[float, float], Client] | None = None
         self.failure: tuple[int, str] | None = None
+        self.plots_due = False
         self.dragging = False
         self.moving = False
         self.scale = 2

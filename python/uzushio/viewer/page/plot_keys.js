@@ -55,7 +55,7 @@ export function listenToPlotKeys(element, plot) {
 
   /** Show the same point of newer curves, which Plotly has drawn. */
   return () => {
-    if (place === null) return;
+    if (place === null || !plot().curves.length) return;
     place = Math.min(place, plot().curves[0].x.length - 1);
     show();
   };
