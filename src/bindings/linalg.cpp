@@ -70,9 +70,8 @@ class BoxSolver {
                         mesh_of(faces, conditions, dimension), comm_.size())),
                     {{"dirichlet", Condition::dirichlet}, {"neumann", Condition::neumann}},
                     s} {
-        const domain::FieldSpec spec{.name = "x"};
-        f_.emplace(*equation_.decomposition, comm_.rank(), spec);
-        x_.emplace(*equation_.decomposition, comm_.rank(), spec);
+        const auto& decomposition = *equation_.decomposition;
+        cells_ = decomposition.block(decomposition.blocks_of(comm_.rank())[0]).cells;
     }
 
     void prepare(const Coefficient& b) {
@@ -91,35 +90,33 @@ class BoxSolver {
     }
 
     linalg::SolveReport solve(const Values& f, const Target& x) {
-        set(f, f_->view(0), "f");
-        set(x, x_->view(0), "x");
-        linalg::SolveReport report;
-        {
-            const nb::gil_scoped_release unlock;
-            report = solver_->solve(*f_, *x_);
-        }
-        std::copy_n(x_->view(0).data(), x.size(), x.data());
-        return report;
+        check(f, cells_, "f");
+        check(x, cells_, "x");
+        const nb::gil_scoped_release unlock;
+        return solver_->solve({{f.data(), cells_, 1}}, {{x.data(), cells_, 1}});
     }
 
     [[nodiscard]] std::pair<Index<3>, Index<3>> box() const {
-        const auto& cells = f_->owned(0);
-        const Index<3> count = cells.extents();
-        return {{cells.lower[2], cells.lower[1], cells.lower[0]}, {count[2], count[1], count[0]}};
+        const Index<3> count = cells_.extents();
+        return {{cells_.lower[2], cells_.lower[1], cells_.lower[0]},
+                {count[2], count[1], count[0]}};
     }
     [[nodiscard]] std::size_t bytes() const { return solver_->bytes(); }
 
   private:
     template <class Array>
-    static void set(const Array& from, const domain::View<double>& to, const char* name) {
-        const Index<3> extents = to.box().extents();
+    static void check(const Array& array, const domain::Box<3>& box, const char* name) {
+        const Index<3> extents = box.extents();
         for (std::size_t a = 0; a < 3; ++a)
-            if (static_cast<std::int64_t>(from.shape(2 - a)) != extents[a])
+            if (static_cast<std::int64_t>(array.shape(2 - a)) != extents[a])
                 throw std::invalid_argument(
-                    std::string(name) + " has the shape (" + std::to_string(from.shape(0)) + ", " +
-                    std::to_string(from.shape(1)) + ", " + std::to_string(from.shape(2)) +
+                    std::string(name) + " has the shape (" + std::to_string(array.shape(0)) + ", " +
+                    std::to_string(array.shape(1)) + ", " + std::to_string(array.shape(2)) +
                     "), but this rank's part has (" + std::to_string(extents[2]) + ", " +
                     std::to_string(extents[1]) + ", " + std::to_string(extents[0]) + ")");
+    }
+    static void set(const Values& from, const domain::View<double>& to, const char* name) {
+        check(from, to.box(), name);
         std::copy_n(from.data(), from.size(), to.data());
     }
 
@@ -128,7 +125,7 @@ class BoxSolver {
     std::string name_;
     linalg::IterationLimits limits_;
     Equation equation_;
-    std::optional<domain::Field<double>> f_, x_;
+    domain::Box<3> cells_; ///< of this rank
     std::unique_ptr<linalg::LinearSolver> solver_;
 };
 

@@ -19,7 +19,6 @@ namespace uzushio::linalg {
 namespace {
 
 using domain::Box;
-using domain::Field;
 using domain::Index;
 using domain::Part;
 using domain::View;
@@ -148,17 +147,22 @@ class FftSolver final : public LinearSolver {
                        singular_);
     }
 
-    SolveReport solve(const Field<double>& f, Field<double>& x) override {
-        check_field(f, *equation_.decomposition, comm_.rank());
-        check_field(x, *equation_.decomposition, comm_.rank());
-        const std::size_t blocks = x.blocks();
+    using LinearSolver::solve;
+    SolveReport solve(const Sources& f, const Targets& x) override {
+        check_arrays(f, *equation_.decomposition, comm_.rank());
+        check_arrays(constant(x), *equation_.decomposition, comm_.rank());
+        const auto ids = equation_.decomposition->blocks_of(comm_.rank());
+        const auto cells = [&](std::size_t b) {
+            return equation_.decomposition->block(ids[b]).cells;
+        };
+        const std::size_t blocks = x.size();
         ConstViews from;
         Views to;
         for (std::size_t b = 0; b < blocks; ++b) {
             if (permuted_)
-                copy(f.view(b), f.owned(b), copies_[b].view());
-            to.push_back(permuted_ ? copies_[b].view() : x.view(b));
-            from.push_back(permuted_ ? View<const double>(to[b]) : f.view(b));
+                copy(f[b], cells(b), copies_[b].view());
+            to.push_back(permuted_ ? copies_[b].view() : x[b]);
+            from.push_back(permuted_ ? View<const double>(to[b]) : f[b]);
         }
         if (to_first_) {
             const Views slab = of(first_array_, first_box_);
@@ -169,7 +173,7 @@ class FftSolver final : public LinearSolver {
             transform_and_solve(from, to);
         }
         for (std::size_t b = 0; b < blocks && permuted_; ++b)
-            copy_back(copies_[b].view(), x.view(b), x.owned(b));
+            copy_back(copies_[b].view(), x[b], cells(b));
         return {.solver = "fft"};
     }
 

@@ -8,17 +8,12 @@ namespace uzushio::linalg {
 
 namespace {
 
-using Field = domain::Field<double>;
-
-void copy(const Field& from, Field& to) {
-    for (std::size_t b = 0; b < from.blocks(); ++b) {
-        const auto in = from.view(b);
-        const auto out = to.view(b);
-        const auto& cells = from.owned(b);
-        for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
-            for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j)
-                std::copy_n(&in(cells.lower[0], j, k), cells.extent(0), &out(cells.lower[0], j, k));
-    }
+/// Copy the cells of a box.
+void copy(const domain::View<const double>& in, const domain::View<double>& out,
+          const domain::Box<3>& cells) {
+    for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
+        for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j)
+            std::copy_n(&in(cells.lower[0], j, k), cells.extent(0), &out(cells.lower[0], j, k));
 }
 
 } // namespace
@@ -32,11 +27,13 @@ IterativeSolver::IterativeSolver(MPI_Comm comm, const Equation& equation,
                                     "one iteration");
 }
 
-SolveReport IterativeSolver::solve(const Field& f, Field& x) {
-    check_field(f, a().decomposition(), a().rank());
-    check_field(x, a().decomposition(), a().rank());
-    copy(f, f_);
-    copy(x, x_);
+SolveReport IterativeSolver::solve(const Sources& f, const Targets& x) {
+    check_arrays(f, a().decomposition(), a().rank());
+    check_arrays({x.begin(), x.end()}, a().decomposition(), a().rank());
+    for (std::size_t b = 0; b < f.size(); ++b) {
+        copy(f[b], f_.view(b), f_.owned(b));
+        copy(x[b], x_.view(b), x_.owned(b));
+    }
     a().check_compatibility(f_);
     if (a().singular())
         a().remove_mean(f_); // round-off
@@ -49,7 +46,8 @@ SolveReport IterativeSolver::solve(const Field& f, Field& x) {
         x_ = a().field();
     if (a().singular())
         a().remove_mean(x_);
-    copy(x_, x);
+    for (std::size_t b = 0; b < x.size(); ++b)
+        copy(x_.view(b), x[b], x_.owned(b));
     return report_;
 }
 

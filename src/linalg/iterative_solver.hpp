@@ -28,8 +28,9 @@ class IterativeSolver : public LinearSolver {
     IterativeSolver(MPI_Comm comm, const Equation& equation, const IterationLimits& limits,
                     parallel::Traffic& traffic);
 
+    using LinearSolver::solve;
     /// Throws `std::runtime_error` on all ranks if the residual is no longer finite.
-    SolveReport solve(const domain::Field<double>& f, domain::Field<double>& x) final;
+    SolveReport solve(const Sources& f, const Targets& x) final;
 
   protected:
     using Field = domain::Field<double>;

@@ -18,16 +18,26 @@ void check_compatibility(double sum, double magnitude) {
     throw std::invalid_argument(text.str());
 }
 
-void check_field(const domain::Field<double>& field, const domain::Decomposition& decomposition,
-                 int rank) {
+void check_arrays(const LinearSolver::Sources& arrays, const domain::Decomposition& decomposition,
+                  int rank) {
     const auto ids = decomposition.blocks_of(rank);
-    bool fits = field.blocks() == ids.size() && field.arrays() == 1 &&
-                field.spec().components == 1 && field.spec().centring == domain::Centring::cell;
+    bool fits = arrays.size() == ids.size();
     for (std::size_t b = 0; fits && b < ids.size(); ++b)
-        fits = field.owned(b) == decomposition.block(ids[b]).cells;
+        fits = arrays[b].components() == 1 &&
+               arrays[b].box().contains(decomposition.block(ids[b]).cells);
     if (!fits)
-        throw std::invalid_argument("a linear solver needs cell-centred fields with one component, "
-                                    "on the decomposition of its equation");
+        throw std::invalid_argument("a linear solver needs cell-centred arrays with one component, "
+                                    "on the blocks of its equation");
+}
+
+SolveReport LinearSolver::solve(const domain::Field<double>& f, domain::Field<double>& x) {
+    Sources from;
+    Targets to;
+    for (std::size_t b = 0; b < f.blocks(); ++b)
+        from.push_back(f.view(b));
+    for (std::size_t b = 0; b < x.blocks(); ++b)
+        to.push_back(x.view(b));
+    return solve(from, to);
 }
 
 } // namespace uzushio::linalg

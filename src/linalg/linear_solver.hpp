@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "domain/field.hpp"
 
@@ -19,13 +20,20 @@ class LinearSolver {
   public:
     virtual ~LinearSolver() = default;
 
-    /// Solve for cell-centred fields on the equation's decomposition (collective). Iterative
-    /// solvers begin with the values of x. Ghosts are neither read nor valid afterwards. If
-    /// constants solve the homogeneous equation, x has zero mean.
+    /// Arrays of this rank's blocks, in the order of `Decomposition::blocks_of`; with any number of
+    /// ghost layers, which are neither read nor valid afterwards.
+    using Sources = std::vector<domain::View<const double>>;
+    using Targets = std::vector<domain::View<double>>;
+
+    /// Solve on the equation's decomposition (collective). Iterative solvers begin with the values
+    /// of x. If constants solve the homogeneous equation, x has zero mean.
     ///
-    /// Throws `std::invalid_argument` if a field does not belong to the decomposition or, for a
-    /// singular equation, if f has a mean that is more than round-off.
-    virtual SolveReport solve(const domain::Field<double>& f, domain::Field<double>& x) = 0;
+    /// Throws `std::invalid_argument` if an array does not contain its block or, for a singular
+    /// equation, if f has a mean that is more than round-off.
+    virtual SolveReport solve(const Sources& f, const Targets& x) = 0;
+
+    /// The same for cell-centred fields.
+    SolveReport solve(const domain::Field<double>& f, domain::Field<double>& x);
 
     /// Return the bytes of this rank's arrays.
     [[nodiscard]] virtual std::size_t bytes() const = 0;
@@ -36,9 +44,9 @@ class LinearSolver {
 /// mesh.
 void check_compatibility(double sum, double magnitude);
 
-/// Throw `std::invalid_argument` unless a field is cell-centred, with one component, on this
-/// decomposition.
-void check_field(const domain::Field<double>& field, const domain::Decomposition& decomposition,
-                 int rank);
+/// Throw `std::invalid_argument` unless there is one array with one component for each block of a
+/// rank, which contains its cells.
+void check_arrays(const LinearSolver::Sources& arrays, const domain::Decomposition& decomposition,
+                  int rank);
 
 } // namespace uzushio::linalg
