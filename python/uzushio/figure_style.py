@@ -12,6 +12,7 @@ from typing import Any, Literal
 import matplotlib as mpl
 from cycler import cycler
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 # Colours of M. Okabe and K. Ito, which colour-blind readers can distinguish.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#B5528A"
@@ -30,6 +31,7 @@ _DESCRIPTION = {".png": "Description", ".svg": "Description", ".pdf": "Subject"}
 #: Letters of a caption per inch.
 _LETTERS_PER_INCH = 17.0
 RESOLUTION = 150  #: dots per inch
+_MARGIN = 0.08  # inches around the content
 
 _STYLE: Any = {
     "font.size": 10.0,
@@ -89,9 +91,7 @@ def caption(figure: Figure, *lines: str) -> None:
 
 def write(figure: Figure, path: Path) -> Path:
     """Write a figure as PNG, PDF or SVG according to the suffix; return `path`."""
-    metadata = {_DESCRIPTION[path.suffix]: figure.get_label()} if figure.get_label() else None
-    figure.savefig(path, dpi=RESOLUTION, bbox_inches="tight", pad_inches=0.08, metadata=metadata)
-    return path
+    return _save(figure, path, _laid_out(figure))
 
 
 def write_each(figure: Figure, path: Path, formats: Iterable[str] = FORMATS) -> Iterator[Path]:
@@ -105,9 +105,27 @@ def write_each(figure: Figure, path: Path, formats: Iterable[str] = FORMATS) -> 
     Yields:
         The path of each file after it is written.
     """
+    content = _laid_out(figure)
     for kind in formats:
-        yield write(figure, path.with_suffix(f".{kind}"))
-        figure.set_layout_engine("none")  # the layout is computed once
+        yield _save(figure, path.with_suffix(f".{kind}"), content)
+
+
+def _laid_out(figure: Figure) -> Bbox:
+    """Lay a figure out for all formats; return the box of its content, in inches.
+
+    With `bbox_inches="tight"`, each format would lay it out and draw it twice.
+    """
+    figure.set_dpi(RESOLUTION)
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
+        figure.set_layout_engine(None)
+    return figure.get_tightbbox().padded(_MARGIN)
+
+
+def _save(figure: Figure, path: Path, content: Bbox) -> Path:
+    metadata = {_DESCRIPTION[path.suffix]: figure.get_label()} if figure.get_label() else None
+    figure.savefig(path, dpi=RESOLUTION, bbox_inches=content, metadata=metadata)
+    return path
 
 
 def write_all(figure: Figure, path: Path, formats: Iterable[str] = FORMATS) -> list[Path]:

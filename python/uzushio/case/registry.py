@@ -7,6 +7,7 @@ tunables are entry points in the group `uzushio.tunables`.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
@@ -94,6 +95,7 @@ def tunables(name: str) -> Declare:
     return found
 
 
+@cache  # the search reads a file of each installed package
 def _installed(group: str) -> dict[str, str]:
     return {entry.name: entry.value for entry in entry_points(group=group)}
 
