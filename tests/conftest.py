@@ -128,7 +128,7 @@ def start(job_environment: dict[str, str], tmp_path: Path) -> Iterator[Callable[
 
 @pytest.fixture(scope="session")
 def command_server(job_environment: dict[str, str]) -> Iterator[CommandServer]:
-    """Server of forked commands: in most tests, imports take as long as the command itself."""
+    """Fork server of commands: in most tests, imports take longer than the command itself."""
     server = CommandServer(job_environment)
     yield server
     server.close()
@@ -152,7 +152,19 @@ def uzushio(command_server: CommandServer, job_environment: dict[str, str], tmp_
 
 
 @pytest.fixture
-def mpi_run(start: Callable[..., subprocess.Popen[str]]) -> Run:
+def python(command_server: CommandServer) -> Path:
+    """Python with imported modules; it is no descendant of its caller, as `sys.executable` is."""
+    return command_server.python
+
+
+@pytest.fixture
+def start_uzushio(start: Callable[..., Any], python: Path) -> Callable[..., Any]:
+    """Start `uzushio ARGUMENTS` like `start`, with imported modules."""
+    return lambda *arguments: start(python, "-m", "uzushio", *arguments)
+
+
+@pytest.fixture
+def mpi_run(start: Callable[..., subprocess.Popen[str]], python: Path) -> Run:
     """Run a Python script, or a list of arguments to Python, on `n` ranks to its end.
 
     A script that fails on one rank ends the job at once; `-m uzushio` does so itself.
@@ -166,7 +178,7 @@ def mpi_run(start: Callable[..., subprocess.Popen[str]]) -> Run:
         launcher = [mpiexec if mpiexec.exists() else "mpiexec", "-n", n]
         if n > len(os.sched_getaffinity(0)):
             launcher += ["--oversubscribe", "--bind-to", "none"]
-        return wait(start(*launcher, sys.executable, *arguments), timeout)
+        return wait(start(*launcher, python, *arguments), timeout)
 
     return go
 
@@ -293,9 +305,9 @@ def _stopped(pid: int) -> bool:
 class Peers:
     """Launcher of the writers and readers of a staging test."""
 
-    def __init__(self, folder: Path, start: Callable[..., Any]) -> None:
+    def __init__(self, folder: Path, start: Callable[..., Any], python: Path) -> None:
         self.folder = folder
-        self._start = start
+        self._start, self._python = start, python
         self._processes: list[Any] = []
         # Processes are forks of a server that has imported modules, without threads and MPI.
         self._context = multiprocessing.get_context("forkserver")
@@ -315,7 +327,7 @@ class Peers:
     def job(self, ranks: int, role: str, name: str, **arguments: Any) -> Peer:
         """Start an MPI job."""
         script = TESTS / "mpi/staging_peers.py"
-        words = [sys.executable, script, role, self.folder, name, json.dumps(arguments)]
+        words = [self._python, script, role, self.folder, name, json.dumps(arguments)]
         mpiexec = Path(sys.executable).with_name("mpiexec")
         launcher = [mpiexec, "-n", ranks, "--oversubscribe", "--bind-to", "none"]
         return Peer(self.folder, name, ranks, self._start(*launcher, *words))
@@ -326,7 +338,7 @@ class Peers:
         words: list[object] = []
         for ranks, role, name, arguments in programs:
             words += [":"] if words else []
-            words += ["-n", ranks, sys.executable, script, role, self.folder, name]
+            words += ["-n", ranks, self._python, script, role, self.folder, name]
             words.append(json.dumps(arguments))
         mpiexec = Path(sys.executable).with_name("mpiexec")
         job = self._start(mpiexec, "--oversubscribe", "--bind-to", "none", *words)
@@ -351,9 +363,9 @@ class Peers:
 
 
 @pytest.fixture
-def peers(start: Callable[..., Any], tmp_path: Path) -> Iterator[Peers]:
+def peers(start: Callable[..., Any], python: Path, tmp_path: Path) -> Iterator[Peers]:
     """Launcher of readers and writers; the remaining ones are killed after the test."""
-    both = Peers(tmp_path, start)
+    both = Peers(tmp_path, start, python)
     yield both
     both.end()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -41,10 +40,10 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def page(
-    browser: Browser, start: Callable[..., subprocess.Popen[str]], store: Path
+    browser: Browser, start_uzushio: Callable[..., subprocess.Popen[str]], store: Path
 ) -> Iterator[Page]:
     """Page of `uzushio view` with its first picture in final quality."""
-    viewer = start(sys.executable, "-m", "uzushio", "view", store.name)
+    viewer = start_uzushio("view", store.name)
     assert viewer.stdout is not None
     address = next(
         found.group() for line in viewer.stdout if (found := re.search(r"http://\S+#\S+", line))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -181,16 +180,16 @@ publish: {engine: file, every: 2}
 
 
 def test_the_plots_of_a_run_have_the_numbers_of_its_solver(
-    browser: Browser, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
+    browser: Browser, start_uzushio: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     (tmp_path / "case.yaml").write_text(CASE)
-    run = wait(start(sys.executable, "-m", "uzushio", "run", "case.yaml", "--ranks", 1), 200)
+    run = wait(start_uzushio("run", "case.yaml", "--ranks", 1), 200)
     assert run.returncode == 0, run.stderr
     folder = tmp_path / "run/published/channel.zarr"
     with staging.attach(folder) as reader:
         steps = [(one.time, one.attributes, float(one.read("u").max())) for one in reader]
     assert len(steps) == 3
-    viewer = start(sys.executable, "-m", "uzushio", "view", folder)
+    viewer = start_uzushio("view", folder)
     assert viewer.stdout is not None
     address = next(
         found.group() for line in viewer.stdout if (found := re.search(r"http://\S+#\S+", line))

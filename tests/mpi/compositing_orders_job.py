@@ -18,7 +18,7 @@ from mpi4py import MPI
 from uzushio.compositing import DEPTH_PIXEL, Compositor, algorithms
 
 HEIGHT, WIDTH = 40, 64
-PICTURES = int(sys.argv[1]) if len(sys.argv) > 1 else 120
+PICTURES = int(sys.argv[1]) if len(sys.argv) > 1 else 64
 world = comm = MPI.COMM_WORLD
 COLUMNS = np.arange(WIDTH)
 
@@ -26,7 +26,7 @@ COLUMNS = np.arange(WIDTH)
 def order_of(k: int) -> list[int]:
     """Return the order of picture k: with and without rank 0, without a rank for long, empty."""
     ranks = list(range(comm.size))
-    match k // 15 % 4:
+    match k // 8 % 4:
         case 0:
             return ranks[1:]
         case 1:

@@ -40,8 +40,10 @@ uncertainty: {iterations: 8}
 blocking: {fblt: 3, bblt: 2, scheme: pa1}
 checkpoint: {every: 10, keep: 2}
 tuned: false
-output: {folder: run}
+output: {folder: run, figures: false}
 """
+#: Figures are drawn where they are tested; to draw them takes longer than this twin.
+DRAWN = ("--set", "output.figures=[png, pdf, svg]")
 #: Descriptions of the figures.
 FIGURES = {
     "states": "The estimated initial state beside the truth and the first guess, and the run from "
@@ -67,7 +69,7 @@ def uninterrupted(
     folder = tmp_path_factory.mktemp("whole")
     (folder / "case.yaml").write_text(CASE)
     status, _, errors = command_server.start(
-        ["assimilate", "case.yaml"], folder, job_environment
+        ["assimilate", "case.yaml", *DRAWN], folder, job_environment
     ).wait(60)
     assert status == 0, errors
     return folder / "run"
@@ -113,7 +115,7 @@ def test_it_estimates_m_and_writes_all_results(uninterrupted: Path) -> None:
 def test_ranks_groups_schemes_and_memory_change_nothing_but_the_time(
     uzushio: Run, twin: Path, uninterrupted: Path, tmp_path: Path, ranks: int, more: tuple[str, ...]
 ) -> None:
-    done = uzushio("assimilate", twin, "--ranks", ranks, *more, "--no-figures", timeout=240)
+    done = uzushio("assimilate", twin, "--ranks", ranks, *more, timeout=240)
     assert done.returncode == 0, done.stderr
     assert outcome(tmp_path / "run") == outcome(uninterrupted)
     content = json.loads((tmp_path / "run/summary.json").read_text())
@@ -138,11 +140,10 @@ def test_a_restart_gives_the_result_of_an_uninterrupted_run(
         "optimiser.iterations=7",
         "--set",
         "uncertainty.iterations=0",
-        "--no-figures",
     )
     assert first.returncode == 0, first.stderr
     # Overrides of the run apply to its restart too, except an end that it has reached.
-    more = ("--set", "uncertainty.iterations=8", "--no-figures")
+    more = ("--set", "uncertainty.iterations=8")
     done = uzushio("assimilate", twin, "--ranks", after, "--restart", "run", *more)
     assert done.returncode == 0, done.stderr
     assert "Restarted from run/checkpoints/step-00000007 (iteration 7)." in done.stdout
@@ -161,7 +162,7 @@ def members(run: Path) -> tuple[bytes, object]:
 def test_members_are_the_same_on_any_ranks_and_groups_and_after_a_kill(
     start: Start, uzushio: Run, twin: Path, tmp_path: Path
 ) -> None:
-    few = ("--set", "optimiser.iterations=4", "--set", MEMBERS, "--no-figures")
+    few = ("--set", "optimiser.iterations=4", "--set", MEMBERS)
     found = []
     for ranks, groups in ((1, 1), (2, 1), (3, 3)):
         out = ("--out", f"{ranks}-{groups}", "--set", f"blocking.oblt={groups}")
@@ -195,11 +196,11 @@ def test_members_are_the_same_on_any_ranks_and_groups_and_after_a_kill(
 
 
 def test_a_signal_in_the_ensemble_keeps_the_members_that_are_done(
-    start: Start, uzushio: Run, twin: Path, tmp_path: Path
+    start_uzushio: Start, uzushio: Run, twin: Path, tmp_path: Path
 ) -> None:
     many = MEMBERS.replace("members: 5", "members: 5000")
     few = ("--set", "optimiser.iterations=3", "--set", many)
-    job = start(sys.executable, "-m", "uzushio", "assimilate", twin, "--ranks", 2, *few)
+    job = start_uzushio("assimilate", twin, "--ranks", 2, *few)
     assert job.stdout is not None
     while "member 2 of 5000" not in (line := job.stdout.readline()):
         assert line, job.communicate()
@@ -274,9 +275,10 @@ def test_each_result_is_written_if_another_one_fails(
 ) -> None:
     run, few = tmp_path / "run", ("--set", MEMBERS.replace("5", "2"))
     begun = ("--set", "optimiser.iterations=1", "--set", "uncertainty.iterations=0")
-    assert uzushio("assimilate", twin, *begun, "--no-figures").returncode == 0
+    assert uzushio("assimilate", twin, *begun).returncode == 0
     block_results(run, what)
-    last = ("--set", "optimiser.iterations=5", *few)
+    drawn = ("--set", f"output.figures={'[png, svg]' if what == 'the figures' else '[svg]'}")
+    last = ("--set", "optimiser.iterations=5", *few, *drawn)
     done = uzushio("assimilate", "--restart", "run", "--ranks", ranks, *last)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert f"uzushio: error: {what} could not be written, see above." in done.stderr
@@ -305,8 +307,8 @@ def test_each_result_is_written_if_another_one_fails(
     assert stored.attrs["m_sd_ensemble"] == m["ensemble"]["sd"]
 
 
-def test_a_signal_ends_the_drawing(start: Start, twin: Path, tmp_path: Path) -> None:
-    job = start(sys.executable, "-m", "uzushio", "assimilate", twin, "--ranks", 2)
+def test_a_signal_ends_the_drawing(start_uzushio: Start, twin: Path, tmp_path: Path) -> None:
+    job = start_uzushio("assimilate", twin, "--ranks", 2, *DRAWN)
     assert job.stdout is not None
     while "Drawing figures" not in (line := job.stdout.readline()):
         assert line, job.communicate()
@@ -325,9 +327,8 @@ def test_modules_for_results_are_imported_before_the_first_step(
     start: Start, twin: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['matplotlib'] = None\n")
-    job = start(
-        "env", f"PYTHONPATH={tmp_path}", sys.executable, "-m", "uzushio", "assimilate", twin
-    )
+    words = (sys.executable, "-m", "uzushio", "assimilate", twin, *DRAWN)
+    job = start("env", f"PYTHONPATH={tmp_path}", *words)
     done = wait(job, 60)
     assert done.returncode == 1
     assert "error: the module uzushio.assimilation.figures, which the results" in done.stderr
@@ -336,11 +337,12 @@ def test_modules_for_results_are_imported_before_the_first_step(
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_signal_finishes_the_iteration_and_writes_a_checkpoint(
-    start: Start, uzushio: Run, twin: Path, tmp_path: Path, ranks: int
+    start_uzushio: Start, uzushio: Run, twin: Path, tmp_path: Path, ranks: int
 ) -> None:
     more = ("--set", "optimiser={iterations: 100000, method: gradient}", "--set", "grid.nx=96")
     slow = ("--set", "output.monitor_every=0.01", "--set", "checkpoint={every: null, share: 0}")
-    job = start(sys.executable, "-m", "uzushio", "assimilate", twin, "--ranks", ranks, *more, *slow)
+    words = ("assimilate", twin, "--ranks", ranks, *more, *slow, *DRAWN)
+    job = start_uzushio(*words)
     assert job.stdout is not None
     while "iteration" not in (line := job.stdout.readline()):
         assert line, job.communicate()
@@ -386,7 +388,7 @@ def test_a_full_disk_is_one_sentence_and_keeps_the_last_checkpoint(
 def test_a_restart_with_another_first_window_continues_its_stage(
     uzushio: Run, twin: Path, tmp_path: Path, iterations: int, first: str, windows: list[int]
 ) -> None:
-    few = ("--set", "uncertainty.iterations=0", "--no-figures")
+    few = ("--set", "uncertainty.iterations=0")
     begin = ("--set", f"optimiser.iterations={iterations}", "--set", "optimiser.first_window=3")
     done = uzushio("assimilate", twin, *begin, *few)
     assert done.returncode == 0, done.stderr
@@ -418,7 +420,7 @@ def test_observations_of_a_twin_can_be_read(
     shutil.copytree(uninterrupted / "observations.zarr", tmp_path / "seen.zarr")
     done = uzushio(
         "assimilate", twin, "--ranks", 2, "--set", "observations.store=seen.zarr",
-        "--set", "truth=null", "--no-figures",
+        "--set", "truth=null",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found, same = outcome(tmp_path / "run"), outcome(uninterrupted)
@@ -505,7 +507,7 @@ def test_check_prints_the_time_of_an_iteration(uzushio: Run, twin: Path) -> None
         assert (
             each and "for all 30 iterations" in output and "1 Hessian-vector product" in output
         ), output
-        done = uzushio("assimilate", twin, *more, "--no-figures", "--overwrite")
+        done = uzushio("assimilate", twin, *more, "--overwrite")
         assert done.returncode == 0, done.stderr
         result = summary(twin.parent / "run")
         took = result["seconds_in"]["search"] / result["iterations"]

@@ -125,7 +125,7 @@ def test_the_solution_is_that_of_the_heat_equation(solver: CylinderHeat, own: Ar
     assert 0 < np.sqrt(error / total) < 0.08
 
 
-@pytest.mark.parametrize("ranks", range(1, 8))
+@pytest.mark.parametrize("ranks", [1, 2, 4, 5, 7])
 def test_checkpoints_have_the_same_bits_on_any_number_of_ranks(
     uzushio: Run, case: Path, tmp_path: Path, own: Arrays, ranks: int
 ) -> None:
@@ -170,10 +170,10 @@ def read_all(contact: Path) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("engine", ["shm", "tcp", "adios2"])
 def test_a_reader_gets_all_zones(
-    start: Start, case: Path, tmp_path: Path, own: Arrays, engine: str
+    start_uzushio: Start, case: Path, tmp_path: Path, own: Arrays, engine: str
 ) -> None:
     case.write_text(CASE + PUBLISH.replace("shm", engine))
-    job = start(sys.executable, "-m", "uzushio", "run", case, "--ranks", 3)
+    job = start_uzushio("run", case, "--ranks", 3)
     found = read_all(tmp_path / "run/cylinder.contact")
     done = wait(job, 240)
     assert done.returncode == 0, done.stderr
@@ -181,14 +181,14 @@ def test_a_reader_gets_all_zones(
 
 
 def test_a_reader_gets_all_zones_through_mpi(
-    start: Start, case: Path, tmp_path: Path, own: Arrays
+    start: Start, python: Path, case: Path, tmp_path: Path, own: Arrays
 ) -> None:
     case.write_text(CASE + PUBLISH.replace("shm", "mpi"))
     mpiexec = Path(sys.executable).with_name("mpiexec")
     job = start(
         mpiexec if mpiexec.exists() else "mpiexec", "--oversubscribe", "--bind-to", "none",
-        "-n", 2, sys.executable, "-m", "uzushio", "run", case,
-        ":", "-n", 1, sys.executable, READER, "mpi:cylinder", "found.npz",
+        "-n", 2, python, "-m", "uzushio", "run", case,
+        ":", "-n", 1, python, READER, "mpi:cylinder", "found.npz",
     )  # fmt: skip
     done = wait(job, 240)
     assert done.returncode == 0, done.stderr

@@ -30,7 +30,7 @@ def test_pictures_of_numpy_arrays_equal_those_of_numpy(mpi_run: Run, ranks: int)
 
 
 def test_sequences_of_pictures_are_correct_in_changing_orders(mpi_run: Run) -> None:
-    done = mpi_run(9, [ORDERS, 60], timeout=200)
+    done = mpi_run(9, [ORDERS, 32], timeout=200)
     assert done.returncode == 0, done.stderr
     assert "all pictures are correct on 1 2 3 4 5 6 7 8 9 ranks" in done.stdout
 

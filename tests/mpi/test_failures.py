@@ -153,13 +153,13 @@ def test_a_second_job_in_the_folder_is_refused(
 
 @pytest.mark.parametrize("more", [(), ("--ranks", 2)])
 def test_a_run_without_readers_continues(
-    start: Callable[..., subprocess.Popen[str]],
+    start_uzushio: Callable[..., subprocess.Popen[str]],
     case: Path,
     tmp_path: Path,
     more: tuple[object, ...],
 ) -> None:
     slow = ("--set", "output.monitor_every=0.01", "--set", "fault.pause=0.05")
-    job = start(sys.executable, "-m", "uzushio", "run", case, *slow, *more)
+    job = start_uzushio("run", case, *slow, *more)
     assert job.stdout is not None and job.stderr is not None
     assert "step 1" in job.stdout.readline()
     job.stdout.close()

@@ -12,7 +12,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,7 +43,7 @@ flow: {reynolds_tau: 100}
 time: {steps: 100, cfl: 0.4}
 statistics: {start: 100.0}
 checkpoint: {every: null}
-output: {folder: runs/channel}
+output: {folder: runs/channel, figures: false}
 """
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -215,7 +214,7 @@ def test_pipeline_of_pictures(uzushio: Run, stored: Path, tmp_path: Path) -> Non
     assert rows(tmp_path / "rendered/plot.csv")["z"][-1] == 2.0
 
 
-def test_beside_the_channel(start: Start, uzushio: Run, tmp_path: Path) -> None:
+def test_beside_the_channel(start: Start, python: Path, uzushio: Run, tmp_path: Path) -> None:
     """All output of the guides about a run that publishes."""
     (section,) = blocks("beside_the_channel", "yaml")
     case = yaml.safe_load(CASE) | yaml.safe_load(section)
@@ -228,11 +227,11 @@ def test_beside_the_channel(start: Start, uzushio: Run, tmp_path: Path) -> None:
     for number, code in enumerate(blocks("beside_the_channel", "python")):
         file = tmp_path / f"reader{number}.py"
         file.write_text(code.replace("wave.contact", "runs/channel/channel.contact"))
-        readers.append(start(sys.executable, file))
+        readers.append(start(python, file))
     commands = (words_of(code) for code in blocks("beside_the_channel", "sh"))
     (drawing, reporting), (again,) = commands  # of the front page, of numbers.md
-    readers.append(start(sys.executable, "-m", *drawing))
-    solver = wait(start(sys.executable, "-m", "uzushio", "run", "channel.yaml"), 120)
+    readers.append(start(python, "-m", *drawing))
+    solver = wait(start(python, "-m", "uzushio", "run", "channel.yaml"), 120)
     assert solver.returncode == 0, solver.stderr
     done = [wait(one, 60) for one in readers]
     assert [one.returncode for one in done] == [0, 0, 0], [one.stderr for one in done]
@@ -247,15 +246,15 @@ def test_beside_the_channel(start: Start, uzushio: Run, tmp_path: Path) -> None:
     assert "vortices" in (tmp_path / "runs/channel/report.html").read_text()
 
 
-def test_steer_channel(start: Start, tmp_path: Path) -> None:
+def test_steer_channel(start: Start, python: Path, tmp_path: Path) -> None:
     """The script that steers, beside a run that has no end of its own."""
     (script,) = blocks("steer_channel", "python")
     case = yaml.safe_load(CASE) | {"publish": {"engine": "shm"}}
     case["time"]["steps"] = 1_000_000
     (tmp_path / "channel.yaml").write_text(yaml.safe_dump(case))
     (tmp_path / "steer.py").write_text(script)
-    job = start(sys.executable, "-m", "uzushio", "run", "channel.yaml")
-    done = wait(start(sys.executable, "steer.py"), 100)
+    job = start(python, "-m", "uzushio", "run", "channel.yaml")
+    done = wait(start(python, "steer.py"), 100)
     job.terminate()
     assert done.returncode == 0, done.stderr
     assert re.search(r"applied after step \d+", done.stdout), done.stdout
@@ -275,7 +274,7 @@ u = np.full((mine + 2, ny + 1, nx + 1), float(comm.rank + 1))
 
 
 @pytest.mark.parametrize("engine", ["shm", "printed"])
-def test_wave(start: Start, mpi_run: Run, tmp_path: Path, engine: str) -> None:
+def test_wave(start: Start, python: Path, mpi_run: Run, tmp_path: Path, engine: str) -> None:
     code = blocks("wave", "python")
     (writing,) = (one for one in code if "staging.open" in one)
     (reading,) = (one for one in code if "staging.attach" in one)
@@ -289,7 +288,7 @@ def test_wave(start: Start, mpi_run: Run, tmp_path: Path, engine: str) -> None:
     (tmp_path / "staging.yaml").write_text(yaml.safe_dump(options))
     (tmp_path / "wave.py").write_text(WAVE + writing)
     (tmp_path / "read.py").write_text(reading)
-    reader = start(sys.executable, "read.py")
+    reader = start(python, "read.py")
     ranks = 2 if engine == "shm" else 1
     written, read = mpi_run(ranks, "wave.py"), wait(reader, 60)
     assert (written.returncode, read.returncode) == (0, 0), written.stderr + read.stderr

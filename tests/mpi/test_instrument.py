@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_server import CommandServer
 
 import uzushio
 from uzushio import staging
@@ -160,7 +161,10 @@ def site(shell: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="session")
 def executable(
-    shell: Callable[..., str], site: Path, tmp_path_factory: pytest.TempPathFactory
+    shell: Callable[..., str],
+    command_server: CommandServer,
+    site: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[Example], list[object]]:
     """The command that runs an example, which is compiled at its first use."""
     made: dict[str, list[object]] = {}
@@ -169,7 +173,7 @@ def executable(
         folder = tmp_path_factory.mktemp(example.name) / "source"
         shutil.copytree(EXAMPLES / example.folder, folder)
         if example.folder == "python":
-            return [sys.executable, folder / f"{example.name}.py"]
+            return [command_server.python, folder / f"{example.name}.py"]
         if example.folder == "c":
             shell("make", "CFLAGS=-std=c99 -O2 -Wall -Wextra -Wpedantic -Werror", cwd=folder)
             return [folder / example.name]
@@ -257,13 +261,14 @@ def test_a_reader_of_the_same_launch_gets_the_solution(
     example: Example,
     executable: Callable[[Example], list[object]],
     start: Callable[..., subprocess.Popen[str]],
+    python: Path,
     tmp_path: Path,
 ) -> None:
     (tmp_path / "staging.yaml").write_text(options(example, engine="mpi"))
     mpiexec = BINARIES / "mpiexec"
     launcher = [mpiexec if mpiexec.exists() else "mpiexec", "--oversubscribe", "--bind-to", "none"]
     solver = ["-n", 2, *executable(example), *example.arguments]
-    job = start(*launcher, *solver, ":", "-n", 1, sys.executable, READER, example.name)
+    job = start(*launcher, *solver, ":", "-n", 1, python, READER, example.name)
     assert "correct steps" in finished(job)
 
 

@@ -27,7 +27,7 @@ flow: {reynolds_tau: 100}
 time: {steps: 4, cfl: 0.4}
 statistics: {start: 100.0}
 checkpoint: {every: null}
-output: {folder: run}
+output: {folder: run, figures: false}
 publish:
   engine: shm
   every: 2
@@ -124,10 +124,9 @@ def divergence(fields: Fields, faces: np.ndarray, attributes: Mapping[str, Any])
 
 @pytest.mark.parametrize("engine", ["shm", "tcp", "adios2"])
 def test_a_reader_beside_the_run_gets_the_solvers_numbers(
-    start: Start, channel: Path, tmp_path: Path, own: Fields, engine: str
+    start_uzushio: Start, channel: Path, tmp_path: Path, own: Fields, engine: str
 ) -> None:
-    job = start(
-        sys.executable, "-m", "uzushio", "run", channel, "--ranks", 2,
+    job = start_uzushio("run", channel, "--ranks", 2,
         "--set", f"publish.engine={engine}",
     )  # fmt: skip
     found = read_all(tmp_path / "run/channel.contact")
@@ -171,14 +170,14 @@ def test_a_function_of_the_case_runs_inside_the_step(
 
 
 def test_a_reader_of_the_same_launch_gets_the_steps_through_mpi(
-    start: Start, channel: Path, tmp_path: Path, own: Fields
+    start: Start, python: Path, channel: Path, tmp_path: Path, own: Fields
 ) -> None:
     channel.write_text(CASE.replace("engine: shm", "engine: mpi"))
     mpiexec = Path(sys.executable).with_name("mpiexec")
     job = start(
         mpiexec if mpiexec.exists() else "mpiexec", "--oversubscribe", "--bind-to", "none",
-        "-n", 2, sys.executable, "-m", "uzushio", "run", channel,
-        ":", "-n", 1, sys.executable, READER, "mpi:channel", "found.npz",
+        "-n", 2, python, "-m", "uzushio", "run", channel,
+        ":", "-n", 1, python, READER, "mpi:channel", "found.npz",
     )  # fmt: skip
     done = wait(job, 150)
     assert done.returncode == 0, done.stderr

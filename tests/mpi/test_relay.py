@@ -21,12 +21,9 @@ Start = Callable[..., subprocess.Popen[str]]
 SHAPE = (6, 7, 8)
 
 
-def relay(start: Start, *more: object) -> subprocess.Popen[str]:
+def relay(start_uzushio: Start, *more: object) -> subprocess.Popen[str]:
     """A relay from near.contact to far.contact that has begun."""
-    job = start(
-        sys.executable,
-        *("-m", "uzushio", "relay", "--from", "near.contact", "--to", "far.contact", *more),
-    )
+    job = start_uzushio("relay", "--from", "near.contact", "--to", "far.contact", *more)
     assert job.stdout is not None
     assert "far.contact" in job.stdout.readline()
     return job
@@ -49,8 +46,10 @@ def publish(to: Any, step: int) -> np.ndarray:
     return u
 
 
-def test_a_relay_forwards_steps_and_waits_for_the_next_writer(start: Start, tmp_path: Path) -> None:
-    job = relay(start, "--tls", "--verbose", "0.2")
+def test_a_relay_forwards_steps_and_waits_for_the_next_writer(
+    start_uzushio: Start, tmp_path: Path
+) -> None:
+    job = relay(start_uzushio, "--tls", "--verbose", "0.2")
     for run in range(2):
         with writer(tmp_path) as to:
             u = publish(to, run)
@@ -68,8 +67,8 @@ def test_a_relay_forwards_steps_and_waits_for_the_next_writer(start: Start, tmp_
     assert not (tmp_path / "far.contact").exists()
 
 
-def test_a_relay_ends_with_the_writer_if_configured(start: Start, tmp_path: Path) -> None:
-    job = relay(start, "--once")
+def test_a_relay_ends_with_the_writer_if_configured(start_uzushio: Start, tmp_path: Path) -> None:
+    job = relay(start_uzushio, "--once")
     with writer(tmp_path) as to:
         publish(to, 0)
         time.sleep(0.5)
@@ -79,9 +78,9 @@ def test_a_relay_ends_with_the_writer_if_configured(start: Start, tmp_path: Path
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_detaching_readers_do_not_end_a_relay_with_once(
-    start: Start, tmp_path: Path, ranks: int
+    start_uzushio: Start, tmp_path: Path, ranks: int
 ) -> None:
-    job = relay(start, "--once", *(("--ranks", ranks) if ranks > 1 else ()))
+    job = relay(start_uzushio, "--once", *(("--ranks", ranks) if ranks > 1 else ()))
     with writer(tmp_path, queue={"policy": "latest_only"}) as to:
         for index in range(12):
             publish(to, index)
@@ -93,9 +92,9 @@ def test_detaching_readers_do_not_end_a_relay_with_once(
 
 
 def test_without_a_writer_it_prints_a_notice_and_ends_after_its_limit(
-    start: Start, tmp_path: Path
+    start_uzushio: Start, tmp_path: Path
 ) -> None:
-    job = relay(start, "--once", "--wait", 3)
+    job = relay(start_uzushio, "--once", "--wait", 3)
     done = wait(job, 30)
     assert done.returncode == 1
     waits, error = done.stderr.splitlines()
@@ -108,7 +107,7 @@ def test_without_a_writer_it_prints_a_notice_and_ends_after_its_limit(
 
 
 def test_a_killed_writer_is_reported_at_once_and_ends_a_relay_with_once(
-    start: Start, tmp_path: Path
+    start: Start, start_uzushio: Start, tmp_path: Path
 ) -> None:
     script = (
         "import os, time\n"
@@ -117,7 +116,7 @@ def test_a_killed_writer_is_reported_at_once_and_ends_a_relay_with_once(
         "time.sleep(60)\n"
     )
     victim = start(sys.executable, "-c", script)
-    job = relay(start, "--once")
+    job = relay(start_uzushio, "--once")
     while not (tmp_path / "near.contact").exists():
         time.sleep(0.01)
     time.sleep(0.5)
@@ -126,15 +125,17 @@ def test_a_killed_writer_is_reported_at_once_and_ends_a_relay_with_once(
     victim.wait()
     assert wait(job, 10).returncode == 0
     assert (tmp_path / "near.contact").exists(), "what a killed writer leaves behind"
-    late = relay(start, "--once", "--wait", 1)
+    late = relay(start_uzushio, "--once", "--wait", 1)
     done = wait(late, 10)
     assert done.returncode == 1
     assert "No process listens at" in done.stderr.splitlines()[0]
     assert "a writer that has probably ended" in done.stderr
 
 
-def test_a_job_of_several_ranks_passes_a_stream_on_too(start: Start, tmp_path: Path) -> None:
-    job = relay(start, "--ranks", 2, "--memory", "8 MiB")
+def test_a_job_of_several_ranks_passes_a_stream_on_too(
+    start_uzushio: Start, tmp_path: Path
+) -> None:
+    job = relay(start_uzushio, "--ranks", 2, "--memory", "8 MiB")
     with writer(tmp_path) as to:
         u = publish(to, 0)
         with staging.attach(tmp_path / "far.contact", attach_limit=60.0) as reader:

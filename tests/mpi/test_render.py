@@ -26,7 +26,7 @@ flow: {reynolds_tau: 100}
 time: {steps: 6, cfl: 0.4}
 statistics: {start: 100.0}
 checkpoint: {every: null}
-output: {folder: run}
+output: {folder: run, figures: false}
 publish:
   engine: shm
   queue: {policy: block, time_limit: 100 s}
@@ -57,10 +57,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def uzushio_job(start: Start, *arguments: object) -> subprocess.Popen[str]:
-    return start(sys.executable, "-m", "uzushio", *arguments)
-
-
 def summary(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "summary.json").read_text()))
 
@@ -80,14 +76,14 @@ def frames(movie: Path) -> int:
 
 
 def test_a_file_gives_the_same_live_stored_and_inside_the_solver(
-    start: Start, uzushio: Run, folder: Path
+    start_uzushio: Start, uzushio: Run, folder: Path
 ) -> None:
     # The reader job is there first.
-    reader = uzushio_job(
-        start, "render", "pipeline.yaml", "--from", "run/channel.contact", "--ranks", 2,
+    reader = start_uzushio(
+        "render", "pipeline.yaml", "--from", "run/channel.contact", "--ranks", 2,
         "--out", "live", "--progress", 0.1,
     )  # fmt: skip
-    solver = uzushio_job(start, "run", "channel.yaml", "--ranks", 2)
+    solver = start_uzushio("run", "channel.yaml", "--ranks", 2)
     done, ran = wait(reader, 150), wait(solver, 60)
     assert (done.returncode, ran.returncode) == (0, 0), done.stderr + ran.stderr
     assert "The stream ended: step 6" in done.stdout
@@ -126,12 +122,12 @@ def test_a_file_gives_the_same_live_stored_and_inside_the_solver(
             assert np.abs(others[name] - picture).max() <= 2, (where, name)
 
 
-def test_a_signal_ends_the_job_with_a_complete_movie(start: Start, folder: Path) -> None:
+def test_a_signal_ends_the_job_with_a_complete_movie(start_uzushio: Start, folder: Path) -> None:
     more = ("--set", "time.steps=100000", "--set", "publish.wait_for_readers=0")
-    solver = uzushio_job(start, "run", "channel.yaml", *more)
+    solver = start_uzushio("run", "channel.yaml", *more)
     # A late reader, and a slow one: it gets the steps that the queue kept.
-    reader = uzushio_job(
-        start, "render", "pipeline.yaml", "--from", "run/channel.contact", "--ranks", 2,
+    reader = start_uzushio(
+        "render", "pipeline.yaml", "--from", "run/channel.contact", "--ranks", 2,
     )  # fmt: skip
     pictures = folder / "rendered/pictures"
     deadline = time.monotonic() + 100
@@ -147,8 +143,8 @@ def test_a_signal_ends_the_job_with_a_complete_movie(start: Start, folder: Path)
     assert solver.poll() is None, "the solver goes on"
 
     # The writer is killed: earlier results are complete, as the message states.
-    reader = uzushio_job(
-        start, "render", "pipeline.yaml", "--from", "run/channel.contact", "--out", "left",
+    reader = start_uzushio(
+        "render", "pipeline.yaml", "--from", "run/channel.contact", "--out", "left",
     )  # fmt: skip
     pictures = folder / "left/pictures"
     while not pictures.exists() or not list(pictures.glob("wall_*")):
@@ -165,10 +161,10 @@ def test_a_signal_ends_the_job_with_a_complete_movie(start: Start, folder: Path)
 
 
 def test_the_demo_ends_with_a_report_or_with_the_name_of_what_failed(
-    start: Start, tmp_path: Path
+    start: Start, python: Path, tmp_path: Path
 ) -> None:
     demo = Path(__file__).parents[2] / "tools/demo.py"
-    done = wait(start(sys.executable, demo, "--steps", 20, "--out", "demo"), 200)
+    done = wait(start(python, demo, "--steps", 20, "--out", "demo"), 200)
     assert done.returncode == 0, done.stdout + done.stderr
     report, _, guide = done.stdout.partition("Report: ")[2].partition("\n")
     assert "make demo LIVE=1" in guide and "uzushio view runs/channel" in guide

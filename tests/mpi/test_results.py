@@ -87,11 +87,11 @@ def test_figures_can_be_disabled_in_the_case(uzushio: Run, case: Path, tmp_path:
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_signal_ends_the_drawing_and_the_run_in_order(
-    start: Start, case: Path, tmp_path: Path, ranks: int
+    start_uzushio: Start, case: Path, tmp_path: Path, ranks: int
 ) -> None:
     more = ("--ranks", ranks) if ranks > 1 else ()
     fault = ("--set", "fault.kind=slow-figures")
-    job = start(sys.executable, "-m", "uzushio", "run", case, *fault, *more)
+    job = start_uzushio("run", case, *fault, *more)
     assert job.stdout is not None
     while "figures/u0.txt" not in (line := job.stdout.readline()):
         assert line, job.communicate()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,11 +55,11 @@ def test_a_writer_does_not_wait_for_it_whatever_the_policy(tmp_path: Path, engin
         check(writer, tmp_path / "near.contact")
 
 
-def test_nor_does_a_writer_behind_a_relay(start: Callable[..., Any], tmp_path: Path) -> None:
+def test_nor_does_a_writer_behind_a_relay(
+    start_uzushio: Callable[..., Any], tmp_path: Path
+) -> None:
     with opened(tmp_path, "tcp") as writer:
-        relay = start(
-            sys.executable,
-            *("-m", "uzushio", "relay", "--from", "near.contact", "--to", "far.contact", "--once"),
-        )
+        words = ("relay", "--from", "near.contact", "--to", "far.contact", "--once")
+        relay = start_uzushio(*words)
         check(writer, tmp_path / "far.contact")
     assert wait(relay, 60).returncode == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -85,9 +84,9 @@ def record(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_a_viewer_steers_a_run_and_a_restart_keeps_it(
-    start: Start, uzushio: Run, case: Path, ranks: int
+    start_uzushio: Start, uzushio: Run, case: Path, ranks: int
 ) -> None:
-    job = start(sys.executable, "-m", "uzushio", "run", case, "--ranks", ranks)
+    job = start_uzushio("run", case, "--ranks", ranks)
     folder = case.parent / "run"
     with viewer(folder / "channel.contact") as one, viewer(folder / "channel.contact") as other:
         found = one.ask({"request": "describe"})["steering"]
@@ -133,8 +132,8 @@ def test_a_viewer_steers_a_run_and_a_restart_keeps_it(
     assert len(record(folder)) == 4
 
 
-def test_a_page_of_the_live_view_steers_a_run(start: Start, case: Path) -> None:
-    job = start(sys.executable, "-m", "uzushio", "run", case, "--ranks", 1)
+def test_a_page_of_the_live_view_steers_a_run(start_uzushio: Start, case: Path) -> None:
+    job = start_uzushio("run", case, "--ranks", 1)
 
     async def ask(page: Page, **request: Any) -> dict[str, Any]:
         await page.say(type="steer", id=1, request=request)
@@ -172,9 +171,9 @@ def steering(page: Page) -> dict[str, Any]:
     return {} if told is None else dict(told["state"])
 
 
-def test_a_case_forbids_steering(start: Start, case: Path) -> None:
+def test_a_case_forbids_steering(start_uzushio: Start, case: Path) -> None:
     case.write_text(CASE.replace("publish: {", "publish: {steering: false, "))
-    job = start(sys.executable, "-m", "uzushio", "run", case, "--ranks", 1)
+    job = start_uzushio("run", case, "--ranks", 1)
     with viewer(case.parent / "run" / "channel.contact") as one:
         assert not one.ask({"request": "describe"})["steering"]["allowed"]
         for request in ({"request": "hold"}, {"request": "stop"}):

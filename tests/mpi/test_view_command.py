@@ -44,16 +44,16 @@ def lines_until(job: subprocess.Popen[str], text: str) -> list[str]:
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_live_view_of_a_run_prints_its_address_and_ends_with_ctrl_c(
-    start: Start, stream: Path, ranks: int
+    start_uzushio: Start, stream: Path, ranks: int
 ) -> None:
     more = ["--ranks", ranks] if ranks > 1 else []
-    job = start(sys.executable, "-m", "uzushio", "view", stream.parent, *more)
+    job = start_uzushio("view", stream.parent, *more)
     told = "".join(lines_until(job, "A further address"))
     assert f"Attached to {stream}." in told
     port = re.search(r"^    http://127\.0\.0\.1:(\d+)/#token=[0-9a-f]{64}$", told, re.M)
     assert port is not None, told
     assert f"ssh -N -L {port[1]}:127.0.0.1:{port[1]} " in told
-    listed = wait(start(sys.executable, "-m", "uzushio", "view", "--list"), 60)
+    listed = wait(start_uzushio("view", "--list"), 60)
     assert listed.returncode == 0
     assert "run/u.contact  (u)" in listed.stdout
     assert f"http://127.0.0.1:{port[1]}/#token=" in listed.stdout

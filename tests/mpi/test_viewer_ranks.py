@@ -71,12 +71,12 @@ def test_pictures_are_those_of_the_pipeline_pixel_by_pixel(
 
 
 @pytest.fixture
-def view(peers: Peers, start: Callable[..., Any]) -> Callable[[int], Peer]:
+def view(peers: Peers, start: Callable[..., Any], python: Path) -> Callable[[int], Peer]:
     """Start a viewer of the stream in the test's folder."""
 
     def go(ranks: int) -> Peer:
         mpiexec = Path(sys.executable).with_name("mpiexec")
-        words = [mpiexec, "-n", ranks, "--oversubscribe", "--bind-to", "none", sys.executable]
+        words = [mpiexec, "-n", ranks, "--oversubscribe", "--bind-to", "none", python]
         return Peer(peers.folder, "viewer", ranks, start(*words, JOB, "live", peers.folder))
 
     return go

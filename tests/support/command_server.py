@@ -1,16 +1,9 @@
-"""Server that runs `uzushio` commands of tests in forks of a process with the modules imported.
-
-Half of the time of a short command is imports. Each fork has its own folder, environment, session
-and output, starts MPI and threads by itself, and ends with its own status.
-"""
+"""Commands of tests, which a fork server runs."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
-import json
 import os
-import resource
 import select
 import shutil
 import signal
@@ -18,22 +11,10 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_PRELOADED = (
-    "matplotlib.backends.backend_agg",
-    "optuna",
-    "uzushio.assimilation.figures",
-    "uzushio.assimilation.run",
-    "uzushio.channel.figures",
-    "uzushio.channel.solver",
-    "uzushio.assimilation.phasefield.model",
-    "uzushio.cli.render",
-    "uzushio.job.case_run",
-    "uzushio.cli.tune",
-)
-_MAX_MESSAGE = 1 << 20  # bytes
+from fork_server import MAX_MESSAGE
 
 
 class StartedCommand:
@@ -44,8 +25,9 @@ class StartedCommand:
         finished: whether `wait` has returned.
     """
 
-    def __init__(self, pid: int, place: Path, ended: Callable[[float], int | None]) -> None:
-        self.pid, self._place, self._ended = pid, place, ended
+    def __init__(self, server: socket.socket, place: Path) -> None:
+        self._server, self._place = server, place
+        self.pid = self._answer()
         self.finished = False
 
     def out(self) -> str:
@@ -63,25 +45,44 @@ class StartedCommand:
                 with contextlib.suppress(ProcessLookupError):
                     kill(self.pid, signal.SIGKILL)
             self._ended(60.0)
+        self._server.close()
         errors = (self._place / "errors").read_text()
         result = status, self.out(), errors
         shutil.rmtree(self._place)
         self.finished = True
         return result
 
+    def _ended(self, limit: float) -> int | None:
+        """Return the status, or None after `limit` seconds."""
+        ready, _, _ = select.select([self._server], [], [], limit)
+        return self._answer() if ready else None
+
+    def _answer(self) -> int:
+        answer = self._server.recv(64)
+        assert answer, "the fork server has ended"
+        return int(answer)
+
 
 class CommandServer:
-    """Process that forks for each command; it ends when its socket is closed."""
+    """Fork server of commands; it ends when its socket is closed.
+
+    Attributes:
+        python: program with the arguments of Python that the server runs.
+    """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="uz-forks-", dir=environment["TMPDIR"]))
+        self.python = self._folder / "python"
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        for end in (self._socket, theirs):
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MAX_MESSAGE)
-        command = [sys.executable, __file__, str(theirs.fileno())]
+        script = Path(__file__).with_name("fork_server.py")
         self._server = subprocess.Popen(
-            command, env=dict(environment), pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+            [sys.executable, script, self._folder, str(theirs.fileno())],
+            env=dict(environment),
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
         )
         theirs.close()
+        assert self._socket.recv(64) == b"ready", "the fork server has not started"
         self._last: StartedCommand | None = None
 
     def start(
@@ -102,65 +103,23 @@ class CommandServer:
         if self._last is not None and not self._last.finished:
             self._last.wait(0.0)
         place = Path(tempfile.mkdtemp(prefix="uz-command-"))
-        files = [place / name for name in ("out", "errors")]
-        for file in files:
-            file.touch()
-        command = [list(words), str(folder), dict(environment), list(map(str, files)), largest_file]
-        self._socket.send(json.dumps(command).encode())
-        self._last = StartedCommand(self._answer(), place, self._ended)
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MAX_MESSAGE)
+        server.connect(str(self._folder / "socket"))
+        arguments = ["-m", "uzushio", *words]
+        variables = (f"{name}={value}" for name, value in environment.items())
+        message = [str(folder), str(largest_file or 0), str(len(arguments)), *arguments, *variables]
+        with (
+            Path(os.devnull).open() as nothing,
+            (place / "out").open("w") as out,
+            (place / "errors").open("w") as errors,
+        ):
+            streams = [nothing.fileno(), out.fileno(), errors.fileno()]
+            socket.send_fds(server, [b"\0".join(map(os.fsencode, message))], streams)
+        self._last = StartedCommand(server, place)
         return self._last
 
-    def _ended(self, limit: float) -> int | None:
-        """Return the status of the command, or None after `limit` seconds."""
-        ready, _, _ = select.select([self._socket], [], [], limit)
-        return self._answer() if ready else None
-
     def close(self) -> None:
-        """End the server."""
+        """End the server, and what it has started."""
         self._socket.close()
         self._server.wait()
-
-    def _answer(self) -> int:
-        answer = self._socket.recv(_MAX_MESSAGE)
-        assert answer, "the command server has ended"
-        return int(answer)
-
-
-def _serve(number: int) -> list[str]:
-    """Fork for each command until the socket is closed; return the arguments in each fork."""
-    for name in _PRELOADED:
-        importlib.import_module(name)
-    assert "mpi4py.MPI" not in sys.modules, "MPI must begin in the forks"
-    with socket.socket(fileno=number) as requests:
-        while message := requests.recv(_MAX_MESSAGE):
-            words, folder, environment, files, largest_file = json.loads(message)
-            child = os.fork()
-            if child == 0:
-                os.setsid()
-                _redirect(folder, environment, files)
-                if largest_file is not None:
-                    resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
-                return list(words)
-            requests.send(b"%d" % child)
-            _, status = os.waitpid(child, 0)
-            requests.send(b"%d" % os.waitstatus_to_exitcode(status))
-    os._exit(0)
-
-
-def _redirect(folder: str, environment: dict[str, str], files: Sequence[str]) -> None:
-    """Set folder, environment and output of the command."""
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(environment)
-    tempfile.tempdir = None
-    for target, file in enumerate(files, start=1):
-        opened = os.open(file, os.O_WRONLY)
-        os.dup2(opened, target)
-        os.close(opened)
-
-
-if __name__ == "__main__":
-    sys.argv = ["uzushio", *_serve(int(sys.argv[1]))]
-    from uzushio.cli.app import main
-
-    main()

@@ -7,7 +7,6 @@ import json
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -383,10 +382,10 @@ def test_numbers_are_written_as_people_read_them(key: str, given: Any, text: str
 
 
 def test_a_relay_leaves_a_summary_that_the_report_shows(
-    tmp_path: Path, start: Callable[..., subprocess.Popen[str]]
+    tmp_path: Path, start_uzushio: Callable[..., subprocess.Popen[str]]
 ) -> None:
     words = ["relay", "--from", "no.contact", "--to", "out.contact", "--summary", "run/relay.json"]
-    relay = start(sys.executable, "-m", "uzushio", *words)
+    relay = start_uzushio(*words)
     assert relay.stdout is not None
     assert "Readers attach to" in relay.stdout.readline()
     relay.send_signal(signal.SIGTERM)
