@@ -92,7 +92,7 @@ def triad() -> dict[str, float] | None:
 
     from uzushio import _core
 
-    rate = _core.channel.triad_rate(MPI.COMM_WORLD.handle, 2**22, 3)
+    rate = _core.parallel.triad_rate(MPI.COMM_WORLD.handle, 2**22, 3)
     return {"rate": rate} if MPI.COMM_WORLD.rank == 0 else None
 
 

@@ -71,7 +71,7 @@ def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any]
 
     world = MPI.COMM_WORLD
     known = Parameters(dt=0.1, spacing=1.0, tau=1.0, epsilon=1.0)
-    _core.channel.triad_rate(world.handle, 2**22, 1)
+    _core.parallel.triad_rate(world.handle, 2**22, 1)
     before = memory("VmRSS")
     blocked = Blocking(scheme="pa1", fblt=BLOCK, bblt=BACK, threads=threads)
     blockings = {"replayed": blocked, "kept": blocked, "plain": Blocking(threads=threads)}
@@ -102,7 +102,7 @@ def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any]
             peak = peak or memory("VmHWM") - before  # of the first method, without the triad's
             taken = [float(t) for t in np.diff(times)]
             seconds[name] = [min(a, b) for a, b in zip(seconds[name], taken, strict=True)]
-            triad = max(triad, _core.channel.triad_rate(world.handle, 2**22, 1))
+            triad = max(triad, _core.parallel.triad_rate(world.handle, 2**22, 1))
         results[name] = (sum(misfit), sum(slope))
         if name == "replayed":
             accounted = trajectory.bytes + observations.values.nbytes + model.bytes

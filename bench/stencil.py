@@ -74,7 +74,7 @@ def measure(side: int, steps: int, repeats: int, threads: int) -> dict[str, Any]
             sweep()
             world.Barrier()
             seconds[name] = min(seconds[name], perf_counter() - start)
-        triad = max(triad, _core.channel.triad_rate(world.handle, 2**22, 2))
+        triad = max(triad, _core.parallel.triad_rate(world.handle, 2**22, 2))
     messages = {name: world.allreduce(way[2]["messages"]) for name, way in ways.items()}
     redundant = {name: world.allreduce(way[2]["redundant"]) for name, way in ways.items()}
     if world.rank != 0:

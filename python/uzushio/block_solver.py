@@ -143,7 +143,7 @@ class BlockSolver(Solver):
         self.step_index, self.time, self.dt = 0, 0.0, 0.0
         self.core = self._make(case, self)
         try:
-            self.core.set_up(comm.handle)
+            self.core.set_up(comm.handle, self.sections.core)
         except ValueError as error:
             raise CaseError(f"{error}.") from error
         self._blocks = self.core.blocks()

@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
     from uzushio.case.model import Case
+    from uzushio.parallel.section_monitor import SectionMonitor
 
 __all__ = [
     "DistributedArray",
@@ -45,6 +47,9 @@ __all__ = [
     "coordinate_field",
 ]
 
+
+#: Section of the run's monitor in which the solver writes the published fields.
+FIELDS = "fields"
 
 Association = Literal["vertex", "element"]
 
@@ -234,6 +239,17 @@ class Solver(ABC):
 
     step_index: int
     time: float
+
+    @cached_property
+    def sections(self) -> SectionMonitor:
+        """Monitor of the run's sections on this rank.
+
+        The run adds steps, statistics, checkpoints and publishing; a solver adds the parts of its
+        step, `with self.sections.section("advection", flops=…, bytes=…)`.
+        """
+        from uzushio.parallel.section_monitor import SectionMonitor
+
+        return SectionMonitor()
 
     @classmethod
     @abstractmethod

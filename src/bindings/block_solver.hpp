@@ -111,8 +111,11 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
             "ranks"_a, "Return what a run on so many ranks needs; allocates no field.")
         .def(
             "set_up",
-            [](Solver& solver, std::uintptr_t comm) { solver.set_up(communicator(comm)); },
-            "comm"_a, unlocked(), "Decompose, allocate, set the initial fields (collective).")
+            [](Solver& solver, std::uintptr_t comm, parallel::SectionMonitor& sections) {
+                solver.set_up(communicator(comm), &sections);
+            },
+            "comm"_a, "sections"_a, nb::keep_alive<1, 3>(), unlocked(),
+            "Decompose, allocate, set the initial fields (collective).")
         .def("step", &Solver::step, "max_dt"_a, "fraction"_a = 1.0, unlocked(),
              "Advance by `fraction` times the stable step, at most by `max_dt`; return the step "
              "(collective).")

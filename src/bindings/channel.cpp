@@ -112,16 +112,6 @@ nb::dict traffic(Solver& solver) {
     return result;
 }
 
-nb::dict timings(Solver& solver) {
-    nb::dict result;
-    for (std::size_t section = 0; section < parallel::section_names.size(); ++section) {
-        const auto name = parallel::section_names[section];
-        result[nb::str(name.data(), name.size())] =
-            solver.watch()[static_cast<parallel::Section>(section)];
-    }
-    return result;
-}
-
 std::pair<int, int> pair(parallel::Range range) { return {range.begin, range.end}; }
 
 } // namespace
@@ -164,10 +154,11 @@ void bind_channel(nb::module_& module) {
     nb::class_<Solver>(module, "Solver")
         .def(
             "__init__",
-            [](Solver* self, const Parameters& parameters, std::uintptr_t comm) {
-                new (self) Solver(parameters, communicator(comm));
+            [](Solver* self, const Parameters& parameters, std::uintptr_t comm,
+               parallel::SectionMonitor& sections) {
+                new (self) Solver(parameters, communicator(comm), sections);
             },
-            "parameters"_a, "comm"_a)
+            "parameters"_a, "comm"_a, "sections"_a, nb::keep_alive<1, 4>())
         .def("step", &Solver::step, "cfl"_a, "max_dt"_a, nb::call_guard<nb::gil_scoped_release>())
         .def(
             "add_mode",
@@ -187,12 +178,7 @@ void bind_channel(nb::module_& module) {
         .def("spectral", &spectral_view, "name"_a)
         .def("samples", &samples, "cells"_a)
         .def("traffic", &traffic)
-        .def("timings", &timings)
-        .def("reset_counters",
-             [](Solver& solver) {
-                 solver.traffic().reset();
-                 solver.watch().reset();
-             })
+        .def("reset_traffic", [](Solver& solver) { solver.traffic().reset(); })
         .def("measure_rate", &Solver::measure_rate)
         .def_prop_ro("fastest_rate", &Solver::fastest_rate)
         .def_prop_ro("pressure_gradient", &Solver::pressure_gradient)
@@ -211,12 +197,6 @@ void bind_channel(nb::module_& module) {
                "Seconds of one step's transforms through FFTW alone.");
     module.def("min_bytes", &channel::min_bytes, "solver"_a,
                "Minimum of bytes that a step of this rank moves between memory and processor.");
-    module.def(
-        "triad_rate",
-        [](std::uintptr_t comm, std::size_t doubles, int repeats) {
-            return channel::triad_rate(communicator(comm), doubles, repeats);
-        },
-        "comm"_a, "doubles"_a, "repeats"_a, "Bytes a second of STREAM's triad on all ranks.");
     module.def("import_wisdom", &spectral::import_wisdom, "wisdom"_a,
                "Plan with these measurements only from now on; false if they cannot be parsed.");
     module.def("wisdom", &spectral::export_wisdom, "Measurements of the FFT planner, as text.");

@@ -5,6 +5,9 @@ NB_MODULE(_core, module) {
     // all objects of a process that do, or of none.
     nanobind::set_leak_warnings(false);
     module.doc() = "The compiled core of Uzushio.";
+    auto parallel =
+        module.def_submodule("parallel", "Sections of a run, and rates of the machine.");
+    uzushio::bindings::bind_parallel(parallel);
     auto channel = module.def_submodule("channel", "Channel flow between two walls.");
     uzushio::bindings::bind_channel(channel);
     auto compositing = module.def_submodule("compositing", "Sort-last image compositing.");

@@ -12,7 +12,7 @@ using parallel::AlignedArray;
 using parallel::block;
 using parallel::Exchange;
 using parallel::Planes;
-using parallel::Section;
+namespace section = parallel::section;
 using spectral::Complex;
 using spectral::Modes;
 using spectral::PlaneTransform;
@@ -22,6 +22,9 @@ namespace {
 constexpr int tag_flux = 31;
 
 constexpr int rows_at_a_time = 4; ///< so that their products stay in cache
+
+/// Operations of the kernels below for one point or one mode.
+constexpr double multiply_flops = 22, max_rate_flops = 6, combine_flops = 35;
 
 /// Rows of u and v in a cell and in the cell above, and of w at the cell's lower and upper face.
 struct Cell {
@@ -84,13 +87,13 @@ double max_rate(int n, double a, double b, double c, const Cell& cell, double& s
 } // namespace
 
 Convection::Convection(const Parameters& p, const parallel::ProcessGrid& grid, const WallGrid& wall,
-                       parallel::Stopwatch& watch, parallel::Traffic& traffic)
+                       parallel::SectionMonitor& sections, parallel::Traffic& traffic)
     : grid_(grid), wall_(wall), planes_(block(wall.cells(), grid.pz(), grid.column().rank())),
       transform_(grid, Modes::of(p.nx, p.ny, p.dealiasing),
                  PlaneTransform::batch_for(Modes::of(p.nx, p.ny, p.dealiasing), grid.py()), slots,
-                 watch, traffic),
+                 sections, traffic),
       pitch_((transform_.modes().mx + 7) / 8 * 8), per_dx_(2 * transform_.modes().kx / p.lx),
-      per_dy_(2 * transform_.modes().ky / p.ly), watch_(watch), traffic_(traffic) {
+      per_dy_(2 * transform_.modes().ky / p.ly), sections_(sections), traffic_(traffic) {
     const auto plane = static_cast<std::size_t>(pitch_ * transform_.rows().size());
     for (auto* values : {&u_, &v_, &w_, &u_above_, &v_above_, &w_above_})
         *values = AlignedArray<double>(plane);
@@ -118,7 +121,7 @@ double Convection::evaluate_with_rate(const Velocity& velocity, const Velocity& 
 }
 
 void Convection::evaluate(const Velocity& velocity, const Velocity& n) {
-    watch_.start();
+    const parallel::Section whole(sections_, "convection", {.bytes = bytes_of(field_passes)});
     std::fill_n(flux_.data(), flux_.size(), 0.0);
 
     // Below the first upper face: u and v of the first cell, w of its lower face.
@@ -130,7 +133,8 @@ void Convection::evaluate(const Velocity& velocity, const Velocity& n) {
         transform_.to_physical(in_v, 0, r, row(v_, r));
         transform_.to_physical(in_w, 0, r, row(w_, r));
     }
-    watch_.lap(Section::fft);
+    const double row_flops = transform_.row_flops();
+    sections_.lap(section::fft, {.flops = 3 * row_flops * transform_.rows().size()});
 
     const int batch = transform_.batch();
     const int total = planes_.size();
@@ -150,7 +154,8 @@ void Convection::evaluate(const Velocity& velocity, const Velocity& n) {
             transform_.end_forward(slot);
         for (int b = 0; b < count; ++b)
             combine(n, b, k + b);
-        watch_.lap(Section::pointwise);
+        sections_.lap(section::pointwise,
+                      {.flops = combine_flops * count * transform_.local_modes()});
     }
     flux_from_below(n);
 }
@@ -175,6 +180,8 @@ void Convection::products(int plane, int count, int k) {
         return scratch_.data() + (std::ptrdiff_t{r} * 7 + product) * pitch_;
     };
     const int rows = transform_.rows().size();
+    const double row_flops = transform_.row_flops();
+    const double point_flops = multiply_flops + (measures_rate_ ? max_rate_flops : 0);
     for (int first = 0; first < rows; first += rows_at_a_time) {
         const int end = std::min(rows, first + rows_at_a_time);
         for (int r = first; r < end; ++r) {
@@ -182,7 +189,7 @@ void Convection::products(int plane, int count, int k) {
             transform_.to_physical(in_v, plane, r, row(v_above_, r));
             transform_.to_physical(in_w, plane, r, row(w_above_, r));
         }
-        watch_.lap(Section::fft);
+        sections_.lap(section::fft, {.flops = 3 * row_flops * (end - first)});
         for (int r = first; r < end; ++r) {
             const Cell cell{row(u_, r),       row(v_, r),       row(w_, r),
                             row(u_above_, r), row(v_above_, r), row(w_above_, r)};
@@ -192,11 +199,11 @@ void Convection::products(int plane, int count, int k) {
                                                  cell, rate_sum_));
             multiply(n, share, cell, scratch(r - first, 0), pitch_);
         }
-        watch_.lap(Section::pointwise);
+        sections_.lap(section::pointwise, {.flops = point_flops * n * (end - first)});
         for (int r = first; r < end; ++r)
             for (int slot = uu; slot < slots; ++slot)
                 transform_.to_spectral(slot, count, plane, r, scratch(r - first, slot - uu));
-        watch_.lap(Section::fft);
+        sections_.lap(section::fft, {.flops = 7 * row_flops * (end - first)});
     }
     std::swap(u_, u_above_);
     std::swap(v_, v_above_);
@@ -260,7 +267,7 @@ void Convection::flux_from_below(const Velocity& n) {
                  grid_.column().get(), MPI_STATUS_IGNORE);
     const bool sends = grid_.above() != MPI_PROC_NULL;
     traffic_.add(Exchange::halo, sends ? 1 : 0, sends ? 8LL * size : 0);
-    watch_.lap(Section::wait);
+    sections_.lap(section::wait);
     if (grid_.below() == MPI_PROC_NULL)
         return;
     const double per_height = 1.0 / wall_.height(planes_.begin);
@@ -271,7 +278,7 @@ void Convection::flux_from_below(const Velocity& n) {
             out[m] += flux[m] * per_height;
         flux += part;
     }
-    watch_.lap(Section::pointwise);
+    sections_.lap(section::pointwise);
 }
 
 } // namespace uzushio::channel

@@ -6,7 +6,8 @@
 #include "channel/wall_grid.hpp"
 #include "parallel/planes.hpp"
 #include "parallel/process_grid.hpp"
-#include "parallel/stopwatch.hpp"
+#include "parallel/section_monitor.hpp"
+#include "parallel/section_names.hpp"
 #include "parallel/traffic.hpp"
 #include "spectral/plane_transform.hpp"
 
@@ -28,7 +29,8 @@ struct Velocity {
 class Convection {
   public:
     Convection(const Parameters& parameters, const parallel::ProcessGrid& grid,
-               const WallGrid& wall, parallel::Stopwatch& watch, parallel::Traffic& traffic);
+               const WallGrid& wall, parallel::SectionMonitor& sections,
+               parallel::Traffic& traffic);
 
     /// Compute n = -div(velocity velocity) on all planes of this rank (collective). The ghost
     /// planes of u and v above and of w below must be up to date.
@@ -41,6 +43,10 @@ class Convection {
     [[nodiscard]] spectral::PlaneTransform& transform() { return transform_; }
     [[nodiscard]] std::size_t bytes() const;
 
+    /// Fields that `evaluate` must move between memory and processor: the velocity is read, three
+    /// terms are written.
+    static constexpr int field_passes = 3 + 3;
+
   private:
     enum Slot { in_u, in_v, in_w, uu, uv, vv, uw, vw, wu, wv, slots };
 
@@ -48,6 +54,10 @@ class Convection {
     void products(int plane, int count, int k);
     void combine(const Velocity& n, int plane, int k);
     void flux_from_below(const Velocity& n);
+    /// Return the bytes of this rank's part of a number of fields.
+    [[nodiscard]] double bytes_of(int fields) const {
+        return 16.0 * fields * planes_.size() * transform_.local_modes();
+    }
     [[nodiscard]] double* row(parallel::AlignedArray<double>& values, int row) const {
         return values.data() + std::ptrdiff_t{row} * pitch_;
     }
@@ -67,7 +77,7 @@ class Convection {
     bool measures_rate_ = false;
     double max_rate_ = 0;
     double rate_sum_ = 0; ///< not finite if a value is not finite
-    parallel::Stopwatch& watch_;
+    parallel::SectionMonitor& sections_;
     parallel::Traffic& traffic_;
 };
 

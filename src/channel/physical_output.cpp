@@ -20,7 +20,8 @@ spectral::Modes output_modes(const Solver& solver) {
 } // namespace
 
 PhysicalOutput::PhysicalOutput(Solver& solver)
-    : solver_(solver), transform_(solver.grid(), output_modes(solver), 1, 1, watch_, traffic_),
+    : solver_(solver),
+      transform_(solver.grid(), output_modes(solver), 1, 1, solver.sections(), traffic_),
       row_(static_cast<std::size_t>(transform_.modes().mx)) {}
 
 std::size_t PhysicalOutput::plane_size() const {
@@ -36,10 +37,13 @@ void PhysicalOutput::write_plane(const parallel::Planes& field, int k, double* t
         transform_.to_physical(0, 0, r, row_.data());
         to = std::copy_n(row_.data(), nx, to);
     }
+    solver_.sections().lap(parallel::section::fft,
+                           {.flops = transform_.row_flops() * rows().size()});
 }
 
 void PhysicalOutput::write(const parallel::Planes& field, std::span<double> out) {
     assert(out.size() == static_cast<std::size_t>(field.planes) * plane_size());
+    solver_.sections().mark();
     for (int k = 0; k < field.planes; ++k)
         write_plane(field, k, out.data() + static_cast<std::size_t>(k) * plane_size());
 }
@@ -52,6 +56,7 @@ void PhysicalOutput::write_pressure(std::span<double> out) {
     const auto size = plane_size();
     assert(out.size() == static_cast<std::size_t>(w.planes) * size);
     std::vector<double> below(size), above(size);
+    solver_.sections().mark();
     write_plane(ghost, 0, below.data());
     for (int k = 0; k < w.planes; ++k) {
         double* to = out.data() + static_cast<std::size_t>(k) * size;

@@ -24,8 +24,7 @@ class PhysicalOutput {
     void write_plane(const parallel::Planes& field, int k, double* to);
 
     Solver& solver_;
-    parallel::Stopwatch watch_; ///< separate from that of steps
-    parallel::Traffic traffic_;
+    parallel::Traffic traffic_; ///< separate from that of steps
     spectral::PlaneTransform transform_;
     parallel::AlignedArray<double> row_;
 };

@@ -1,36 +1,15 @@
 #include "channel/roofline.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <limits>
 
+#include "parallel/min_seconds.hpp"
 #include "spectral/fftw.hpp"
 
 namespace uzushio::channel {
 
-namespace {
-
+using parallel::min_seconds;
 using spectral::fftw_cast;
 using spectral::Plan;
-
-double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
-
-/// Return the minimum time of `repeats` runs of `work`, which all ranks start together.
-template <class F> double min_seconds(MPI_Comm comm, int repeats, F&& work) {
-    double shortest = std::numeric_limits<double>::max();
-    for (int i = 0; i < repeats; ++i) {
-        MPI_Barrier(comm);
-        const double start = now();
-        work();
-        shortest = std::min(shortest, now() - start);
-    }
-    return shortest;
-}
-
-} // namespace
 
 double fft_seconds(Solver& solver, int repeats) {
     const auto& transform = solver.transform();
@@ -75,28 +54,8 @@ double fft_seconds(Solver& solver, int repeats) {
 }
 
 double min_bytes(const Solver& solver) {
-    // Convection reads the velocity and writes three terms; the rest of a substep reads the
-    // velocity, the pressure, the new and (but for the first substep) the old terms, and writes
-    // the velocity and the pressure.
-    constexpr double convection = 3 + 3;
-    constexpr double rest = 3 + 1 + 3 + 3 + 3 + 1;
-    constexpr double passes = 3 * (convection + rest) - 3;
-    return passes * 16.0 * solver.planes().size() * static_cast<double>(solver.k2().size());
-}
-
-double triad_rate(MPI_Comm comm, std::size_t doubles, int repeats) {
-    parallel::AlignedArray<double> a(doubles), b(doubles), c(doubles);
-    const double seconds = min_seconds(comm, repeats, [&] {
-        double* __restrict to = a.data();
-        const double* __restrict x = b.data();
-        const double* __restrict y = c.data();
-        for (std::size_t i = 0; i < doubles; ++i)
-            to[i] = x[i] + 3.0 * y[i];
-        asm volatile("" : : "r"(to) : "memory"); // the compiler must not drop the loop
-    });
-    double rate = 3.0 * sizeof(double) * static_cast<double>(doubles) / seconds;
-    MPI_Allreduce(MPI_IN_PLACE, &rate, 1, MPI_DOUBLE, MPI_SUM, comm);
-    return rate;
+    // The first substep reads no old terms.
+    return solver.bytes_of(3 * (Convection::field_passes + Solver::solve_passes) - 3);
 }
 
 } // namespace uzushio::channel

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstddef>
-
 #include "channel/solver.hpp"
 
 namespace uzushio::channel {
@@ -14,9 +12,5 @@ namespace uzushio::channel {
 /// Return the minimum of bytes that a step of one rank moves between memory and processor: each
 /// field is read and written as few times as the scheme allows. Local.
 [[nodiscard]] double min_bytes(const Solver& solver);
-
-/// Measure STREAM's triad on arrays of `doubles` values, on all ranks at the same time. Return the
-/// sum of the ranks' rates in bytes a second, each from the fastest of `repeats` (collective).
-[[nodiscard]] double triad_rate(MPI_Comm comm, std::size_t doubles, int repeats);
 
 } // namespace uzushio::channel

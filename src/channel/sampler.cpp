@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <tuple>
 
 namespace uzushio::channel {
 
@@ -271,9 +270,9 @@ class Sampler {
 } // namespace
 
 Samples sample(Solver& solver, const std::vector<int>& cells) {
-    const auto counters = std::pair(solver.traffic(), solver.watch()); // they count steps only
+    const auto counters = solver.traffic(); // they count steps only
     auto samples = Sampler(solver, cells).take();
-    std::tie(solver.traffic(), solver.watch()) = counters;
+    solver.traffic() = counters;
     return samples;
 }
 

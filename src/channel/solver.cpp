@@ -5,7 +5,6 @@
 #include <cassert>
 #include <cmath>
 #include <numbers>
-#include <tuple>
 
 #include "linalg/thomas.hpp"
 
@@ -15,7 +14,7 @@ using parallel::block;
 using parallel::Exchange;
 using parallel::Planes;
 using parallel::Range;
-using parallel::Section;
+namespace section = parallel::section;
 using spectral::Complex;
 
 namespace {
@@ -28,6 +27,9 @@ struct Coefficients {
 constexpr std::array<Coefficients, 3> runge_kutta = {
     {{8.0 / 15.0, 0.0}, {5.0 / 12.0, -17.0 / 60.0}, {3.0 / 4.0, -5.0 / 12.0}}};
 
+/// Operations of the kernels of a substep for one mode of one plane.
+constexpr double explicit_flops = 90, divergence_flops = 18, gradient_flops = 22;
+
 const Parameters& checked(const Parameters& parameters) {
     check(parameters);
     return parameters;
@@ -35,13 +37,13 @@ const Parameters& checked(const Parameters& parameters) {
 
 } // namespace
 
-Solver::Solver(const Parameters& parameters, MPI_Comm comm)
+Solver::Solver(const Parameters& parameters, MPI_Comm comm, parallel::SectionMonitor& sections)
     : parameters_(checked(parameters)), wall_(parameters.faces),
       grid_(comm, parameters.py, parameters.pz),
-      planes_(block(wall_.cells(), grid_.pz(), grid_.column().rank())),
-      convection_(parameters, grid_, wall_, watch_, traffic_),
+      planes_(block(wall_.cells(), grid_.pz(), grid_.column().rank())), sections_(sections),
+      convection_(parameters, grid_, wall_, sections_, traffic_),
       modes_(convection_.transform().local_modes()), fields_(10, planes_.size(), modes_),
-      halo_(grid_, static_cast<std::size_t>(2 * modes_), 4, watch_, traffic_) {
+      halo_(grid_, static_cast<std::size_t>(2 * modes_), 4, sections_, traffic_) {
     const auto& transform = convection_.transform();
     const double two_pi = 2 * std::numbers::pi;
     for (int j = 0; j < transform.modes().columns_y(); ++j)
@@ -66,8 +68,8 @@ Solver::Solver(const Parameters& parameters, MPI_Comm comm)
     row_ = parallel::AlignedArray<double>(static_cast<std::size_t>(2 * modes_));
     mean_response_.resize(static_cast<std::size_t>(wall_.cells()));
     mean_factors_.resize(static_cast<std::size_t>(wall_.cells()));
-    tridiagonal_ = linalg::make_tridiagonal(parameters.scheme,
-                                            {grid_, wall_.cells(), modes_, 2, 8, watch_, traffic_});
+    tridiagonal_ = linalg::make_tridiagonal(
+        parameters.scheme, {grid_, wall_.cells(), modes_, 2, 8, sections_, traffic_});
 }
 
 std::size_t Solver::bytes() const {
@@ -86,7 +88,7 @@ double Solver::step(double cfl, double max_dt) {
             fastest_rate_ = convection_.evaluate_with_rate(velocity_, terms_);
             MPI_Allreduce(MPI_IN_PLACE, &fastest_rate_, 1, MPI_DOUBLE, MPI_MAX, grid_.all().get());
             traffic_.add(Exchange::reduction, 1, sizeof(double));
-            watch_.lap(Section::wait);
+            sections_.lap(section::wait);
             if (!std::isfinite(fastest_rate_))
                 return std::numeric_limits<double>::quiet_NaN();
             dt = std::min(max_dt, fastest_rate_ > 0 ? cfl / fastest_rate_ : max_dt);
@@ -101,7 +103,11 @@ double Solver::step(double cfl, double max_dt) {
                               .diffusion = 0.5 * time * parameters_.viscosity,
                               .adds_to_pressure = true,
                               .scratch = previous_terms_})};
-        tridiagonal_->solve(stages);
+        {
+            const int fields = solve_passes - (substep == 0 ? 3 : 0); // no terms before
+            const parallel::Section solve(sections_, "solves along z", {.bytes = bytes_of(fields)});
+            tridiagonal_->solve(stages);
+        }
         hold_flow_rate(s);
         exchange_ghosts();
         std::swap(terms_, previous_terms_);
@@ -117,7 +123,8 @@ linalg::SolveStage Solver::momentum_stage(const Substep& s, const Velocity& prev
              {&face_rows_, k2_.data(), {velocity_.w}, previous_terms.w}},
             {},
             [=, this](Range modes) { add_explicit_terms(s, previous_terms, modes); },
-            nullptr};
+            nullptr,
+            explicit_flops * planes_.size()};
 }
 
 linalg::SolveStage Solver::projection_stage(const Projection& projection) {
@@ -126,7 +133,9 @@ linalg::SolveStage Solver::projection_stage(const Projection& projection) {
     return {{{&wall_.pressure(), poisson_shift_.data(), {scratch.u}, scratch.w}},
             {projection.velocity.w},
             [=, this](Range modes) { compute_divergence(projection, modes); },
-            [=, this](Range modes) { subtract_gradient(projection, modes); }};
+            [=, this](Range modes) { subtract_gradient(projection, modes); },
+            divergence_flops * planes_.size(),
+            gradient_flops * planes_.size()};
 }
 
 void Solver::exchange_ghosts() {
@@ -194,6 +203,7 @@ void Solver::project() {
                                                                .diffusion = 0.0,
                                                                .adds_to_pressure = adds_to_pressure,
                                                                .scratch = previous_terms_})};
+        sections_.mark();
         tridiagonal_->solve(stages);
         exchange_ghosts();
     };
@@ -204,10 +214,10 @@ void Solver::project() {
 }
 
 double Solver::measure_rate() {
-    const auto counters = std::pair(traffic_, watch_); // they count steps only
+    const auto counters = traffic_; // they count steps only
     double rate = convection_.evaluate_with_rate(velocity_, terms_);
     MPI_Allreduce(MPI_IN_PLACE, &rate, 1, MPI_DOUBLE, MPI_MAX, grid_.all().get());
-    std::tie(traffic_, watch_) = counters;
+    traffic_ = counters;
     return rate;
 }
 

@@ -15,7 +15,8 @@
 #include "parallel/halo.hpp"
 #include "parallel/planes.hpp"
 #include "parallel/process_grid.hpp"
-#include "parallel/stopwatch.hpp"
+#include "parallel/section_monitor.hpp"
+#include "parallel/section_names.hpp"
 #include "parallel/traffic.hpp"
 
 namespace uzushio::channel {
@@ -28,8 +29,9 @@ namespace uzushio::channel {
 /// All methods are collective over the communicator, except those marked "Local".
 class Solver {
   public:
-    /// Throw `std::invalid_argument` if a parameter is invalid.
-    Solver(const Parameters& parameters, MPI_Comm comm);
+    /// `sections` receives the times of all methods; it must outlive the solver. Throw
+    /// `std::invalid_argument` if a parameter is invalid.
+    Solver(const Parameters& parameters, MPI_Comm comm, parallel::SectionMonitor& sections);
 
     /// Advance by `cfl` over the maximum rate of convection, at most by `max_dt`. Return the time
     /// step, or NaN if a field is not finite; then no field changes.
@@ -83,10 +85,18 @@ class Solver {
     [[nodiscard]] double weight(int m) const {
         return kx_[static_cast<std::size_t>(m)] == 0 ? 1 : 2;
     }
-    [[nodiscard]] parallel::Stopwatch& watch() { return watch_; }
+    [[nodiscard]] parallel::SectionMonitor& sections() { return sections_; }
     [[nodiscard]] parallel::Traffic& traffic() { return traffic_; }
     /// Return the bytes of fields and buffers. Local.
     [[nodiscard]] std::size_t bytes() const;
+
+    /// Fields that the solves of a substep must move between memory and processor: velocity,
+    /// pressure, new and old terms are read, velocity and pressure written.
+    static constexpr int solve_passes = 3 + 1 + 3 + 3 + 3 + 1;
+    /// Return the bytes of this rank's part of a number of fields. Local.
+    [[nodiscard]] double bytes_of(int fields) const {
+        return 16.0 * fields * planes_.size() * modes_;
+    }
 
   private:
     struct Substep {
@@ -122,7 +132,7 @@ class Solver {
     WallGrid wall_;
     parallel::ProcessGrid grid_;
     parallel::Range planes_;
-    parallel::Stopwatch watch_;
+    parallel::SectionMonitor& sections_;
     parallel::Traffic traffic_;
     Convection convection_;
     int modes_;

@@ -152,10 +152,14 @@ struct BlockSolver::Run {
         std::optional<Exchange> exchange; ///< none without ghosts
         std::deque<Boundaries<double>> boundaries;
 
-        void update(double time) {
+        void update(double time, parallel::SectionMonitor& sections) {
             if (!exchange)
                 return;
-            exchange->exchange(fields);
+            {
+                const parallel::Section section(sections, "halo exchange");
+                exchange->exchange(fields);
+            }
+            const parallel::Section section(sections, "boundary conditions");
             for (std::size_t f = 0; f < fields.size(); ++f)
                 boundaries[f].apply(*fields[f], time);
         }
@@ -265,9 +269,11 @@ SolverEstimate BlockSolver::estimate(int ranks) const {
     return result;
 }
 
-void BlockSolver::set_up(MPI_Comm comm) {
+void BlockSolver::set_up(MPI_Comm comm, parallel::SectionMonitor* sections) {
     if (run_)
         throw std::logic_error("a solver of blocks is set up twice");
+    if (sections != nullptr)
+        sections_ = sections;
     run_ = std::make_unique<Run>(comm, declaration());
     for (std::size_t b = 0; b < blocks(); ++b)
         prepare(block(b));
@@ -279,13 +285,18 @@ void BlockSolver::set_up(MPI_Comm comm) {
 double BlockSolver::step(double max_dt, double fraction) {
     Run& r = run();
     const double dt = std::min(max_dt, fraction * r.stable);
+    // The integrator advances the fields between two calls of the right-hand side.
+    sections_->mark();
     r.integrator.step(r.time, dt, r.evolved, [&](double now, auto, auto derivative) {
+        sections_->lap("integration");
         update(now);
+        const parallel::Section section(*sections_, "right-hand side");
         r.derivatives = derivative;
         for (std::size_t b = 0; b < blocks(); ++b)
             rhs(block(b), now);
         r.derivatives = {};
     });
+    sections_->lap("integration", r.integrator.work());
     r.time += dt;
     assess();
     return dt;
@@ -300,20 +311,24 @@ void BlockSolver::update_derived() { update(run().time); }
 
 void BlockSolver::update(double time) {
     Run& r = run();
-    r.groups.front().update(time);
+    r.groups.front().update(time, *sections_);
     auto group = r.groups.begin() + 1;
     for (std::size_t f = 0; f < r.fields.size(); ++f) {
         if (!declaration_->fields[f].derived)
             continue;
-        for (std::size_t b = 0; b < blocks(); ++b)
-            derive(block(b), r.fields[f].spec().name, time);
-        (group++)->update(time);
+        {
+            const parallel::Section section(*sections_, "derived fields");
+            for (std::size_t b = 0; b < blocks(); ++b)
+                derive(block(b), r.fields[f].spec().name, time);
+        }
+        (group++)->update(time, *sections_);
     }
 }
 
 /// Compute the stable step and whether values are finite, on all ranks.
 void BlockSolver::assess() {
     Run& r = run();
+    const parallel::Section section(*sections_, "stable step");
     double stable = std::numeric_limits<double>::infinity();
     bool finite = true;
     for (const Field<double>* field : r.evolved)

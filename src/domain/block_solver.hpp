@@ -13,6 +13,7 @@
 #include "domain/ghost_fill.hpp"
 #include "domain/halo_plan.hpp"
 #include "domain/time_integrator.hpp"
+#include "parallel/section_monitor.hpp"
 #include "parallel/traffic.hpp"
 
 namespace uzushio::domain {
@@ -94,8 +95,9 @@ class BlockSolver {
     /// `MeshError` if there are more ranks than cells.
     [[nodiscard]] SolverEstimate estimate(int ranks) const;
 
-    /// Decompose, allocate and set the initial fields (collective; once).
-    void set_up(MPI_Comm comm);
+    /// Decompose, allocate and set the initial fields (collective; once). `sections` receives the
+    /// times of a step's parts; it must outlive the solver. Null: the solver's own monitor.
+    void set_up(MPI_Comm comm, parallel::SectionMonitor* sections = nullptr);
 
     /// Advance by `fraction` times the stable step, at most by `max_dt`; return the length of the
     /// step (collective).
@@ -120,6 +122,9 @@ class BlockSolver {
     /// Return a declared field. Throws `std::invalid_argument` for an unknown name.
     [[nodiscard]] Field<double>& field(std::string_view name);
     [[nodiscard]] const parallel::Traffic& traffic() const;
+    /// Return the monitor of a step's sections. A subclass states the work of `rhs` and `derive`
+    /// with `add_work`, and may begin sections in them.
+    [[nodiscard]] parallel::SectionMonitor& sections() { return *sections_; }
 
   protected:
     /// Return the declaration; called once.
@@ -144,6 +149,8 @@ class BlockSolver {
     void assess();
 
     mutable std::optional<SolverDeclaration> declaration_;
+    parallel::SectionMonitor own_sections_;
+    parallel::SectionMonitor* sections_ = &own_sections_;
     std::unique_ptr<Run> run_; ///< after `set_up`
 };
 

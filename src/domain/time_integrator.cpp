@@ -43,6 +43,12 @@ std::span<const Stage> scheme_stages(TimeScheme scheme) {
     throw std::invalid_argument("there is no such time scheme");
 }
 
+} // namespace
+
+int stages_of(TimeScheme scheme) { return static_cast<int>(scheme_stages(scheme).size()); }
+
+namespace {
+
 /// Call `row(u, f, r, count)` for all rows of owned values of a field, its derivative and its
 /// register.
 template <class T, class Row>
@@ -59,6 +65,20 @@ void for_rows(Field<T>& state, Field<T>& derivative, Field<T>& reg, Row&& row) {
                         row(&u(first, c), &f(first, c), &r(first, c), own.extent(0));
                     }
         }
+}
+
+/// Return the work of a step on so many values of `size` bytes, without the right-hand side's: each
+/// stage reads state, derivative and register, and writes state and register as far as it uses
+/// them.
+parallel::Work work_of(TimeScheme scheme, double values, double size) {
+    struct Counts {
+        double first_flops, flops, first_moves,
+            moves; ///< for a value, of the first stage, of others
+    };
+    const Counts counts = scheme == TimeScheme::ssp_rk3 ? Counts{2, 5, 4, 4} : Counts{3, 5, 4, 5};
+    const double others = stages_of(scheme) - 1;
+    return {values * (counts.first_flops + others * counts.flops),
+            values * size * (counts.first_moves + others * counts.moves)};
 }
 
 template <class T>
@@ -98,8 +118,6 @@ void advance(TimeScheme scheme, const Stage& stage, double dt, Field<T>& state,
 
 } // namespace
 
-int stages_of(TimeScheme scheme) { return static_cast<int>(scheme_stages(scheme).size()); }
-
 template <class T>
 TimeIntegrator<T>::TimeIntegrator(TimeScheme scheme, const Decomposition& decomposition, int rank,
                                   const std::vector<FieldSpec>& specs)
@@ -111,6 +129,13 @@ TimeIntegrator<T>::TimeIntegrator(TimeScheme scheme, const Decomposition& decomp
     }
     for (Field<T>& field : derivative_)
         derivatives_.push_back(&field);
+    double values = 0;
+    for (const Field<T>& field : derivative_)
+        for (std::size_t b = 0; b < field.blocks(); ++b)
+            for (std::size_t array = 0; array < field.arrays(); ++array)
+                values +=
+                    static_cast<double>(field.owned(b, array).volume()) * field.spec().components;
+    work_ = work_of(scheme, values, sizeof(T));
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "domain/field.hpp"
+#include "parallel/work.hpp"
 
 namespace uzushio::domain {
 
@@ -38,8 +39,12 @@ template <class T> class TimeIntegrator {
     /// have the constructor's specifications.
     void step(double time, double dt, std::span<Field<T>* const> state, const RightHandSide& rhs);
 
+    /// Return the work of a step, without that of the right-hand side.
+    [[nodiscard]] parallel::Work work() const { return work_; }
+
   private:
     TimeScheme scheme_;
+    parallel::Work work_;
     std::vector<Field<T>> derivative_, register_;
     std::vector<Field<T>*> derivatives_; ///< pointers to `derivative_`
 };

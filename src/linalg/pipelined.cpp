@@ -10,7 +10,7 @@ namespace uzushio::linalg {
 using parallel::Exchange;
 using parallel::Planes;
 using parallel::Range;
-using parallel::Section;
+namespace section = parallel::section;
 
 namespace {
 
@@ -32,6 +32,17 @@ int values_down(const SolveStage& stage) {
         values += 2 * system.unknowns.size();
     return static_cast<int>(values);
 }
+
+/// Return the operations of a sweep up for one mode of one plane.
+double up_flops(const SolveStage& stage) {
+    double flops = 0;
+    for (const auto& system : stage.systems)
+        flops += pivot_flops + 2 * eliminate_flops * static_cast<double>(system.unknowns.size());
+    return flops;
+}
+
+/// Return the operations of a sweep down for one mode of one plane.
+double down_flops(const SolveStage& stage) { return substitute_flops * values_down(stage); }
 
 /// Call `row` for the rows of plane k that a message up holds, in its order.
 template <class F> void rows_up(const SolveStage& stage, int k, F&& row) {
@@ -80,7 +91,7 @@ Pipelined::Pipelined(const TridiagonalSetup& setup)
       first_(parallel::block(setup.planes, grid_.pz(), grid_.column().rank()).begin),
       chunk_(chunk_size(modes_, grid_.pz())), chunks_((modes_ + chunk_ - 1) / chunk_),
       sweeps_(static_cast<std::size_t>(2 * setup.max_stages)),
-      pivot_(static_cast<std::size_t>(chunk_)), watch_(setup.watch), traffic_(setup.traffic) {
+      pivot_(static_cast<std::size_t>(chunk_)), sections_(setup.sections), traffic_(setup.traffic) {
     for (auto& messages : sweeps_) {
         const int size = grid_.pz() > 1 ? max_in_flight * setup.max_values * chunk_ : 0;
         messages.outgoing = parallel::AlignedArray<double>(static_cast<std::size_t>(size));
@@ -134,7 +145,7 @@ void Pipelined::solve(std::span<const SolveStage> stages) {
         }
     for (int sweep = 0; sweep < sweeps; ++sweep)
         MPI_Waitall(max_in_flight, messages(sweep).sends.data(), MPI_STATUSES_IGNORE);
-    watch_.lap(Section::wait);
+    sections_.lap(section::wait);
 }
 
 void Pipelined::start(SweepMessages& messages, const SolveStage& stage, int sweep) {
@@ -161,9 +172,9 @@ const double* Pipelined::wait_for_message(SweepMessages& messages, int index) {
     if (messages.from == MPI_PROC_NULL)
         return nullptr;
     const int slot = index % max_in_flight;
-    watch_.lap(Section::tridiagonal);
+    sections_.lap(section::tridiagonal);
     MPI_Wait(&messages.receives[static_cast<std::size_t>(slot)], MPI_STATUS_IGNORE);
-    watch_.lap(Section::wait);
+    sections_.lap(section::wait);
     return messages.incoming.data() + std::ptrdiff_t{slot} * messages.values * chunk_;
 }
 
@@ -185,31 +196,31 @@ void Pipelined::start_send(SweepMessages& messages, int index) {
     traffic_.add(Exchange::pipeline, 1, 8LL * count);
 }
 
-void Pipelined::call(const std::function<void(Range)>& work, Range chunk) {
-    watch_.lap(Section::tridiagonal);
+void Pipelined::call(const std::function<void(Range)>& work, Range chunk, double flops) {
+    sections_.lap(section::tridiagonal);
     if (work)
         work(chunk);
-    watch_.lap(Section::pointwise);
+    sections_.lap(section::pointwise, {.flops = flops * chunk.size()});
 }
 
 void Pipelined::up(const SolveStage& stage, SweepMessages& messages, int index) {
     const auto modes = chunk(index);
     // A right-hand side that needs no value from below is computed before the wait.
     if (stage.carried.empty())
-        call(stage.before, modes);
+        call(stage.before, modes, stage.before_flops);
     if (const double* message = wait_for_message(messages, index)) {
         rows_up(stage, -1, unpack(message, modes));
         start_receive(messages, index + max_in_flight);
     }
     if (!stage.carried.empty())
-        call(stage.before, modes);
+        call(stage.before, modes, stage.before_flops);
     for (const auto& system : stage.systems)
         sweep_up(system, modes);
     if (double* message = wait_for_send_buffer(messages, index)) {
         rows_up(stage, planes_ - 1, pack(message, modes));
         start_send(messages, index);
     }
-    watch_.lap(Section::tridiagonal);
+    sections_.lap(section::tridiagonal, {.flops = up_flops(stage) * planes_ * modes.size()});
 }
 
 void Pipelined::down(const SolveStage& stage, SweepMessages& messages, int index) {
@@ -220,11 +231,12 @@ void Pipelined::down(const SolveStage& stage, SweepMessages& messages, int index
     }
     for (const auto& system : stage.systems)
         sweep_down(system, modes);
+    sections_.lap(section::tridiagonal, {.flops = down_flops(stage) * planes_ * modes.size()});
     if (double* message = wait_for_send_buffer(messages, index)) {
         rows_down(stage, 0, pack(message, modes));
         start_send(messages, index);
     }
-    call(stage.after, modes);
+    call(stage.after, modes, stage.after_flops);
 }
 
 void Pipelined::sweep_up(const System& system, Range chunk) {

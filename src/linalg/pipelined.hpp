@@ -47,7 +47,9 @@ class Pipelined final : public TridiagonalSolver {
     void down(const SolveStage& stage, SweepMessages& messages, int index);
     void sweep_up(const System& system, parallel::Range chunk);
     void sweep_down(const System& system, parallel::Range chunk);
-    void call(const std::function<void(parallel::Range)>& work, parallel::Range chunk);
+    /// Call `work`, which takes `flops` operations for one mode.
+    void call(const std::function<void(parallel::Range)>& work, parallel::Range chunk,
+              double flops);
     [[nodiscard]] parallel::Range chunk(int index) const;
 
     const parallel::ProcessGrid& grid_;
@@ -58,7 +60,7 @@ class Pipelined final : public TridiagonalSolver {
     int chunks_;
     std::vector<SweepMessages> sweeps_;
     parallel::AlignedArray<double> pivot_;
-    parallel::Stopwatch& watch_;
+    parallel::SectionMonitor& sections_;
     parallel::Traffic& traffic_;
 };
 

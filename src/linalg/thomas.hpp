@@ -6,6 +6,9 @@
 
 namespace uzushio::linalg {
 
+/// Operations of the functions below for one mode of one row.
+inline constexpr double pivot_flops = 6, eliminate_flops = 3, substitute_flops = 2;
+
 /// Compute the reciprocal pivots of row k for `count` modes, and its factors for the substitution.
 /// `factor_below` are the factors of row k-1. All pointers are to the first of the modes.
 inline void eliminate_pivot(const Rows& rows, int k, const double* __restrict shift,

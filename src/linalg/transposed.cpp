@@ -10,7 +10,7 @@ using parallel::block;
 using parallel::Exchange;
 using parallel::Planes;
 using parallel::Range;
-using parallel::Section;
+namespace section = parallel::section;
 
 namespace {
 
@@ -26,8 +26,8 @@ Transposed::Transposed(const TridiagonalSetup& setup)
               static_cast<std::size_t>(modes_)),
       columns_(static_cast<std::size_t>(2 * (rows_ + 1)) * static_cast<std::size_t>(mine_.size())),
       factors_(static_cast<std::size_t>(rows_ + 1) * chunk_size), pivot_(chunk_size),
-      halo_(grid_, static_cast<std::size_t>(2 * modes_), 1, setup.watch, setup.traffic),
-      watch_(setup.watch), traffic_(setup.traffic) {
+      halo_(grid_, static_cast<std::size_t>(2 * modes_), 1, setup.sections, setup.traffic),
+      sections_(setup.sections), traffic_(setup.traffic) {
     int offset = 0;
     int ghost_offset = 0;
     for (int r = 0; r < grid_.pz(); ++r) {
@@ -46,22 +46,22 @@ Transposed::Transposed(const TridiagonalSetup& setup)
 }
 
 void Transposed::solve(std::span<const SolveStage> stages) {
-    const auto chunks = [&](const auto& work) {
+    const auto chunks = [&](const auto& work, double flops) {
         for (int m = 0; work && m < modes_; m += chunk_size)
             work({m, std::min(modes_, m + chunk_size)});
-        watch_.lap(Section::pointwise);
+        sections_.lap(section::pointwise, {.flops = flops * modes_});
     };
     for (const auto& stage : stages) {
         for (const auto& field : stage.carried)
             halo_.exchange({&field, 1}, {});
-        chunks(stage.before);
+        chunks(stage.before, stage.before_flops);
         for (const auto& system : stage.systems)
             for (const auto& x : system.unknowns) {
                 to_columns(x);
                 solve_columns(system);
                 to_blocks(x);
             }
-        chunks(stage.after);
+        chunks(stage.after, stage.after_flops);
     }
 }
 
@@ -80,7 +80,7 @@ void Transposed::to_columns(const Planes& x) {
     const auto own = static_cast<std::size_t>(grid_.column().rank());
     traffic_.add(Exchange::transpose_z, grid_.pz() - 1,
                  8LL * (2LL * planes_.size() * modes_ - block_counts_[own]));
-    watch_.lap(Section::transpose);
+    sections_.lap(section::transpose);
 }
 
 void Transposed::solve_columns(const System& system) {
@@ -109,7 +109,8 @@ void Transposed::solve_columns(const System& system) {
             substitute(factor, x + width + imaginary, x + imaginary, count);
         }
     }
-    watch_.lap(Section::tridiagonal);
+    constexpr double flops = pivot_flops + 2 * (eliminate_flops + substitute_flops);
+    sections_.lap(section::tridiagonal, {.flops = flops * rows_ * mine_.size()});
 }
 
 void Transposed::to_blocks(const Planes& x) {
@@ -128,7 +129,7 @@ void Transposed::to_blocks(const Planes& x) {
                 from += modes.size();
             }
     }
-    watch_.lap(Section::transpose);
+    sections_.lap(section::transpose);
 }
 
 } // namespace uzushio::linalg

@@ -34,7 +34,7 @@ class Transposed final : public TridiagonalSolver {
     std::vector<int> block_counts_, block_offsets_, column_counts_, column_offsets_;
     std::vector<int> ghost_counts_, ghost_offsets_, return_counts_; ///< with the plane above
     parallel::Halo halo_;
-    parallel::Stopwatch& watch_;
+    parallel::SectionMonitor& sections_;
     parallel::Traffic& traffic_;
 };
 

@@ -9,7 +9,8 @@
 #include "parallel/block.hpp"
 #include "parallel/planes.hpp"
 #include "parallel/process_grid.hpp"
-#include "parallel/stopwatch.hpp"
+#include "parallel/section_monitor.hpp"
+#include "parallel/section_names.hpp"
 #include "parallel/traffic.hpp"
 
 namespace uzushio::linalg {
@@ -38,6 +39,8 @@ struct SolveStage {
     std::vector<parallel::Planes> carried;
     std::function<void(parallel::Range)> before; ///< computes the right-hand side
     std::function<void(parallel::Range)> after;  ///< uses the solution and the ghost plane above
+    double before_flops = 0; ///< operations of `before` for one mode, 0 if unknown
+    double after_flops = 0;  ///< the same of `after`
 };
 
 /// Solver of tridiagonal systems along z for each mode, on planes distributed in blocks over Pz
@@ -63,7 +66,7 @@ struct TridiagonalSetup {
     int max_stages; ///< in one call of solve
     /// Maximum of a stage for one mode: systems, plus twice the unknowns and carried fields.
     int max_values;
-    parallel::Stopwatch& watch;
+    parallel::SectionMonitor& sections;
     parallel::Traffic& traffic;
 };
 

@@ -11,14 +11,15 @@ constexpr int tag_down = 12;
 
 } // namespace
 
-Halo::Halo(const ProcessGrid& grid, std::size_t doubles, int fields, Stopwatch& watch,
+Halo::Halo(const ProcessGrid& grid, std::size_t doubles, int fields, SectionMonitor& sections,
            Traffic& traffic)
     : grid_(grid), buffer_doubles_(doubles * static_cast<std::size_t>(fields)),
-      buffer_(grid.pz() > 1 ? 4 * buffer_doubles_ : 0), watch_(watch), traffic_(traffic) {}
+      buffer_(grid.pz() > 1 ? 4 * buffer_doubles_ : 0), sections_(sections), traffic_(traffic) {}
 
 void Halo::exchange(std::span<const Planes> up, std::span<const Planes> down) {
     if (grid_.pz() == 1)
         return;
+    sections_.mark();
     double* const to_above = buffer_.data();
     double* const to_below = to_above + buffer_doubles_;
     double* const from_below = to_below + buffer_doubles_;
@@ -57,7 +58,7 @@ void Halo::exchange(std::span<const Planes> up, std::span<const Planes> down) {
     const int above = messages(grid_.above(), count(up));
     const int below = messages(grid_.below(), count(down));
     traffic_.add(Exchange::halo, above + below, 8LL * (above * count(up) + below * count(down)));
-    watch_.lap(Section::wait);
+    sections_.lap(section::wait);
 }
 
 } // namespace uzushio::parallel

@@ -5,7 +5,8 @@
 #include "parallel/aligned_array.hpp"
 #include "parallel/planes.hpp"
 #include "parallel/process_grid.hpp"
-#include "parallel/stopwatch.hpp"
+#include "parallel/section_monitor.hpp"
+#include "parallel/section_names.hpp"
 #include "parallel/traffic.hpp"
 
 namespace uzushio::parallel {
@@ -15,7 +16,7 @@ class Halo {
   public:
     /// Allocate buffers for planes of at most `doubles` values and for at most `fields` fields per
     /// exchange.
-    Halo(const ProcessGrid& grid, std::size_t doubles, int fields, Stopwatch& watch,
+    Halo(const ProcessGrid& grid, std::size_t doubles, int fields, SectionMonitor& sections,
          Traffic& traffic);
 
     /// Fill the ghost plane below each field of `up` and above each field of `down` from the
@@ -28,7 +29,7 @@ class Halo {
     const ProcessGrid& grid_;
     std::size_t buffer_doubles_;  ///< of each of the four parts
     AlignedArray<double> buffer_; ///< to above, to below, from below, from above
-    Stopwatch& watch_;
+    SectionMonitor& sections_;
     Traffic& traffic_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <set>
 #include <stdexcept>
 
@@ -10,7 +11,7 @@ namespace uzushio::spectral {
 using parallel::block;
 using parallel::Exchange;
 using parallel::Range;
-using parallel::Section;
+namespace section = parallel::section;
 
 namespace {
 
@@ -19,11 +20,13 @@ constexpr unsigned planner = FFTW_MEASURE | FFTW_DESTROY_INPUT;
 } // namespace
 
 PlaneTransform::PlaneTransform(const parallel::ProcessGrid& grid, const Modes& modes, int batch,
-                               int slots, parallel::Stopwatch& watch, parallel::Traffic& traffic)
+                               int slots, parallel::SectionMonitor& sections,
+                               parallel::Traffic& traffic)
     : all_(grid.all()), plane_(grid.plane()), modes_(modes), batch_(grid.py() > 1 ? batch : 1),
       rows_(block(modes.my, grid.py(), plane_.rank())),
       waves_(block(modes.kx, grid.py(), plane_.rank())), slots_(static_cast<std::size_t>(slots)),
-      watch_(watch), traffic_(traffic) {
+      row_flops_(2.5 * modes.mx * std::log2(modes.mx)),
+      column_flops_(5.0 * modes.my * std::log2(modes.my)), sections_(sections), traffic_(traffic) {
     if (grid.py() > std::min(modes.kx, modes.my))
         throw std::invalid_argument("more ranks share a plane than it has modes or rows");
     const auto batches = static_cast<std::size_t>(batch_);
@@ -78,7 +81,7 @@ void PlaneTransform::replan() {
         if (measures)
             share_wisdom(all_);
     }
-    watch_.start();
+    sections_.mark();
 }
 
 void PlaneTransform::plan_columns(int waves, std::vector<Plan>& backward,
@@ -166,10 +169,10 @@ void PlaneTransform::begin_inverse(int index, const parallel::Planes& field, int
             }
         }
     }
-    watch_.lap(Section::pointwise);
+    sections_.lap(section::pointwise);
     fftw_complex* y = fftw_cast(slot.y.data());
     fftw_execute_dft(backward_[static_cast<std::size_t>(shared() ? count - 1 : 0)].get(), y, y);
-    watch_.lap(Section::fft);
+    sections_.lap(section::fft, {.flops = column_flops_ * count * waves});
     if (!shared())
         return;
     const auto& counts = counts_[static_cast<std::size_t>(count - 1)];
@@ -179,14 +182,14 @@ void PlaneTransform::begin_inverse(int index, const parallel::Planes& field, int
     const auto own = static_cast<std::size_t>(plane_.rank());
     traffic_.add(Exchange::transpose_xy, plane_.size() - 1,
                  8LL * (2LL * count * waves * modes_.my - counts.y_counts[own]));
-    watch_.lap(Section::transpose);
+    sections_.lap(section::transpose);
 }
 
 void PlaneTransform::end_inverse(int index) {
     if (!shared())
         return;
     MPI_Wait(&slots_[static_cast<std::size_t>(index)].request, MPI_STATUS_IGNORE);
-    watch_.lap(Section::transpose);
+    sections_.lap(section::transpose);
 }
 
 void PlaneTransform::to_physical(int index, int plane, int row, double* values) {
@@ -219,18 +222,18 @@ void PlaneTransform::begin_forward(int index, int count) {
     const auto own = static_cast<std::size_t>(plane_.rank());
     traffic_.add(Exchange::transpose_xy, plane_.size() - 1,
                  8LL * (2LL * count * rows_.size() * modes_.kx - counts.x_counts[own]));
-    watch_.lap(Section::transpose);
+    sections_.lap(section::transpose);
 }
 
 void PlaneTransform::end_forward(int index) {
     auto& slot = slots_[static_cast<std::size_t>(index)];
     if (shared()) {
         MPI_Wait(&slot.request, MPI_STATUS_IGNORE);
-        watch_.lap(Section::transpose);
+        sections_.lap(section::transpose);
     }
     fftw_complex* y = fftw_cast(slot.y.data());
     fftw_execute_dft(forward_[static_cast<std::size_t>(shared() ? slot.count - 1 : 0)].get(), y, y);
-    watch_.lap(Section::fft);
+    sections_.lap(section::fft, {.flops = column_flops_ * slot.count * waves_.size()});
 }
 
 const Complex* PlaneTransform::column(int index, int plane, int j) const {

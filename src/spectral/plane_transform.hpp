@@ -8,7 +8,8 @@
 #include "parallel/block.hpp"
 #include "parallel/planes.hpp"
 #include "parallel/process_grid.hpp"
-#include "parallel/stopwatch.hpp"
+#include "parallel/section_monitor.hpp"
+#include "parallel/section_names.hpp"
 #include "parallel/traffic.hpp"
 #include "spectral/fftw.hpp"
 #include "spectral/modes.hpp"
@@ -28,7 +29,7 @@ class PlaneTransform {
   public:
     /// Plan batches of at most `batch` planes in `slots` slots (collective).
     PlaneTransform(const parallel::ProcessGrid& grid, const Modes& modes, int batch, int slots,
-                   parallel::Stopwatch& watch, parallel::Traffic& traffic);
+                   parallel::SectionMonitor& sections, parallel::Traffic& traffic);
 
     [[nodiscard]] const Modes& modes() const { return modes_; }
     /// Return this rank's rows of a physical plane.
@@ -38,6 +39,8 @@ class PlaneTransform {
     /// Return the number of this rank's modes in a plane.
     [[nodiscard]] int local_modes() const { return waves_.size() * modes_.columns_y(); }
     [[nodiscard]] int batch() const { return batch_; }
+    /// Return the operations of the transform of one row, 5/2 n log2 n.
+    [[nodiscard]] double row_flops() const { return row_flops_; }
     /// Return the bytes of the slots' buffers.
     [[nodiscard]] std::size_t bytes() const;
     /// Plan again with the present wisdom (collective).
@@ -109,7 +112,8 @@ class PlaneTransform {
     std::vector<Plan> forward_;
     std::vector<parallel::Range> blocks_; ///< waves() of each rank that shares the planes
     std::vector<AllToAllCounts> counts_;  ///< for batches of 1 … batch planes
-    parallel::Stopwatch& watch_;
+    double row_flops_, column_flops_;     ///< of one transform along x, along y
+    parallel::SectionMonitor& sections_;
     parallel::Traffic& traffic_;
 };
 

@@ -32,7 +32,7 @@ def main(py: int, pz: int, scheme: str, forcing: str, out: str) -> None:
     settings = {"viscosity": 0.02, "drive": 0.5, "forcing": forcing, "scheme": scheme}
     solver = make(SIZE, z, ranks=(py, pz), comm=comm, **settings)
     stir(solver, z)
-    solver.reset_counters()
+    solver.reset_traffic()
     for _ in range(STEPS):
         solver.step(0.4, float("inf"))
     traffic = comm.gather(solver.traffic())

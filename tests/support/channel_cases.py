@@ -6,6 +6,7 @@ import numpy as np
 from mpi4py import MPI
 
 from uzushio import _core
+from uzushio.parallel.section_monitor import SectionMonitor
 
 core = _core.channel
 
@@ -46,7 +47,7 @@ def make(
     parameters.dealiasing = getattr(core.Dealiasing, dealiasing)
     parameters.scheme = scheme
     parameters.py, parameters.pz = ranks
-    return core.Solver(parameters, comm.handle)
+    return core.Solver(parameters, comm.handle, SectionMonitor().core)
 
 
 def stir(solver: core.Solver, z: np.ndarray, amplitude: float = 1.0, most: int = 3) -> None:

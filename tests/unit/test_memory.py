@@ -297,8 +297,8 @@ def test_check_predicts_time_and_disk_space_of_the_run(uzushio: Run, tmp_path: P
     assert steps and disk, output
     done = uzushio("run", CHANNEL, *changes, "--out", tmp_path / "run")
     assert done.returncode == 0, done.stderr
-    results = json.loads((tmp_path / "run/summary.json").read_text())["results"]
-    took = sum(results["seconds_per_step"].values())
+    summary = json.loads((tmp_path / "run/summary.json").read_text())
+    took = summary["seconds_per_step"]
     # Other work on the machine may slow down one of the two measurements.
     predicted = float(steps[1]) * {"s": 1.0, "ms": 1e-3}[steps[2]]
     assert took / 8 < predicted < 8 * took

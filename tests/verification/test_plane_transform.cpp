@@ -33,7 +33,7 @@ double wave(double x, double y, int k) {
 class Transform : public testing::TestWithParam<Dealiasing> {
   protected:
     static constexpr int nx = 20, ny = 18, planes = 5;
-    parallel::Stopwatch watch_;
+    parallel::SectionMonitor watch_;
     parallel::Traffic traffic_;
     parallel::ProcessGrid grid_{MPI_COMM_WORLD, ranks(), 1};
     PlaneTransform transform_{grid_, Modes::of(nx, ny, GetParam()), 2, 2, watch_, traffic_};
@@ -133,7 +133,7 @@ TEST_P(Poisson, NeedsTwoAllToAllsPerFieldPipelinedAndFourTransposed) {
     const int pz = ranks() / py;
     const int nx = 12, ny = 16, nz = 24;
     const std::string scheme = GetParam();
-    parallel::Stopwatch watch;
+    parallel::SectionMonitor watch;
     parallel::Traffic traffic;
     const parallel::ProcessGrid grid(MPI_COMM_WORLD, py, pz);
     std::vector<double> faces;

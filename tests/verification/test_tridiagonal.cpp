@@ -86,7 +86,7 @@ class Scheme : public testing::TestWithParam<std::tuple<std::string, int>> {
     parallel::ProcessGrid grid_{MPI_COMM_WORLD, 1, ranks()};
     Range mine_ = parallel::block(planes, ranks(), grid_.column().rank());
     std::vector<double> shift_;
-    parallel::Stopwatch watch_;
+    parallel::SectionMonitor watch_;
     parallel::Traffic traffic_;
 };
 
@@ -177,7 +177,7 @@ TEST(TridiagonalSchemes, AnUnknownNameIsAnErrorWithTheKnownNames) {
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     const parallel::ProcessGrid grid(MPI_COMM_WORLD, 1, size);
-    parallel::Stopwatch watch;
+    parallel::SectionMonitor watch;
     parallel::Traffic traffic;
     try {
         static_cast<void>(make_tridiagonal("cyclic", {grid, planes, 4, 1, 3, watch, traffic}));

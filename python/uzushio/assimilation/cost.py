@@ -18,7 +18,7 @@ from uzushio.assimilation.model import Guess, Model
 from uzushio.assimilation.schedule import CheckpointingPlan
 from uzushio.assimilation.sweeps import Counts, Sweeps
 from uzushio.observations import Observations
-from uzushio.parallel.timings import Timings
+from uzushio.parallel.section_monitor import SectionMonitor
 from uzushio.stencil import exact_sums
 
 
@@ -36,7 +36,7 @@ class Cost:
         plan: CheckpointingPlan,
         background: Guess,
         sigmas: Sequence[float | None],
-        timings: Timings | None = None,
+        sections: SectionMonitor | None = None,
     ) -> None:
         """Allocate the memory that the plan needs.
 
@@ -47,9 +47,9 @@ class Cost:
             background: mean of the background.
             sigmas: standard deviations of the background, of the state and of each parameter;
                 None: no term.
-            timings: the seconds of "sweeps" and "vectors" are added to it.
+            sections: receives the sections "sweeps" and "vectors".
         """
-        self._timings = Timings() if timings is None else timings
+        self._sections = SectionMonitor() if sections is None else sections
         self.model, self.observations = model, observations
         self.sweeps = Sweeps(model, observations, plan)
         self._background = background
@@ -71,7 +71,7 @@ class Cost:
         """
         with np.errstate(over="ignore", invalid="ignore"):
             value = self._set_initial_state(state, parameters, unit)
-            with self._timings.stage("sweeps"):
+            with self._sections.section("sweeps"):
                 value += self.sweeps.forward(parameters)
         return value if math.isfinite(value) else math.inf
 
@@ -92,7 +92,7 @@ class Cost:
                 array.
         """
         of_state = np.empty(state.shape) if out is None else out
-        with self._timings.stage("sweeps"):
+        with self._sections.section("sweeps"):
             of_parameters = self.sweeps.backward(parameters, of_state)
         self._add_background(state, parameters, unit, of_state, of_parameters)
         return of_state, of_parameters
@@ -108,7 +108,7 @@ class Cost:
         """
         with np.errstate(over="ignore", invalid="ignore"):
             value = self._set_initial_state(state, parameters, unit)
-            with self._timings.stage("sweeps"):
+            with self._sections.section("sweeps"):
                 misfit, of_parameters = self.sweeps.both(parameters, out)
             value += misfit
             self._add_background(state, parameters, unit, out, of_parameters)
@@ -120,7 +120,7 @@ class Cost:
         lost = parameters - background.parameters
         value = 0.5 * float(np.sum(self.precisions * lost**2))
         known = self.precision > 0.0
-        with self._timings.stage("vectors"):
+        with self._sections.section("vectors"):
             square = _core.vectors.control_to_state(
                 state, unit, background.state, self.sweeps.start, known, self.model.threads
             )
@@ -139,7 +139,7 @@ class Cost:
     ) -> None:
         """Add the derivatives of the background term; those of the state in its unit."""
         background = self._background
-        with self._timings.stage("vectors"):
+        with self._sections.section("vectors"):
             _core.vectors.gradient_to_control(
                 of_state, unit, state, background.state, self.precision, self.model.threads
             )

@@ -22,7 +22,7 @@ from uzushio.assimilation.schedule import CheckpointingPlan, plan
 from uzushio.assimilation.space import ControlSpace
 from uzushio.case import registry
 from uzushio.observations import Observations
-from uzushio.parallel.timings import Timings
+from uzushio.parallel.section_monitor import SectionMonitor
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -52,7 +52,7 @@ class Problem:
         guess: the first guess.
         observations: this rank's part of the observations, after `observe`.
         sigmas: standard deviations of the background, for the state and each parameter.
-        timings: seconds of this rank in sweeps and in passes over vectors.
+        sections: monitor of this rank's sections, such as sweeps and passes over vectors.
     """
 
     def __init__(self, case: AssimilationCase, comm: MPI.Comm) -> None:
@@ -66,7 +66,7 @@ class Problem:
         self.controls = [case.controls.get(name, ControlSection()) for name in names]
         self.sigmas = [one.sigma for one in self.controls]
         self.observations: Observations | None = None
-        self.timings = Timings()
+        self.sections = SectionMonitor()
         self.states = 0
         self._passed: list[int] = []
 
@@ -158,12 +158,12 @@ class Problem:
         reserved = wanted.optimiser + wanted.others
         self.states = states_that_fit(model, self._comm, case.trajectory.memory, reserved)
         cost = Cost(
-            model, self.observations, self.plan(window), self.guess, self.sigmas, self.timings
+            model, self.observations, self.plan(window), self.guess, self.sigmas, self.sections
         )
         shape = self.guess.state.shape
         bounds = [one.bounds for one in self.controls]
         space = ControlSpace(
-            model.comm, (shape[0], shape[1]), units, bounds, model.threads, self.timings
+            model.comm, (shape[0], shape[1]), units, bounds, model.threads, self.sections
         )
         evaluator = Evaluator(cost, space, self.groups)
         start = space.vector(self.guess.state, self.guess.parameters)
@@ -191,7 +191,7 @@ class Problem:
         case, window = self._case, self._case.time.steps
         parts.cost.sweeps.release()
         observations, guess, sigmas = self.observations, self.guess, self.sigmas
-        cost = Cost(self.model, observations, self.plan(window), guess, sigmas, self.timings)
+        cost = Cost(self.model, observations, self.plan(window), guess, sigmas, self.sections)
         perturber = Perturber(self.model, observations, guess, sigmas, case.uncertainty.seed)
         # A member's search does not depend on the number of groups.
         settings = replace(self._settings(1), tolerance=_CLOSER * case.optimiser.tolerance)

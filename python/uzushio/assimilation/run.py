@@ -71,7 +71,8 @@ class _Run:
             )
         store = observed.store
         job.say(f"Reading {store}." if store else "Observing the truth, with noise.")
-        self._problem.observe()
+        with self._problem.sections.section("observations"):
+            self._problem.observe()
         work.start(found)
         self._search = work.parts.search
         if found is not None:
@@ -80,10 +81,11 @@ class _Run:
         if store is None and observed.keep:
             self._problem.keep_observations(job.path / run_folder.OBSERVATIONS)
         try:
-            with job.monitor, self._problem.timings.stage("search"):
+            with job.monitor, self._problem.sections.section("search"):
                 self._loop()
             self._save_last()
-            deviations = self._deviations()
+            with self._problem.sections.section("standard deviations"):
+                deviations = self._deviations()
             if self._case.uncertainty.kind == "ensemble":
                 deviations = self._with_ensemble(deviations)
         except Stopped as stopped:
@@ -144,7 +146,8 @@ class _Run:
     def _save(self) -> None:
         """Write a checkpoint of the search."""
         snapshot, vectors = self._assimilation.snapshot()
-        self._job.save(snapshot, saved.unchanged(vectors, self._written))
+        with self._problem.sections.section("checkpoints"):
+            self._job.save(snapshot, saved.unchanged(vectors, self._written))
         self._written = vectors
         if self._case.checkpoint.every is not None:  # otherwise there are many
             self._job.say(f"Wrote checkpoint {self._job.latest}.")
@@ -189,7 +192,7 @@ class _Run:
             in_group.take()
             return bool(stop.agreed)
 
-        with self._problem.timings.stage("ensemble"):
+        with self._problem.sections.section("ensemble"):
             members = ensemble.run(wanted.members, files, is_stopped, self._say_member, job.comm)
         if members is None:
             done = job.comm.bcast(len(files.done(wanted.members)))
@@ -219,7 +222,8 @@ class _Run:
             work=work,
             found=found,
             members=self._members,
-            seconds_in={**self._problem.timings, "checkpoints": job.saving},
+            seconds_in=self._problem.sections.seconds(),
+            sections=self._problem.sections,
         )
         iteration = self._search.iteration
         return results.write(job.summary_head(self._case.model, iteration, work.seconds()))

@@ -19,7 +19,7 @@ import numpy as np
 
 from uzushio import _core
 from uzushio.assimilation.model import Metric
-from uzushio.parallel.timings import Timings
+from uzushio.parallel.section_monitor import SectionMonitor
 from uzushio.stencil import exact_sums
 from uzushio.stencil.exact_sums import DoubleDouble
 
@@ -38,7 +38,7 @@ def _timed(method: Method) -> Method:
 
     @wraps(method)
     def timed(self: ControlSpace, *args: Any, **options: Any) -> Any:
-        with self._timings.stage("vectors"):
+        with self._sections.section("vectors"):
             return method(self, *args, **options)
 
     return cast(Method, timed)
@@ -77,7 +77,7 @@ class ControlSpace:
         scales: Sequence[float],
         bounds: Sequence[tuple[float | None, float | None]],
         threads: int = 1,
-        timings: Timings | None = None,
+        sections: SectionMonitor | None = None,
     ) -> None:
         """Define the layout of vectors.
 
@@ -87,9 +87,9 @@ class ControlSpace:
             scales: units of the state and of each parameter.
             bounds: bounds of the state and of each parameter; None for unlimited.
             threads: threads of this rank for passes over vectors.
-            timings: the seconds of passes are added to it as "vectors".
+            sections: receives the passes as the section "vectors".
         """
-        self._timings = Timings() if timings is None else timings
+        self._sections = SectionMonitor() if sections is None else sections
         self._comm, self.shape = comm, shape
         self._points = shape[0] * shape[1]
         self._bounds, self._threads = list(bounds), threads

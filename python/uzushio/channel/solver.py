@@ -109,7 +109,9 @@ class ChannelSolver(Solver):
         if known:
             core.import_wisdom(known)
         self.core = core.Solver(
-            core_parameters(self.case, *decompose(self.case, comm.size)), comm.handle
+            core_parameters(self.case, *decompose(self.case, comm.size)),
+            comm.handle,
+            self.sections.core,
         )
         if self.comm.rank == 0:
             fft_plans.keep(core.wisdom())
@@ -117,7 +119,7 @@ class ChannelSolver(Solver):
         for mode in initial.modes(self.case):
             self.core.add_mode(mode.kx, mode.ky, mode.u, mode.v, mode.w)
         self.core.project()
-        self.core.reset_counters()
+        self.core.reset_traffic()
         self._first_step = 0
         faces = self.case.grid.wall_faces()
         self.centres = 0.5 * (faces[1:] + faces[:-1])
@@ -277,7 +279,7 @@ class ChannelSolver(Solver):
             self.core.spectral("u")[:, 0, 0, 0] *= bulk / found
         self._resume(attributes)
         self.core.project()
-        self.core.reset_counters()
+        self.core.reset_traffic()
 
     def _resume(self, attributes: Mapping[str, Any]) -> None:
         """Restore the step, the time and the steered parameters from a checkpoint."""
@@ -371,7 +373,7 @@ class ChannelSolver(Solver):
         return np.asarray(self.comm.allreduce(mean))
 
     def summary(self) -> Mapping[str, Any]:
-        """Return numbers of the final flow, and a step's cost on the busiest rank (collective)."""
+        """Return numbers of the final flow, and messages of the busiest rank (collective)."""
         flow = {
             "bulk_velocity": self.core.bulk_velocity(),
             "wall_shear": self.core.wall_shear(),
@@ -381,13 +383,9 @@ class ChannelSolver(Solver):
         steps = self.step_index - self._first_step
         if not steps:
             return flow
-        seconds, traffic = self.core.timings(), self.core.traffic()
+        traffic = self.core.traffic()
         return {
             **flow,
-            "seconds_per_step": {
-                section: max(self.comm.allgather(spent)) / steps
-                for section, spent in seconds.items()
-            },
             "sent_per_step": {
                 kind: {
                     unit: max(self.comm.allgather(count)) / steps

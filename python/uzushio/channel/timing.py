@@ -10,6 +10,7 @@ import numpy as np
 from uzushio.channel import fft_plans, initial
 from uzushio.channel.case import STABLE_CFL, ChannelCase, InitialField
 from uzushio.channel.decomposition import core, core_parameters, decompose
+from uzushio.parallel.section_monitor import SectionMonitor
 
 #: Points of the measured box along x, y and z: a field has 1 MiB, so that all exceed the L2 cache.
 _TRIAL = {"nx": 64, "ny": 64, "nz": 32}
@@ -57,7 +58,9 @@ def _measure(case: ChannelCase) -> float:
     known = fft_plans.recall()
     if known:
         core.import_wisdom(known)
-    solver: Any = core.Solver(core_parameters(case, 1, 1), MPI.COMM_SELF.handle)
+    solver: Any = core.Solver(
+        core_parameters(case, 1, 1), MPI.COMM_SELF.handle, SectionMonitor().core
+    )
     for mode in initial.modes(case):
         solver.add_mode(mode.kx, mode.ky, mode.u, mode.v, mode.w)
     solver.project()

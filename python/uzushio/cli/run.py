@@ -21,6 +21,7 @@ from uzushio.cli.arguments import (
     Restart,
     RestartedCase,
     path_argument,
+    path_option,
 )
 from uzushio.cli.start import run_on_ranks, start_job
 from uzushio.job.options import Options
@@ -53,6 +54,10 @@ def run(
     out: Out = None,
     overwrite: Overwrite = False,
     no_figures: NoFigures = False,
+    trace: Annotated[
+        Path | None,
+        path_option(metavar="FILE", help="Write a trace of all ranks for ui.perfetto.dev (JSON)."),
+    ] = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -79,6 +84,7 @@ def run(
         figures=not no_figures,
         ranks=ranks,
         interpolate=interpolate,
+        trace=trace,
     )
     _compute(case, overrides or [], options, debug, work)
 

@@ -40,7 +40,6 @@ class CaseJob(Job):
         restored: checkpoint of the restart.
         saved_at: time of the last checkpoint.
         last_saving: seconds that the last checkpoint took.
-        saving: seconds that all checkpoints took.
         progress_due: entry of the vote: whether a line of progress is due.
     """
 
@@ -67,7 +66,7 @@ class CaseJob(Job):
         self.latest: Path | None = None
         self.restored: Path | None = None
         self.saved_at = time.monotonic()
-        self.last_saving = self.saving = 0.0
+        self.last_saving = 0.0
         self.progress_due = self.vote.add(self.monitor.due, rank=0)
         self._overdue = self.vote.add(self._is_overdue, rank=0)
 
@@ -123,7 +122,6 @@ class CaseJob(Job):
         self.latest = write(self.path, snapshot, keep, self.comm, self.latest, same)
         self.saved_at = time.monotonic()
         self.last_saving = self.saved_at - began
-        self.saving += self.last_saving
 
     def is_saved(self, step: int) -> bool:
         """Return whether the latest checkpoint is of `step`."""

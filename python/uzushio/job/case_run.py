@@ -22,6 +22,7 @@ from uzushio.job.saved_state import restore, restore_averages, snapshot
 from uzushio.job.steering import Steering
 from uzushio.parallel import memory
 from uzushio.parallel.sync import collective
+from uzushio.parallel.trace import start_trace, write_trace
 from uzushio.solver import Solver, SolverDivergedError
 from uzushio.statistics.averages import TimeAverage
 from uzushio.store import checkpoint
@@ -54,17 +55,34 @@ class _Run:
         kind = registry.solver_class(case.solver)
         job.prepare(RunResults.modules(kind, job.figures), lambda: check_published(case, kind))
         memory.require(job.comm, kind.estimate(case, job.comm.size).memory_per_rank, "the run")
+        began = time.monotonic()
         self._solver: Solver = kind(case, job.comm)
+        self._sections = self._solver.sections
+        spent = time.monotonic() - began
+        self._sections.reset(earlier=spent)
+        self._sections.add_section("set-up", spent)
 
     def execute(self) -> int:
-        """Restore, step to the end or to a signal, and write the results."""
+        """Restore, step to the end or to a signal, and write the results and the trace."""
+        if self._options.trace is not None:
+            start_trace(self._sections, self._job.comm)
+        status = self._execute()
+        if self._options.trace is not None:
+            kept, dropped = write_trace(self._options.trace, self._sections, self._job.comm)
+            left_out = f", {dropped:,} more were dropped" if dropped else ""
+            self._job.say(f"Wrote the trace {self._options.trace}: {kept:,} events{left_out}.")
+        return status
+
+    def _execute(self) -> int:
         job, solver = self._job, self._solver
         if self._options.restart is not None:
-            self._restore(self._options.restart)
+            with self._sections.section("restart"):
+                self._restore(self._options.restart)
             if self._has_ended(self._options.restart):
                 return 0
-        job.claim(solver.step_index)
-        publisher = Publisher(self._case, solver, job.comm, job.path, job.warn, job.stop.asked)
+        with self._sections.section("set-up"):
+            job.claim(solver.step_index)
+            publisher = Publisher(self._case, solver, job.comm, job.path, job.warn, job.stop.asked)
         first, began = solver.step_index, time.monotonic()
         allowed = self._case.publish is not None and self._case.publish.steering
         steering = Steering(solver, publisher, job, allowed, job.path)
@@ -75,7 +93,8 @@ class _Run:
             seconds = time.monotonic() - began
             if solver.step_index > first and not job.is_saved(solver.step_index):
                 self._write_checkpoint()
-            publisher.close()
+            with self._sections.section("publishing"):
+                publisher.close()
         except SolverDivergedError as error:
             kept = f"The last good checkpoint is kept: {job.latest}."
             raise SolverDivergedError(
@@ -92,7 +111,13 @@ class _Run:
             )
         if stopped:
             return job.stopped(stopped, str(step))
-        results = RunResults(job=job, case=self._case, solver=solver, average=self._average)
+        results = RunResults(
+            job=job,
+            case=self._case,
+            solver=solver,
+            average=self._average,
+            sections=self._sections,
+        )
         return results.write(self._summary(step - first, seconds))
 
     def _restore(self, restart: Path) -> None:
@@ -152,7 +177,8 @@ class _Run:
 
     def _write_checkpoint(self) -> None:
         """Write a checkpoint of the current state."""
-        self._job.save(snapshot(self._case, self._solver, self._average))
+        with self._sections.section("checkpoint"):
+            self._job.save(snapshot(self._case, self._solver, self._average))
         self._job.say(f"Wrote checkpoint {self._job.latest}.")
 
     def _summary(self, steps: int, seconds: float) -> dict[str, Any]:

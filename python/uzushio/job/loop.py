@@ -32,9 +32,10 @@ def sample(case: Case, solver: Solver, average: TimeAverage, comm: MPI.Comm) -> 
     when = case.statistics
     if solver.step_index % when.every or solver.time < when.start:
         return
-    taken = solver.sample()
-    if comm.rank == 0 and taken:
-        average.add(taken, solver.time)
+    with solver.sections.section("statistics"):
+        taken = solver.sample()
+        if comm.rank == 0 and taken:
+            average.add(taken, solver.time)
 
 
 class TimeLoop:
@@ -62,22 +63,34 @@ class TimeLoop:
             The signal that stopped the run before its end; 0 if none did.
         """
         solver, job, publisher = self._solver, self._job, self._publisher
+        section = solver.sections.section
         stopped = job.take_vote()
         while not stopped and not is_over(self._case, solver):
-            solver.step(time_left(self._case, solver))
+            with section("step"):
+                solver.step(time_left(self._case, solver))
             sample(self._case, solver, self._average, job.comm)
-            if publisher.is_due() and not publisher():
-                break
-            stopped = job.take_vote()
-            requested = self._steering.apply()
+            if publisher.is_due():
+                with section("publishing"):
+                    goes_on = publisher()
+                if not goes_on:
+                    break
+            with section("vote"):
+                stopped = job.take_vote()
+                requested = self._steering.apply()
             over = is_over(self._case, solver)
             if over or job.progress_due.agreed:
-                readings = solver.monitor()
-                job.monitor.show_step(solver.step_index, solver.time, self._fraction(), readings)
+                with section("progress"):
+                    self._show_progress()
             due = requested or job.checkpoint_due(solver.step_index)
             if due and not over and not stopped:
                 save()
         return stopped
+
+    def _show_progress(self) -> None:
+        solver = self._solver
+        self._job.monitor.show_step(
+            solver.step_index, solver.time, self._fraction(), solver.monitor()
+        )
 
     def _fraction(self) -> float:
         """Return the share of the run that is done."""

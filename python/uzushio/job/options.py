@@ -28,6 +28,7 @@ class Options:
         figures: draw figures at the end, unless the case forbids it.
         command: command that continues such a run.
         ranks: number of ranks to start.
+        trace: file of the trace of the run's sections.
     """
 
     restart: Path | None = None
@@ -42,6 +43,7 @@ class Options:
     figures: bool = True
     command: str = "run"
     ranks: int | None = None
+    trace: Path | None = None
 
     @classmethod
     def of_call(
@@ -56,7 +58,7 @@ class Options:
         )
 
     def check(self) -> None:
-        """Raise `UzushioError` if an option needs another one that is not given."""
+        """Raise `UzushioError` if an option lacks another one, or the trace a folder."""
         given = {
             "--reset-statistics": self.reset_statistics,
             "--interpolate": self.interpolate,
@@ -64,6 +66,11 @@ class Options:
         }
         for name in (name for name, asked in given.items() if asked and self.restart is None):
             raise UzushioError(f"{name} is for a restart: add --restart DIR, or leave it out.")
+        if self.trace is not None and not self.trace.absolute().parent.is_dir():
+            raise UzushioError(
+                f"--trace {self.trace}: there is no folder {self.trace.absolute().parent}; make it "
+                "before the run, or name a file in another one."
+            )
 
     def going_on(self, run: Path) -> str:
         """Return the command that continues a run, with its case, in its folder."""

@@ -22,6 +22,7 @@ from uzushio.job.run_attributes import PaceMeter, monitor_attributes
 from uzushio.parallel import memory
 from uzushio.parallel.sync import TimedCollective, collective
 from uzushio.solver import (
+    FIELDS,
     Solver,
     SolverField,
     SolverMesh,
@@ -229,8 +230,6 @@ class Publisher:
 
     def _publish(self, writer: Writer) -> None:
         solver = self._solver
-        if self._pipeline is not None:
-            self._pipeline.begin()
         for name, value in {**solver.attributes(), **self._run_attributes(writer)}.items():
             writer.attribute(name, value)
         writer.begin_step(solver.step_index, solver.time)
@@ -246,8 +245,9 @@ class Publisher:
                     for mesh, part in field.parts(name).items()
                     for id, block in zip(self._blocks[mesh], self._meshes[mesh].blocks, strict=True)
                 ]
-        for name, out in buffers.items():
-            solver.write_field(name, out)
+        with solver.sections.section(FIELDS):
+            for name, out in buffers.items():
+                solver.write_field(name, out)
         with suppress(WaitStopped):  # raised on all ranks; their vote ends the run
             writer.end_step(self._stop)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,6 +17,8 @@ from uzushio.files import SUMMARY, write_summary
 from uzushio.job import run_folder
 from uzushio.job.case_job import CaseJob
 from uzushio.job.job import Job
+from uzushio.parallel.section_monitor import SectionMonitor
+from uzushio.parallel.section_table import gather
 from uzushio.parallel.sync import TimedCollective
 from uzushio.solver import Solver
 from uzushio.statistics.averages import TimeAverage, write_statistics
@@ -75,12 +77,14 @@ class ResultWriter(ABC):
 
     Attributes:
         job: job that writes the results; a signal ends the drawing.
+        sections: monitor of the job's sections; None if no step was computed.
     """
 
     #: Kind of job, for messages.
     kind: ClassVar[str]
 
     job: CaseJob
+    sections: SectionMonitor | None = None
 
     @abstractmethod
     def announce(self, results: Results) -> None:
@@ -116,13 +120,12 @@ class ResultWriter(ABC):
         self.announce(results)
         if job.latest is not None and job.rank == 0:
             results.wrote(job.latest)
-        self.write_data(results)
-        summary = self._write_summary(results, head)
-        stopped = self._draw(results)
-        with results.part("the summary"):
-            if job.rank == 0 and summary is not None:
-                summary["files"] = [str(file) for file in results.files]
-                write_summary(job.path, summary)
+        with self._section("results"):
+            self.write_data(results)
+            summary = self._write_summary(results, head)
+        with self._section("figures"):
+            stopped = self._draw(results)
+        self._complete_summary(results, summary)
         again = f"uzushio figures {job.path}"
         if stopped:
             job.say(f"Stopped while figures were drawn, as requested; draw them with: {again}")
@@ -144,6 +147,23 @@ class ResultWriter(ABC):
                 summary["files"] = [str(file) for file in (*results.files, path)]
                 results.wrote(write_summary(self.job.path, summary))
         return summary
+
+    def _complete_summary(self, results: Results, summary: dict[str, Any] | None) -> None:
+        """Write the summary again, with the figures and the sections, whose table is printed."""
+        job, table = self.job, None
+        with results.part("the summary"):
+            if self.sections is not None:
+                table = gather(self.sections, job.comm)
+            if job.rank == 0 and summary is not None:
+                summary["files"] = [str(file) for file in results.files]
+                if table is not None:
+                    summary["sections"] = table.data()
+                write_summary(job.path, summary)
+        if table is not None:
+            job.say(table.text())
+
+    def _section(self, name: str) -> AbstractContextManager[None]:
+        return nullcontext() if self.sections is None else self.sections.section(name)
 
     def _draw(self, results: Results) -> int:
         """Draw the figures one after the other; return the signal that ended it, or 0."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uzushio.case.model import Case, CaseFile, load_case
+from uzushio.config.paths import expanded
 from uzushio.job.options import Options
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def run(
     interpolate: bool = False,
     overwrite: bool = False,
     figures: bool = True,
+    trace: Path | str | None = None,
     quiet: bool = False,
     comm: MPI.Intracomm | None = None,
 ) -> RunResult:
@@ -117,6 +119,7 @@ def run(
         interpolate: at a restart, interpolate a checkpoint of another grid in the same box.
         overwrite: remove the run that the folder holds.
         figures: draw figures at the end, if the case does not say otherwise.
+        trace: file for a trace of the sections of all ranks (JSON for ui.perfetto.dev).
         quiet: print errors and warnings only.
         comm: the ranks; None: those of the mpiexec that this runs in, or this process.
 
@@ -137,6 +140,7 @@ def run(
         interpolate=interpolate,
         overwrite=overwrite,
         figures=figures,
+        trace=None if trace is None else expanded(trace),
         quiet=quiet,
     )
     if case is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from uzushio.parallel.timings import Timings
+from uzushio.parallel.section_monitor import SectionMonitor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ class Setup:
         in_process: whether the pipeline runs on the solver's ranks, inside its step.
         say: prints a sentence on rank 0, does nothing on other ranks.
         views: views of the file, by name.
-        timings: timings of this rank.
+        sections: monitor of this rank's sections.
         shared: objects shared by several actions, by key.
     """
 
@@ -41,7 +41,7 @@ class Setup:
     in_process: bool
     say: Callable[[str], None]
     views: Mapping[str, View] = field(default_factory=dict)
-    timings: Timings = field(default_factory=Timings)
+    sections: SectionMonitor = field(default_factory=SectionMonitor)
     shared: dict[object, Any] = field(default_factory=dict)
 
 
@@ -95,6 +95,6 @@ class Context:
         """
         return self.values.parts(need)
 
-    def stage(self, name: str) -> AbstractContextManager[None]:
-        """Add the time of a block to a stage of the timings."""
-        return self.setup.timings.stage(name)
+    def section(self, name: str) -> AbstractContextManager[None]:
+        """Add the time of a block to a section of the action."""
+        return self.setup.sections.section(name)

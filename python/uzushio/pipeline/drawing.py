@@ -11,13 +11,13 @@ import numpy as np
 
 from uzushio.errors import PipelineError, RenderError
 from uzushio.parallel.sync import collective
-from uzushio.parallel.timings import Timings
 from uzushio.pipeline.context import Context, PartSource, Setup
 from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.stream import Coordinates, Grid, Stream
 from uzushio.raycast import Block
 from uzushio.raycast.ghosts import max_touched
 from uzushio.render.limits import LimitTracker, Range
+from uzushio.render.picture_sections import PictureSections
 from uzushio.render.view import IsosurfaceLayer, MeshLayer, SliceLayer, View, VolumeLayer
 
 if TYPE_CHECKING:
@@ -216,8 +216,6 @@ class Drawing:
         if picture is not None:
             self.pictures += 1
             self.nan += picture.nan_count
-            for stage, seconds in picture.seconds.items():
-                self.setup.timings.add(f"picture: {stage}", seconds)
             self._report_notes(picture)
         return picture
 
@@ -241,14 +239,15 @@ class Drawing:
             if len(self._renderers) == _MAX_RENDERERS:
                 self._renderers.pop(next(iter(self._renderers))).close()
             comm, size, limits = self.setup.comm, self.view.size, self._limits
+            sections = self.setup.sections
             if self._by_vtk:
                 from uzushio.render.mesh_renderer import MeshRenderer
 
-                found = MeshRenderer(comm, *size, samples=samples, limits=limits)
+                found = MeshRenderer(comm, *size, samples=samples, limits=limits, sections=sections)
             else:
                 from uzushio.render.renderer import Renderer
 
-                found = Renderer(comm, *size, samples=samples, limits=limits)
+                found = Renderer(comm, *size, samples=samples, limits=limits, sections=sections)
         self._renderers[key] = found
         return found
 
@@ -271,14 +270,14 @@ class Drawing:
 
     def _draw_with_vtk(self, context: Context) -> Picture | None:
         """Draw by VTK."""
-        renderer, seconds = self._renderer(), Timings()
+        renderer, sections = self._renderer(), PictureSections(self.setup.sections)
         try:
             if self._surfaces is None or self._surfaces[0] is not context.values:
-                with seconds.stage("prepare"):
+                with sections.section("prepare"):
                     self._find_surfaces(context, renderer)
             assert self._surfaces is not None
             done: Picture | None = renderer.picture_of(
-                self._with_units(context), self._surfaces[1], seconds, **self._labels(context)
+                self._with_units(context), self._surfaces[1], sections, **self._labels(context)
             )
             return done
         finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from uzushio.parallel.sync import collective
 from uzushio.pipeline.model import load
 from uzushio.pipeline.pipeline import Pipeline
 from uzushio.pipeline.stream import Stream
-from uzushio.solver import Solver, SolverField
+from uzushio.solver import FIELDS, Solver, SolverField
 from uzushio.staging.step import Step
 
 if TYPE_CHECKING:
@@ -53,7 +52,9 @@ class InSituPipeline:
         self._solver, self._comm, self._warn = solver, comm, warn
         began = solver.step_index
         self._folder = folder / f"{PIPELINE}{f'-{began:08d}' if began else ''}"
-        self._pipeline = Pipeline(load(file), comm, self._folder, warn, in_situ=True)
+        self._pipeline = Pipeline(
+            load(file), comm, self._folder, warn, in_situ=True, sections=solver.sections
+        )
         try:
             self._pipeline.prepare(Stream.of_solver(solver.meshes(), fields, solver.attributes()))
         except PipelineError as error:
@@ -61,7 +62,6 @@ class InSituPipeline:
         if began:  # perhaps not for the first time from this checkpoint
             self._pipeline.truncate_results(began)
         self.stopped: str | None = None  #: failure of an action with `on_error: stop`, a sentence
-        self._began = 0.0
         self._closed = False
 
     def fields(self) -> set[str]:
@@ -76,13 +76,8 @@ class InSituPipeline:
         self._pipeline.skip(index, now)
         return False
 
-    def begin(self) -> None:
-        """Start the timer of the fields that the solver writes for a step."""
-        self._began = time.perf_counter()
-
     def step(self, step: Step) -> None:
         """Run the actions inside a step."""
-        self._pipeline.timings.add("fields", time.perf_counter() - self._began)
         try:
             self._pipeline.step(step)
         except PipelineError as error:
@@ -106,7 +101,7 @@ class InSituPipeline:
 
     def _summarise(self) -> None:
         """Write the summary; if it cannot be written, the run continues."""
-        ranks = self._comm.gather(dict(self._pipeline.timings))
+        ranks = self._comm.gather(self._seconds())
         try:
             with collective(self._comm):
                 if ranks is not None:
@@ -126,6 +121,11 @@ class InSituPipeline:
             self._closed = True
             self._pipeline.close()
 
+    def _seconds(self) -> dict[str, float]:
+        """Return the seconds of the solver's fields, and of the sections of the pipeline."""
+        fields = self._solver.sections.seconds().get(FIELDS, 0.0)
+        return {FIELDS: fields, **self._pipeline.seconds()}
+
     def summary(self) -> Mapping[str, Any]:
         """Folder of the results, counts and times."""
         counts = self._pipeline.counts
@@ -134,13 +134,13 @@ class InSituPipeline:
             "steps_used": counts.used,
             "pictures": self._pipeline.pictures,
             "failures": self._pipeline.failures,
-            "seconds": dict(self._pipeline.timings),
+            "seconds": self._seconds(),
         }
 
     def report(self) -> str:
         """Return one sentence on steps, pictures, failures and times."""
         counts, pipeline = self._pipeline.counts, self._pipeline
-        fields = pipeline.timings.get("fields", 0.0)
+        fields = self._seconds().get(FIELDS, 0.0)
         failed = f", {pipeline.failures} failures" if pipeline.failures else ""
         return (
             f"The pipeline used {counts.used} of {counts.steps} steps and drew "

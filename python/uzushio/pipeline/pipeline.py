@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import gc
-import os
 import re
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uzushio.error_text import system_sentence
 from uzushio.errors import OtherRankError, PipelineError, StagingError, UzushioError
+from uzushio.parallel.section_monitor import SectionMonitor
 from uzushio.parallel.sync import TimedCollective, collective
-from uzushio.parallel.timings import Timings
 from uzushio.pipeline.action_table import action_class
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.drawing import Drawing
@@ -21,7 +19,12 @@ from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.lines import truncate_after
 from uzushio.pipeline.model import ActionItem, PipelineDefinition
 from uzushio.pipeline.reductions import ReductionExpression
-from uzushio.pipeline.scheduled_action import ScheduledAction, StepCounts, trace_of
+from uzushio.pipeline.scheduled_action import (
+    ScheduledAction,
+    StepCounts,
+    check_distinct,
+    trace_of,
+)
 from uzushio.pipeline.step_plan import PlanCache
 from uzushio.pipeline.stream import Stream, content_key
 from uzushio.pipeline.trigger import Trigger
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 #: Suffixes of files that grow by lines at each step.
 _GROWING = (".csv", ".jsonl", ".json", ".txt")
 _NUMBERS = re.compile(r"\d+")
+#: Section of steps with due actions, and beginning of the name of an action's section.
+SECTION, ACTION = "pipeline", "action "
 
 
 class Pipeline:
@@ -47,6 +52,7 @@ class Pipeline:
         say: Callable[[str], None],
         *,
         in_situ: bool = False,
+        sections: SectionMonitor | None = None,
     ) -> None:
         """Make the actions.
 
@@ -56,6 +62,7 @@ class Pipeline:
             folder: folder of results; created if missing.
             say: prints a sentence; called only on rank 0.
             in_situ: whether the pipeline runs on the solver's ranks, inside its step.
+            sections: monitor of the job's sections; None: a new one.
 
         Raises:
             PipelineError: two actions have the same name or write to the same file.
@@ -64,33 +71,28 @@ class Pipeline:
         self._comm, self._in_situ = comm, in_situ
         self._timed_collective = TimedCollective(comm)
         self._file, self._loaded = loaded.file, loaded
-        self.timings, self.counts = Timings(), StepCounts()
+        self.sections = SectionMonitor() if sections is None else sections
+        self.counts = StepCounts()
         self._say = say if comm.rank == 0 else lambda text: None
         with collective(comm):
             if comm.rank == 0:
                 folder.mkdir(parents=True, exist_ok=True)
         base = loaded.path.resolve().parent
-        self._setup = Setup(comm, folder, base, in_situ, self._say, loaded.file.views, self.timings)
+        self._setup = Setup(
+            comm, folder, base, in_situ, self._say, loaded.file.views, self.sections
+        )
         self._scheduled = [
             self._schedule(number, kind, item)
             for number, (kind, item) in enumerate(
                 zip(loaded.kinds, loaded.file.actions, strict=True)
             )
         ]
-        names = [scheduled.action.name for scheduled in self._scheduled]
-        for scheduled in self._scheduled:
-            if names.count(scheduled.action.name) > 1:
-                raise PipelineError(
-                    f"{scheduled.where}: two actions are called '{scheduled.action.name}'; give "
-                    "each a 'name'."
-                )
-        self._check_files()
+        check_distinct(self._scheduled)
         self._graph: Graph | None = None
         self._known: object = None
         self._pool = BufferPool()
         self._plans = PlanCache(comm, in_situ)
         self.stopped = False  #: an action with `on_error: stop` failed
-        self.busy = 0.0  #: seconds at steps with due actions
 
     def _schedule(self, number: int, kind: str, item: ActionItem) -> ScheduledAction:
         kinds = self._loaded.kinds
@@ -102,17 +104,6 @@ class Pipeline:
         return ScheduledAction(
             action, Trigger(item), self._loaded.where(number), stops, item.wait_limit
         )
-
-    def _check_files(self) -> None:
-        """Raise `PipelineError` if two actions write to one file."""
-        writers: dict[str, ScheduledAction] = {}
-        for scheduled in self._scheduled:
-            for file in map(os.path.normpath, scheduled.action.files()):
-                if writers.setdefault(file, scheduled) is not scheduled:
-                    raise PipelineError(
-                        f"{scheduled.where}: the actions {writers[file].action.name} and "
-                        f"{scheduled.action.name} both write {file}; give each a file of its own."
-                    )
 
     def prepare(self, stream: Stream) -> None:
         """Check all names against a stream, and collect the needs of the actions.
@@ -208,7 +199,6 @@ class Pipeline:
                 failed.
             StagingError: the step cannot be read.
         """
-        began = time.perf_counter()
         due = [
             scheduled
             for scheduled in self._scheduled
@@ -218,6 +208,13 @@ class Pipeline:
         self._record_step(step.index, step.time)
         if not due:
             return False
+        with self.sections.section(SECTION):
+            return self._run_due(step, due, release)
+
+    def _run_due(
+        self, step: Step, due: Sequence[ScheduledAction], release: Callable[[], object] | None
+    ) -> bool:
+        """Run actions at a step; return whether one ran."""
         graph = self._graph
         assert graph is not None
         graph.at(step.index, step.time, step.attributes)
@@ -227,11 +224,11 @@ class Pipeline:
         needs = list(
             dict.fromkeys([*conditions, *(need for scheduled in due for need in scheduled.needs)])
         )
-        with self.timings.stage("plan"):
+        with self.sections.section("plan"):
             step_plan = self._plans.plan(graph, needs, step, self._bytes_needed)
         failures = self.failures
         values = StepValues(
-            graph, step_plan, step, self._comm, self._in_situ, self._pool, self.timings
+            graph, step_plan, step, self._comm, self._in_situ, self._pool, self.sections
         )
         context = Context(step.index, step.time, step.attributes, graph.stream, self._setup, values)
         try:
@@ -247,7 +244,6 @@ class Pipeline:
             values.release()
             if self.failures > failures:
                 gc.collect()  # tracebacks form reference cycles that keep the step's memory
-            self.busy += time.perf_counter() - began
         self.counts.bytes_read += values.bytes_read
         self.counts.used += bool(fired)
         return bool(fired)
@@ -273,7 +269,7 @@ class Pipeline:
         if scheduled.condition is None:
             return True
         try:
-            with self.timings.stage("triggers"):
+            with self.sections.section("triggers"):
                 return bool(scheduled.condition(context))
         except UzushioError as error:
             self._failed(scheduled, context.index, error)
@@ -281,18 +277,17 @@ class Pipeline:
 
     def _run(self, scheduled: ScheduledAction, context: Context) -> None:
         """Run an action, and record its failure."""
-        began = time.perf_counter()
         scheduled.runs += 1
-        try:
-            what = f"the action {scheduled.action.name} at step {context.index}"
-            with self._timed_collective.block(what, scheduled.limit):
-                scheduled.action.run(context)
-        except StagingError:
-            raise
-        except Exception as error:
-            self._failed(scheduled, context.index, error)
-        finally:
-            scheduled.seconds += time.perf_counter() - began
+        name = scheduled.action.name
+        with self.sections.section(ACTION + name):
+            try:
+                what = f"the action {name} at step {context.index}"
+                with self._timed_collective.block(what, scheduled.limit):
+                    scheduled.action.run(context)
+            except StagingError:
+                raise
+            except Exception as error:
+                self._failed(scheduled, context.index, error)
 
     def _failed(self, scheduled: ScheduledAction, step: int, error: Exception) -> None:
         """Count a failure, and print it unless it repeats the previous one."""
@@ -327,19 +322,23 @@ class Pipeline:
             PipelineError: an action with `on_error: stop` failed.
         """
         stop: PipelineError | None = None
-        for scheduled in self._scheduled if self._graph is not None else ():
-            try:
-                with self._timed_collective.block(
-                    f"the end of the action {scheduled.action.name}", scheduled.limit
-                ):
-                    scheduled.action.finish()
-            except Exception as error:
+        with self.sections.section(SECTION):
+            for scheduled in self._scheduled if self._graph is not None else ():
                 try:
-                    self._failed(scheduled, self.counts.last or 0, error)
+                    self._finish(scheduled)
                 except PipelineError as failure:
                     stop = stop or failure
         if stop is not None:
             raise stop
+
+    def _finish(self, scheduled: ScheduledAction) -> None:
+        """Finish an action, and record its failure."""
+        name = scheduled.action.name
+        try:
+            with self._timed_collective.block(f"the end of the action {name}", scheduled.limit):
+                scheduled.action.finish()
+        except Exception as error:
+            self._failed(scheduled, self.counts.last or 0, error)
 
     def close(self) -> None:
         """Close all files, also after failures; the last call."""
@@ -354,9 +353,19 @@ class Pipeline:
                     f"The action {scheduled.action.name} could not finish its files: {sentence}"
                 )
 
+    @property
+    def busy(self) -> float:
+        """Seconds at steps with due actions, and at the end."""
+        return self.sections.seconds().get(SECTION, 0.0)
+
+    def seconds(self) -> dict[str, float]:
+        """Return the seconds of the sections of steps by name, without the actions as a whole."""
+        found = self.sections.seconds(inside=SECTION)
+        return {name: spent for name, spent in found.items() if not name.startswith(ACTION)}
+
     def summary(self) -> dict[str, Any]:
         """Return plain JSON values: counters, times in seconds, and summaries of the actions."""
-        counts = self.counts
+        counts, spent = self.counts, self.sections.seconds(inside=SECTION)
         return {
             "pipeline": str(self._loaded.path),
             "title": self._file.title,
@@ -366,13 +375,13 @@ class Pipeline:
             "last_step": counts.last,
             "bytes_read": counts.bytes_read,
             "bytes_kept": self._pool.bytes,
-            "seconds": dict(self.timings),
+            "seconds": self.seconds(),
             "actions": {
                 scheduled.action.name: {
                     "runs": scheduled.runs,
                     "failures": scheduled.failures,
                     "error": scheduled.error,
-                    "seconds": scheduled.seconds,
+                    "seconds": spent.get(ACTION + scheduled.action.name, 0.0),
                     **(scheduled.action.summary() if scheduled.ready else {}),
                 }
                 for scheduled in self._scheduled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +32,6 @@ class ScheduledAction:
         runs: number of runs, failed ones included.
         failures: number of failures.
         error: message of the last failure.
-        seconds: time of all runs.
     """
 
     action: Action[Any]
@@ -45,7 +45,6 @@ class ScheduledAction:
     runs: int = 0
     failures: int = 0
     error: str | None = None
-    seconds: float = 0.0
 
 
 @dataclass
@@ -67,6 +66,25 @@ class StepCounts:
     first: int | None = None
     last: int | None = None
     time: float = 0.0
+
+
+def check_distinct(actions: Sequence[ScheduledAction]) -> None:
+    """Raise `PipelineError` if two actions have the same name or write to the same file."""
+    names = [scheduled.action.name for scheduled in actions]
+    for scheduled in actions:
+        if names.count(scheduled.action.name) > 1:
+            raise PipelineError(
+                f"{scheduled.where}: two actions are called '{scheduled.action.name}'; give each a "
+                "'name'."
+            )
+    writers: dict[str, ScheduledAction] = {}
+    for scheduled in actions:
+        for file in map(os.path.normpath, scheduled.action.files()):
+            if writers.setdefault(file, scheduled) is not scheduled:
+                raise PipelineError(
+                    f"{scheduled.where}: the actions {writers[file].action.name} and "
+                    f"{scheduled.action.name} both write {file}; give each a file of its own."
+                )
 
 
 def trace_of(error: Exception) -> str:

@@ -9,8 +9,8 @@ import numpy as np
 
 from uzushio.domain.box import Box, contains
 from uzushio.errors import PipelineError
+from uzushio.parallel.section_monitor import SectionMonitor
 from uzushio.parallel.sync import collective
-from uzushio.parallel.timings import Timings
 from uzushio.pipeline.graph import Graph
 from uzushio.pipeline.need import Need, Part
 from uzushio.pipeline.nodes import Patch
@@ -54,7 +54,7 @@ class StepValues:
         comm: MPI.Comm,
         inside: bool,
         pool: BufferPool,
-        timings: Timings,
+        sections: SectionMonitor,
         held: dict[str, Patch] | None = None,
     ) -> None:
         """Prepare for a step; no values are read.
@@ -66,12 +66,12 @@ class StepValues:
             comm: the ranks.
             inside: whether they are the solver's ranks.
             pool: memory for results.
-            timings: receive the stages "read" and "derive".
+            sections: receives the sections "read" and "derive".
             held: in a reader: values of the step in memory, by field. A box that one of them
                 contains is not read; the others are added.
         """
         self._graph, self._plan, self._step, self._comm = graph, step_plan, step, comm
-        self._inside, self._pool, self._timings = inside, pool, timings
+        self._inside, self._pool, self._sections = inside, pool, sections
         self._patches: list[dict[str, Patch]] = [{} for _ in step_plan.tiles]
         self._loaded: set[str] = set()
         self._failures: dict[str, str] = {}
@@ -91,7 +91,7 @@ class StepValues:
         names = self._graph.inputs(needs) - self._loaded
         self._loaded |= names
         self._read_fields(names)
-        with self._timings.stage("derive"):
+        with self._sections.section("derive"):
             self._derive([name for name in self._graph.nodes if name in names])
 
     def read(self, needs: Iterable[Need]) -> None:
@@ -105,7 +105,7 @@ class StepValues:
     def _read_fields(self, names: set[str]) -> None:
         """Read those of the fields that the stream has (collective)."""
         given = frozenset(names - self._graph.nodes.keys())
-        with self._timings.stage("read"), collective(self._comm):
+        with self._sections.section("read"), collective(self._comm):
             (self._read_inside if self._inside else self._read)(given)
 
     def _read(self, names: frozenset[str]) -> None:

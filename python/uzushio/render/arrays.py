@@ -73,13 +73,13 @@ def draw(
     )
     pending, annotator = PendingPicture(caption, 0), Annotator(*shown.size)
     with render_errors():
-        with pending.seconds.stage("prepare"):
+        with pending.sections.section("prepare"):
             check_view(shown, blocks)
             ranges = casting.local_ranges(shown, blocks, caption.bounds)
             caption.scales = casting.scales(shown, ranges, LimitTracker())
             caption.camera = annotator.camera(caption)
             scene = casting.scene(shown, caption.scales, data.domain, caption.bounds)
-        with pending.seconds.stage("cast"):
+        with pending.sections.section("cast"):
             width, height = (shown.samples * side for side in shown.size)
             result = cast(scene, caption.camera, width, height, blocks, threads=threads)
         pending.image, pending.nan_count = result.image, result.nan_count

@@ -11,8 +11,8 @@ import numpy as np
 
 from uzushio.compositing import Compositor
 from uzushio.errors import UzushioError
+from uzushio.parallel.section_monitor import SectionMonitor
 from uzushio.parallel.sync import collective, minimum
-from uzushio.parallel.timings import Timings
 from uzushio.render import casting
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import averaged
@@ -22,6 +22,7 @@ from uzushio.render.errors import render_errors
 from uzushio.render.limits import LimitTracker, Range
 from uzushio.render.picking import Picker
 from uzushio.render.picture import Picture
+from uzushio.render.picture_sections import PictureSections
 from uzushio.render.ranges import merged, value_range
 from uzushio.render.view import MeshLayer, View
 from uzushio.render.vtk_filters import meshes_of, surfaces
@@ -73,6 +74,7 @@ class MeshRenderer:
         samples: Samples along each side of a pixel, averaged after compositing: smooth edges for
             samples² times the work and memory.
         limits: State of colours that follow the values; None: a new one.
+        sections: Monitor of the sections of all pictures; None: a new one.
 
     Raises:
         RenderError: VTK is missing or cannot draw without a screen, on all ranks.
@@ -88,6 +90,7 @@ class MeshRenderer:
         root: int = 0,
         samples: int = 2,
         limits: LimitTracker | None = None,
+        sections: SectionMonitor | None = None,
     ) -> None:
         if not 1 <= samples <= 4:
             raise ValueError(f"a pixel has 1 to 4 samples along a side, not {samples}")
@@ -106,6 +109,7 @@ class MeshRenderer:
         )
         self._samples = samples
         self._tracker = LimitTracker() if limits is None else limits
+        self._monitor = SectionMonitor() if sections is None else sections
         self._annotator = Annotator(width, height)
 
     def __enter__(self) -> Self:
@@ -151,11 +155,11 @@ class MeshRenderer:
         Raises:
             RenderError: On all ranks, for example if a field is missing.
         """
-        seconds = Timings()
-        with seconds.stage("prepare"):
+        sections = PictureSections(self._monitor)
+        with sections.section("prepare"):
             found = self.surfaces(view, parts, bounds)
         return self.picture_of(
-            view, found, seconds, time=time, step=step, units=units, labels=labels
+            view, found, sections, time=time, step=step, units=units, labels=labels
         )
 
     def surfaces(
@@ -180,7 +184,7 @@ class MeshRenderer:
         self,
         view: View,
         meshes: MeshSurfaces,
-        seconds: Timings | None = None,
+        sections: PictureSections | None = None,
         *,
         time: float = 0.0,
         step: int = 0,
@@ -188,16 +192,16 @@ class MeshRenderer:
         labels: Mapping[str, str] | None = None,
     ) -> Picture | None:
         """Make a picture of surfaces of the view's layers; other arguments as of `picture`."""
-        seconds = Timings() if seconds is None else seconds
+        sections = PictureSections(self._monitor) if sections is None else sections
         caption = Caption(view, meshes.bounds, time, step, units or {}, labels or {})
-        with seconds.stage("prepare"), collective(self._comm), render_errors():
+        with sections.section("prepare"), collective(self._comm), render_errors():
             ranges = dict(enumerate(meshes.ranges))
             caption.scales = casting.scales(view, ranges, self._tracker)
             caption.camera = self._annotator.camera(caption)
-        with seconds.stage("draw"), collective(self._comm), render_errors():
+        with sections.section("draw"), collective(self._comm), render_errors():
             if any(meshes.found):
                 self._draw(caption, meshes.found, meshes.extent)
-        with seconds.stage("composite"):
+        with sections.section("composite"):
             image: Any = None
             if meshes.ranks:
                 self._compositor.set_order(meshes.ranks)
@@ -206,8 +210,8 @@ class MeshRenderer:
         done = None
         with collective(self._comm), render_errors():
             if self._comm.rank == self.root:
-                with seconds.stage("annotate"):
-                    done = self._finished_picture(caption, image, seconds)
+                with sections.section("annotate"):
+                    done = self._finished_picture(caption, image, sections)
         return done
 
     def _reduce_ranges(self, mine: Sequence[Range]) -> list[Range]:
@@ -239,7 +243,7 @@ class MeshRenderer:
             self._compositor.canvas(),
         )
 
-    def _finished_picture(self, caption: Caption, image: Any, seconds: Timings) -> Picture:
+    def _finished_picture(self, caption: Caption, image: Any, sections: PictureSections) -> Picture:
         colors = None if image is None else averaged(image["rgba"], self._samples)
         pixels = self._annotator.annotated(colors, caption)
         return Picture(
@@ -247,7 +251,7 @@ class MeshRenderer:
             caption.step,
             caption.time,
             caption.limits(),
-            seconds=seconds,
+            seconds=sections.seconds(),
             camera=caption.camera,
         )
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uzushio.parallel.timings import Timings
 from uzushio.render.annotate import Annotator, Caption
 from uzushio.render.background import averaged
 from uzushio.render.limits import EMPTY_RANGE, Range
 from uzushio.render.picture import Picture
+from uzushio.render.picture_sections import PictureSections
 from uzushio.render.ticks import number as formatted
 from uzushio.render.view import IsosurfaceLayer, SliceLayer, VolumeLayer
 
@@ -27,7 +27,7 @@ class PendingPicture:
     nan_count: int = 0
     hits: dict[int, int] = dataclasses.field(default_factory=dict)
     ranges: dict[int, Range] = dataclasses.field(default_factory=dict)
-    seconds: Timings = dataclasses.field(default_factory=Timings)
+    sections: PictureSections = dataclasses.field(default_factory=PictureSections)
     image: NDArray[Any] | None = None  # of the rounds so far, at the root
 
 
@@ -44,7 +44,7 @@ def finished_picture(pending: PendingPicture, annotator: Annotator, samples: int
     for n, scale in caption.scales.items():  # ranges of volumes come from the ray caster
         if isinstance(caption.view.layers[n], VolumeLayer) and n in pending.ranges:
             caption.scales[n] = dataclasses.replace(scale, values=pending.ranges[n])
-    with pending.seconds.stage("annotate"):
+    with pending.sections.section("annotate"):
         image = None if pending.image is None else averaged(pending.image, samples)
         pixels = annotator.annotated(image, caption)
     return Picture(
@@ -54,7 +54,7 @@ def finished_picture(pending: PendingPicture, annotator: Annotator, samples: int
         caption.limits(),
         pending.nan_count,
         tuple(_notes(pending)),
-        pending.seconds,
+        pending.sections.seconds(),
         caption.camera,
     )
 

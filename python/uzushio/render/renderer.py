@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from uzushio.errors import RenderError
+from uzushio.parallel.section_monitor import SectionMonitor
 from uzushio.parallel.sync import collective, minimum
 from uzushio.raycast import Block, Camera, Scene, cast, rounds, visibility_order
 from uzushio.render import casting
@@ -22,6 +23,7 @@ from uzushio.render.errors import render_errors
 from uzushio.render.limits import EMPTY_RANGE, LimitTracker, Range
 from uzushio.render.pending_picture import PendingPicture, finished_picture, over
 from uzushio.render.picture import Picture
+from uzushio.render.picture_sections import PictureSections
 from uzushio.render.view import MeshLayer, View
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ class Renderer:
         samples: Samples along each side of a pixel, averaged after compositing: smooth edges for
             samples² times the work and memory.
         limits: State of colours that follow the values; None: a new one.
+        sections: Monitor of the sections of all pictures; None: a new one.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class Renderer:
         frames: int = 2,
         samples: int = 1,
         limits: LimitTracker | None = None,
+        sections: SectionMonitor | None = None,
     ) -> None:
         from uzushio.compositing import Compositor
 
@@ -92,6 +96,7 @@ class Renderer:
         self._cores = CoreSharing(comm)
         self._work = 1.0  # of this rank for the previous picture, seconds of one thread
         self._tracker = LimitTracker() if limits is None else limits
+        self._monitor = SectionMonitor() if sections is None else sections
         self._annotator = Annotator(width, height)
         self._in_flight: deque[PendingPicture] = (
             deque()
@@ -167,8 +172,8 @@ class Renderer:
         The blocks are not used after the call.
         """
         caption = Caption(view, bounds_of(domain), time, step, units or {}, labels or {})
-        pending = PendingPicture(caption, 0)
-        with pending.seconds.stage("prepare"):
+        pending = PendingPicture(caption, 0, sections=PictureSections(self._monitor))
+        with pending.sections.section("prepare"):
             with collective(self._comm), render_errors():
                 check_view(view, blocks)
                 mine = casting.local_ranges(view, blocks, caption.bounds)
@@ -245,7 +250,7 @@ class Renderer:
         touched = None
         numbers = next((part for rank, part in parts if rank == self._comm.rank), None)
         with (
-            pending.seconds.stage("cast"),
+            pending.sections.section("cast"),
             collective(self._comm),
             render_errors(),
             self._with_lent_cores(numbers) as threads,
@@ -266,7 +271,7 @@ class Renderer:
                 for n, found in enumerate(result.ranges):
                     if found is not None:
                         minima[n] = found[0], -found[1]
-        with pending.seconds.stage("composite"):
+        with pending.sections.section("composite"):
             self._compositor.set_order([rank for rank, _ in parts])
             self._compositor.submit(bounds=touched)
             self._in_flight.append(pending)
@@ -305,7 +310,7 @@ class Renderer:
     def _collect(self) -> None:
         """Finish the oldest image in the compositor and blend it behind earlier rounds."""
         pending = self._in_flight.popleft()
-        with pending.seconds.stage("composite"):
+        with pending.sections.section("composite"):
             image = self._compositor.finish()
             pending.rounds_left -= 1
             if image is not None:

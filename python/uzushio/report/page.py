@@ -19,6 +19,7 @@ from uzushio.error_text import system_sentence
 from uzushio.errors import OutputError
 from uzushio.files import atomic_write
 from uzushio.job import run_folder
+from uzushio.parallel.section_rows import HEAD
 from uzushio.report import assimilated, steered, tables, words
 from uzushio.report.collect import collect
 from uzushio.report.page_files import PageFiles, media_type, size_of
@@ -117,11 +118,14 @@ def _environment(files: PageFiles) -> Environment:
         *(action_rows, assimilated.estimates, assimilated.is_one, case_of, description, job_facts),
         *(media_type, movie_caption, other_formats, pipeline_name, plots_of, publishing_share),
         *(selected_pictures, size_of, staging_facts, steered.steered_rows, step_of, tables.bars),
-        *(tables.facts, tables.nested, tables.plain_facts, timing_note),
+        *(sections_note, tables.facts, tables.nested, tables.plain_facts, tables.sections),
+        timing_note,
     )
-    environment.globals |= {"files": files, "steered_head": steered.HEAD} | {
-        one.__name__: one for one in functions
-    }
+    environment.globals |= {
+        "files": files,
+        "section_head": HEAD,
+        "steered_head": steered.HEAD,
+    } | {one.__name__: one for one in functions}
     return environment
 
 
@@ -285,6 +289,19 @@ def action_rows(run: Run) -> list[tuple[str, str, str, str]]:
         )
         for action in run.actions
     ]
+
+
+def sections_note(run: Run) -> str:
+    """Return sentences on the columns of the sections."""
+    note = (
+        "Calls and seconds are means of the ranks, max/mean is the time of the slowest rank over "
+        "that mean. Rates are those of all ranks; a dash: not known."
+    )
+    bound = run.summary["sections"].get("roofline")
+    if not bound:
+        return note
+    rates = (bound[name] / 1e9 for name in ("bytes_per_second", "flops_per_second"))
+    return "{} The roofline: {:.3g} GB/s and {:.3g} Gflop/s.".format(note, *rates)
 
 
 def timing_note(run: Run) -> str:

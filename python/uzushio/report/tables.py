@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from uzushio.parallel.section_rows import section_rows
 from uzushio.report import words
 
 #: Name, value and length in percent of the longest bar.
@@ -37,6 +38,11 @@ def bars(seconds: Mapping[str, float]) -> list[Bar]:
     ordered = sorted(seconds.items(), key=lambda one: -one[1])
     longest = max((value for _, value in ordered), default=0.0) or 1.0
     return [(name, words.duration(value), 100.0 * value / longest) for name, value in ordered]
+
+
+def sections(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Return the rows of the sections of a run, those inside others indented."""
+    return [(first.replace("  ", "\u2003"), *rest) for first, *rest in section_rows(data)]
 
 
 def nested(results: Mapping[str, Any]) -> list[Part]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from uzushio.errors import PipelineError, UzushioError
 from uzushio.job.run_attributes import monitor_readings
+from uzushio.parallel.section_monitor import SectionMonitor
 from uzushio.parallel.sync import TimedCollective
-from uzushio.parallel.timings import Timings
 from uzushio.pipeline.actions.plot import PlotSettings
 from uzushio.pipeline.chart import Chart, ChartAxis, Curve
 from uzushio.pipeline.context import Context, Setup
@@ -133,7 +133,7 @@ class LivePlots:
     def __init__(self, comm: MPI.Comm) -> None:
         self._comm, self._timed = comm, TimedCollective(comm)
         self._setup = Setup(comm, Path(), Path(), False, lambda text: None)
-        self._pool, self._timings = BufferPool(), Timings()
+        self._pool, self._sections = BufferPool(), SectionMonitor()
         self._sources = PlotRequest().sources
         self._plots: dict[str, _Plot] = {}
         self._figures = _Figures()
@@ -183,7 +183,7 @@ class LivePlots:
             return
         graph.at(step.index, step.time, step.attributes)
         values = StepValues(
-            graph, plan, step, self._comm, False, self._pool, self._timings, dict(held.values)
+            graph, plan, step, self._comm, False, self._pool, self._sections, dict(held.values)
         )
         values.load(needs)
         context = Context(step.index, step.time, step.attributes, graph.stream, self._setup, values)

@@ -11,8 +11,8 @@ import numpy as np
 
 from uzushio.config.yaml_file import KeyPath
 from uzushio.errors import PipelineError
+from uzushio.parallel.section_monitor import SectionMonitor
 from uzushio.parallel.sync import TimedCollective
-from uzushio.parallel.timings import Timings
 from uzushio.pipeline.context import Context, Setup
 from uzushio.pipeline.drawing import Drawing
 from uzushio.pipeline.graph import Graph
@@ -82,8 +82,8 @@ class Scene:
 
     def __init__(self, comm: MPI.Comm, base: Path) -> None:
         self._comm = comm
-        self.timings = Timings()
-        self._setup = Setup(comm, base, base, False, lambda text: None, timings=self.timings)
+        self.sections = SectionMonitor()
+        self._setup = Setup(comm, base, base, False, lambda text: None, sections=self.sections)
         self._timed = TimedCollective(comm)
         self._views: dict[str, _ViewState] = {}
         self._stream: Stream | None = None
@@ -168,11 +168,11 @@ class Scene:
         """
         held = HeldStep(step) if held is None else held
         held.step = step
-        timings = Timings()
+        sections = SectionMonitor()
         for state in self._views.values():
             if state.needs:
-                self._values(state, held, timings).read(state.needs)
-        held.seconds += timings.get("read", 0.0)
+                self._values(state, held, sections).read(state.needs)
+        held.seconds += sections.seconds().get("read", 0.0)
         return held
 
     def draw(self, name: str, held: HeldStep) -> Picture | None:
@@ -202,7 +202,7 @@ class Scene:
             return state.shown[1]
         step, graph = held.step, state.graph
         graph.at(step.index, step.time, step.attributes)
-        values = self._values(state, held, self.timings)
+        values = self._values(state, held, self.sections)
         assert state.plan is not None
         missing = held.missing(state.plan)
         if self._comm.allreduce(len(missing)):
@@ -213,7 +213,7 @@ class Scene:
         state.shown = held, context
         return context
 
-    def _values(self, state: _ViewState, held: HeldStep, timings: Timings) -> StepValues:
+    def _values(self, state: _ViewState, held: HeldStep, sections: SectionMonitor) -> StepValues:
         if state.plan is None:
             state.plan = plan_step(state.graph, state.needs, held.step, self._comm, False)
         return StepValues(
@@ -223,7 +223,7 @@ class Scene:
             self._comm,
             False,
             _FreshMemory(),
-            timings,
+            sections,
             held.values,
         )
 

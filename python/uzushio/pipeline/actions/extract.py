@@ -151,7 +151,7 @@ class Extract(Action[ExtractSettings]):
         failures = []
         for store in self._stores:
             try:
-                with context.stage(f"write {store.path.suffix[1:]}"):
+                with context.section(f"write {store.path.suffix[1:]}"):
                     if isinstance(store, ZarrSeries):
                         store.append(context.index, context.time, distribution, values)
                     else:

@@ -93,7 +93,7 @@ class ViewAction(Action[Any]):
         """Draw the picture, and write it."""
         assert self._drawing is not None
         picture = self._drawing.picture(context)
-        with context.stage("write"), collective(context.comm):
+        with context.section("write"), collective(context.comm):
             if picture is None:
                 return
             pattern = getattr(self.settings, "file", None)

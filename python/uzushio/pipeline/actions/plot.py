@@ -75,9 +75,9 @@ class Plot(Action[PlotSettings]):
 
     def run(self, context: Context) -> None:
         """Add rows to the table, and draw."""
-        with context.stage("reduce"):
+        with context.section("reduce"):
             rows = self._subject.rows(context)
-        with collective(context.comm), context.stage("plot"):
+        with collective(context.comm), context.section("plot"):
             self._time = context.time
             if context.comm.rank == 0:
                 self._table.add(context.index, context.time, rows)

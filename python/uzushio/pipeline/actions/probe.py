@@ -124,7 +124,7 @@ class Probe(Action[ProbeSettings]):
     def run(self, context: Context) -> None:
         """Add rows to the tables; figures are drawn at the end."""
         fields = self.settings.fields
-        with context.stage("probe"):
+        with context.section("probe"):
             found = self._interpolation(context.comm, context.parts(self._need), fields)
         with collective(context.comm):
             self._time = context.time

@@ -136,7 +136,7 @@ class Python(Action[PythonSettings]):
         )
         self._copied += copied
         # The function may fail on some ranks only: the pipeline agrees on that, with a timeout.
-        with context.stage("python"):
+        with context.section("python"):
             failure = self._call(step)
             grids.clear()
             free = [view.release() for view in views]

@@ -128,7 +128,7 @@ class Statistics(Action[StatisticsSettings]):
     def run(self, context: Context) -> None:
         """Add a sample, and write the store if it is due."""
         assert self._selection is not None
-        with collective(context.comm), context.stage("statistics"):
+        with collective(context.comm), context.section("statistics"):
             found = [
                 (part, place)
                 for part in context.parts(self._need)
@@ -184,7 +184,7 @@ class Statistics(Action[StatisticsSettings]):
         distribution = Distribution(comm, [one.box for one in self._moments])
         results = [one.results() for one in self._moments]
         values = {name: [one[name] for one in results] for name in self._variables}
-        with self.setup.timings.stage("write zarr"):
+        with self.setup.sections.section("write zarr"):
             index, time = self._times[-1]
             ZarrSeries(fresh, schema).append(index, time, distribution, values)
         with collective(comm):

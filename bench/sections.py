@@ -1,0 +1,115 @@
+"""Cost of the monitor of sections in a step of the channel flow.
+
+Steps without the monitor, with it, and with a trace alternate in one run; each time is the minimum
+of its repetitions.
+
+    python bench/sections.py [--size 64] [--repeats 25] [--ranks 1 2] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _job import measured_in_job
+from rich.console import Console
+from rich.table import Table
+
+GOAL = 1.0  # percent of a step
+
+
+def measure(n: int, repeats: int) -> dict[str, Any] | None:
+    """Time steps in turn on the ranks of this job; the result is on rank 0."""
+    from time import perf_counter
+
+    from mpi4py import MPI
+
+    from uzushio.channel.case import ChannelCase
+    from uzushio.channel.solver import ChannelSolver
+    from uzushio.parallel.trace import MAX_EVENTS
+
+    comm = MPI.COMM_WORLD
+    case = ChannelCase.model_validate(
+        {
+            "solver": "channel",
+            "grid": {"nx": n, "ny": n, "nz": n, "lx": "4 pi", "ly": "4/3 pi"},
+            "flow": {"reynolds_tau": 180},
+            "time": {"steps": 1, "cfl": 0.5},
+        }
+    )
+    solver = ChannelSolver(case, comm)
+    core = solver.sections.core
+
+    def step(active: bool, events: int) -> float:
+        core.set_active(active)
+        core.start_trace(events)
+        comm.Barrier()
+        start = perf_counter()
+        with solver.sections.section("step"):
+            solver.step()
+        comm.Barrier()
+        return perf_counter() - start
+
+    kinds = ((False, 0), (True, 0), (True, MAX_EVENTS))
+    for kind in kinds:
+        step(*kind)
+    core.set_active(True)
+    solver.sections.reset()
+    rows = []
+    for repeat in range(repeats):
+        turned = [(repeat + number) % len(kinds) for number in range(len(kinds))]
+        times = {number: step(*kinds[number]) for number in turned}
+        rows.append([times[number] for number in range(len(kinds))])
+    calls = sum(totals.calls for totals in solver.sections.totals().values()) / (2 * repeats)
+    if comm.rank != 0:
+        return None
+    without, monitored, traced = np.min(rows, axis=0)
+    return {
+        "step": float(without),
+        "calls": calls,
+        "cost": float(monitored / without - 1),
+        "trace": float(traced / without - 1),
+    }
+
+
+def main() -> None:
+    """Measure, print the table and write the records."""
+    if sys.argv[1:2] == ["--worker"]:
+        found = measure(int(sys.argv[2]), int(sys.argv[3]))
+        if found is not None:
+            print(json.dumps(found))
+        return
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", type=Path, help="where to write the records")
+    parser.add_argument("--size", type=int, default=64, help="points in each direction")
+    parser.add_argument("--repeats", type=int, default=25, help="steps of each kind")
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
+    options = parser.parse_args()
+    shown = Table("ranks", "ms a step", "sections a step", "monitor, %", "monitor and trace, %")
+    records = []
+    for ranks in options.ranks:
+        found = measured_in_job(ranks, __file__, "--worker", options.size, options.repeats)
+        percent = [100.0 * found[name] for name in ("cost", "trace")]
+        shown.add_row(
+            str(ranks),
+            f"{1e3 * found['step']:.1f}",
+            f"{found['calls']:,.0f}",
+            *(f"{one:.2f}" for one in percent),
+        )
+        for name, value in zip(("monitor", "monitor and trace"), percent, strict=True):
+            metric = f"{name} at {options.size}³, ranks: {ranks}"
+            goal = GOAL if name == "monitor" else None
+            met = None if goal is None else value <= goal
+            of = "a step without it"
+            records.append(dict(metric=metric, value=value, unit="%", goal=goal, met=met, of=of))
+    Console(width=None if sys.stdout.isatty() else 120).print(shown)
+    if options.json:
+        options.json.write_text(json.dumps(records, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

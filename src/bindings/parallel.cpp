@@ -1,0 +1,81 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include <cstdint>
+#include <string_view>
+
+#include "bindings/bindings.hpp"
+#include "bindings/mpi_handle.hpp"
+#include "parallel/roofline.hpp"
+#include "parallel/section_monitor.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace uzushio::bindings {
+
+namespace {
+
+using parallel::SectionMonitor;
+
+nb::list sections(const SectionMonitor& monitor) {
+    nb::list all;
+    for (const SectionMonitor::Totals& one : monitor.sections())
+        all.append(nb::make_tuple(one.name, one.parent, one.calls, one.seconds, one.work.flops,
+                                  one.work.bytes));
+    return all;
+}
+
+nb::list events(const SectionMonitor& monitor) {
+    nb::list all;
+    for (const SectionMonitor::Event& one : monitor.events())
+        all.append(nb::make_tuple(one.section, one.start, one.duration));
+    return all;
+}
+
+} // namespace
+
+void bind_parallel(nb::module_& module) {
+    nb::class_<SectionMonitor>(module, "SectionMonitor")
+        .def(nb::init<>())
+        .def("begin", &SectionMonitor::begin, "name"_a)
+        .def("end", &SectionMonitor::end, "depth"_a)
+        .def(
+            "lap",
+            [](SectionMonitor& monitor, std::string_view name, double flops, double bytes) {
+                monitor.lap(name, {flops, bytes});
+            },
+            "name"_a, "flops"_a = 0.0, "bytes"_a = 0.0)
+        .def("add_section", &SectionMonitor::add_section, "name"_a, "seconds"_a)
+        .def("mark", &SectionMonitor::mark)
+        .def(
+            "add_work",
+            [](SectionMonitor& monitor, double flops, double bytes) {
+                monitor.add_work({flops, bytes});
+            },
+            "flops"_a, "bytes"_a)
+        .def("sections", &sections,
+             "Name, index of the section around it (-1: none), calls, seconds, flops and bytes.")
+        .def_prop_ro("elapsed", &SectionMonitor::elapsed)
+        .def("reset", &SectionMonitor::reset, "earlier"_a = 0.0)
+        .def("set_active", &SectionMonitor::set_active, "active"_a)
+        .def("start_trace", &SectionMonitor::start_trace, "max_events"_a)
+        .def("events", &events, "Index of the section, start and duration in nanoseconds.")
+        .def_prop_ro("dropped_events", &SectionMonitor::dropped_events);
+
+    module.def(
+        "triad_rate",
+        [](std::uintptr_t comm, std::size_t doubles, int repeats) {
+            return parallel::triad_rate(communicator(comm), doubles, repeats);
+        },
+        "comm"_a, "doubles"_a, "repeats"_a, "Bytes a second of STREAM's triad on all ranks.");
+    module.def(
+        "flop_rate",
+        [](std::uintptr_t comm, int repeats) {
+            return parallel::flop_rate(communicator(comm), repeats);
+        },
+        "comm"_a, "repeats"_a, "Multiplications and additions a second on all ranks.");
+}
+
+} // namespace uzushio::bindings
