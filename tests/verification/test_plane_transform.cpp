@@ -33,10 +33,10 @@ double wave(double x, double y, int k) {
 class Transform : public testing::TestWithParam<Dealiasing> {
   protected:
     static constexpr int nx = 20, ny = 18, planes = 5;
-    parallel::SectionMonitor watch_;
+    parallel::SectionMonitor sections_;
     parallel::Traffic traffic_;
     parallel::ProcessGrid grid_{MPI_COMM_WORLD, ranks(), 1};
-    PlaneTransform transform_{grid_, Modes::of(nx, ny, GetParam()), 2, 2, watch_, traffic_};
+    PlaneTransform transform_{grid_, Modes::of(nx, ny, GetParam()), 2, 2, sections_, traffic_};
 
     /// Transform to spectral space into `out`, two planes at a time, with a shorter last batch.
     void forward(const Planes& out) {
@@ -133,7 +133,7 @@ TEST_P(Poisson, NeedsTwoAllToAllsPerFieldPipelinedAndFourTransposed) {
     const int pz = ranks() / py;
     const int nx = 12, ny = 16, nz = 24;
     const std::string scheme = GetParam();
-    parallel::SectionMonitor watch;
+    parallel::SectionMonitor sections;
     parallel::Traffic traffic;
     const parallel::ProcessGrid grid(MPI_COMM_WORLD, py, pz);
     std::vector<double> faces;
@@ -142,12 +142,12 @@ TEST_P(Poisson, NeedsTwoAllToAllsPerFieldPipelinedAndFourTransposed) {
                                   std::cos(0.1 * std::numbers::pi));
     const channel::WallGrid wall(faces);
     const auto planes = parallel::block(nz, pz, grid.column().rank());
-    PlaneTransform transform(grid, Modes::of(nx, ny, Dealiasing::none), planes.size(), 1, watch,
+    PlaneTransform transform(grid, Modes::of(nx, ny, Dealiasing::none), planes.size(), 1, sections,
                              traffic);
     const auto& modes = transform.modes();
     const int local = transform.local_modes();
     Fields phi(1, planes.size(), local), factors(1, planes.size(), local);
-    auto solver = linalg::make_tridiagonal(scheme, {grid, nz, local, 1, 3, watch, traffic});
+    auto solver = linalg::make_tridiagonal(scheme, {grid, nz, local, 1, 3, sections, traffic});
 
     // Given the discrete source of phi = cos(2 x + y) g(z): -k² g + D g with D as in the solver.
     const auto g = [&](int k) {

@@ -86,7 +86,7 @@ class Scheme : public testing::TestWithParam<std::tuple<std::string, int>> {
     parallel::ProcessGrid grid_{MPI_COMM_WORLD, 1, ranks()};
     Range mine_ = parallel::block(planes, ranks(), grid_.column().rank());
     std::vector<double> shift_;
-    parallel::SectionMonitor watch_;
+    parallel::SectionMonitor sections_;
     parallel::Traffic traffic_;
 };
 
@@ -97,8 +97,8 @@ TEST_P(Scheme, FindsTheExactSolutionsAndTheGhostPlaneAbove) {
         diagonal += 1.0;
     Fields u(1, mine_.size(), modes()), v(1, mine_.size(), modes()), w(1, mine_.size(), modes());
     Fields factors(1, mine_.size(), modes()), factors_w(1, mine_.size(), modes());
-    auto solver =
-        make_tridiagonal(std::get<0>(GetParam()), {grid_, planes, modes(), 1, 8, watch_, traffic_});
+    auto solver = make_tridiagonal(std::get<0>(GetParam()),
+                                   {grid_, planes, modes(), 1, 8, sections_, traffic_});
 
     // Given right-hand sides that are made chunk by chunk, as the flow solver does, twice over.
     for (int repeat = 0; repeat < 2; ++repeat) {
@@ -132,7 +132,7 @@ TEST_P(Scheme, TransposesTwicePerUnknownOrNotAtAll) {
     const auto rows = some_rows();
     Fields x(1, mine_.size(), modes()), factors(1, mine_.size(), modes());
     const std::string scheme = std::get<0>(GetParam());
-    auto solver = make_tridiagonal(scheme, {grid_, planes, modes(), 1, 3, watch_, traffic_});
+    auto solver = make_tridiagonal(scheme, {grid_, planes, modes(), 1, 3, sections_, traffic_});
     set_right_hand_side(rows, x.view(), 0);
     const SolveStage stages[] = {
         {{{&rows, shift_.data(), {x.view()}, factors.view()}}, {}, nullptr, nullptr}};
@@ -177,10 +177,10 @@ TEST(TridiagonalSchemes, AnUnknownNameIsAnErrorWithTheKnownNames) {
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     const parallel::ProcessGrid grid(MPI_COMM_WORLD, 1, size);
-    parallel::SectionMonitor watch;
+    parallel::SectionMonitor sections;
     parallel::Traffic traffic;
     try {
-        static_cast<void>(make_tridiagonal("cyclic", {grid, planes, 4, 1, 3, watch, traffic}));
+        static_cast<void>(make_tridiagonal("cyclic", {grid, planes, 4, 1, 3, sections, traffic}));
         FAIL() << "an unknown scheme was accepted";
     } catch (const std::invalid_argument& error) {
         EXPECT_NE(std::string(error.what()).find("pipelined"), std::string::npos);
