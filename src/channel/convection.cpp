@@ -182,6 +182,7 @@ void Convection::products(int plane, int count, int k) {
     const int rows = transform_.rows().size();
     const double row_flops = transform_.row_flops();
     const double point_flops = multiply_flops + (measures_rate_ ? max_rate_flops : 0);
+    int products = 0; // rows transformed back since the last lap: a clock is read twice a pass
     for (int first = 0; first < rows; first += rows_at_a_time) {
         const int end = std::min(rows, first + rows_at_a_time);
         for (int r = first; r < end; ++r) {
@@ -189,7 +190,7 @@ void Convection::products(int plane, int count, int k) {
             transform_.to_physical(in_v, plane, r, row(v_above_, r));
             transform_.to_physical(in_w, plane, r, row(w_above_, r));
         }
-        sections_.lap(section::fft, {.flops = 3 * row_flops * (end - first)});
+        sections_.lap(section::fft, {.flops = row_flops * (3 * (end - first) + 7 * products)});
         for (int r = first; r < end; ++r) {
             const Cell cell{row(u_, r),       row(v_, r),       row(w_, r),
                             row(u_above_, r), row(v_above_, r), row(w_above_, r)};
@@ -203,8 +204,9 @@ void Convection::products(int plane, int count, int k) {
         for (int r = first; r < end; ++r)
             for (int slot = uu; slot < slots; ++slot)
                 transform_.to_spectral(slot, count, plane, r, scratch(r - first, slot - uu));
-        sections_.lap(section::fft, {.flops = 7 * row_flops * (end - first)});
+        products = end - first;
     }
+    sections_.lap(section::fft, {.flops = row_flops * 7 * products});
     std::swap(u_, u_above_);
     std::swap(v_, v_above_);
     std::swap(w_, w_above_);
