@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -70,6 +71,15 @@ def picture(page: Page) -> np.ndarray:
     return np.asarray(Image.open(BytesIO(Path(waiting.value.path()).read_bytes())))
 
 
+def picture_when(page: Page, wanted: Callable[[np.ndarray], bool]) -> np.ndarray:
+    """Return the first picture of which `wanted` is true, or the one after 20 s."""
+    deadline = time.monotonic() + 20
+    while True:
+        found = picture(page)
+        if wanted(found) or time.monotonic() > deadline:
+            return found
+
+
 def enter(page: Page, label: str, text: str) -> None:
     page.get_by_label(label, exact=True).first.fill(text)
     page.keyboard.press("Enter")
@@ -125,11 +135,12 @@ def test_each_control_changes_the_picture_and_its_opposite_brings_it_back(page: 
     ]
     for number, (change, undo) in enumerate(changes):
         change()
-        changed = picture(page)
+        changed = picture_when(page, lambda found: bool((found != first).any()))
         assert (changed != first).any(), number
         assert page.locator(".error:visible, #problem:visible").count() == 0, number
         undo()
-        assert (picture(page) == first).all(), number
+        undone = picture_when(page, lambda found: bool((found == first).all()))
+        assert (undone == first).all(), number
 
 
 def test_the_saved_view_makes_the_same_picture_in_batch(

@@ -105,7 +105,10 @@ def parse(words: list[str]) -> None:
         if words[1].startswith("--"):
             assert words[1] in [name for option in group.params for name in option.opts], words
             return
-        group.commands[words[1]].make_context(words[1], words[2:])
+        rest = words[1:]
+        while hasattr(group, "commands"):
+            group, rest = group.commands[rest[0]], rest[1:]
+        group.make_context(words[1], rest)
 
 
 def test_every_example_is_run_or_marked_with_a_reason() -> None:
@@ -401,6 +404,19 @@ def test_assimilation_in_python(mpi_run: Run, tmp_path: Path) -> None:
     assert len(found) == 2 and found[0] == found[1], done.stdout
     assert abs(float(found[0][0]) - 1.0) < 5.0 * float(found[0][1]) < 0.5
     assert (tmp_path / "runs/small/figures/states.svg").exists()
+
+
+def test_poisson_solver(mpi_run: Run, uzushio: Run, tmp_path: Path) -> None:
+    (code,) = blocks("poisson_solver", "python")
+    (tmp_path / "solve.py").write_text(code)
+    done = mpi_run(2, tmp_path / "solve.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("SolveReport(solver='fft', iterations=0") == 2
+    for words in words_of(*blocks("poisson_solver", "sh")):
+        words[words.index("--cells") + 1] = "16"
+        done = uzushio(*words[1:])
+        assert done.returncode == 0, done.stderr
+        assert "16 x 16 x 16 cells" in done.stdout
 
 
 def test_first_case(uzushio: Run, tmp_path: Path) -> None:
