@@ -61,8 +61,9 @@ def poisson(
 ) -> None:
     """Solve Poisson's equation by several solvers, and print times and rates.
 
-    A rate is in millions of cells a second (MDOF/s), for each rank. With several ranks, the
-    parallel efficiency compares with rank 0 alone on the same cells while the others wait.
+    A rate is in millions of cells a second (MDOF/s), for each rank; B/cell is the memory of the
+    solver. With several ranks, the efficiency
+    compares with rank 0 alone on the same cells while the others wait.
     """
     problem = _problem(cells, conditions, variable, tolerance, repeats)
     names = [name.strip() for name in solvers.split(",")]
@@ -113,9 +114,9 @@ def _print(ranks: int, title: str, timings: list[Timing]) -> None:
     from rich.table import Table
 
     table = Table(title=title)
-    columns = ["solver", "ms", "MDOF/s a rank", "iterations", "residual", "bytes a cell"]
+    columns = ["solver", "ms", "MDOF/s/rank", "iterations", "residual", "B/cell"]
     if ranks > 1:
-        columns.append("parallel efficiency")
+        columns.append("efficiency")
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left")
     for t in timings:
