@@ -35,7 +35,7 @@ std::shared_ptr<const Field<double>> coarse_coefficient(const Field<double>& fin
         return joined[a] ? std::min<std::int64_t>(2 * i, axes[a].cells()) : i;
     };
     for (std::size_t block = 0; block < result->blocks(); ++block)
-        for (std::size_t a = 0; a < 3; ++a) {
+        for (std::size_t a = 0; a < result->arrays(); ++a) {
             const auto from = fine.view(block, a);
             const auto to = result->view(block, a);
             for_indices(result->owned(block, a), [&](const Index<3>& i) {
@@ -66,7 +66,7 @@ std::shared_ptr<const Field<double>> moved_coefficient(MPI_Comm comm, const Fiel
     domain::FieldSpec spec = from.spec();
     spec.ghosts = 0;
     const auto result = std::make_shared<Field<double>>(to_blocks, rank, spec);
-    for (std::size_t a = 0; a < 3; ++a) {
+    for (std::size_t a = 0; a < from.arrays(); ++a) {
         domain::Redistribution<double> move(
             comm, {face_parts(from_blocks, a), face_parts(to_blocks, a)}, 1, traffic);
         std::vector<domain::View<const double>> sources;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -149,8 +148,7 @@ class FftSolver final : public LinearSolver {
 
     using LinearSolver::solve;
     SolveReport solve(const Sources& f, const Targets& x) override {
-        check_arrays(f, *equation_.decomposition, comm_.rank());
-        check_arrays(constant(x), *equation_.decomposition, comm_.rank());
+        check_arrays(comm_.get(), f, x, *equation_.decomposition);
         const auto ids = equation_.decomposition->blocks_of(comm_.rank());
         const auto cells = [&](std::size_t b) {
             return equation_.decomposition->block(ids[b]).cells;
@@ -211,7 +209,7 @@ class FftSolver final : public LinearSolver {
             .run(from.data(), {0, from.strides(), 0}, to.data(), layout(to, box));
     }
 
-    /// Call `transform` with columns along the first axis of plane k.
+    /// Call `call` with the first index of up to `lanes` columns of plane k, and their number.
     template <class Call> void along_first(std::int64_t k, Call&& call) const {
         const Box<3>& box = first_box_;
         for (std::int64_t j = box.lower[1]; j < box.upper[1]; j += AxisTransform::lanes)

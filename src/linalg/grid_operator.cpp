@@ -2,8 +2,11 @@
 
 #include <cmath>
 #include <stdexcept>
+#include <type_traits>
+#include <utility>
 
 #include "linalg/linear_solver.hpp"
+#include "linalg/rows.hpp"
 
 namespace uzushio::linalg {
 
@@ -41,32 +44,43 @@ GridOperator<T>::GridOperator(MPI_Comm comm, const Equation& equation, parallel:
         chosen_.push_back(static_cast<T>(n % 2 == 0 ? 1 : 0));
     change_.resize(chosen_.size());
     if (equation.b)
-        set_coefficient(*equation.b);
+        set_coefficient(std::exchange(equation_.b, nullptr));
 }
 
-template <class T> void GridOperator<T>::set_coefficient(const domain::Field<double>& b) {
-    const bool fits = b.spec().centring == domain::Centring::face && b.spec().components == 1 &&
-                      b.blocks() == shape_.blocks() && b.arrays() == 3;
-    if (!fits)
+template <class T>
+void GridOperator<T>::set_coefficient(std::shared_ptr<const domain::Field<double>> b) {
+    const bool fits = b->spec().centring == domain::Centring::face && b->spec().components == 1 &&
+                      b->blocks() == shape_.blocks();
+    bool valid = true;
+    const auto for_faces = [&](auto&& visit) {
+        for (std::size_t block = 0; fits && block < b->blocks(); ++block)
+            for (std::size_t a = 0; a < b->arrays(); ++a)
+                visit(block, a, b->view(block, a));
+    };
+    for_faces([&](std::size_t block, std::size_t a, const auto& view) {
+        for_indices(b->owned(block, a), [&](const domain::Index<3>& i) {
+            valid = valid && view(i) >= 0 && std::isfinite(view(i));
+        });
+    });
+    std::array<int, 2> all{fits ? 1 : 0, valid ? 1 : 0};
+    MPI_Allreduce(MPI_IN_PLACE, all.data(), 2, MPI_INT, MPI_MIN, comm_);
+    if (all[0] == 0)
         throw std::invalid_argument("the coefficient b of an equation is a face-centred field with "
                                     "one component on the equation's decomposition");
-    domain::FieldSpec spec = b.spec();
-    spec.ghosts = 0;
-    b_.emplace(decomposition(), rank_, spec);
-    bool valid = true;
-    for (std::size_t block = 0; block < b.blocks(); ++block)
-        for (std::size_t a = 0; a < 3; ++a) {
-            const auto from = b.view(block, a);
-            const auto to = b_->view(block, a);
-            for_indices(b_->owned(block, a), [&](const domain::Index<3>& i) {
-                to(i) = static_cast<T>(from(i));
-                valid = valid && from(i) >= 0 && std::isfinite(from(i));
-            });
-        }
-    int all = valid ? 1 : 0;
-    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm_);
-    if (all == 0)
-        throw std::invalid_argument("the coefficient b of an equation has negative values or NaN");
+    if (all[1] == 0)
+        throw std::invalid_argument("the coefficient b of an equation has values that are negative "
+                                    "or not finite");
+    if constexpr (std::is_same_v<T, double>) {
+        b_ = std::move(b);
+    } else {
+        domain::FieldSpec spec = b->spec();
+        spec.ghosts = 0;
+        const auto copy = std::make_shared<Field>(decomposition(), rank_, spec);
+        for_faces([&](std::size_t block, std::size_t a, const auto& view) {
+            copy_cells(view, copy->view(block, a), b->owned(block, a));
+        });
+        b_ = copy;
+    }
 }
 
 template <class T>
@@ -112,11 +126,18 @@ VariableRow<T> GridOperator<T>::variable_row(std::size_t block, std::int64_t j,
     row.lower_all_k = couplings_[2].lower_all[kk];
     row.upper_all_k = couplings_[2].upper_all[kk];
     row.s = s();
-    row.b_i = &b_->view(block, 0)(row.begin, j, k);
-    row.b_j = &b_->view(block, 1)(row.begin, j, k);
-    row.b_j_upper = &b_->view(block, 1)(row.begin, j + 1, k);
-    row.b_k = &b_->view(block, 2)(row.begin, j, k);
-    row.b_k_upper = &b_->view(block, 2)(row.begin, j, k + 1);
+    const domain::Field<T>& b = *b_;
+    row.b_i = &b.view(block, 0)(row.begin, j, k);
+    // Along an axis that the mesh does not have, any finite values: the couplings are 0.
+    row.b_j = row.b_j_upper = row.b_k = row.b_k_upper = row.b_i;
+    if (axes_[1].used) {
+        row.b_j = &b.view(block, 1)(row.begin, j, k);
+        row.b_j_upper = &b.view(block, 1)(row.begin, j + 1, k);
+    }
+    if (axes_[2].used) {
+        row.b_k = &b.view(block, 2)(row.begin, j, k);
+        row.b_k_upper = &b.view(block, 2)(row.begin, j, k + 1);
+    }
     return row;
 }
 
@@ -234,8 +255,6 @@ template <class T> void GridOperator<T>::remove_mean(Field& x) const {
 }
 
 template <class T> void GridOperator<T>::check_compatibility(const Field& f) const {
-    if (!singular_)
-        return;
     const auto sum = integral([&](const auto& row) {
         return [values = row_of(f, row)](std::int64_t n) { return static_cast<double>(values[n]); };
     });

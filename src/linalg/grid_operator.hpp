@@ -3,7 +3,7 @@
 #include <mpi.h>
 
 #include <array>
-#include <optional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,12 +28,12 @@ template <class T> class GridOperator {
     /// is not a face-centred field of the decomposition with one component.
     GridOperator(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic);
 
-    [[nodiscard]] const Equation& equation() const { return equation_; }
     [[nodiscard]] const domain::Decomposition& decomposition() const {
         return *equation_.decomposition;
     }
     [[nodiscard]] const std::array<Axis, 3>& axes() const { return axes_; }
     [[nodiscard]] bool singular() const { return singular_; }
+    [[nodiscard]] MPI_Comm comm() const { return comm_; }
     [[nodiscard]] int rank() const { return rank_; }
     /// Return a field of zeros.
     [[nodiscard]] Field field() const { return Field(decomposition(), rank_, spec_); }
@@ -60,7 +60,7 @@ template <class T> class GridOperator {
     }
     /// Subtract the mean of x over the mesh.
     void remove_mean(Field& x) const;
-    /// Throw `std::invalid_argument` if the equation is singular and f has a mean.
+    /// Throw `std::invalid_argument` if f has a mean.
     void check_compatibility(const Field& f) const;
 
     /// Call `visit` with the stencil of each row of this rank's cells: a `ConstantRow<T>` or a
@@ -95,7 +95,7 @@ template <class T> class GridOperator {
         }
     };
     static domain::FieldSpec spec_of() { return {.name = "x", .ghosts = 1}; }
-    void set_coefficient(const domain::Field<double>& b);
+    void set_coefficient(std::shared_ptr<const domain::Field<double>> b);
     [[nodiscard]] ConstantRow<T> constant_row(std::size_t block, std::int64_t j,
                                               std::int64_t k) const;
     [[nodiscard]] VariableRow<T> variable_row(std::size_t block, std::int64_t j,
@@ -114,9 +114,9 @@ template <class T> class GridOperator {
     Field shape_; ///< boxes and strides of the fields; its values are not used
     std::array<Couplings, 3> couplings_;
     std::vector<T> centre_i_;
-    std::vector<T> chosen_;  ///< 1, 0, 1, 0 …: cells of one colour in a row
-    std::vector<T> change_;  ///< of a row, by a relaxation
-    std::optional<Field> b_; ///< face-centred; none: 1
+    std::vector<T> chosen_;          ///< 1, 0, 1, 0 …: cells of one colour in a row
+    std::vector<T> change_;          ///< of a row, by a relaxation
+    std::shared_ptr<const Field> b_; ///< face-centred; null: 1
     domain::HaloExchange<T> halo_;
 };
 

@@ -61,19 +61,21 @@ void GridTransfer::restrict_residual(GridOperator<float>& a, Field& x, const Fie
         float* __restrict out = &view(wi.coarse(row.begin), wj.coarse(row.j), wk.coarse(row.k));
         // The first row that a coarse row consists of sets it.
         const bool first = (!wj.joined || row.j % 2 == 0) && (!wk.joined || row.k % 2 == 0);
-        const float keep = first ? 0.0F : 1.0F;
+        const std::int64_t coarse_size = wi.joined ? (row.size + 1) / 2 : row.size;
+        if (first)
+            std::fill_n(out, coarse_size, 0.0F);
         if (!wi.joined) {
 #pragma omp simd
             for (std::int64_t n = 0; n < row.size; ++n)
-                out[n] = keep * out[n] + residual[n];
+                out[n] += residual[n];
             return;
         }
         const std::int64_t pairs = row.size / 2;
 #pragma omp simd
         for (std::int64_t n = 0; n < pairs; ++n)
-            out[n] = keep * out[n] + (residual[2 * n] + residual[2 * n + 1]);
+            out[n] += residual[2 * n] + residual[2 * n + 1];
         if (row.size % 2 != 0)
-            out[pairs] = keep * out[pairs] + residual[row.size - 1];
+            out[pairs] += residual[row.size - 1];
     });
 }
 

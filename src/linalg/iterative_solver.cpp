@@ -1,22 +1,11 @@
 #include "linalg/iterative_solver.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
+#include "linalg/rows.hpp"
+
 namespace uzushio::linalg {
-
-namespace {
-
-/// Copy the cells of a box.
-void copy(const domain::View<const double>& in, const domain::View<double>& out,
-          const domain::Box<3>& cells) {
-    for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
-        for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j)
-            std::copy_n(&in(cells.lower[0], j, k), cells.extent(0), &out(cells.lower[0], j, k));
-}
-
-} // namespace
 
 IterativeSolver::IterativeSolver(MPI_Comm comm, const Equation& equation,
                                  const IterationLimits& limits, parallel::Traffic& traffic)
@@ -28,18 +17,22 @@ IterativeSolver::IterativeSolver(MPI_Comm comm, const Equation& equation,
 }
 
 SolveReport IterativeSolver::solve(const Sources& f, const Targets& x) {
-    check_arrays(f, a().decomposition(), a().rank());
-    check_arrays({x.begin(), x.end()}, a().decomposition(), a().rank());
+    check_arrays(a().comm(), f, x, a().decomposition());
     for (std::size_t b = 0; b < f.size(); ++b) {
-        copy(f[b], f_.view(b), f_.owned(b));
-        copy(x[b], x_.view(b), x_.owned(b));
+        copy_cells(f[b], f_.view(b), f_.owned(b));
+        copy_cells<double>(x[b], x_.view(b), x_.owned(b));
     }
-    a().check_compatibility(f_);
-    if (a().singular())
-        a().remove_mean(f_); // round-off
     report_ = {.solver = name()};
     started_ = false;
     norm_of_f_ = std::sqrt(a().dot(f_, f_));
+    if (!std::isfinite(norm_of_f_))
+        throw std::invalid_argument("the right-hand side of an equation has values that are not "
+                                    "finite, or too large to be squared");
+    if (a().singular()) {
+        a().check_compatibility(f_);
+        a().remove_mean(f_); // round-off
+        norm_of_f_ = std::sqrt(a().dot(f_, f_));
+    }
     if (norm_of_f_ > 0)
         iterate(f_, x_);
     else
@@ -47,7 +40,7 @@ SolveReport IterativeSolver::solve(const Sources& f, const Targets& x) {
     if (a().singular())
         a().remove_mean(x_);
     for (std::size_t b = 0; b < x.size(); ++b)
-        copy(x_.view(b), x[b], x_.owned(b));
+        copy_cells<double>(x_.view(b), x[b], x_.owned(b));
     return report_;
 }
 
@@ -59,15 +52,9 @@ bool IterativeSolver::done(double norm) {
     report_.converged = report_.residual <= limits_.tolerance;
     if (!std::isfinite(norm))
         throw std::runtime_error(name() + " diverged after " + std::to_string(report_.iterations) +
-                                 " iterations: the residual is not finite");
+                                 " iterations: the residual is not finite. Begin with finite "
+                                 "values, and check that b is not negative");
     return report_.converged || report_.iterations >= limits_.max_iterations;
-}
-
-std::size_t IterativeSolver::bytes_of(const Field& field) {
-    std::size_t values = 0;
-    for (std::size_t b = 0; b < field.blocks(); ++b)
-        values += static_cast<std::size_t>(field.view(b).box().volume());
-    return values * sizeof(double);
 }
 
 } // namespace uzushio::linalg

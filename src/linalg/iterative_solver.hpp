@@ -29,7 +29,8 @@ class IterativeSolver : public LinearSolver {
                     parallel::Traffic& traffic);
 
     using LinearSolver::solve;
-    /// Throws `std::runtime_error` on all ranks if the residual is no longer finite.
+    /// Throws `std::runtime_error` on all ranks if the residual is no longer finite, and
+    /// `std::invalid_argument` if f is not.
     SolveReport solve(const Sources& f, const Targets& x) final;
 
   protected:
@@ -43,7 +44,6 @@ class IterativeSolver : public LinearSolver {
     bool done(double norm);
     [[nodiscard]] GridOperator<double>& a() { return operator_; }
     [[nodiscard]] const GridOperator<double>& a() const { return operator_; }
-    [[nodiscard]] static std::size_t bytes_of(const Field& field);
 
   private:
     GridOperator<double> operator_;

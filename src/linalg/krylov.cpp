@@ -1,8 +1,11 @@
 #include "linalg/krylov.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
+
+#include "linalg/rows.hpp"
 
 namespace uzushio::linalg {
 
@@ -44,6 +47,9 @@ template <std::size_t Fields> class Krylov : public IterativeSolver {
             },
             x, y);
     }
+    void set_zero(Field& x) {
+        for_each([](std::int64_t n, double* out) { std::fill_n(out, n, 0.0); }, x);
+    }
     /// y = x + factor y
     void scale_and_add(const Field& x, double factor, Field& y) {
         for_each(
@@ -74,7 +80,7 @@ class Cg final : public Krylov<4> {
         if (done(std::sqrt(a().dot(r, r))))
             return;
         precondition(r, z);
-        scale_and_add(z, 0, p);
+        copy_cells(z, p);
         double rz = a().dot(r, z);
         while (true) {
             a().apply(p, q);
@@ -108,6 +114,8 @@ class PipelinedCg final : public Krylov<9> {
             a().residual(x, f, r);
             precondition(r, u);
             a().apply(u, w);
+            for (Field* field : {&p, &s, &q, &z}) // values that are not finite stay so times 0
+                set_zero(*field);
         };
         begin();
         double gamma = 0;
@@ -164,8 +172,8 @@ class BiCgStab final : public Krylov<7> {
         Field &r = field(0), &r0 = field(1), &p = field(2), &v = field(3);
         Field &y = field(4), &t = field(5), &z = field(6);
         a().residual(x, f, r);
-        scale_and_add(r, 0, r0);
-        scale_and_add(r, 0, p);
+        copy_cells(r, r0);
+        copy_cells(r, p);
         double rho = a().dot(r0, r);
         if (done(std::sqrt(rho)))
             return;

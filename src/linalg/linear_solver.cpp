@@ -18,14 +18,21 @@ void check_compatibility(double sum, double magnitude) {
     throw std::invalid_argument(text.str());
 }
 
-void check_arrays(const LinearSolver::Sources& arrays, const domain::Decomposition& decomposition,
-                  int rank) {
+void check_arrays(MPI_Comm comm, const LinearSolver::Sources& f, const LinearSolver::Targets& x,
+                  const domain::Decomposition& decomposition) {
+    int rank = 0;
+    MPI_Comm_rank(comm, &rank);
     const auto ids = decomposition.blocks_of(rank);
-    bool fits = arrays.size() == ids.size();
-    for (std::size_t b = 0; fits && b < ids.size(); ++b)
-        fits = arrays[b].components() == 1 &&
-               arrays[b].box().contains(decomposition.block(ids[b]).cells);
-    if (!fits)
+    const auto matches = [&](const auto& arrays) {
+        bool fits = arrays.size() == ids.size();
+        for (std::size_t b = 0; fits && b < ids.size(); ++b)
+            fits = arrays[b].components() == 1 &&
+                   arrays[b].box().contains(decomposition.block(ids[b]).cells);
+        return fits;
+    };
+    int all = matches(f) && matches(x) ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm);
+    if (all == 0)
         throw std::invalid_argument("a linear solver needs cell-centred arrays with one component, "
                                     "on the blocks of its equation");
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <mpi.h>
+
 #include <string>
 #include <vector>
 
@@ -28,8 +30,8 @@ class LinearSolver {
     /// Solve on the equation's decomposition (collective). Iterative solvers begin with the values
     /// of x. If constants solve the homogeneous equation, x has zero mean.
     ///
-    /// Throws `std::invalid_argument` if an array does not contain its block or, for a singular
-    /// equation, if f has a mean that is more than round-off.
+    /// Throws `std::invalid_argument` on all ranks if an array does not contain its block or, for a
+    /// singular equation, if f has a mean that is more than round-off.
     virtual SolveReport solve(const Sources& f, const Targets& x) = 0;
 
     /// The same for cell-centred fields.
@@ -44,9 +46,9 @@ class LinearSolver {
 /// mesh.
 void check_compatibility(double sum, double magnitude);
 
-/// Throw `std::invalid_argument` unless there is one array with one component for each block of a
-/// rank, which contains its cells.
-void check_arrays(const LinearSolver::Sources& arrays, const domain::Decomposition& decomposition,
-                  int rank);
+/// Throw `std::invalid_argument` on all ranks unless both have one array with one component for
+/// each block of each rank, which contains its cells (collective).
+void check_arrays(MPI_Comm comm, const LinearSolver::Sources& f, const LinearSolver::Targets& x,
+                  const domain::Decomposition& decomposition);
 
 } // namespace uzushio::linalg

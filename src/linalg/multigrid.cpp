@@ -7,6 +7,7 @@
 #include "domain/redistribution.hpp"
 #include "linalg/face_coefficient.hpp"
 #include "linalg/grid_transfer.hpp"
+#include "linalg/rows.hpp"
 
 namespace uzushio::linalg {
 
@@ -17,13 +18,6 @@ using domain::Decomposition;
 using domain::Index;
 using domain::View;
 using Field = domain::Field<float>;
-
-template <class T> std::size_t bytes_of(const domain::Field<T>& field) {
-    std::size_t bytes = 0;
-    for (std::size_t b = 0; b < field.blocks(); ++b)
-        bytes += static_cast<std::size_t>(field.view(b).box().volume()) * sizeof(T);
-    return bytes;
-}
 
 /// Redistribution of cell-centred fields between two decompositions of a mesh.
 class Move {
@@ -131,17 +125,17 @@ class Multigrid final : public Preconditioner {
     void apply(const domain::Field<double>& r, domain::Field<double>& z) override {
         Level& finest = *levels_[0];
         if (input_) {
-            convert(r, input_->field);
+            copy_cells(r, input_->field);
             input_->there.run(input_->field, finest.f);
         } else {
-            convert(r, finest.f);
+            copy_cells(r, finest.f);
         }
         cycle(0);
         if (input_) {
             input_->back.run(finest.x, input_->field);
-            convert(input_->field, z);
+            copy_cells(input_->field, z);
         } else {
-            convert(finest.x, z);
+            copy_cells(finest.x, z);
         }
     }
 
@@ -197,23 +191,6 @@ class Multigrid final : public Preconditioner {
             }
             equation = std::move(coarse);
             axes = coarse_axes;
-        }
-    }
-
-    template <class From, class To>
-    void convert(const domain::Field<From>& from, domain::Field<To>& to) const {
-        for (std::size_t b = 0; b < from.blocks(); ++b) {
-            const auto in = from.view(b);
-            const auto out = to.view(b);
-            const auto& cells = from.owned(b);
-            for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
-                for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j) {
-                    const From* __restrict source = &in(cells.lower[0], j, k);
-                    To* __restrict target = &out(cells.lower[0], j, k);
-#pragma omp simd
-                    for (std::int64_t i = 0; i < cells.extent(0); ++i)
-                        target[i] = static_cast<To>(source[i]);
-                }
         }
     }
 

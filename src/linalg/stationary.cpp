@@ -4,10 +4,15 @@
 #include <cmath>
 #include <numbers>
 #include <stdexcept>
+#include <utility>
+
+#include "linalg/rows.hpp"
 
 namespace uzushio::linalg {
 
 namespace {
+
+using domain::Index;
 
 class Correction final : public IterativeSolver {
   public:
@@ -82,20 +87,36 @@ class Relaxation final : public IterativeSolver {
 class Diagonal final : public Preconditioner {
   public:
     Diagonal(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic)
-        : a_(comm, equation, traffic) {}
+        : Diagonal(GridOperator<double>(comm, equation, traffic)) {}
     void apply(const domain::Field<double>& r, domain::Field<double>& z) override {
-        a_.for_rows([&](const auto& row) {
-            const double* __restrict in = GridOperator<double>::row_of(r, row);
-            double* __restrict out = GridOperator<double>::row_of(z, row);
+        for (std::size_t b = 0; b < r.blocks(); ++b) {
+            const auto in = r.view(b);
+            const auto out = z.view(b);
+            const auto factor = factor_.view(b);
+            const auto& cells = r.owned(b);
+            for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
+                for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j) {
+                    const Index<3> first{cells.lower[0], j, k};
+                    const double* __restrict from = &in(first);
+                    const double* __restrict by = &factor(first);
+                    double* __restrict to = &out(first);
 #pragma omp simd
-            for (std::int64_t n = 0; n < row.size; ++n)
-                out[n] = -in[n] / row.centre(n);
-        });
+                    for (std::int64_t n = 0; n < cells.extent(0); ++n)
+                        to[n] = by[n] * from[n];
+                }
+        }
     }
-    [[nodiscard]] std::size_t bytes() const override { return 0; }
+    [[nodiscard]] std::size_t bytes() const override { return bytes_of(factor_); }
 
   private:
-    GridOperator<double> a_;
+    explicit Diagonal(const GridOperator<double>& a) : factor_(a.field()) {
+        a.for_rows([&](const auto& row) {
+            double* factor = GridOperator<double>::row_of(factor_, row);
+            for (std::int64_t n = 0; n < row.size; ++n)
+                factor[n] = -1 / row.centre(n);
+        });
+    }
+    domain::Field<double> factor_; ///< reciprocals of the diagonal
 };
 
 } // namespace

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <mpi.h>
+
 #include <array>
 #include <cmath>
 #include <functional>
@@ -19,6 +21,17 @@ using domain::Decomposition;
 using domain::Field;
 using domain::Index;
 using Ends = std::array<Condition, 2>;
+
+inline int ranks() {
+    int size = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+}
+inline int rank() {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
 
 /// All pairs of conditions that an axis can have.
 inline const std::vector<Ends>& all_ends() {

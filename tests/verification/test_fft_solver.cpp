@@ -14,17 +14,6 @@ namespace {
 using enum Condition;
 using domain::MeshError;
 
-int ranks() {
-    int size = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    return size;
-}
-int rank() {
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    return rank;
-}
-
 /// Solve for the solution `x` on all ranks; return the field.
 Field<double> solved(const EllipticCase& c, const Equation& equation,
                      const std::vector<double>& f_values, int ghosts = 1,

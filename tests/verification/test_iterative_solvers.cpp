@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "linalg/coarsening.hpp"
@@ -14,17 +15,6 @@ namespace uzushio::linalg {
 namespace {
 
 using enum Condition;
-
-int ranks() {
-    int size = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    return size;
-}
-int rank() {
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    return rank;
-}
 
 struct Result {
     SolveReport report;
@@ -62,6 +52,7 @@ std::vector<EllipticCase> cases() {
     helmholtz.s = 3;
     EllipticCase plane{{20, 24, 1}, {p, n, n}};
     plane.dimension = 2;
+    plane.b = [](std::size_t, const Index<3>& i) { return i[1] > 9 ? 5.0 : 1.0; };
     return {
         {{16, 16, 16}, {n, n, n}}, {{15, 14, 9}, {p, d, n}}, stretched, variable, helmholtz, plane};
 }
@@ -154,6 +145,45 @@ TEST(Solvers, RefuseUnknownNamesAndRightHandSidesWithoutSolution) {
     const auto f = field_of(c, *equation.decomposition, rank(), std::vector<double>(c.size(), 1.0));
     Field<double> x(*equation.decomposition, rank(), f.spec());
     EXPECT_THROW(solver->solve(f, x), std::invalid_argument);
+}
+
+TEST_P(Solver, SolvesAfterASolveWithValuesThatAreNotFinite) {
+    const EllipticCase c = cases()[3];
+    const Equation equation = c.equation(ranks(), rank());
+    parallel::Traffic traffic;
+    const auto solver = make_solver(GetParam(), MPI_COMM_WORLD, equation, {1e-9, 5000}, traffic);
+    const auto exact = random_solution(c, 7);
+    const auto values = applied(c, exact);
+    const auto f = field_of(c, *equation.decomposition, rank(), values, 0);
+    Field<double> x(*equation.decomposition, rank(), f.spec());
+
+    auto invalid = values;
+    invalid[c.at({3, 4, 5})] = std::numeric_limits<double>::quiet_NaN(); // on one rank
+    Field<double> g = field_of(c, *equation.decomposition, rank(), invalid, 0);
+    EXPECT_THROW(solver->solve(g, x), std::invalid_argument);
+
+    x = field_of(c, *equation.decomposition, rank(), invalid, 0);
+    EXPECT_THROW(solver->solve(f, x), std::runtime_error);
+
+    // Finite, but the sums of squares are not, after the first iteration at the latest.
+    x = field_of(c, *equation.decomposition, rank(), std::vector<double>(c.size(), 1e154), 0);
+    EXPECT_THROW(solver->solve(f, x), std::runtime_error);
+
+    x = Field<double>(*equation.decomposition, rank(), f.spec());
+    EXPECT_TRUE(solver->solve(f, x).converged);
+    EXPECT_LT(difference(c, x, exact), 1e-6);
+}
+
+TEST(Solvers, RefuseArraysThatDoNotFitOnAllRanks) {
+    for (const auto& [name, number] : {std::pair{"cg", 3U}, {"fft", 1U}}) {
+        const Equation of = cases()[number].equation(ranks(), rank());
+        parallel::Traffic traffic;
+        const auto solver = make_solver(name, MPI_COMM_WORLD, of, {}, traffic);
+        const Field<double> f(*of.decomposition, rank(), {.name = "f"});
+        const bool last = rank() == ranks() - 1;
+        Field<double> x(*of.decomposition, rank(), {.name = "x", .components = last ? 2 : 1});
+        EXPECT_THROW(solver->solve(f, x), std::invalid_argument);
+    }
 }
 
 } // namespace

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from uzushio import _core
 from uzushio.domain.box import Box
+from uzushio.parallel.sync import collective
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -110,7 +111,12 @@ class PoissonSolver:
         start, count = self._solver.box
         skipped = 3 - self.dimension
         self.box = Box(tuple(start[skipped:]), tuple(count[skipped:]))
-        self._solver.prepare(None if b is None else self._coefficient(b(self.box)))
+        self._comm = comm
+        coefficient = None
+        with collective(comm):
+            if b is not None:
+                coefficient = self._coefficient(b(self.box))
+        self._solver.prepare(coefficient)
 
     def solve(
         self, f: NDArray[np.float64], x: NDArray[np.float64] | None = None
@@ -126,15 +132,21 @@ class PoissonSolver:
             has zero mean.
 
         Raises:
-            ValueError: A shape is wrong, or the equation has no solution: no value is given at any
-                boundary, s is 0, and f has a mean.
+            ValueError: A shape is wrong (`OtherRankError` on ranks where it is not), f is not
+                finite, or the equation has no solution: no value is given at any boundary, s is 0,
+                and f has a mean.
             RuntimeError: The iteration diverged.
         """
         result = np.zeros(self.box.count) if x is None else x
+        with collective(self._comm):
+            source = np.ascontiguousarray(f, dtype=np.float64)
+            for name, array in (("f", source), ("x", result)):
+                _check_shape(name, array, self.box.count)
+            if result.dtype != np.float64 or not result.flags.c_contiguous:
+                raise ValueError("x is an array of float64 in C order")
         shape = (1,) * (3 - self.dimension)
         report = self._solver.solve(
-            np.ascontiguousarray(f, dtype=np.float64).reshape(shape + f.shape),
-            result.reshape(shape + result.shape),
+            source.reshape(shape + source.shape), result.reshape(shape + result.shape)
         )
         return result, SolveReport(
             report.solver, report.iterations, report.residual, report.converged
@@ -152,8 +164,18 @@ class PoissonSolver:
             raise ValueError(f"b has {len(b)} arrays for {self.dimension} axes")
         shape = (1,) * (3 - self.dimension)
         arrays = [np.ascontiguousarray(one, dtype=np.float64) for one in b]
+        for n, array in enumerate(arrays):
+            faces = list(self.box.count)
+            faces[-1 - n] += 1
+            _check_shape(f"b along {'xyz'[n]}", array, faces)
         arrays = [one.reshape(shape + one.shape) for one in arrays]
         return tuple(arrays + [np.zeros((1, 1, 1))] * (3 - self.dimension))
+
+
+def _check_shape(name: str, array: NDArray[np.float64], shape: Sequence[int]) -> None:
+    """Raise ValueError if an array has another shape."""
+    if array.shape != tuple(shape):
+        raise ValueError(f"{name} has the shape {array.shape}, this rank's part {tuple(shape)}")
 
 
 def _positions(

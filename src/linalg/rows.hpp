@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "domain/field.hpp"
+
+namespace uzushio::linalg {
+
+/// Copy the cells of a box, row by row; the types of the values may differ.
+template <class From, class To>
+void copy_cells(const domain::View<const From>& in, const domain::View<To>& out,
+                const domain::Box<3>& cells) {
+    for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
+        for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j) {
+            const From* __restrict source = &in(cells.lower[0], j, k);
+            To* __restrict target = &out(cells.lower[0], j, k);
+#pragma omp simd
+            for (std::int64_t i = 0; i < cells.extent(0); ++i)
+                target[i] = static_cast<To>(source[i]);
+        }
+}
+
+/// Copy the owned cells of a field to a field on the same blocks.
+template <class From, class To>
+void copy_cells(const domain::Field<From>& from, domain::Field<To>& to) {
+    for (std::size_t b = 0; b < from.blocks(); ++b)
+        copy_cells(from.view(b), to.view(b), from.owned(b));
+}
+
+/// Return the bytes of the arrays of a field, with ghosts.
+template <class T> [[nodiscard]] std::size_t bytes_of(const domain::Field<T>& field) {
+    std::size_t bytes = 0;
+    for (std::size_t b = 0; b < field.blocks(); ++b)
+        for (std::size_t array = 0; array < field.arrays(); ++array)
+            bytes += static_cast<std::size_t>(field.view(b, array).box().volume()) *
+                     static_cast<std::size_t>(field.spec().components) * sizeof(T);
+    return bytes;
+}
+
+} // namespace uzushio::linalg
