@@ -1,12 +1,14 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstdint>
 #include <string_view>
 
 #include "bindings/bindings.hpp"
 #include "bindings/mpi_handle.hpp"
+#include "parallel/affinity.hpp"
 #include "parallel/roofline.hpp"
 #include "parallel/section_monitor.hpp"
 
@@ -17,6 +19,7 @@ namespace uzushio::bindings {
 
 namespace {
 
+using parallel::NodeTopology;
 using parallel::SectionMonitor;
 
 nb::list sections(const SectionMonitor& monitor) {
@@ -34,9 +37,28 @@ nb::list events(const SectionMonitor& monitor) {
     return all;
 }
 
+nb::list cores(const NodeTopology& topology) {
+    nb::list all;
+    for (const NodeTopology::Core& core : topology.cores())
+        all.append(nb::make_tuple(core.processors, core.domain));
+    return all;
+}
+
+void bind_affinity(nb::module_& module) {
+    nb::class_<NodeTopology>(module, "NodeTopology")
+        .def_static("of_this_node", &NodeTopology::of_this_node)
+        .def_static("synthetic", &NodeTopology::synthetic, "description"_a)
+        .def("cores", &cores, "Processors and NUMA domain of each core.");
+    module.def("place_ranks", &parallel::place_ranks, "topology"_a, "policy"_a, "available"_a,
+               "ranks"_a, "threads"_a, "Processors of each thread of each rank of a node.");
+    module.def("bind_rank", &parallel::bind_rank, "topology"_a, "place"_a,
+               "Bind this rank, and return the processors of each thread.");
+}
+
 } // namespace
 
 void bind_parallel(nb::module_& module) {
+    bind_affinity(module);
     nb::class_<SectionMonitor>(module, "SectionMonitor")
         .def(nb::init<>())
         .def("begin", &SectionMonitor::begin, "name"_a)

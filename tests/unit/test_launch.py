@@ -76,6 +76,8 @@ def test_ranks_that_do_not_fill_the_cores_share_them(monkeypatch: pytest.MonkeyP
     if "-x" in two:  # Open MPI
         assert two[two.index("--bind-to") + 1] == "none"
         assert "--bind-to" not in launch.command(mpiexec, 5, ["run", "a.yaml"])
+        own = launch.command(mpiexec, 5, ["run", "a.yaml"], own_binding=True)
+        assert own[own.index("--bind-to") + 1] == "none"
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     assert "--bind-to" not in launch.command(mpiexec, 2, ["run", "a.yaml"])
 

@@ -12,7 +12,8 @@ from uzushio.assimilation.schedule import plan
 from uzushio.case import registry
 from uzushio.config.quantities import show_duration, show_size
 from uzushio.errors import CaseError
-from uzushio.parallel import launch
+from uzushio.parallel import affinity, launch
+from uzushio.parallel.affinity import Policy
 from uzushio.parallel.memory import node_memory
 
 #: Range of the measured time of an iteration over its estimate, which does not include the
@@ -22,7 +23,9 @@ _FASTER, _SLOWER = 0.5, 2.0
 _PRODUCT = 2.0
 
 
-def check(path: Path, overrides: list[str] | None, ranks: int) -> None:
+def check(
+    path: Path, overrides: list[str] | None, ranks: int, policy: Policy = Policy.NONE
+) -> None:
     """Print the requirements of a case on `ranks` ranks; raise `CaseError` if it cannot run."""
     case = load_assimilation(path, overrides)
     kind = registry.model_class(case.model)
@@ -60,6 +63,8 @@ def check(path: Path, overrides: list[str] | None, ranks: int) -> None:
             "alone is refused"
         )
     _print_time(case, kind, each)
+    if policy is not Policy.NONE:
+        print(affinity.plan(policy, ranks, case.threads_per_rank).check_text())
     if case.uncertainty.kind == "ensemble":
         print(
             f"an ensemble of {case.uncertainty.members} perturbed assimilations, "

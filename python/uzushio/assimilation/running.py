@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uzushio.assimilation.case import AssimilationCase, load_assimilation
 from uzushio.job.options import Options
 from uzushio.job.running import Outcome
+from uzushio.parallel.affinity import Policy
 from uzushio.terminal import tell
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ def assimilate(
     overwrite: bool = False,
     tuned: bool = True,
     figures: bool = True,
+    affinity: str = "none",
     quiet: bool = False,
     comm: MPI.Intracomm | None = None,
 ) -> AssimilationResult:
@@ -129,6 +131,8 @@ def assimilate(
         overwrite: remove the run that the folder holds.
         tuned: use the values that `uzushio tune` found on this machine, for a case from a file.
         figures: draw figures at the end, if the case does not say otherwise.
+        affinity: binding of ranks and threads to cores: ``none``, ``compact``, ``scatter``,
+            ``numa_block`` or ``numa_cyclic``.
         quiet: print errors and warnings only.
         comm: the ranks; None: those of the mpiexec that this runs in, or this process.
 
@@ -147,6 +151,7 @@ def assimilate(
         fallback=restart_fallback,
         overwrite=overwrite,
         figures=figures,
+        affinity=Policy.of(affinity),
         quiet=quiet,
     )
     given, options = _case(case, options, tuned, comm)

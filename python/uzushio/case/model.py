@@ -158,6 +158,11 @@ class CaseFile(Section):
     title: str = Field(default="", description="title of the run, for figures and reports")
     output: Output = Output()
 
+    @property
+    def threads_per_rank(self) -> int | None:
+        """OpenMP threads of a rank; None: `OMP_NUM_THREADS`."""
+        return None
+
     def digest(self) -> str:
         """Return an identifier of the case's values."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]

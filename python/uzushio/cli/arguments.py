@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from uzushio.config.paths import expanded
+from uzushio.parallel.affinity import Policy
 
 
 def path_argument(text: str) -> Path:
@@ -51,6 +52,14 @@ Ranks = Annotated[
         min=1,
         help="Start an MPI job of this many ranks. Default: one rank, or those of the mpiexec or "
         "srun that started this command.",
+    ),
+]
+
+Affinity = Annotated[
+    Policy,
+    typer.Option(
+        help="Bind ranks and threads to cores; none leaves the launcher's binding. "
+        "docs/how-to/affinity.md"
     ),
 ]
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from uzushio.cli.arguments import Debug, Ranks
+from uzushio.cli.arguments import Affinity, Debug, Ranks
 from uzushio.cli.start import run_on_ranks, start_job
 from uzushio.errors import UzushioError
 from uzushio.files import atomic_write
-from uzushio.terminal import print_table, tell
+from uzushio.parallel.affinity import Policy, bind
+from uzushio.terminal import print_table, tell, warn
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -57,6 +58,7 @@ def poisson(
         Path | None, typer.Option("--json", help="Write the figures to this file too.")
     ] = None,
     ranks: Ranks = None,
+    affinity: Affinity = Policy.NONE,
     debug: Debug = False,
 ) -> None:
     """Solve Poisson's equation by several solvers, and print times and rates.
@@ -67,11 +69,16 @@ def poisson(
     """
     problem = _problem(cells, conditions, variable, tolerance, repeats)
     names = [name.strip() for name in solvers.split(",")]
-    start_job(ranks)
+    start_job(ranks, affinity=affinity)
 
     def work(comm: MPI.Intracomm) -> int:
         from uzushio.linalg.benchmark import measure
 
+        bound = bind(comm, affinity)
+        if bound is not None:
+            tell(bound.text())
+            for conflict in bound.conflicts:
+                warn(conflict)
         try:
             timings = measure(comm, problem, names, tell)
         except ValueError as error:

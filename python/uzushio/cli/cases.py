@@ -10,6 +10,7 @@ import typer
 
 from uzushio.case.model import read_document
 from uzushio.cli.arguments import (
+    Affinity,
     CaseFile,
     CaseName,
     Overrides,
@@ -17,23 +18,25 @@ from uzushio.cli.arguments import (
 from uzushio.cli.start import fail
 from uzushio.error_text import system_sentence
 from uzushio.errors import OutputError, UzushioError
+from uzushio.parallel.affinity import Policy
 
 
 def check(
     case: CaseFile,
     ranks: Annotated[int, typer.Option(min=1, help="Number of ranks to plan for.")] = 1,
     overrides: Overrides = None,
+    affinity: Affinity = Policy.NONE,
 ) -> None:
     """Validate a case and print its memory, time and disk space, without running it."""
     try:
         if "model" in read_document(case, overrides).values:
             from uzushio.assimilation.check import check as check_assimilation
 
-            check_assimilation(case, overrides, ranks)
+            check_assimilation(case, overrides, ranks, affinity)
             return
         from uzushio.job.check import check_run
 
-        check_run(case, overrides, ranks)
+        check_run(case, overrides, ranks, affinity)
     except UzushioError as error:
         fail(error)
 

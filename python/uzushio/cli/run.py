@@ -10,6 +10,7 @@ import typer
 
 from uzushio.case.model import load_case
 from uzushio.cli.arguments import (
+    Affinity,
     Debug,
     Fallback,
     NoFigures,
@@ -25,6 +26,7 @@ from uzushio.cli.arguments import (
 )
 from uzushio.cli.start import run_on_ranks, start_job
 from uzushio.job.options import Options
+from uzushio.parallel.affinity import Policy
 from uzushio.parallel.signals import exit_on_signal
 from uzushio.terminal import tell
 
@@ -58,6 +60,7 @@ def run(
         Path | None,
         path_option(metavar="FILE", help="Write a trace of all ranks for ui.perfetto.dev (JSON)."),
     ] = None,
+    affinity: Affinity = Policy.NONE,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -85,6 +88,7 @@ def run(
         ranks=ranks,
         interpolate=interpolate,
         trace=trace,
+        affinity=affinity,
     )
     _compute(case, overrides or [], options, debug, work)
 
@@ -104,6 +108,7 @@ def assimilate(
         ),
     ] = False,
     no_figures: NoFigures = False,
+    affinity: Affinity = Policy.NONE,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -134,6 +139,7 @@ def assimilate(
         figures=not no_figures,
         command="assimilate",
         ranks=ranks,
+        affinity=affinity,
     )
     _compute(case, overrides or [], options, debug, work)
 
@@ -151,7 +157,7 @@ def _compute(
         raise typer.BadParameter(
             "name the case; only --restart DIR needs none.", param_hint="'CASE.yaml'"
         )
-    start_job(options.ranks)
+    start_job(options.ranks, affinity=options.affinity)
 
     def on_ranks(comm: MPI.Intracomm) -> int:
         from uzushio.job.restart import source_of_case

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from uzushio.errors import LaunchError, UzushioError
 from uzushio.parallel import launch
+from uzushio.parallel.affinity import Policy
 from uzushio.parallel.signals import stop_signals
 from uzushio.parallel.sync import guarded
 
@@ -15,16 +16,19 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 
-def start_job(ranks: int | None, stopped: int | None = None) -> None:
+def start_job(
+    ranks: int | None, stopped: int | None = None, affinity: Policy = Policy.NONE
+) -> None:
     """Start this command as an MPI job and exit with its status, if `--ranks` asks for one.
 
     Args:
         ranks: as `--ranks`.
         stopped: exit status after a stop signal; None: 128 plus the signal.
+        affinity: as `--affinity`; the launcher binds no ranks that bind themselves.
     """
     try:
         if launch.wants_job(ranks) and ranks is not None:
-            status = launch.run_job(ranks, sys.argv[1:])
+            status = launch.run_job(ranks, sys.argv[1:], affinity is not Policy.NONE)
             by_signal = stopped is not None and status - 128 in stop_signals()
             raise SystemExit(stopped if by_signal else status)
     except UzushioError as error:

@@ -14,7 +14,7 @@ from uzushio.errors import OutputError
 from uzushio.job.job import Job
 from uzushio.job.options import Options
 from uzushio.job.run_folder import RunFolder
-from uzushio.parallel import machine
+from uzushio.parallel import affinity, machine
 from uzushio.parallel.sync import collective
 from uzushio.store import checkpoint
 from uzushio.store.checkpoint.writing import write
@@ -71,7 +71,9 @@ class CaseJob(Job):
         self._overdue = self.vote.add(self._is_overdue, rank=0)
 
     def prepare(self, modules: Iterable[str], check: Callable[[], None] = lambda: None) -> None:
-        """Check on rank 0 that the results can be written, before memory is allocated (collective).
+        """Check that the results can be written, and bind the ranks (collective).
+
+        Memory is allocated after this function, in the NUMA domain of the bound rank.
 
         Args:
             modules: modules that the results need.
@@ -87,6 +89,11 @@ class CaseJob(Job):
                 self.folder.check()
                 check()
                 import_modules(modules)
+        bound = affinity.bind(self.comm, self._options.affinity, self._case.threads_per_rank)
+        if bound is not None:
+            self.say(bound.text())
+            for conflict in bound.conflicts:
+                self.warn(conflict)
 
     def reopen(self, modules: Iterable[str]) -> None:
         """Lock the folder of a run whose results are written again (collective)."""
@@ -153,6 +160,7 @@ class CaseJob(Job):
             "case": self._case.digest(),
             "ranks": self.comm.size,
             "machine": machine.describe(),
+            "affinity": self._options.affinity.value,
             "step": step,
             "restarted_from": str(self.restored) if self.restored else None,
             "seconds": seconds,

@@ -14,12 +14,15 @@ from uzushio.case.registry import solver_class
 from uzushio.config.quantities import show_duration, show_size
 from uzushio.job.publish_check import check_published
 from uzushio.parallel import launch, memory
+from uzushio.parallel.affinity import Policy, plan
 from uzushio.solver import Estimate
 from uzushio.terminal import print_table
 
 
-def check_run(path: Path, overrides: list[str] | None, ranks: int) -> None:
-    """Print grid, memory, communication, time and disk space of a case on so many ranks.
+def check_run(
+    path: Path, overrides: list[str] | None, ranks: int, policy: Policy = Policy.NONE
+) -> None:
+    """Print grid, memory, communication, time, disk space and affinity of a case on so many ranks.
 
     Raises:
         CaseError: the case is not usable, or does not fit the ranks.
@@ -39,6 +42,8 @@ def check_run(path: Path, overrides: list[str] | None, ranks: int) -> None:
     _print_disk(case, estimate, steps, console)
     for note in estimate.notes:
         console.print(f"note: {note}")
+    if policy is not Policy.NONE:
+        console.print(plan(policy, ranks, case.threads_per_rank).check_text())
 
 
 def number_of_steps(case: Case, estimate: Estimate) -> int | None:

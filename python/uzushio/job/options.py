@@ -9,6 +9,7 @@ from typing import Any
 
 from uzushio.config.paths import expanded
 from uzushio.errors import UzushioError
+from uzushio.parallel.affinity import Policy
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Options:
         command: command that continues such a run.
         ranks: number of ranks to start.
         trace: file of the trace of the run's sections.
+        affinity: binding of ranks and threads to cores.
     """
 
     restart: Path | None = None
@@ -44,6 +46,7 @@ class Options:
     command: str = "run"
     ranks: int | None = None
     trace: Path | None = None
+    affinity: Policy = Policy.NONE
 
     @classmethod
     def of_call(
@@ -75,4 +78,6 @@ class Options:
     def going_on(self, run: Path) -> str:
         """Return the command that continues a run, with its case, in its folder."""
         ranks = "" if self.ranks is None else f" --ranks {self.ranks}"
-        return f"continue with: uzushio {self.command}{ranks} --restart {shlex.quote(str(run))}"
+        bound = "" if self.affinity is Policy.NONE else f" --affinity {self.affinity}"
+        options = f"{ranks}{bound} --restart {shlex.quote(str(run))}"
+        return f"continue with: uzushio {self.command}{options}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uzushio.case.model import Case, CaseFile, load_case
 from uzushio.config.paths import expanded
 from uzushio.job.options import Options
+from uzushio.parallel.affinity import Policy
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -100,6 +101,7 @@ def run(
     overwrite: bool = False,
     figures: bool = True,
     trace: Path | str | None = None,
+    affinity: str = "none",
     quiet: bool = False,
     comm: MPI.Intracomm | None = None,
 ) -> RunResult:
@@ -120,6 +122,8 @@ def run(
         overwrite: remove the run that the folder holds.
         figures: draw figures at the end, if the case does not say otherwise.
         trace: file for a trace of the sections of all ranks (JSON for ui.perfetto.dev).
+        affinity: binding of ranks and threads to cores: ``none``, ``compact``, ``scatter``,
+            ``numa_block`` or ``numa_cyclic``.
         quiet: print errors and warnings only.
         comm: the ranks; None: those of the mpiexec that this runs in, or this process.
 
@@ -141,6 +145,7 @@ def run(
         overwrite=overwrite,
         figures=figures,
         trace=None if trace is None else expanded(trace),
+        affinity=Policy.of(affinity),
         quiet=quiet,
     )
     if case is None:

@@ -166,8 +166,17 @@ def find_mpiexec() -> Path:
     return Path(found)
 
 
-def command(mpiexec: Path, ranks: int, arguments: Iterable[str]) -> list[str]:
-    """Return the command line that runs `uzushio ARGUMENTS` on `ranks` ranks."""
+def command(
+    mpiexec: Path, ranks: int, arguments: Iterable[str], own_binding: bool = False
+) -> list[str]:
+    """Return the command line that runs `uzushio ARGUMENTS` on `ranks` ranks.
+
+    Args:
+        mpiexec: the launcher.
+        ranks: number of ranks.
+        arguments: arguments of the command line.
+        own_binding: whether the ranks bind themselves (`uzushio.parallel.affinity`).
+    """
     version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, timeout=60)
     options = ["-n", str(ranks)]
     if "Open MPI" in version.stdout or "OpenRTE" in version.stdout:
@@ -176,7 +185,7 @@ def command(mpiexec: Path, ranks: int, arguments: Iterable[str]) -> list[str]:
         cores = len(os.sched_getaffinity(0))
         if ranks > cores and not scheduled:
             options += ["--oversubscribe", "--bind-to", "none"]
-        elif 2 * ranks <= cores and not scheduled:
+        elif own_binding or (2 * ranks <= cores and not scheduled):
             # Few ranks are bound to one core each otherwise, with all their threads. (So many cores
             # a rank cannot be asked for: where a core runs two threads there are fewer of them.)
             options += ["--bind-to", "none"]
@@ -184,7 +193,10 @@ def command(mpiexec: Path, ranks: int, arguments: Iterable[str]) -> list[str]:
 
 
 def start_job(
-    ranks: int, arguments: list[str], stdin: int = subprocess.DEVNULL
+    ranks: int,
+    arguments: list[str],
+    stdin: int = subprocess.DEVNULL,
+    own_binding: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start `uzushio ARGUMENTS` on `ranks` ranks, which end if this process is killed.
 
@@ -192,13 +204,14 @@ def start_job(
         ranks: number of ranks.
         arguments: arguments of the command line.
         stdin: `subprocess.PIPE` for a pipe from this process to rank 0.
+        own_binding: as of `command`.
 
     Returns:
         The launcher, in a session of its own. Its output must be read: it ends the ranks otherwise.
     """
     prepare_environment()
     return subprocess.Popen(
-        command(find_mpiexec(), ranks, arguments),
+        command(find_mpiexec(), ranks, arguments, own_binding),
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -207,12 +220,12 @@ def start_job(
     )
 
 
-def run_job(ranks: int, arguments: list[str]) -> int:
-    """Run `uzushio ARGUMENTS` on `ranks` ranks and return the exit status."""
+def run_job(ranks: int, arguments: list[str], own_binding: bool = False) -> int:
+    """Run `uzushio ARGUMENTS` on `ranks` ranks and return the exit status; as `start_job`."""
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     os.environ[TERMINAL] = str(columns)
     received: list[int] = []
-    job = start_job(ranks, arguments)
+    job = start_job(ranks, arguments, own_binding=own_binding)
 
     def forward(number: int, _frame: object) -> None:
         received.append(number)

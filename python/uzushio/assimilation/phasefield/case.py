@@ -132,6 +132,11 @@ class PhaseFieldCase(AssimilationCase):
     blocking: BlockingSection = BlockingSection()
 
     @property
+    def threads_per_rank(self) -> int:
+        """OpenMP threads of a rank."""
+        return self.blocking.threads
+
+    @property
     def known(self) -> Parameters:
         """Known parameters of the equation."""
         return Parameters(
