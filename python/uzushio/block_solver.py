@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from uzushio.domain.multiblock import Block, Declaration
 
 _ASSOCIATION: dict[str, Association] = {"cell": "element", "vertex": "vertex"}
+#: Kinds of fields that are computed by `derive`.
+_DERIVED = ("derived", "output")
 
 
 class BlockSolver(Solver):
@@ -51,7 +53,7 @@ class BlockSolver(Solver):
     - `compiled`, which returns a solver in C++ (`domain::BlockSolver`, bound with
       `bind_block_solver`).
 
-    All declared fields are in checkpoints; those at cells and vertices are published. A step is
+    All declared fields but those of the kind `output` are in checkpoints; those at cells and vertices are published. A step is
     `time.cfl` times the minimum stable step of all blocks, or `time.dt`.
     """
 
@@ -70,7 +72,7 @@ class BlockSolver(Solver):
         raise NotImplementedError(f"{type(self).__name__} needs initial(block)")
 
     def derive(self, block: Block, field: str, time: float) -> None:
-        """Set the owned values of a derived field.
+        """Set the owned values of a derived field, or of an output.
 
         Ghosts of the evolved fields, and of derived fields declared before, are valid.
         """
@@ -191,7 +193,7 @@ class BlockSolver(Solver):
 
     def write_field(self, name: str, out: Sequence[np.ndarray]) -> None:
         """Copy a field; derived ones are computed first (collective)."""
-        if any(field["name"] == name and field["derived"] for field in self.core.fields()):
+        if any(field["name"] == name and field["kind"] in _DERIVED for field in self.core.fields()):
             self._update_derived()
         for number, array in zip(self._numbers(), out, strict=True):
             array[...] = _components_last(self.core.values(name, number))
@@ -219,7 +221,7 @@ class BlockSolver(Solver):
                     f"The checkpoint has no array '{name}' of the shape {array.shape}: restart "
                     "with the mesh and the fields of the run that wrote it."
                 )
-            if not field["derived"]:
+            if field["kind"] != "derived":
                 for start, values in array.parts:
                     values[...] = stored.read(name, start, values.shape)
         self.step_index = int(stored.attributes["step"])
@@ -235,6 +237,8 @@ class BlockSolver(Solver):
         """
         zones, dimension = self.core.zones(), self.core.dimension
         for field in self.core.fields():
+            if field["kind"] == "output":
+                continue
             for number, zone in enumerate(zones):
                 name = f"{zone['name']}/{field['name']}" if len(zones) > 1 else field["name"]
                 for axis, stagger in enumerate(_staggers(field["centring"], dimension)):

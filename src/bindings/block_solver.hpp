@@ -51,7 +51,8 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
                     one["name"] = field.spec.name;
                     one["components"] = field.spec.components;
                     one["centring"] = names[centring];
-                    one["derived"] = field.derived;
+                    constexpr const char* kinds[] = {"evolved", "derived", "projected", "output"};
+                    one["kind"] = kinds[static_cast<std::size_t>(field.kind)];
                     one["unit"] = field.unit;
                     one["description"] = field.description;
                     all.append(one);
@@ -119,8 +120,10 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
         .def("step", &Solver::step, "max_dt"_a, "fraction"_a = 1.0, unlocked(),
              "Advance by `fraction` times the stable step, at most by `max_dt`; return the step "
              "(collective).")
+        .def("start", &Solver::start, "time"_a, unlocked(),
+             "Begin with evolved fields that were written from outside (collective).")
         .def("resume", &Solver::resume, "time"_a, unlocked(),
-             "Take a time with evolved fields that were written from outside (collective).")
+             "Continue with evolved and projected fields of a checkpoint (collective).")
         .def("update_derived", &Solver::update_derived, unlocked(),
              "Compute the derived fields from the evolved ones (collective).")
         .def_prop_ro("time", &Solver::time)

@@ -181,7 +181,8 @@ void bind_declaration(nb::module_& module) {
         .def(
             "__init__",
             [](domain::FieldDeclaration* field, std::string name, int components, int ghosts,
-               const std::string& centring, bool derived, std::string unit, std::string description,
+               const std::string& centring, const std::string& kind, std::string unit,
+               std::string description,
                const std::map<std::string,
                               std::variant<FillHolder, std::function<void(PythonGhosts, double)>>>&
                    boundaries) {
@@ -191,9 +192,16 @@ void bind_declaration(nb::module_& module) {
                 if (!centrings.contains(centring))
                     throw std::invalid_argument("values lie at cell, face or vertex, not at '" +
                                                 centring + "'");
+                const std::map<std::string, domain::FieldKind> kinds{
+                    {"evolved", domain::FieldKind::evolved},
+                    {"derived", domain::FieldKind::derived},
+                    {"output", domain::FieldKind::output}};
+                if (!kinds.contains(kind))
+                    throw std::invalid_argument(
+                        "the kind of a field is evolved, derived or output, not '" + kind + "'");
                 new (field) domain::FieldDeclaration{
                     {std::move(name), components, ghosts, centrings.at(centring)},
-                    derived,
+                    kinds.at(kind),
                     std::move(unit),
                     std::move(description),
                     {}};
@@ -209,7 +217,8 @@ void bind_declaration(nb::module_& module) {
                             };
             },
             "name"_a, "components"_a = 1, "ghosts"_a = 1, "centring"_a = "cell",
-            "derived"_a = false, "unit"_a = "1", "description"_a = "", "boundaries"_a = nb::dict());
+            "kind"_a = "evolved", "unit"_a = "1", "description"_a = "",
+            "boundaries"_a = nb::dict());
     nb::class_<domain::SolverDeclaration>(module, "Declaration",
                                           "What a solver declares: mesh, fields, scheme in time.")
         .def(

@@ -17,14 +17,21 @@ namespace {
 
 using Exchange = HaloExchange<double>;
 
+bool is_evolved(const FieldDeclaration& field) { return field.kind == FieldKind::evolved; }
+bool is_derived(const FieldDeclaration& field) { return field.kind == FieldKind::derived; }
+/// Return whether the framework fills the ghosts of a field.
+bool has_ghosts(const FieldDeclaration& field) {
+    return field.spec.ghosts > 0 && (is_evolved(field) || is_derived(field));
+}
+
 /// Return the groups of fields that are exchanged together: the evolved ones, then each derived
 /// one.
 std::vector<std::vector<FieldSpec>> exchange_groups(const SolverDeclaration& declaration) {
     std::vector<std::vector<FieldSpec>> groups(1);
     for (const FieldDeclaration& field : declaration.fields)
-        if (field.derived)
+        if (is_derived(field))
             groups.push_back({field.spec});
-        else
+        else if (is_evolved(field))
             groups.front().push_back(field.spec);
     for (auto& group : groups)
         std::erase_if(group, [](const FieldSpec& spec) { return spec.ghosts == 0; });
@@ -34,7 +41,7 @@ std::vector<std::vector<FieldSpec>> exchange_groups(const SolverDeclaration& dec
 std::vector<FieldSpec> evolved_specs(const SolverDeclaration& declaration) {
     std::vector<FieldSpec> specs;
     for (const FieldDeclaration& field : declaration.fields)
-        if (!field.derived)
+        if (is_evolved(field))
             specs.push_back(field.spec);
     return specs;
 }
@@ -112,7 +119,7 @@ void check(const SolverDeclaration& declaration) {
     if (declaration.mesh == nullptr)
         throw std::invalid_argument("a solver of blocks declares no mesh");
     if (evolved_specs(declaration).empty())
-        throw std::invalid_argument("a solver of blocks declares no field that is not derived");
+        throw std::invalid_argument("a solver of blocks declares no evolved field");
     for (auto f = declaration.fields.begin(); f != declaration.fields.end(); ++f)
         for (auto other = declaration.fields.begin(); other != f; ++other)
             if (f->spec.name == other->spec.name)
@@ -121,7 +128,7 @@ void check(const SolverDeclaration& declaration) {
     for (const FieldDeclaration& field : declaration.fields)
         for (const Zone& zone : declaration.mesh->zones())
             for (const BoundaryPatch& b :
-                 field.spec.ghosts > 0 ? zone.boundaries : std::vector<BoundaryPatch>{})
+                 has_ghosts(field) ? zone.boundaries : std::vector<BoundaryPatch>{})
                 if (!field.boundaries.contains(b.condition))
                     throw MeshError("zone '" + zone.name + "', " + b.patch.text() + ": field '" +
                                     field.spec.name + "' has no boundary condition '" +
@@ -187,7 +194,7 @@ struct BlockSolver::Run {
             }
         }
         for (std::size_t f = 0; f < fields.size(); ++f)
-            if (!declaration.fields[f].derived)
+            if (is_evolved(declaration.fields[f]))
                 evolved.push_back(&fields[f]);
         if (centres.spec().ghosts > 0) {
             parallel::Traffic uncounted;
@@ -250,7 +257,7 @@ SolverEstimate BlockSolver::estimate(int ranks) const {
             bytes += array_bytes(mesh, block, centres, max_ghosts(declared));
             for (const FieldDeclaration& field : declared.fields) {
                 bytes += array_bytes(mesh, block, field.spec, field.spec.ghosts);
-                if (!field.derived) // derivative and register of the integrator
+                if (is_evolved(field)) // derivative and register of the integrator
                     bytes += 2 * array_bytes(mesh, block, field.spec, 0);
             }
         }
@@ -279,7 +286,7 @@ void BlockSolver::set_up(MPI_Comm comm, parallel::SectionMonitor* sections) {
         prepare(block(b));
     for (std::size_t b = 0; b < blocks(); ++b)
         initial(block(b));
-    assess();
+    start(0);
 }
 
 double BlockSolver::step(double max_dt, double fraction) {
@@ -287,19 +294,31 @@ double BlockSolver::step(double max_dt, double fraction) {
     const double dt = std::min(max_dt, fraction * r.stable);
     // The integrator advances the fields between two calls of the right-hand side.
     sections_->mark();
-    r.integrator.step(r.time, dt, r.evolved, [&](double now, auto, auto derivative) {
-        sections_->lap("integration");
-        update(now);
-        const parallel::Section section(*sections_, "right-hand side");
-        r.derivatives = derivative;
-        for (std::size_t b = 0; b < blocks(); ++b)
-            rhs(block(b), now);
-        r.derivatives = {};
-    });
+    r.integrator.step(
+        r.time, dt, r.evolved,
+        [&](double now, auto, auto derivative) {
+            sections_->lap("integration");
+            update(now, false);
+            const parallel::Section section(*sections_, "right-hand side");
+            r.derivatives = derivative;
+            for (std::size_t b = 0; b < blocks(); ++b)
+                rhs(block(b), now);
+            r.derivatives = {};
+        },
+        [&](double now, double length) {
+            sections_->lap("integration");
+            project(now, length);
+            sections_->mark();
+        });
     sections_->lap("integration", r.integrator.work());
     r.time += dt;
     assess();
     return dt;
+}
+
+void BlockSolver::start(double time) {
+    project(time, 0);
+    resume(time);
 }
 
 void BlockSolver::resume(double time) {
@@ -307,21 +326,23 @@ void BlockSolver::resume(double time) {
     assess();
 }
 
-void BlockSolver::update_derived() { update(run().time); }
+void BlockSolver::update_derived() { update(run().time, true); }
 
-void BlockSolver::update(double time) {
+void BlockSolver::update(double time, bool output) {
     Run& r = run();
     r.groups.front().update(time, *sections_);
     auto group = r.groups.begin() + 1;
     for (std::size_t f = 0; f < r.fields.size(); ++f) {
-        if (!declaration_->fields[f].derived)
+        const FieldDeclaration& field = declaration_->fields[f];
+        if (!is_derived(field) && !(output && field.kind == FieldKind::output))
             continue;
         {
             const parallel::Section section(*sections_, "derived fields");
             for (std::size_t b = 0; b < blocks(); ++b)
                 derive(block(b), r.fields[f].spec().name, time);
         }
-        (group++)->update(time, *sections_);
+        if (is_derived(field))
+            (group++)->update(time, *sections_);
     }
 }
 

@@ -18,10 +18,18 @@
 
 namespace uzushio::domain {
 
+/// How the values of a field come about.
+enum class FieldKind {
+    evolved,   ///< integrated in time
+    derived,   ///< by `derive`, from evolved fields, before each call of `rhs`
+    projected, ///< by `project`, after each stage; its ghosts are the solver's matter
+    output     ///< by `derive`, when the field is published; not in checkpoints
+};
+
 /// Field that a solver declares.
 struct FieldDeclaration {
     FieldSpec spec;
-    bool derived = false; ///< computed from evolved fields, not integrated in time
+    FieldKind kind = FieldKind::evolved;
     std::string unit = "1";
     std::string description{};
     std::map<std::string, GhostFill> boundaries{}; ///< by the condition's name in the mesh
@@ -79,7 +87,7 @@ class SolverBlock {
 ///
 /// In each stage evolved fields are exchanged together and their boundary conditions applied, then
 /// each derived field is computed on all blocks and exchanged before the next one, then `rhs` is
-/// called.
+/// called, the fields advance, and `project` is called.
 class BlockSolver {
   public:
     BlockSolver();
@@ -103,10 +111,13 @@ class BlockSolver {
     /// step (collective).
     double step(double max_dt, double fraction = 1);
 
-    /// Continue at `time` with evolved fields that the caller has set (collective).
+    /// Begin at `time` with evolved fields that the caller has set: `project` them (collective).
+    void start(double time);
+    /// Continue at `time` with evolved and projected fields of a checkpoint (collective).
     void resume(double time);
 
-    /// Exchange the evolved fields and compute the derived ones from them (collective).
+    /// Exchange the evolved fields and compute those derived from them, also the output
+    /// (collective).
     void update_derived();
 
     [[nodiscard]] double time() const;
@@ -133,8 +144,12 @@ class BlockSolver {
     virtual void prepare(const SolverBlock&) {}
     /// Set the owned values of the evolved fields.
     virtual void initial(const SolverBlock& block) = 0;
-    /// Set the owned values of a derived field. Ghosts of the evolved fields, and of derived fields
-    /// declared before, are valid.
+    /// Change the evolved fields so that they satisfy constraints, such as a divergence of zero:
+    /// after each stage of the integrator, which has advanced them to `time` (collective). `dt` is
+    /// the length of the stage; 0: initial fields. Ghosts are not valid.
+    virtual void project(double /*time*/, double /*dt*/) {}
+    /// Set the owned values of a derived field or of an output. Ghosts of the evolved fields, and
+    /// of derived fields declared before, are valid.
     virtual void derive(const SolverBlock& block, std::string_view field, double time);
     /// Set the derivatives of the evolved fields. All ghosts are valid.
     virtual void rhs(const SolverBlock& block, double time) = 0;
@@ -145,7 +160,7 @@ class BlockSolver {
     friend class SolverBlock;
     struct Run;
     [[nodiscard]] Run& run() const;
-    void update(double time);
+    void update(double time, bool output);
     void assess();
 
     mutable std::optional<SolverDeclaration> declaration_;

@@ -140,7 +140,7 @@ TimeIntegrator<T>::TimeIntegrator(TimeScheme scheme, const Decomposition& decomp
 
 template <class T>
 void TimeIntegrator<T>::step(double time, double dt, std::span<Field<T>* const> state,
-                             const RightHandSide& rhs) {
+                             const RightHandSide& rhs, const AfterStage& after) {
     bool same = state.size() == derivative_.size();
     for (std::size_t f = 0; same && f < state.size(); ++f)
         same = state[f]->spec().components == derivative_[f].spec().components &&
@@ -153,6 +153,11 @@ void TimeIntegrator<T>::step(double time, double dt, std::span<Field<T>* const> 
         rhs(time + stage.time * dt, state, derivatives_);
         for (std::size_t f = 0; f < state.size(); ++f)
             advance(scheme_, stage, dt, *state[f], derivative_[f], register_[f]);
+        if (after) {
+            const bool last = &stage == &scheme_stages(scheme_).back();
+            const double next = last ? 1 : (&stage + 1)->time;
+            after(time + next * dt, (next - stage.time) * dt);
+        }
     }
 }
 

@@ -30,6 +30,10 @@ template <class T> class TimeIntegrator {
     using RightHandSide = std::function<void(double time, std::span<Field<T>* const> state,
                                              std::span<Field<T>* const> derivative)>;
 
+    /// Function that changes the state after a stage, which has advanced it to a time; `length` is
+    /// that of the stage. The register of SSP-RK3 remains the state at the begin of the step.
+    using AfterStage = std::function<void(double time, double length)>;
+
     /// Allocate derivatives and registers of fields with these specifications, without ghost
     /// layers.
     TimeIntegrator(TimeScheme scheme, const Decomposition& decomposition, int rank,
@@ -37,7 +41,8 @@ template <class T> class TimeIntegrator {
 
     /// Advance the state from `time` by `dt`. Throws `std::invalid_argument` if the fields do not
     /// have the constructor's specifications.
-    void step(double time, double dt, std::span<Field<T>* const> state, const RightHandSide& rhs);
+    void step(double time, double dt, std::span<Field<T>* const> state, const RightHandSide& rhs,
+              const AfterStage& after = {});
 
     /// Return the work of a step, without that of the right-hand side.
     [[nodiscard]] parallel::Work work() const { return work_; }

@@ -41,7 +41,7 @@ class HeatSolver : public BlockSolver {
                             .description = "temperature",
                             .boundaries = {{"mantle", fixed_value(0)}}},
                            {.spec = {"gradient", 3, 1},
-                            .derived = true,
+                            .kind = FieldKind::derived,
                             .unit = "K/m",
                             .description = "temperature gradient",
                             .boundaries = {{"mantle", zero_gradient()}}}},

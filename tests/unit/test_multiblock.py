@@ -83,7 +83,7 @@ def test_a_function_of_the_ghosts_is_a_boundary_condition() -> None:
         block.field(name)[...] = 0.5 * (u[1:-1, 1:-1, 2:] - u[1:-1, 1:-1, :-2])
 
     u = Field("u", ghosts=1, boundaries={"moving": moving, "fixed": fixed_value(10.0)})
-    slope = Field("slope", ghosts=0, derived=True)
+    slope = Field("slope", ghosts=0, kind="derived")
     made = solver(Declaration(Mesh([zone]), [u, slope]), derive)
     made.set_up(MPI.COMM_SELF.handle, SectionMonitor().core)
     assert made.step(1.0) == 0.5 and made.time == 0.5
