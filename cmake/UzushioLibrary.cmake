@@ -1,3 +1,5 @@
+# Staging for other codes, and solvers of blocks, as installed libraries with headers.
+#
 # libuzushio: staging for other codes. The C interface (include/uzushio/uzushio.h), on which the Fortran module
 # stands, and the C++ classes Writer and Reader with what they need.
 #
@@ -40,8 +42,18 @@ set(cpp_headers choose_options command engine_options reader reader_options stag
     queue/delivery queue/queue_counters queue/queue_options queue/queue_timeout
     wire/decode_error)
 list(TRANSFORM cpp_headers PREPEND "staging/")
-list(APPEND cpp_headers domain/box domain/index)
 list(TRANSFORM cpp_headers APPEND ".hpp")
+
+# Solvers of blocks: a static library, so that an author's extension module depends on no file of this package.
+file(GLOB solver_headers RELATIVE "${PROJECT_SOURCE_DIR}/src" CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/domain/*.hpp")
+list(APPEND cpp_headers ${solver_headers} bindings/block_solver.hpp bindings/mpi_handle.hpp)
+foreach(header IN ITEMS aligned_array communicator section_monitor traffic wait_hook work)
+    list(APPEND cpp_headers "parallel/${header}.hpp")
+endforeach()
+add_library(uzushio_solver STATIC $<TARGET_OBJECTS:uzushio_domain> $<TARGET_OBJECTS:uzushio_parallel>)
+set_target_properties(uzushio_solver PROPERTIES LINKER_LANGUAGE CXX)
+
+cmake_path(GET METIS_LIBRARY PARENT_PATH METIS_LIBRARY_DIR) # for uzushioConfig.cmake
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
@@ -75,6 +87,8 @@ function(install_library prefix libdir component)
                 DESTINATION "${prefix}include/uzushio/cpp/${folder}" ${only})
     endforeach()
 
+    install(TARGETS uzushio_solver ARCHIVE DESTINATION "${prefix}${libdir}" ${only})
+
     set(destination "${prefix}${libdir}/cmake/uzushio")
     configure_package_config_file(
         "${PROJECT_SOURCE_DIR}/cmake/uzushioConfig.cmake.in"
@@ -84,6 +98,7 @@ function(install_library prefix libdir component)
         NO_CHECK_REQUIRED_COMPONENTS_MACRO)
     install(FILES "${PROJECT_BINARY_DIR}/${component}/uzushioConfig.cmake"
                   "${PROJECT_BINARY_DIR}/uzushioConfigVersion.cmake"
+                  "${PROJECT_SOURCE_DIR}/cmake/uzushioSolver.cmake"
             DESTINATION "${destination}" ${only})
 
     set(UZUSHIO_LIBDIR "${libdir}")

@@ -374,6 +374,11 @@ class Solver(ABC):
         """Return instantaneous statistics of this step; values are valid on rank 0 (collective)."""
         return {}
 
+    @classmethod
+    def takes_samples(cls, case: Case) -> bool:
+        """Return whether runs of `case` take samples: by default, if the solver has `sample`."""
+        return cls.sample is not Solver.sample
+
     def statistics(self, mean: Mapping[str, Sample], samples: int) -> xr.Dataset | None:
         """Derive the published statistics from time averages of `sample` (rank 0 only)."""
         return None

@@ -39,7 +39,9 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
     namespace nb = nanobind;
     using namespace nb::literals;
     using unlocked = nb::call_guard<nb::gil_scoped_release>;
-    return nb::class_<Solver>(module, class_name)
+    nb::class_<Solver> bound(module, class_name);
+    bound.attr("uzushio_version") = UZUSHIO_VERSION;
+    bound
         .def(
             "fields",
             [](const Solver& solver) {
@@ -74,6 +76,12 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
                 return all;
             },
             "Return the zones of the mesh, with their cells along i, j, k.")
+        .def(
+            "use_scheme",
+            [](Solver& solver, const std::string& name) {
+                solver.use_scheme(domain::time_scheme(name));
+            },
+            "name"_a, "Integrate in time by another scheme than the declared one.")
         .def_prop_ro("dimension",
                      [](const Solver& solver) { return solver.declaration().mesh->dimension(); })
         .def(
@@ -112,11 +120,15 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
             "ranks"_a, "Return what a run on so many ranks needs; allocates no field.")
         .def(
             "set_up",
-            [](Solver& solver, std::uintptr_t comm, parallel::SectionMonitor& sections) {
-                solver.set_up(communicator(comm), &sections);
+            [](Solver& solver, std::uintptr_t comm, std::uintptr_t sections) {
+                // An address: another version of nanobind may have bound the monitor's type.
+                // NOLINTNEXTLINE(performance-no-int-to-ptr)
+                auto* monitor = reinterpret_cast<parallel::SectionMonitor*>(sections);
+                solver.set_up(communicator(comm), monitor);
             },
-            "comm"_a, "sections"_a, nb::keep_alive<1, 3>(), unlocked(),
-            "Decompose, allocate, set the initial fields (collective).")
+            "comm"_a, "sections"_a = 0, unlocked(),
+            "Decompose, allocate, set the initial fields (collective). `sections`: address of a "
+            "monitor that exists as long as the solver; 0: the solver's own monitor.")
         .def("step", &Solver::step, "max_dt"_a, "fraction"_a = 1.0, unlocked(),
              "Advance by `fraction` times the stable step, at most by `max_dt`; return the step "
              "(collective).")
@@ -165,6 +177,7 @@ nanobind::class_<Solver> bind_block_solver(nanobind::module_& module, const char
                 return nb::make_tuple(sent.messages, sent.bytes);
             },
             "Return the messages and bytes that this rank has sent in halo exchanges.");
+    return bound;
 }
 
 } // namespace uzushio::bindings

@@ -61,6 +61,10 @@ void bind_parallel(nb::module_& module) {
     bind_affinity(module);
     nb::class_<SectionMonitor>(module, "SectionMonitor")
         .def(nb::init<>())
+        .def_prop_ro("address",
+                     [](const SectionMonitor& monitor) {
+                         return reinterpret_cast<std::uintptr_t>(&monitor);
+                     })
         .def("begin", &SectionMonitor::begin, "name"_a)
         .def("end", &SectionMonitor::end, "depth"_a)
         .def(

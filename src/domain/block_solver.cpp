@@ -276,6 +276,13 @@ SolverEstimate BlockSolver::estimate(int ranks) const {
     return result;
 }
 
+void BlockSolver::use_scheme(TimeScheme scheme) {
+    if (run_)
+        throw std::logic_error("the time scheme of a solver of blocks is changed after its set-up");
+    static_cast<void>(declaration());
+    declaration_->scheme = scheme;
+}
+
 void BlockSolver::set_up(MPI_Comm comm, parallel::SectionMonitor* sections) {
     if (run_)
         throw std::logic_error("a solver of blocks is set up twice");

@@ -103,6 +103,9 @@ class BlockSolver {
     /// `MeshError` if there are more ranks than cells.
     [[nodiscard]] SolverEstimate estimate(int ranks) const;
 
+    /// Integrate in time by another scheme than the declared one; before `set_up`.
+    void use_scheme(TimeScheme scheme);
+
     /// Decompose, allocate and set the initial fields (collective; once). `sections` receives the
     /// times of a step's parts; it must outlive the solver. Null: the solver's own monitor.
     void set_up(MPI_Comm comm, parallel::SectionMonitor* sections = nullptr);

@@ -1,6 +1,7 @@
 #include "domain/time_integrator.hpp"
 
 #include <stdexcept>
+#include <string>
 
 namespace uzushio::domain {
 namespace {
@@ -44,6 +45,18 @@ std::span<const Stage> scheme_stages(TimeScheme scheme) {
 }
 
 } // namespace
+
+TimeScheme time_scheme(std::string_view name) {
+    if (name == "ssp_rk3")
+        return TimeScheme::ssp_rk3;
+    if (name == "wray_rk3")
+        return TimeScheme::wray_rk3;
+    if (name == "carpenter_kennedy_rk4")
+        return TimeScheme::carpenter_kennedy_rk4;
+    throw std::invalid_argument(
+        "a time scheme is ssp_rk3, wray_rk3 or carpenter_kennedy_rk4, not '" + std::string(name) +
+        "'");
+}
 
 int stages_of(TimeScheme scheme) { return static_cast<int>(scheme_stages(scheme).size()); }
 

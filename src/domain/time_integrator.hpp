@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "domain/field.hpp"
@@ -16,6 +17,10 @@ enum class TimeScheme {
     carpenter_kennedy_rk4, ///< Carpenter & Kennedy 1994, RK4(3)5[2N], order 4, Williamson's 2N
                            ///< storage
 };
+
+/// Return the scheme of a name, that of its enumerator. Throws `std::invalid_argument` if there is
+/// none.
+[[nodiscard]] TimeScheme time_scheme(std::string_view name);
 
 /// Return the number of evaluations of the right-hand side in a step of a scheme.
 [[nodiscard]] int stages_of(TimeScheme scheme);

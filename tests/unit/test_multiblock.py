@@ -19,7 +19,6 @@ from uzushio.domain.multiblock import (
     fixed_value,
     zero_gradient,
 )
-from uzushio.parallel.section_monitor import SectionMonitor
 
 UNIFORM = Coordinates.uniform((0, 0, 0), (1, 1, 1))
 
@@ -85,7 +84,7 @@ def test_a_function_of_the_ghosts_is_a_boundary_condition() -> None:
     u = Field("u", ghosts=1, boundaries={"moving": moving, "fixed": fixed_value(10.0)})
     slope = Field("slope", ghosts=0, kind="derived")
     made = solver(Declaration(Mesh([zone]), [u, slope]), derive)
-    made.set_up(MPI.COMM_SELF.handle, SectionMonitor().core)
+    made.set_up(MPI.COMM_SELF.handle)
     assert made.step(1.0) == 0.5 and made.time == 0.5
     made.update_derived()
     assert called[0] == 0.0 and called[-1] == 0.5

@@ -48,7 +48,7 @@ def write_again(comm: MPI.Comm, options: Options) -> int:
     case = load_case(run / run_folder.CASE, overrides)
     kind = registry.solver_class(case.solver)
     with CaseJob(case, case.checkpoint, comm, options) as job:
-        job.reopen(RunResults.modules(kind, figures=True))
+        job.reopen(RunResults.modules(kind, case, figures=True))
         memory.require(comm, kind.estimate(case, comm.size).memory_per_rank, "the figures")
         solver, average = kind(case, comm), TimeAverage()
         found = restore(where, case, solver, comm, options.fallback, job.warn)

@@ -53,7 +53,8 @@ class _Run:
         self._average = TimeAverage()
         self._published: Mapping[str, Any] | None = None
         kind = registry.solver_class(case.solver)
-        job.prepare(RunResults.modules(kind, job.figures), lambda: check_published(case, kind))
+        modules = RunResults.modules(kind, case, job.figures)
+        job.prepare(modules, lambda: check_published(case, kind))
         memory.require(job.comm, kind.estimate(case, job.comm.size).memory_per_rank, "the run")
         began = time.monotonic()
         self._solver: Solver = kind(case, job.comm)

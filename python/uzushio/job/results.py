@@ -205,10 +205,10 @@ class RunResults(ResultWriter):
         self._dataset: xr.Dataset | None = None
 
     @staticmethod
-    def modules(solver: type[Solver], figures: bool) -> list[str]:
-        """Modules that the results of a solver need."""
+    def modules(solver: type[Solver], case: Case, figures: bool) -> list[str]:
+        """Modules that the results of a case need."""
         names = []
-        if solver.statistics is not Solver.statistics:
+        if solver.statistics is not Solver.statistics and solver.takes_samples(case):
             names += ["xarray", "xarray.backends.zarr"]
         return [*names, *(solver.figure_modules if figures else ())]
 
@@ -240,7 +240,7 @@ class RunResults(ResultWriter):
     def _no_samples(self) -> str:
         """Return why there are no statistics, if the solver has any."""
         when, solver = self.case.statistics, self.solver
-        if self.average.samples or type(solver).sample is Solver.sample:
+        if self.average.samples or not solver.takes_samples(self.case):
             return ""
         if solver.time < when.start:
             why = f"at time {solver.time:.6g}, before statistics.start ({when.start:g})"

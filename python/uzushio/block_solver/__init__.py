@@ -1,0 +1,21 @@
+"""Solvers on multiblock meshes: methods of `Solver` derived from declarations.
+
+An author declares mesh and fields and writes functions for one block at a time, in Python or in
+C++. Decomposition, halo exchange, boundary conditions and integration in time are those of
+`src/domain`; docs/how-to/own-solver.md shows examples.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from uzushio import lazy
+
+if TYPE_CHECKING:
+    from uzushio.block_solver.case import BlockCase, BlockStatistics, BlockTime
+    from uzushio.block_solver.solver import BlockSolver
+
+__all__ = ["BlockCase", "BlockSolver", "BlockStatistics", "BlockTime"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy.names(__name__)
