@@ -64,13 +64,15 @@ std::shared_ptr<const domain::Mesh> mesh_of(const Faces& faces, const Conditions
 class BoxSolver {
   public:
     BoxSolver(std::uintptr_t comm, const Faces& faces, const Conditions& conditions, int dimension,
-              double s, const std::string& name, double tolerance, int max_iterations)
+              double s, const std::string& name, double tolerance, int max_iterations,
+              parallel::SectionMonitor& sections)
         : comm_(parallel::Communicator::duplicate(communicator(comm))), name_(name),
           limits_{tolerance, max_iterations},
           equation_{std::make_shared<Decomposition>(Decomposition::cartesian(
                         mesh_of(faces, conditions, dimension), comm_.size())),
                     {{"dirichlet", Condition::dirichlet}, {"neumann", Condition::neumann}},
-                    s} {
+                    s},
+          sections_(sections) {
         const auto& decomposition = *equation_.decomposition;
         cells_ = decomposition.block(decomposition.blocks_of(comm_.rank())[0]).cells;
     }
@@ -86,7 +88,7 @@ class BoxSolver {
             equation_.b = field;
         }
         const nb::gil_scoped_release unlock;
-        solver_ = linalg::make_solver(name_, comm_.get(), equation_, limits_, traffic_);
+        solver_ = linalg::make_solver(name_, comm_.get(), equation_, limits_, traffic_, sections_);
     }
 
     linalg::SolveReport solve(const Values& f, const Target& x) {
@@ -107,6 +109,7 @@ class BoxSolver {
     std::string name_;
     linalg::IterationLimits limits_;
     Equation equation_;
+    parallel::SectionMonitor& sections_;
     domain::Box<3> cells_; ///< of this rank
     std::unique_ptr<linalg::LinearSolver> solver_;
 };
@@ -127,9 +130,9 @@ void bind_linalg(nb::module_& module) {
         .def_ro("converged", &linalg::SolveReport::converged);
     nb::class_<BoxSolver>(module, "BoxSolver")
         .def(nb::init<std::uintptr_t, const Faces&, const Conditions&, int, double,
-                      const std::string&, double, int>(),
+                      const std::string&, double, int, parallel::SectionMonitor&>(),
              "comm"_a, "faces"_a, "conditions"_a, "dimension"_a, "s"_a, "solver"_a, "tolerance"_a,
-             "max_iterations"_a)
+             "max_iterations"_a, "sections"_a, nb::keep_alive<1, 10>())
         .def("prepare", &BoxSolver::prepare, "b"_a.none(), "Prepare the solver (collective).")
         .def("solve", &BoxSolver::solve, "f"_a, "x"_a.noconvert(), "Solve (collective).")
         .def_prop_ro("box", &BoxSolver::box, "(start, count) of this rank's cells along z, y, x.")

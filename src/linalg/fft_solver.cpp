@@ -12,6 +12,7 @@
 #include "linalg/mode_columns.hpp"
 #include "parallel/block.hpp"
 #include "parallel/communicator.hpp"
+#include "parallel/section_names.hpp"
 
 namespace uzushio::linalg {
 
@@ -90,21 +91,30 @@ class Layout {
 class Transposition {
   public:
     Transposition(MPI_Comm comm, const std::vector<Part>& from, const std::vector<Part>& to,
-                  parallel::Traffic& traffic)
-        : forward_(comm, {from, to}, 1, traffic), back_(comm, {to, from}, 1, traffic) {}
-    void forward(const ConstViews& from, const Views& to) { forward_.run(from, to); }
-    void back(const Views& from, const Views& to) { back_.run(constant(from), to); }
+                  parallel::Traffic& traffic, parallel::SectionMonitor& sections)
+        : forward_(comm, {from, to}, 1, traffic), back_(comm, {to, from}, 1, traffic),
+          sections_(sections) {}
+    void forward(const ConstViews& from, const Views& to) {
+        const parallel::Section section(sections_, parallel::section::transpose);
+        forward_.run(from, to);
+    }
+    void back(const Views& from, const Views& to) {
+        const parallel::Section section(sections_, parallel::section::transpose);
+        back_.run(constant(from), to);
+    }
 
   private:
     domain::Redistribution<double> forward_, back_;
+    parallel::SectionMonitor& sections_;
 };
 
 class FftSolver final : public LinearSolver {
   public:
-    FftSolver(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic)
+    FftSolver(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic,
+              parallel::SectionMonitor& sections)
         : equation_(equation), comm_(parallel::Communicator::duplicate(comm)),
           axes_(axes_of(equation)), order_(order_of(axes_)), singular_(is_singular(equation)),
-          first_(axes_[order_[0]]), second_(axes_[order_[1]]) {
+          first_(axes_[order_[0]]), second_(axes_[order_[1]]), sections_(sections) {
         const int rank = comm_.rank();
         const int ranks = comm_.size();
         const auto& decomposition = *equation.decomposition;
@@ -127,18 +137,18 @@ class FftSolver final : public LinearSolver {
                 copies_.emplace_back(blocks.back().box);
         }
         if (!same) {
-            to_first_.emplace(comm_.get(), blocks, first.parts(), traffic);
+            to_first_.emplace(comm_.get(), blocks, first.parts(), traffic, sections);
             first_array_ = Array(first.box(rank));
         }
         first_box_ = first.box(rank);
         second_box_ = second.box(rank);
         columns_box_ = columns.box(rank);
         if (across > 1) {
-            to_second_.emplace(comm_.get(), first.parts(), second.parts(), traffic);
+            to_second_.emplace(comm_.get(), first.parts(), second.parts(), traffic, sections);
             second_array_ = Array(second_box_);
         }
         if (along > 1) {
-            to_columns_.emplace(comm_.get(), second.parts(), columns.parts(), traffic);
+            to_columns_.emplace(comm_.get(), second.parts(), columns.parts(), traffic, sections);
             columns_array_ = Array(columns_box_);
         }
         modes_.emplace(columns_box_, axes_[order_[2]], eigenvalues(first_, cells[0]),
@@ -239,20 +249,38 @@ class FftSolver final : public LinearSolver {
         double sum = 0;
         double size = 0;
 
+        // A pass over values that the one before it left in cache moves nothing.
+        const bool apart = to_second_.has_value();
+        const bool columns_apart = to_columns_.has_value();
+        const auto lap = [&](std::string_view name, const Box<3>& box, int values,
+                             std::size_t pivots = 0) {
+            const double plane = static_cast<double>(box.volume()) /
+                                 static_cast<double>(std::max<std::int64_t>(1, box.extent(2)));
+            sections_.lap(name, {.bytes = 8 * values * plane +
+                                          static_cast<double>(pivots) /
+                                              static_cast<double>(axes_[order_[2]].cells())});
+        };
+        using parallel::section::fft;
+        using parallel::section::tridiagonal;
         const auto second_forward = [&](std::int64_t k) {
             along_second(k, [&](const Index<3>& at, int count) {
                 const auto these = columns_of(second, at, count);
                 second_.forward(constant(these), these);
             });
-            if (!to_columns_)
+            lap(fft, second_box_, apart ? 2 : 0);
+            if (!to_columns_) {
                 modes_->eliminate(columns, k);
+                lap(tridiagonal, columns_box_, 0, modes_->bytes());
+            }
         };
+        sections_.mark();
         for (std::int64_t k = first_box_.lower[2]; k < first_box_.upper[2]; ++k) {
             if (singular_)
                 add_mean(from, k, sum, size);
             along_first(k, [&](const Index<3>& at, int count) {
                 first_.forward(rows_of(from, at, count), rows_of(first, at, count));
             });
+            lap(fft, first_box_, 2);
             if (!to_second_)
                 second_forward(k);
         }
@@ -265,10 +293,14 @@ class FftSolver final : public LinearSolver {
         }
         if (to_columns_) {
             to_columns_->forward(constant(second_views), column_views);
-            for (std::int64_t k = 0; k < columns_box_.upper[2]; ++k)
+            for (std::int64_t k = 0; k < columns_box_.upper[2]; ++k) {
                 modes_->eliminate(columns, k);
-            for (std::int64_t k = columns_box_.upper[2]; k-- > 0;)
+                lap(tridiagonal, columns_box_, 2, modes_->bytes());
+            }
+            for (std::int64_t k = columns_box_.upper[2]; k-- > 0;) {
                 modes_->substitute(columns, k);
+                lap(tridiagonal, columns_box_, 2, modes_->bytes());
+            }
             to_columns_->back(column_views, second_views);
         }
 
@@ -276,18 +308,22 @@ class FftSolver final : public LinearSolver {
             along_first(k, [&](const Index<3>& at, int count) {
                 first_.inverse(rows_of(first, at, count));
             });
+            lap(fft, first_box_, apart ? 2 : 1);
         };
         const auto second_inverse = [&](std::int64_t k) {
             along_second(k, [&](const Index<3>& at, int count) {
                 second_.inverse(columns_of(second, at, count));
             });
+            lap(fft, second_box_, apart ? 2 : columns_apart ? 1 : 0);
             if (!to_second_)
                 first_inverse(k);
         };
         // A plane is transformed after the one below it was computed from its coefficients.
         for (std::int64_t k = second_box_.upper[2]; k-- > second_box_.lower[2];) {
-            if (!to_columns_)
+            if (!to_columns_) {
                 modes_->substitute(columns, k);
+                lap(tridiagonal, columns_box_, 1, modes_->bytes());
+            }
             if (k + 1 < second_box_.upper[2])
                 second_inverse(k + 1);
         }
@@ -335,6 +371,7 @@ class FftSolver final : public LinearSolver {
     std::vector<Array> copies_; ///< of blocks, with the axes in the solver's order
     Array first_array_, second_array_, columns_array_;
     std::optional<ModeColumns> modes_;
+    parallel::SectionMonitor& sections_;
 };
 
 } // namespace
@@ -351,10 +388,11 @@ std::string why_no_fft(const Equation& equation) {
 }
 
 std::unique_ptr<LinearSolver> make_fft_solver(MPI_Comm comm, const Equation& equation,
-                                              parallel::Traffic& traffic) {
+                                              parallel::Traffic& traffic,
+                                              parallel::SectionMonitor& sections) {
     if (const std::string why = why_no_fft(equation); !why.empty())
         throw std::invalid_argument("the FFT solver cannot solve this equation: " + why);
-    return std::make_unique<FftSolver>(comm, equation, traffic);
+    return std::make_unique<FftSolver>(comm, equation, traffic, sections);
 }
 
 } // namespace uzushio::linalg

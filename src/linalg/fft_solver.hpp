@@ -7,6 +7,7 @@
 
 #include "linalg/equation.hpp"
 #include "linalg/linear_solver.hpp"
+#include "parallel/section_monitor.hpp"
 #include "parallel/traffic.hpp"
 
 namespace uzushio::linalg {
@@ -17,13 +18,14 @@ namespace uzushio::linalg {
 
 /// Return the direct solver: Fourier, cosine or sine transforms along two axes with uniform cells,
 /// and tridiagonal systems along the third, which may be stretched. The values of x have the same
-/// bits on any number of ranks. `traffic` must outlive the solver. Throws `std::invalid_argument`
-/// if it does not apply (collective).
+/// bits on any number of ranks. `traffic` and `sections` must outlive the solver. Throws
+/// `std::invalid_argument` if it does not apply (collective).
 ///
 /// Ranks hold slabs of planes during the transforms (pencils, if there are more ranks than planes)
 /// and columns during the tridiagonal solve. On one rank each plane is transformed and eliminated
 /// while it is in cache, in place.
 [[nodiscard]] std::unique_ptr<LinearSolver> make_fft_solver(MPI_Comm comm, const Equation& equation,
-                                                            parallel::Traffic& traffic);
+                                                            parallel::Traffic& traffic,
+                                                            parallel::SectionMonitor& sections);
 
 } // namespace uzushio::linalg

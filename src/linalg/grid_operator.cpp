@@ -21,10 +21,13 @@ int rank_of(MPI_Comm comm) {
 } // namespace
 
 template <class T>
-GridOperator<T>::GridOperator(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic)
+GridOperator<T>::GridOperator(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic,
+                              parallel::SectionMonitor& sections)
     : comm_(comm), rank_(rank_of(comm)), equation_(equation), axes_(axes_of(equation)),
       singular_(is_singular(equation)), shape_(decomposition(), rank_, spec_),
-      halo_(comm, decomposition(), {spec_}, domain::Reach::faces, traffic) {
+      halo_(comm, decomposition(), {spec_}, domain::Reach::faces, traffic), sections_(&sections) {
+    for (std::size_t block = 0; block < shape_.blocks(); ++block)
+        cells_ += static_cast<double>(shape_.owned(block).volume());
     for (std::size_t a = 0; a < 3; ++a) {
         const Axis& axis = axes_[a];
         Couplings& c = couplings_[a];
@@ -143,6 +146,7 @@ VariableRow<T> GridOperator<T>::variable_row(std::size_t block, std::int64_t j,
 
 template <class T> void GridOperator<T>::apply(Field& x, Field& y) {
     exchange(x);
+    const auto pass = section("matrix-vector product", 2, true);
     for_rows([&](const auto& row) {
         const T* __restrict in = row_of(x, row);
         T* __restrict out = row_of(y, row);
@@ -154,6 +158,7 @@ template <class T> void GridOperator<T>::apply(Field& x, Field& y) {
 
 template <class T> void GridOperator<T>::residual(Field& x, const Field& f, Field& r) {
     exchange(x);
+    const auto pass = section("residual", 3, true);
     for_rows([&](const auto& row) {
         const T* __restrict in = row_of(x, row);
         const T* __restrict right = row_of(f, row);
@@ -168,6 +173,7 @@ template <class T> void GridOperator<T>::residual(Field& x, const Field& f, Fiel
 // of both are computed in vectors, and one is kept: that is faster than every second cell.
 template <class T> void GridOperator<T>::relax(Field& x, const Field& f, int colour, T omega) {
     exchange(x);
+    const auto pass = section("smoothing", 3, true);
     for_rows([&](const auto& row) {
         T* __restrict in = row_of(x, row);
         const T* __restrict right = row_of(f, row);
@@ -185,6 +191,7 @@ template <class T> void GridOperator<T>::relax(Field& x, const Field& f, int col
 }
 
 template <class T> void GridOperator<T>::relax_zero(Field& x, const Field& f, T omega) const {
+    const auto pass = section("smoothing", 2, true);
     for_rows([&](const auto& row) {
         const T* __restrict right = row_of(f, row);
         T* __restrict out = row_of(x, row);
@@ -197,6 +204,7 @@ template <class T> void GridOperator<T>::relax_zero(Field& x, const Field& f, T 
 
 template <class T> void GridOperator<T>::jacobi(Field& x, const Field& f, Field& y, T omega) {
     exchange(x);
+    const auto pass = section("smoothing", 3, true);
     for_rows([&](const auto& row) {
         const T* __restrict in = row_of(x, row);
         const T* __restrict right = row_of(f, row);
@@ -233,6 +241,7 @@ parallel::CompensatedSum GridOperator<T>::partial_dot(const Field& a, const Fiel
 }
 
 template <class T> void GridOperator<T>::remove_mean(Field& x) const {
+    const auto pass = section("reductions", 3);
     const auto sum = parallel::sum_over_ranks(integral([&](const auto& row) {
                                                   return [values = row_of(x, row)](std::int64_t n) {
                                                       return static_cast<double>(values[n]);
@@ -255,6 +264,7 @@ template <class T> void GridOperator<T>::remove_mean(Field& x) const {
 }
 
 template <class T> void GridOperator<T>::check_compatibility(const Field& f) const {
+    const auto pass = section("reductions", 2);
     const auto sum = integral([&](const auto& row) {
         return [values = row_of(f, row)](std::int64_t n) { return static_cast<double>(values[n]); };
     });

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "linalg/equation.hpp"
 #include "linalg/stencil_row.hpp"
 #include "parallel/compensated_sum.hpp"
+#include "parallel/section_monitor.hpp"
 #include "parallel/traffic.hpp"
 
 namespace uzushio::linalg {
@@ -24,9 +26,11 @@ template <class T> class GridOperator {
   public:
     using Field = domain::Field<T>;
 
-    /// `traffic` must outlive the operator. Throws as `axes_of`, and `std::invalid_argument` if b
-    /// is not a face-centred field of the decomposition with one component.
-    GridOperator(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic);
+    /// `traffic` and `sections` must outlive the operator. Throws as `axes_of`, and
+    /// `std::invalid_argument` if b is not a face-centred field of the decomposition with one
+    /// component.
+    GridOperator(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic,
+                 parallel::SectionMonitor& sections);
 
     [[nodiscard]] const domain::Decomposition& decomposition() const {
         return *equation_.decomposition;
@@ -38,7 +42,18 @@ template <class T> class GridOperator {
     /// Return a field of zeros.
     [[nodiscard]] Field field() const { return Field(decomposition(), rank_, spec_); }
 
-    void exchange(Field& x) { halo_.exchange(x); }
+    /// Return a section for a pass over this rank's cells in which each cell reads and writes
+    /// `values` values of type T; the values of b come in addition if `uses_b`.
+    [[nodiscard]] parallel::Section section(std::string_view name, double values,
+                                            bool uses_b = false) const {
+        const double all = values + (uses_b && b_ ? static_cast<double>(b_->arrays()) : 0.0);
+        return {*sections_, name, {.bytes = all * cells_ * sizeof(T)}};
+    }
+
+    void exchange(Field& x) {
+        const parallel::Section section(*sections_, "halo exchange");
+        halo_.exchange(x);
+    }
     /// Set y = A x.
     void apply(Field& x, Field& y);
     /// Set r = f - A x.
@@ -56,6 +71,7 @@ template <class T> class GridOperator {
     [[nodiscard]] parallel::CompensatedSum partial_dot(const Field& a, const Field& b) const;
     /// Return the integral of a b over the mesh, the same on any number of ranks.
     [[nodiscard]] double dot(const Field& a, const Field& b) const {
+        const auto pass = section("reductions", &a == &b ? 1 : 2);
         return parallel::sum_over_ranks(partial_dot(a, b), comm_);
     }
     /// Subtract the mean of x over the mesh.
@@ -118,6 +134,8 @@ template <class T> class GridOperator {
     std::vector<T> change_;          ///< of a row, by a relaxation
     std::shared_ptr<const Field> b_; ///< face-centred; null: 1
     domain::HaloExchange<T> halo_;
+    parallel::SectionMonitor* sections_;
+    double cells_ = 0; ///< of this rank
 };
 
 extern template class GridOperator<double>;

@@ -44,6 +44,7 @@ GridTransfer::Weights GridTransfer::weights_of(const Axis& axis, bool joined) {
 void GridTransfer::restrict_residual(GridOperator<float>& a, Field& x, const Field& f,
                                      Field& coarse) const {
     a.exchange(x);
+    const auto pass = a.section("transfer", 2 + 2 * coarse_share(), true);
     const auto& [wi, wj, wk] = weights_;
     a.for_rows([&](const auto& row) {
         const float* __restrict in = GridOperator<float>::row_of(x, row);
@@ -81,6 +82,7 @@ void GridTransfer::restrict_residual(GridOperator<float>& a, Field& x, const Fie
 
 void GridTransfer::add_prolongation(const GridOperator<float>& a, const Field& coarse,
                                     Field& x) const {
+    const auto pass = a.section("transfer", 2 + coarse_share());
     const auto& [wi, wj, wk] = weights_;
     a.for_rows([&](const auto& row) {
         const auto view = coarse.view(row.block);

@@ -39,6 +39,13 @@ class GridTransfer {
             return !joined ? 0 : cell % 2 == 0 ? -1 : 1;
         }
     };
+    /// Return the number of coarse cells over that of cells.
+    [[nodiscard]] double coarse_share() const {
+        double share = 1;
+        for (const Weights& axis : weights_)
+            share *= axis.joined ? 0.5 : 1;
+        return share;
+    }
     static Weights weights_of(const Axis& axis, bool joined);
 
     std::array<Weights, 3> weights_;

@@ -8,8 +8,9 @@
 namespace uzushio::linalg {
 
 IterativeSolver::IterativeSolver(MPI_Comm comm, const Equation& equation,
-                                 const IterationLimits& limits, parallel::Traffic& traffic)
-    : operator_(comm, equation, traffic), limits_(limits), f_(operator_.field()),
+                                 const IterationLimits& limits, parallel::Traffic& traffic,
+                                 parallel::SectionMonitor& sections)
+    : operator_(comm, equation, traffic, sections), limits_(limits), f_(operator_.field()),
       x_(operator_.field()) {
     if (!(limits.tolerance > 0) || limits.max_iterations < 1)
         throw std::invalid_argument("an iterative solver needs a tolerance above 0 and at least "
@@ -18,9 +19,12 @@ IterativeSolver::IterativeSolver(MPI_Comm comm, const Equation& equation,
 
 SolveReport IterativeSolver::solve(const Sources& f, const Targets& x) {
     check_arrays(a().comm(), f, x, a().decomposition());
-    for (std::size_t b = 0; b < f.size(); ++b) {
-        copy_cells(f[b], f_.view(b), f_.owned(b));
-        copy_cells<double>(x[b], x_.view(b), x_.owned(b));
+    {
+        const auto pass = a().section("vector updates", 4);
+        for (std::size_t b = 0; b < f.size(); ++b) {
+            copy_cells(f[b], f_.view(b), f_.owned(b));
+            copy_cells<double>(x[b], x_.view(b), x_.owned(b));
+        }
     }
     report_ = {.solver = name()};
     started_ = false;
@@ -39,6 +43,7 @@ SolveReport IterativeSolver::solve(const Sources& f, const Targets& x) {
         x_ = a().field();
     if (a().singular())
         a().remove_mean(x_);
+    const auto pass = a().section("vector updates", 2);
     for (std::size_t b = 0; b < x.size(); ++b)
         copy_cells<double>(x_.view(b), x[b], x_.owned(b));
     return report_;

@@ -26,7 +26,7 @@ class Preconditioner {
 class IterativeSolver : public LinearSolver {
   public:
     IterativeSolver(MPI_Comm comm, const Equation& equation, const IterationLimits& limits,
-                    parallel::Traffic& traffic);
+                    parallel::Traffic& traffic, parallel::SectionMonitor& sections);
 
     using LinearSolver::solve;
     /// Throws `std::runtime_error` on all ranks if the residual is no longer finite, and

@@ -15,8 +15,9 @@ namespace {
 template <std::size_t Fields> class Krylov : public IterativeSolver {
   public:
     Krylov(MPI_Comm comm, const Equation& equation, const IterationLimits& limits,
-           parallel::Traffic& traffic, std::unique_ptr<Preconditioner> preconditioner)
-        : IterativeSolver(comm, equation, limits, traffic), comm_(comm),
+           parallel::Traffic& traffic, parallel::SectionMonitor& sections,
+           std::unique_ptr<Preconditioner> preconditioner)
+        : IterativeSolver(comm, equation, limits, traffic, sections), comm_(comm),
           preconditioner_(std::move(preconditioner)) {
         for (std::size_t i = 0; i < Fields; ++i)
             fields_.push_back(a().field());
@@ -32,7 +33,10 @@ template <std::size_t Fields> class Krylov : public IterativeSolver {
     [[nodiscard]] MPI_Comm comm() const { return comm_; }
 
     /// Call `change(n, pointers)` for each row, with pointers to the first cell in each field.
-    template <class Change, class... Args> void for_each(Change&& change, Args&... fields) {
+    /// A cell reads and writes `values` values.
+    template <class Change, class... Args>
+    void for_each(double values, Change&& change, Args&... fields) {
+        const auto pass = a().section("vector updates", values);
         a().for_rows([&](const auto& row) {
             change(row.size, GridOperator<double>::row_of(fields, row)...);
         });
@@ -40,6 +44,7 @@ template <std::size_t Fields> class Krylov : public IterativeSolver {
     /// y += factor x
     void add(double factor, const Field& x, Field& y) {
         for_each(
+            3,
             [=](std::int64_t n, const double* in, double* out) {
 #pragma omp simd
                 for (std::int64_t i = 0; i < n; ++i)
@@ -48,11 +53,12 @@ template <std::size_t Fields> class Krylov : public IterativeSolver {
             x, y);
     }
     void set_zero(Field& x) {
-        for_each([](std::int64_t n, double* out) { std::fill_n(out, n, 0.0); }, x);
+        for_each(1, [](std::int64_t n, double* out) { std::fill_n(out, n, 0.0); }, x);
     }
     /// y = x + factor y
     void scale_and_add(const Field& x, double factor, Field& y) {
         for_each(
+            3,
             [=](std::int64_t n, const double* in, double* out) {
 #pragma omp simd
                 for (std::int64_t i = 0; i < n; ++i)
@@ -124,12 +130,18 @@ class PipelinedCg final : public Krylov<9> {
         bool first = true;
         bool counted = false; // this residual was already passed to `done`
         while (true) {
-            const std::array parts{a().partial_dot(r, u), a().partial_dot(w, u),
-                                   a().partial_dot(r, r)};
+            const std::array parts = [&] {
+                const auto pass = a().section("reductions", 5);
+                return std::array{a().partial_dot(r, u), a().partial_dot(w, u),
+                                  a().partial_dot(r, r)};
+            }();
             parallel::PendingSums pending(parts, comm());
             precondition(w, m);
             a().apply(m, n);
-            const std::vector<double> sums = pending.wait();
+            const std::vector<double> sums = [&] {
+                const auto wait = a().section("reductions", 0);
+                return pending.wait();
+            }();
             const double norm = std::sqrt(sums[2]);
             if (!std::exchange(counted, false) && done(norm))
                 return;
@@ -145,6 +157,7 @@ class PipelinedCg final : public Krylov<9> {
             gamma = sums[0];
             first = false;
             for_each(
+                18, // reads ten fields, writes eight
                 [=](std::int64_t count, const double* nn, const double* mm, double* zz, double* qq,
                     double* ss, double* pp, double* xx, double* rr, double* uu, double* ww) {
 #pragma omp simd
@@ -204,23 +217,28 @@ class BiCgStab final : public Krylov<7> {
 
 std::unique_ptr<LinearSolver> make_cg(MPI_Comm comm, const Equation& equation,
                                       const IterationLimits& limits, parallel::Traffic& traffic,
+                                      parallel::SectionMonitor& sections,
                                       std::unique_ptr<Preconditioner> preconditioner) {
-    return std::make_unique<Cg>(comm, equation, limits, traffic, std::move(preconditioner));
+    return std::make_unique<Cg>(comm, equation, limits, traffic, sections,
+                                std::move(preconditioner));
 }
 
 std::unique_ptr<LinearSolver> make_pipelined_cg(MPI_Comm comm, const Equation& equation,
                                                 const IterationLimits& limits,
                                                 parallel::Traffic& traffic,
+                                                parallel::SectionMonitor& sections,
                                                 std::unique_ptr<Preconditioner> preconditioner) {
-    return std::make_unique<PipelinedCg>(comm, equation, limits, traffic,
+    return std::make_unique<PipelinedCg>(comm, equation, limits, traffic, sections,
                                          std::move(preconditioner));
 }
 
 std::unique_ptr<LinearSolver> make_bicgstab(MPI_Comm comm, const Equation& equation,
                                             const IterationLimits& limits,
                                             parallel::Traffic& traffic,
+                                            parallel::SectionMonitor& sections,
                                             std::unique_ptr<Preconditioner> preconditioner) {
-    return std::make_unique<BiCgStab>(comm, equation, limits, traffic, std::move(preconditioner));
+    return std::make_unique<BiCgStab>(comm, equation, limits, traffic, sections,
+                                      std::move(preconditioner));
 }
 
 } // namespace uzushio::linalg

@@ -11,6 +11,7 @@ namespace uzushio::linalg {
 /// (2000).
 std::unique_ptr<LinearSolver> make_cg(MPI_Comm comm, const Equation& equation,
                                       const IterationLimits& limits, parallel::Traffic& traffic,
+                                      parallel::SectionMonitor& sections,
                                       std::unique_ptr<Preconditioner> preconditioner);
 
 /// Return the conjugate gradient method with one reduction per iteration, which runs while the
@@ -19,6 +20,7 @@ std::unique_ptr<LinearSolver> make_cg(MPI_Comm comm, const Equation& equation,
 std::unique_ptr<LinearSolver> make_pipelined_cg(MPI_Comm comm, const Equation& equation,
                                                 const IterationLimits& limits,
                                                 parallel::Traffic& traffic,
+                                                parallel::SectionMonitor& sections,
                                                 std::unique_ptr<Preconditioner> preconditioner);
 
 /// Return the stabilised bi-conjugate gradient method, which needs no symmetric preconditioner.
@@ -26,6 +28,7 @@ std::unique_ptr<LinearSolver> make_pipelined_cg(MPI_Comm comm, const Equation& e
 std::unique_ptr<LinearSolver> make_bicgstab(MPI_Comm comm, const Equation& equation,
                                             const IterationLimits& limits,
                                             parallel::Traffic& traffic,
+                                            parallel::SectionMonitor& sections,
                                             std::unique_ptr<Preconditioner> preconditioner);
 
 } // namespace uzushio::linalg

@@ -23,9 +23,11 @@ using Field = domain::Field<float>;
 class Move {
   public:
     Move(MPI_Comm comm, const Decomposition& from, const Decomposition& to,
-         parallel::Traffic& traffic)
-        : plan_(comm, {domain::parts_of(from), domain::parts_of(to)}, 1, traffic) {}
+         parallel::Traffic& traffic, parallel::SectionMonitor& sections)
+        : plan_(comm, {domain::parts_of(from), domain::parts_of(to)}, 1, traffic),
+          sections_(sections) {}
     void run(const Field& from, Field& to) {
+        const parallel::Section section(sections_, "redistribution");
         std::vector<View<const float>> sources;
         std::vector<View<float>> targets;
         for (std::size_t b = 0; b < from.blocks(); ++b)
@@ -37,23 +39,25 @@ class Move {
 
   private:
     domain::Redistribution<float> plan_;
+    parallel::SectionMonitor& sections_;
 };
 
 /// A field on blocks other than those of a level, and the way to the level and back.
 struct Elsewhere {
     Elsewhere(MPI_Comm comm, const Equation& equation, const Decomposition& level,
-              parallel::Traffic& traffic)
-        : a(comm, equation, traffic), field(a.field()),
-          there(comm, a.decomposition(), level, traffic),
-          back(comm, level, a.decomposition(), traffic) {}
+              parallel::Traffic& traffic, parallel::SectionMonitor& sections)
+        : a(comm, equation, traffic, sections), field(a.field()),
+          there(comm, a.decomposition(), level, traffic, sections),
+          back(comm, level, a.decomposition(), traffic, sections) {}
     GridOperator<float> a;
     Field field;
     Move there, back;
 };
 
 struct Level {
-    Level(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic)
-        : a(comm, equation, traffic), f(a.field()), x(a.field()) {}
+    Level(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic,
+          parallel::SectionMonitor& sections)
+        : a(comm, equation, traffic, sections), f(a.field()), x(a.field()) {}
     GridOperator<float> a;
     Field f, x;
     std::optional<GridTransfer> transfer;    ///< to the next coarser level, if there is one
@@ -109,7 +113,7 @@ std::vector<Block> blocks_for(const std::vector<Block>& present, const std::arra
 class Multigrid final : public Preconditioner {
   public:
     Multigrid(MPI_Comm comm, const Equation& equation, const CycleOptions& options,
-              parallel::Traffic& traffic)
+              parallel::Traffic& traffic, parallel::SectionMonitor& sections)
         : options_(options) {
         const auto axes = axes_of(equation);
         const auto& present = equation.decomposition->blocks();
@@ -117,25 +121,26 @@ class Multigrid final : public Preconditioner {
         Equation finest = equation;
         if (!same(blocks, present)) {
             finest = moved(comm, equation, axes, blocks, traffic);
-            input_.emplace(comm, without_coefficient(equation), *finest.decomposition, traffic);
+            input_.emplace(comm, without_coefficient(equation), *finest.decomposition, traffic,
+                           sections);
         }
-        add_levels(comm, finest, axes, traffic);
+        add_levels(comm, finest, axes, traffic, sections);
     }
 
     void apply(const domain::Field<double>& r, domain::Field<double>& z) override {
         Level& finest = *levels_[0];
         if (input_) {
-            copy_cells(r, input_->field);
+            convert(r, input_->field);
             input_->there.run(input_->field, finest.f);
         } else {
-            copy_cells(r, finest.f);
+            convert(r, finest.f);
         }
         cycle(0);
         if (input_) {
             input_->back.run(finest.x, input_->field);
-            copy_cells(input_->field, z);
+            convert(input_->field, z);
         } else {
-            copy_cells(finest.x, z);
+            convert(finest.x, z);
         }
     }
 
@@ -148,6 +153,13 @@ class Multigrid final : public Preconditioner {
     }
 
   private:
+    /// Copy cells between double and single precision: three values of the latter, read and
+    /// written.
+    template <class From, class To>
+    void convert(const domain::Field<From>& from, domain::Field<To>& to) const {
+        const auto pass = (input_ ? input_->a : levels_[0]->a).section("vector updates", 3);
+        copy_cells(from, to);
+    }
     static Equation without_coefficient(Equation equation) {
         equation.b = nullptr;
         return equation;
@@ -165,9 +177,9 @@ class Multigrid final : public Preconditioner {
     }
 
     void add_levels(MPI_Comm comm, Equation equation, std::array<Axis, 3> axes,
-                    parallel::Traffic& traffic) {
+                    parallel::Traffic& traffic, parallel::SectionMonitor& sections) {
         while (true) {
-            levels_.push_back(std::make_unique<Level>(comm, equation, traffic));
+            levels_.push_back(std::make_unique<Level>(comm, equation, traffic, sections));
             Level& level = *levels_.back();
             const Coarsened joined = coarsened_axes(axes);
             if (std::none_of(joined.begin(), joined.end(), [](bool a) { return a; }))
@@ -186,7 +198,7 @@ class Multigrid final : public Preconditioner {
             if (!same(blocks, below)) {
                 Equation next = moved(comm, coarse, coarse_axes, blocks, traffic);
                 level.before_coarser.emplace(comm, without_coefficient(coarse), *next.decomposition,
-                                             traffic);
+                                             traffic, sections);
                 coarse = std::move(next);
             }
             equation = std::move(coarse);
@@ -240,8 +252,9 @@ class Multigrid final : public Preconditioner {
 
 std::unique_ptr<Preconditioner> make_multigrid(MPI_Comm comm, const Equation& equation,
                                                const CycleOptions& options,
-                                               parallel::Traffic& traffic) {
-    return std::make_unique<Multigrid>(comm, equation, options, traffic);
+                                               parallel::Traffic& traffic,
+                                               parallel::SectionMonitor& sections) {
+    return std::make_unique<Multigrid>(comm, equation, options, traffic, sections);
 }
 
 } // namespace uzushio::linalg

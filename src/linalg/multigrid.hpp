@@ -21,6 +21,7 @@ struct CycleOptions {
 /// Blocks whose cuts are odd are redistributed first.
 std::unique_ptr<Preconditioner> make_multigrid(MPI_Comm comm, const Equation& equation,
                                                const CycleOptions& options,
-                                               parallel::Traffic& traffic);
+                                               parallel::Traffic& traffic,
+                                               parallel::SectionMonitor& sections);
 
 } // namespace uzushio::linalg

@@ -27,31 +27,32 @@ const std::vector<std::string_view>& solver_names() {
 
 std::unique_ptr<LinearSolver> make_solver(std::string_view name, MPI_Comm comm,
                                           const Equation& equation, const IterationLimits& limits,
-                                          parallel::Traffic& traffic) {
+                                          parallel::Traffic& traffic,
+                                          parallel::SectionMonitor& sections) {
     if (name == "auto")
         name = why_no_fft(equation).empty() ? "fft" : "cg";
     if (name == "fft")
-        return make_fft_solver(comm, equation, traffic);
+        return make_fft_solver(comm, equation, traffic, sections);
     if (name == "jacobi")
-        return make_jacobi(comm, equation, limits, traffic);
+        return make_jacobi(comm, equation, limits, traffic, sections);
     if (name == "sor")
-        return make_sor(comm, equation, limits, traffic);
+        return make_sor(comm, equation, limits, traffic, sections);
     const auto cut = name.find('/');
     const std::string_view method = name.substr(0, cut);
     const bool diagonal = cut != std::string_view::npos && name.substr(cut) == "/diagonal";
     const auto preconditioner = [&] {
-        return diagonal ? make_diagonal(comm, equation, traffic)
-                        : make_multigrid(comm, equation, {}, traffic);
+        return diagonal ? make_diagonal(comm, equation, traffic, sections)
+                        : make_multigrid(comm, equation, {}, traffic, sections);
     };
     if (diagonal || cut == std::string_view::npos) {
         if (method == "multigrid" && !diagonal)
-            return make_correction(comm, equation, limits, traffic, preconditioner());
+            return make_correction(comm, equation, limits, traffic, sections, preconditioner());
         if (method == "cg")
-            return make_cg(comm, equation, limits, traffic, preconditioner());
+            return make_cg(comm, equation, limits, traffic, sections, preconditioner());
         if (method == "pipelined_cg")
-            return make_pipelined_cg(comm, equation, limits, traffic, preconditioner());
+            return make_pipelined_cg(comm, equation, limits, traffic, sections, preconditioner());
         if (method == "bicgstab")
-            return make_bicgstab(comm, equation, limits, traffic, preconditioner());
+            return make_bicgstab(comm, equation, limits, traffic, sections, preconditioner());
     }
     std::string text = "there is no linear solver '" + std::string(name) + "'; there are:";
     for (const std::string_view known : solver_names())

@@ -16,12 +16,14 @@ namespace uzushio::linalg {
 /// `auto`: the fastest that applies, `fft` or `cg`.
 [[nodiscard]] const std::vector<std::string_view>& solver_names();
 
-/// Return a solver by its name (collective). `limits` are those of iterative solvers. `traffic`
-/// must outlive the solver. Throws `std::invalid_argument` for another name or if the solver does
-/// not apply to the equation.
+/// Return a solver by its name (collective). `limits` are those of iterative solvers. `traffic` and
+/// `sections` must outlive the solver; a solve adds its sections to the open one, with the bytes
+/// that its passes move by theory. Throws `std::invalid_argument` for another name or if the solver
+/// does not apply to the equation.
 [[nodiscard]] std::unique_ptr<LinearSolver> make_solver(std::string_view name, MPI_Comm comm,
                                                         const Equation& equation,
                                                         const IterationLimits& limits,
-                                                        parallel::Traffic& traffic);
+                                                        parallel::Traffic& traffic,
+                                                        parallel::SectionMonitor& sections);
 
 } // namespace uzushio::linalg

@@ -17,8 +17,9 @@ using domain::Index;
 class Correction final : public IterativeSolver {
   public:
     Correction(MPI_Comm comm, const Equation& equation, const IterationLimits& limits,
-               parallel::Traffic& traffic, std::unique_ptr<Preconditioner> preconditioner)
-        : IterativeSolver(comm, equation, limits, traffic),
+               parallel::Traffic& traffic, parallel::SectionMonitor& sections,
+               std::unique_ptr<Preconditioner> preconditioner)
+        : IterativeSolver(comm, equation, limits, traffic, sections),
           preconditioner_(std::move(preconditioner)), r_(a().field()), z_(a().field()) {}
     [[nodiscard]] std::size_t bytes() const override {
         return preconditioner_->bytes() + 4 * bytes_of(r_);
@@ -32,6 +33,7 @@ class Correction final : public IterativeSolver {
             if (done(std::sqrt(a().dot(r_, r_))))
                 return;
             preconditioner_->apply(r_, z_);
+            const auto pass = a().section("vector updates", 3);
             a().for_rows([&](const auto& row) {
                 const double* __restrict z = GridOperator<double>::row_of(std::as_const(z_), row);
                 double* __restrict out = GridOperator<double>::row_of(x, row);
@@ -49,9 +51,10 @@ class Correction final : public IterativeSolver {
 class Relaxation final : public IterativeSolver {
   public:
     Relaxation(MPI_Comm comm, const Equation& equation, const IterationLimits& limits,
-               parallel::Traffic& traffic, bool red_black, double omega)
-        : IterativeSolver(comm, equation, limits, traffic), red_black_(red_black), omega_(omega),
-          other_(a().field()) {
+               parallel::Traffic& traffic, parallel::SectionMonitor& sections, bool red_black,
+               double omega)
+        : IterativeSolver(comm, equation, limits, traffic, sections), red_black_(red_black),
+          omega_(omega), other_(a().field()) {
         if (red_black && omega == 0) {
             int cells = 2;
             for (const Axis& axis : a().axes())
@@ -86,9 +89,12 @@ class Relaxation final : public IterativeSolver {
 
 class Diagonal final : public Preconditioner {
   public:
-    Diagonal(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic)
-        : Diagonal(GridOperator<double>(comm, equation, traffic)) {}
+    Diagonal(MPI_Comm comm, const Equation& equation, parallel::Traffic& traffic,
+             parallel::SectionMonitor& sections)
+        : Diagonal(GridOperator<double>(comm, equation, traffic, sections), sections) {}
     void apply(const domain::Field<double>& r, domain::Field<double>& z) override {
+        const parallel::Section section(sections_, "smoothing",
+                                        {.bytes = 3.0 * static_cast<double>(bytes_of(factor_))});
         for (std::size_t b = 0; b < r.blocks(); ++b) {
             const auto in = r.view(b);
             const auto out = z.view(b);
@@ -109,7 +115,8 @@ class Diagonal final : public Preconditioner {
     [[nodiscard]] std::size_t bytes() const override { return bytes_of(factor_); }
 
   private:
-    explicit Diagonal(const GridOperator<double>& a) : factor_(a.field()) {
+    Diagonal(const GridOperator<double>& a, parallel::SectionMonitor& sections)
+        : factor_(a.field()), sections_(sections) {
         a.for_rows([&](const auto& row) {
             double* factor = GridOperator<double>::row_of(factor_, row);
             for (std::int64_t n = 0; n < row.size; ++n)
@@ -117,6 +124,7 @@ class Diagonal final : public Preconditioner {
         });
     }
     domain::Field<double> factor_; ///< reciprocals of the diagonal
+    parallel::SectionMonitor& sections_;
 };
 
 } // namespace
@@ -124,25 +132,28 @@ class Diagonal final : public Preconditioner {
 std::unique_ptr<LinearSolver> make_correction(MPI_Comm comm, const Equation& equation,
                                               const IterationLimits& limits,
                                               parallel::Traffic& traffic,
+                                              parallel::SectionMonitor& sections,
                                               std::unique_ptr<Preconditioner> preconditioner) {
-    return std::make_unique<Correction>(comm, equation, limits, traffic, std::move(preconditioner));
+    return std::make_unique<Correction>(comm, equation, limits, traffic, sections,
+                                        std::move(preconditioner));
 }
 
 std::unique_ptr<LinearSolver> make_jacobi(MPI_Comm comm, const Equation& equation,
                                           const IterationLimits& limits, parallel::Traffic& traffic,
-                                          double omega) {
-    return std::make_unique<Relaxation>(comm, equation, limits, traffic, false, omega);
+                                          parallel::SectionMonitor& sections, double omega) {
+    return std::make_unique<Relaxation>(comm, equation, limits, traffic, sections, false, omega);
 }
 
 std::unique_ptr<LinearSolver> make_sor(MPI_Comm comm, const Equation& equation,
                                        const IterationLimits& limits, parallel::Traffic& traffic,
-                                       double omega) {
-    return std::make_unique<Relaxation>(comm, equation, limits, traffic, true, omega);
+                                       parallel::SectionMonitor& sections, double omega) {
+    return std::make_unique<Relaxation>(comm, equation, limits, traffic, sections, true, omega);
 }
 
 std::unique_ptr<Preconditioner> make_diagonal(MPI_Comm comm, const Equation& equation,
-                                              parallel::Traffic& traffic) {
-    return std::make_unique<Diagonal>(comm, equation, traffic);
+                                              parallel::Traffic& traffic,
+                                              parallel::SectionMonitor& sections) {
+    return std::make_unique<Diagonal>(comm, equation, traffic, sections);
 }
 
 } // namespace uzushio::linalg

@@ -19,7 +19,13 @@ def test_solvers_take_the_same_iterations_on_one_and_on_three_ranks(
         assert done.returncode == 0, done.stderr
         assert "24 x 20 x 16 cells" in done.stdout
         assert ("efficiency" in done.stdout) == (ranks > 1)
-        records = json.loads(file.read_text())
+        figures = json.loads(file.read_text())
+        records = figures["solvers"]
+        assert figures["triad"] > 0
+        # f is read and x written, twice; the coefficients of the columns are read twice.
+        assert records[0]["moved"] >= 8 * 6
+        assert records[1]["sections"].keys() >= {"smoothing", "transfer", "halo exchange"}
+        assert all(0 < sum(r["sections"].values()) <= 1.01 for r in records)
         assert all(r["converged"] and r["residual"] <= 1e-8 and r["rate"] > 0 for r in records)
         found.append([(r["solver"], r["iterations"]) for r in records])
     assert found[0] == found[1]

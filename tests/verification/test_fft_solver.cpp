@@ -20,7 +20,8 @@ Field<double> solved(const EllipticCase& c, const Equation& equation,
                      MPI_Comm comm = MPI_COMM_WORLD) {
     const int me = comm == MPI_COMM_SELF ? 0 : rank();
     parallel::Traffic traffic;
-    const auto solver = make_fft_solver(comm, equation, traffic);
+    parallel::SectionMonitor sections;
+    const auto solver = make_fft_solver(comm, equation, traffic, sections);
     const auto& decomposition = *equation.decomposition;
     const auto f = field_of(c, decomposition, me, f_values, ghosts);
     Field<double> x(decomposition, me, f.spec());
@@ -140,8 +141,9 @@ TEST(FftSolver, RefusesWhatItCannotSolve) {
                   std::string::npos);
     }
     parallel::Traffic traffic;
+    parallel::SectionMonitor sections;
     c.stretched = {true, true, false};
-    EXPECT_THROW(make_fft_solver(MPI_COMM_WORLD, c.equation(ranks()), traffic),
+    EXPECT_THROW(make_fft_solver(MPI_COMM_WORLD, c.equation(ranks()), traffic, sections),
                  std::invalid_argument);
     Equation unknown = c.equation(ranks());
     unknown.conditions.clear();

@@ -28,7 +28,8 @@ Result solve(const EllipticCase& c, std::string_view name, const IterationLimits
     const int me = alone ? 0 : rank();
     const Equation equation = c.equation(alone ? 1 : ranks(), me);
     parallel::Traffic traffic;
-    const auto solver = make_solver(name, comm, equation, limits, traffic);
+    parallel::SectionMonitor sections;
+    const auto solver = make_solver(name, comm, equation, limits, traffic, sections);
     const auto exact = random_solution(c, 7);
     const auto f = field_of(c, *equation.decomposition, me, applied(c, exact), 0);
     Field<double> x(*equation.decomposition, me, f.spec());
@@ -141,7 +142,8 @@ TEST(Solvers, RefuseUnknownNamesAndRightHandSidesWithoutSolution) {
     const EllipticCase c{{8, 8, 8}, {n, n, n}};
     const Equation equation = c.equation(ranks(), rank());
     parallel::Traffic traffic;
-    const auto solver = make_solver("cg", MPI_COMM_WORLD, equation, {}, traffic);
+    parallel::SectionMonitor sections;
+    const auto solver = make_solver("cg", MPI_COMM_WORLD, equation, {}, traffic, sections);
     const auto f = field_of(c, *equation.decomposition, rank(), std::vector<double>(c.size(), 1.0));
     Field<double> x(*equation.decomposition, rank(), f.spec());
     EXPECT_THROW(solver->solve(f, x), std::invalid_argument);
@@ -151,7 +153,9 @@ TEST_P(Solver, SolvesAfterASolveWithValuesThatAreNotFinite) {
     const EllipticCase c = cases()[3];
     const Equation equation = c.equation(ranks(), rank());
     parallel::Traffic traffic;
-    const auto solver = make_solver(GetParam(), MPI_COMM_WORLD, equation, {1e-9, 5000}, traffic);
+    parallel::SectionMonitor sections;
+    const auto solver =
+        make_solver(GetParam(), MPI_COMM_WORLD, equation, {1e-9, 5000}, traffic, sections);
     const auto exact = random_solution(c, 7);
     const auto values = applied(c, exact);
     const auto f = field_of(c, *equation.decomposition, rank(), values, 0);
@@ -178,7 +182,8 @@ TEST(Solvers, RefuseArraysThatDoNotFitOnAllRanks) {
     for (const auto& [name, number] : {std::pair{"cg", 3U}, {"fft", 1U}}) {
         const Equation of = cases()[number].equation(ranks(), rank());
         parallel::Traffic traffic;
-        const auto solver = make_solver(name, MPI_COMM_WORLD, of, {}, traffic);
+        parallel::SectionMonitor sections;
+        const auto solver = make_solver(name, MPI_COMM_WORLD, of, {}, traffic, sections);
         const Field<double> f(*of.decomposition, rank(), {.name = "f"});
         const bool last = rank() == ranks() - 1;
         Field<double> x(*of.decomposition, rank(), {.name = "x", .components = last ? 2 : 1});

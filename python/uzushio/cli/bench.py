@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -63,9 +64,11 @@ def poisson(
 ) -> None:
     """Solve Poisson's equation by several solvers, and print times and rates.
 
-    A rate is in millions of cells a second (MDOF/s), for each rank; B/cell is the memory of the
-    solver. With several ranks, the efficiency
-    compares with rank 0 alone on the same cells while the others wait.
+    MDOF/s a core: millions of cells a second for each rank. GB/s: bytes that a solve moves between
+    memory and processor by theory, over its time. predicted: the time in which STREAM's triad,
+    which this command measures too, moves them. With several ranks, the efficiency compares with
+    rank 0 alone on the same cells while the others wait. A second table has the iterations, bytes
+    and memory for each cell, and the share of the time of each section.
     """
     problem = _problem(cells, conditions, variable, tolerance, repeats)
     names = [name.strip() for name in solvers.split(",")]
@@ -80,16 +83,19 @@ def poisson(
             for conflict in bound.conflicts:
                 warn(conflict)
         try:
-            timings = measure(comm, problem, names, tell)
+            timings, triad = measure(comm, problem, names, tell)
         except ValueError as error:
             raise UzushioError(f"{error}.") from None
         if comm.rank == 0:
             shape = " x ".join(str(count) for count in problem.cells)
             of = ", variable coefficient" if variable else ""
             job = f"{comm.size} rank{'s' if comm.size > 1 else ''}"
-            _print(comm.size, f"Poisson, {shape} cells, {conditions}{of}, {job}", timings)
+            title = f"Poisson, {shape} cells, {conditions}{of}, {job}, triad {triad / 1e9:.3g} GB/s"
+            _print(comm.size, title, timings, triad)
+            _print_work(timings)
             if file is not None:
-                atomic_write(file, json.dumps([asdict(t) for t in timings], indent=2))
+                figures = {"triad": triad, "solvers": [asdict(t) for t in timings]}
+                atomic_write(file, json.dumps(figures, indent=2))
         return 0
 
     raise SystemExit(run_on_ranks(work, ranks, debug))
@@ -116,28 +122,57 @@ def _problem(
     return Problem(all_counts, ends, variable, tolerance, repeats)
 
 
-def _print(ranks: int, title: str, timings: list[Timing]) -> None:
+def _print(ranks: int, title: str, timings: list[Timing], triad: float) -> None:
+    """Print a row of rates for each solver."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(title=title)
-    columns = ["solver", "ms", "MDOF/s/rank", "iterations", "residual", "B/cell"]
+    columns = ["solver", "ms", "predicted", "MDOF/s a core", "GB/s", "of triad"]
     if ranks > 1:
         columns.append("efficiency")
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left")
     for t in timings:
+        share = t.predicted / t.seconds
         row = [
             t.solver,
             f"{t.seconds * 1e3:.3g}",
+            f"{t.predicted * 1e3:.3g}",
             f"{t.rate * 1e-6:.3g}",
-            str(t.iterations) if t.iterations else "direct",
-            f"{t.residual:.1e}" if t.iterations else "",
-            f"{t.bytes:.0f}",
+            f"{triad * share / 1e9:.3g}",
+            f"{share:.0%}",
         ]
-        if not t.converged:
-            row[3] += ", not converged"
         if ranks > 1:
             row.append(f"{t.efficiency:.0%}")
         table.add_row(*row)
     print_table(table, Console())
+
+
+def _print_work(timings: list[Timing]) -> None:
+    """Print a column for each solver: iterations, bytes, and where its time goes."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table()
+    table.add_column("")
+    for t in timings:
+        table.add_column(t.solver, justify="right")
+
+    def add(head: str, cell: Callable[[Timing], str]) -> None:
+        table.add_row(head, *map(cell, timings))
+
+    add("iterations", _iterations)
+    add("residual", lambda t: f"{t.residual:.1e}" if t.iterations else "")
+    add("B/cell moved", lambda t: f"{t.moved:.0f}")
+    add("B/cell held", lambda t: f"{t.bytes:.0f}")
+    for name in dict.fromkeys(name for t in timings for name in t.sections):
+        shares = [t.sections.get(name) for t in timings]
+        table.add_row(name, *["" if share is None else f"{share:.0%}" for share in shares])
+    print_table(table, Console())
+
+
+def _iterations(timing: Timing) -> str:
+    if not timing.iterations:
+        return "direct"
+    return f"{timing.iterations}{'' if timing.converged else ', not converged'}"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from uzushio.domain.box import Box
 from uzushio.linalg.poisson import Ends, PoissonSolver, SolveReport
+from uzushio.parallel.roofline import triad_rate
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -59,7 +60,10 @@ class Timing:
     Attributes:
         solver: name.
         seconds: of the fastest solve, maximum of the ranks.
-        rate: cells a second for each rank.
+        rate: cells a second for each rank, which has one core.
+        moved: bytes that a solve moves between memory and processors by theory, for each cell.
+        predicted: seconds in which STREAM's triad moves them.
+        sections: share of the seconds of the solves by section, mean of the ranks.
         iterations: number; 0 for a direct solver.
         residual: norm of f - A x over the norm of f; 0 for a direct solver.
         converged: whether the tolerance was reached.
@@ -70,6 +74,9 @@ class Timing:
     solver: str
     seconds: float
     rate: float
+    moved: float
+    predicted: float
+    sections: dict[str, float]
     iterations: int
     residual: float
     converged: bool
@@ -77,62 +84,96 @@ class Timing:
     efficiency: float
 
 
+@dataclass(frozen=True)
+class _Solves:
+    """Solves of one solver on some ranks."""
+
+    seconds: float  # of the fastest
+    report: SolveReport
+    size: int  # bytes of the arrays
+    moved: float  # bytes by theory in one solve, all ranks
+    sections: dict[str, float]
+
+
 def measure(
     comm: MPI.Intracomm, problem: Problem, names: list[str], say: Callable[[str], None]
-) -> list[Timing]:
-    """Return the times of solvers by their names (collective).
+) -> tuple[list[Timing], float]:
+    """Return the times of solvers by their names, and the rate of STREAM's triad (collective).
 
-    With several ranks, rank 0 solves the same equation alone while the others sleep.
+    With several ranks, rank 0 solves the same equation alone while the others sleep. The triad runs
+    on all ranks before and after the solvers; the larger rate, in bytes a second, counts.
 
     Raises:
         ValueError: A solver does not exist or does not apply.
     """
     from mpi4py import MPI
 
-    timings = []
+    triad = triad_rate(comm)
+    found: list[tuple[_Solves, float]] = []
     for name in names:
-        seconds, report, size = _time(comm, problem, name)
-        alone = seconds
+        solves = _time(comm, problem, name)
+        alone = solves.seconds
         if comm.size > 1:
             if comm.rank == 0:
-                alone = _time(MPI.COMM_SELF, problem, name)[0]
+                alone = _time(MPI.COMM_SELF, problem, name).seconds
             others = comm.Ibarrier()
             while not others.Test():
                 time.sleep(0.01)
             alone = comm.bcast(alone)
-        cells = math.prod(problem.cells)
-        timings.append(
-            Timing(
-                solver=name,
-                seconds=seconds,
-                rate=cells / seconds / comm.size,
-                iterations=report.iterations,
-                residual=report.residual,
-                converged=report.converged,
-                bytes=size / cells,
-                efficiency=alone / seconds / comm.size,
-            )
-        )
+        found.append((solves, alone))
         if comm.rank == 0:
-            say(f"uzushio: {name}: {seconds:.3g} s")
-    return timings
+            say(f"uzushio: {name}: {solves.seconds:.3g} s")
+    triad = max(triad, triad_rate(comm))
+    cells = math.prod(problem.cells)
+    timings = [
+        Timing(
+            solver=name,
+            seconds=solves.seconds,
+            rate=cells / solves.seconds / comm.size,
+            moved=solves.moved / cells,
+            predicted=solves.moved / triad,
+            sections=solves.sections,
+            iterations=solves.report.iterations,
+            residual=solves.report.residual,
+            converged=solves.report.converged,
+            bytes=solves.size / cells,
+            efficiency=alone / solves.seconds / comm.size,
+        )
+        for name, (solves, alone) in zip(names, found, strict=True)
+    ]
+    return timings, triad
 
 
-def _time(comm: MPI.Comm, problem: Problem, name: str) -> tuple[float, SolveReport, int]:
-    """Return the seconds of the fastest solve, its report, and the bytes of all ranks."""
+def _time(comm: MPI.Comm, problem: Problem, name: str) -> _Solves:
+    """Solve `problem.repeats` times (collective)."""
     from mpi4py import MPI
 
     solver = problem.solver(comm, name)
     f = _right_hand_side(solver.box, problem.cells)
     x = np.zeros(solver.box.count)
-    fastest = math.inf
+    fastest, whole = math.inf, 0.0
+    solver.sections.reset()
     for _ in range(problem.repeats):
         x[:] = 0
         comm.Barrier()
         begin = time.perf_counter()
         _, report = solver.solve(f, x)
-        fastest = min(fastest, comm.allreduce(time.perf_counter() - begin, MPI.MAX))
-    return fastest, report, comm.allreduce(solver.bytes)
+        taken = time.perf_counter() - begin
+        whole += comm.allreduce(taken)
+        fastest = min(fastest, comm.allreduce(taken, MPI.MAX))
+    totals = solver.sections.totals()
+    moved = comm.allreduce(sum(one.bytes for path, one in totals.items() if len(path) == 1))
+    seconds: dict[str, float] = {}
+    for of_rank in comm.allgather(solver.sections.seconds()):
+        for section, spent in of_rank.items():
+            seconds[section] = seconds.get(section, 0.0) + spent
+    return _Solves(
+        seconds=fastest,
+        report=report,
+        size=comm.allreduce(solver.bytes),
+        moved=moved / problem.repeats,
+        sections={section: spent / whole for section, spent in seconds.items()},
+    )
 
 
 def _coefficient(box: Box) -> list[Array]:

@@ -63,6 +63,16 @@ def roofline(comm: MPI.Comm) -> Roofline | None:
         node.Free()
 
 
+def triad_rate(comm: MPI.Comm) -> float:
+    """Measure STREAM's triad on all ranks at the same time, in bytes a second (collective)."""
+    from mpi4py import MPI
+
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    doubles = max(_MIN_DOUBLES, _NODE_DOUBLES // node.size)
+    node.Free()
+    return float(_core.parallel.triad_rate(comm.handle, doubles, _REPEATS))
+
+
 def _name() -> str:
     return f"roofline-{user_cache.processor_key()}.json"
 
