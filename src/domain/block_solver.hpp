@@ -156,7 +156,7 @@ class BlockSolver {
     virtual void derive(const SolverBlock& block, std::string_view field, double time);
     /// Set the derivatives of the evolved fields. All ghosts are valid.
     virtual void rhs(const SolverBlock& block, double time) = 0;
-    /// Return the largest stable time step of a block.
+    /// Return the largest stable time step of a block. Ghosts are not valid.
     [[nodiscard]] virtual double stable_dt(const SolverBlock& block) = 0;
 
   private:

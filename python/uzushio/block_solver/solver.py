@@ -88,7 +88,7 @@ class BlockSolver(Solver):
         raise NotImplementedError(f"{type(self).__name__} needs rhs(block, time)")
 
     def stable_dt(self, block: Block) -> float:
-        """Return the largest stable time step of a block."""
+        """Return the largest stable time step of a block; ghosts are not valid."""
         raise NotImplementedError(f"{type(self).__name__} needs stable_dt(block)")
 
     @classmethod
