@@ -78,43 +78,6 @@ std::map<std::string, Boundaries<double>::Condition> conditions_of(const Mesh& m
     return conditions;
 }
 
-/// Return the centre of the cell side on a boundary, below or above a cell along an axis.
-Vector side_centre(const Coordinates& coordinates, Index<3> vertex, std::size_t axis) {
-    const std::size_t a = (axis + 1) % 3, b = (axis + 2) % 3;
-    Vector centre{};
-    for (const auto& [da, db] : {std::pair{0, 0}, {1, 0}, {1, 1}, {0, 1}}) {
-        Index<3> at = vertex;
-        at[a] += da;
-        at[b] += db;
-        const Vector position = coordinates.vertex(at);
-        for (std::size_t c = 0; c < 3; ++c)
-            centre[c] += position[c];
-    }
-    for (double& component : centre)
-        component /= 4;
-    return centre;
-}
-
-/// Set the ghosts of centres beyond boundaries.
-void reflect_positions(const Decomposition& decomposition, int rank, int layers,
-                       Field<double>& centres) {
-    for (const auto& [name, region] : boundary_regions(decomposition, rank, layers)) {
-        const Coordinates& coordinates = decomposition.mesh().zone(region.block.zone).coordinates;
-        const View<double> view = centres.view(region.local);
-        const std::size_t axis = region.patch.face.axis;
-        for_indices(region.ghosts(layers), [&, &region = region](const Index<3>& at) {
-            const Index<3> inside = region.mirrored(at);
-            if (!region.block.cells.contains(inside))
-                return;
-            Index<3> vertex = at;
-            vertex[axis] = region.patch.face.is_upper() ? region.zone_cells[axis] : 0;
-            const Vector middle = side_centre(coordinates, vertex, axis);
-            for (int c = 0; c < 3; ++c)
-                view(at, c) = 2 * middle[static_cast<std::size_t>(c)] - view(inside, c);
-        });
-    }
-}
-
 void check(const SolverDeclaration& declaration) {
     if (declaration.mesh == nullptr)
         throw std::invalid_argument("a solver of blocks declares no mesh");

@@ -9,4 +9,9 @@ namespace uzushio::domain {
 [[nodiscard]] Field<double> positions(const Decomposition& decomposition, int rank,
                                       Centring centring, int ghosts);
 
+/// Set the ghosts of cell centres beyond boundaries: mirror images of cells in the centre of the
+/// cell side; beyond two boundaries they are not set.
+void reflect_positions(const Decomposition& decomposition, int rank, int layers,
+                       Field<double>& centres);
+
 } // namespace uzushio::domain

@@ -348,6 +348,17 @@ with uzushio.Simulation("strip.yaml") as simulation:
 """
 
 
+def test_own_solver_files() -> None:
+    files = [
+        file.read_text(encoding="utf-8")
+        for file in (ROOT / "examples/own_solver").rglob("*")
+        if file.suffix in (".cpp", ".py", ".toml", ".txt")
+    ]
+    for kind in ("python", "text"):
+        for code in blocks("own_solver_files", kind):
+            assert any(code in text for text in files), f"not in examples/own_solver:\n{code}"
+
+
 def test_solver_python(mpi_run: Run, tmp_path: Path) -> None:
     strip, registration = blocks("solver_python", "python")
     (case,) = blocks("solver_python", "yaml")
