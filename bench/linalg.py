@@ -1,0 +1,179 @@
+"""Solvers of Poisson's equation beside hypre, FFTW and STREAM's triad, measured in the same run.
+
+On one core, in a cube of ``cells``³ cells, to a relative residual of 1e-8:
+
+- ours: ``fft``, ``cg``, ``multigrid`` and ``bicgstab``, coefficient 1, Dirichlet at all walls;
+  ``fft`` also periodic along x and y; ``cg`` also with a coefficient that varies tenfold.
+- hypre: conjugate gradients with one PFMG cycle for the same matrix and right-hand side, with the
+  fastest of eight sets of options. Debian's build uses no instructions beyond SSE2.
+- FFTW alone: two-dimensional transforms of all planes, forward and back, complex coefficients
+  (periodic) and cosine (Neumann); and the complex FFTs that ``fft`` computes, on one tile in cache.
+- sweeps of the smoother in single precision, also with twice the cells along each axis.
+
+All take turns; a time is the minimum of the repetitions. Then ``uzushio bench poisson`` on several
+ranks, for the parallel efficiency. hypre is needed: Debian's libhypre-dev, or a folder with
+include/ and lib/ in HYPRE_ROOT. (libhypre-dev installs Debian's MPI, which `tools/setup` prefers
+from then on: set UZUSHIO_MPI=wheel to keep the wheel's.)
+
+    python bench/linalg.py [--cells 128] [--repeats 10] [--ranks 2] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from uzushio.parallel.launch import find_mpiexec, prepare_environment
+
+BUILD = Path(__file__).resolve().parents[1] / "build" / "release"
+WORKER = BUILD / "bench" / "linalg_worker"
+TIME_LIMIT = 900.0  # seconds for one command
+SPEED_GOALS = {"fft": 150.0, "cg": 20.0, "cg_variable": 10.0}  # million cells a second
+FFT_GOAL = 1.5  # times FFTW's transforms
+
+Result = dict[str, Any]
+
+
+def checked(command: list[str]) -> str:
+    """Run a command and return its output; raise `SystemExit` with its errors if it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def build() -> None:
+    """Build the worker in the build folder of `tools/setup`.
+
+    Raises:
+        SystemExit: The folder or hypre is missing, or the build fails.
+    """
+    cache = BUILD / "CMakeCache.txt"
+    if not cache.exists():
+        raise SystemExit("bench/linalg.py needs the build of tools/setup: run `make build` first")
+    checked(["cmake", str(BUILD)])  # hypre may have been installed since
+    if "HYPRE_LIBRARY-NOTFOUND" in cache.read_text():
+        raise SystemExit(
+            "bench/linalg.py compares with hypre, which was not found: `apt-get install "
+            "libhypre-dev` (then set UZUSHIO_MPI=wheel for tools/setup, since Debian's MPI comes "
+            "with it), or name a folder with its include/ and lib/ in HYPRE_ROOT"
+        )
+    checked(["cmake", "--build", str(BUILD), "--target", "linalg_worker"])
+
+
+def run(cells: int, repeats: int) -> Result:
+    """Measure in an MPI job of one rank, and return the figures of the worker by name."""
+    launcher = [str(find_mpiexec()), "-n", "1", "--bind-to", "none"]
+    output = checked([*launcher, str(WORKER), str(cells), str(repeats)])
+    figures: Result = json.loads(output.splitlines()[-1])
+    return figures
+
+
+def efficiencies(cells: int, ranks: int) -> Result:
+    """Return the parallel efficiency of solvers by name, by `uzushio bench poisson`."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "figures.json"
+        words = ["--cells", cells, "--ranks", ranks, "--solvers", "fft,cg,pipelined_cg"]
+        words += ["--affinity", "compact", "--json", file]
+        checked([sys.executable, "-m", "uzushio", "bench", "poisson", *map(str, words)])
+        figures = json.loads(file.read_text())
+    return {timing["solver"]: timing["efficiency"] for timing in figures["solvers"]}
+
+
+def record(
+    metric: str, value: float, unit: str, goal: float | None = None, of: str | None = None
+) -> Result:
+    """Return a record; larger values meet the goal."""
+    met = None if goal is None else value >= goal
+    return {"metric": metric, "value": value, "unit": unit, "goal": goal, "met": met, "of": of}
+
+
+def records_of(found: Result, cells: int) -> list[Result]:
+    """Return the records of the worker's figures."""
+    count, triad = cells**3, found["triad"]
+    records = [record("STREAM's triad", triad / 1e9, "GB/s")]
+    names = ("fft", "fft_channel", "cg", "multigrid", "bicgstab", "cg_variable")
+    for name in names:
+        seconds, moved = found[f"{name}.seconds"], found[f"{name}.bytes"]
+        rate = count / seconds / 1e6
+        records += [
+            record(f"{name}, time", 1e3 * seconds, "ms"),
+            record(f"{name}, rate", rate, "MDOF/s", SPEED_GOALS.get(name)),
+            record(f"{name}, bytes moved by theory", moved / count, "B/cell"),
+            record(f"{name}, rate of these bytes", moved / seconds / triad, "×", of="the triad"),
+        ]
+        if found[f"{name}.iterations"]:
+            records.append(record(f"{name}, iterations", found[f"{name}.iterations"], ""))
+    hypre = found["hypre.seconds"]
+    options = ", ".join(
+        f"{name} {found[f'hypre.{name}']:g}" for name in ("rap_type", "relax_type", "skip_relax")
+    )
+    records += [
+        record("hypre CG + PFMG, time", 1e3 * hypre, "ms", of=options),
+        record("hypre CG + PFMG, iterations", found["hypre.iterations"], ""),
+        record("hypre CG + PFMG, speed-up of cg", hypre / found["cg.seconds"], "×", 1.0, "hypre"),
+        record("FFTW, transforms of all planes, complex", 1e3 * found["fftw.complex"], "ms"),
+        record("FFTW, transforms of all planes, cosine", 1e3 * found["fftw.cosine"], "ms"),
+    ]
+    records.append(record("FFTW, FFTs on a tile in cache", 1e3 * found["fftw.cached"], "ms"))
+    for name, of in (("complex", "FFTW's transforms of planes"), ("cached", "FFTs in cache")):
+        ratio = found["fft_channel.seconds"] / found[f"fftw.{name}"]
+        solve = record("fft_channel, time of a solve", ratio, "×", FFT_GOAL, of)
+        records.append(solve | {"met": ratio <= FFT_GOAL})
+    for name in ("smoother", "smoother_variable", "smoother_large"):
+        seconds, moved = found[f"{name}.seconds"], found[f"{name}.bytes"]
+        swept = count * (8 if name == "smoother_large" else 1)
+        records += [
+            record(f"{name}, sweep", swept / seconds / 1e6, "MDOF/s"),
+            record(f"{name}, rate of bytes", moved / seconds / triad, "×", of="the triad"),
+        ]
+    return records
+
+
+def check_residuals(found: Result) -> None:
+    """Raise `SystemExit` unless all solutions, of hypre too, reach the tolerance."""
+    for name, value in found.items():
+        if name.endswith(".residual") and not value <= 1.01e-8:
+            raise SystemExit(f"{name} is {value:.2g}: the times cannot be compared")
+
+
+def main() -> int:
+    """Run the benchmark, print a table, and write records."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cells", type=int, default=128)
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+
+    prepare_environment()
+    build()
+    load = os.getloadavg()[0]
+    found = run(asked.cells, asked.repeats)
+    check_residuals(found)
+    records = [record("load of the machine before the run", load, "processes")]
+    records += records_of(found, asked.cells)
+    if asked.ranks > 1:
+        for name, value in efficiencies(asked.cells, asked.ranks).items():
+            records.append(record(f"{name}, efficiency on {asked.ranks} ranks", value, "×"))
+    table = Table("metric", "value", "unit", "of", "goal")
+    for one in records:
+        goal = "" if one["goal"] is None else f"{one['goal']:g}"
+        table.add_row(one["metric"], f"{one['value']:.4g}", one["unit"], one["of"] or "", goal)
+    Console(width=None if sys.stdout.isatty() else 120).print(table)
+    if asked.json:
+        asked.json.write_text(json.dumps(records, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
