@@ -93,6 +93,18 @@ def field(made: BlockSolver, name: str) -> np.ndarray:
     return out[0]
 
 
+def saved(made: BlockSolver) -> StoredState:
+    """The content of a checkpoint of a solver on one rank."""
+    state = made.state()
+
+    def read(name: str, start: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
+        box = zip(start, shape, strict=True)
+        return state.arrays[name].values[0][tuple(slice(a, a + n) for a, n in box)]
+
+    shapes = {name: array.shape for name, array in state.arrays.items()}
+    return StoredState(shapes, state.attributes, read)
+
+
 def density_error(cells: int, **values: Any) -> float:
     """Mean error of the isentropic vortex, which has moved by (1, 1)."""
     density = field(advanced(solver("euler", cells=cells, **values)), "density")
@@ -143,19 +155,33 @@ def test_a_steered_parameter_counts_from_the_next_step_on_and_after_a_restart() 
     assert viscous.dt == pytest.approx(0.5 * free.dt)
     assert np.ptp(field(viscous, "vorticity")) < 0.999 * np.ptp(field(free, "vorticity"))
 
-    state = viscous.state()
     again = solver("shallow_water", cells=16)
-    again.restore(
-        StoredState(
-            {name: array.shape for name, array in state.arrays.items()},
-            state.attributes,
-            lambda name, start, shape: state.arrays[name].values[0],
-        )
-    )
+    again.restore(saved(viscous))
     for made in (viscous, again):
         made.step()
     assert again.parameters()["viscosity"].value == 0.01
     np.testing.assert_array_equal(field(again, "depth"), field(viscous, "depth"))
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_interpolation_to_another_grid_is_of_second_order(name: str) -> None:
+    errors = []
+    for cells in (32, 64):
+        coarse, fine, exact = (solver(name, cells=n) for n in (cells, 80, 80))
+        fine.interpolate(saved(coarse))
+        found, expected = fine.state().arrays, exact.state().arrays
+        pairs = [(found[one].values[0], expected[one].values[0]) for one in expected]
+        errors.append([np.abs(a - b).mean() for a, b in pairs])
+    orders = np.log2(np.divide(*errors))
+    assert (orders > 1.8).all() and (np.array(errors[1]) > 0).all()
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_check_knows_the_size_of_a_checkpoint(name: str) -> None:
+    made = solver(name, cells=16)
+    arrays = made.state().arrays.values()
+    estimate = made.estimate(made.case, 1)
+    assert estimate.checkpoint_bytes == sum(array.nbytes for array in arrays)
 
 
 def small(name: str, tmp_path: Path) -> list[str]:

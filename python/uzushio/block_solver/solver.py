@@ -18,6 +18,7 @@ from uzushio.block_solver.zone_arrays import (
     ZoneArray,
     components_last,
     largest_blocks,
+    stored_bytes,
     zone_arrays,
 )
 from uzushio.config.names import unknown
@@ -141,7 +142,7 @@ class BlockSolver(Solver):
                 "halo": Traffic(found["halo_messages"], found["halo_bytes"]),
                 "reduction": Traffic(1, 16),
             },
-            checkpoint_bytes=sum(sizes.values()),
+            checkpoint_bytes=stored_bytes(core),
             field_bytes=sizes,
             step_length=case.time.dt,
         )

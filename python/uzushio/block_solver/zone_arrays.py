@@ -72,6 +72,17 @@ def zone_arrays(
                 yield ZoneArray(name + faces, field, number, (k, j, i), array)
 
 
+def stored_bytes(core: Any) -> int:
+    """Return the bytes of the arrays of a checkpoint; the solver need not be set up."""
+    return 8 * sum(
+        field["components"] * math.prod(map(sum, zip(zone["cells"], stagger, strict=True)))
+        for field in core.fields()
+        if field["kind"] != "output"
+        for zone in core.zones()
+        for stagger in _staggers(field["centring"], core.dimension)
+    )
+
+
 def components_last(values: np.ndarray) -> np.ndarray:
     """Return a view (k, j, i), with components last if there are several."""
     return values[0] if len(values) == 1 else np.moveaxis(values, 0, -1)

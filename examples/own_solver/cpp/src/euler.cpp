@@ -84,9 +84,10 @@ class Euler : public BlockSolver {
     void rhs(const SolverBlock& block, double) override {
         const View<State> w = primitive(block, 2);
         const View<double> change = block.derivative("conserved");
-        std::fill_n(change.data(), 4 * block.cells().volume(), 0.0);
+        const Box<3> cells = block.cells();
+        std::fill_n(change.data(), 4 * cells.volume(), 0.0);
         for (const std::size_t axis : {0, 1}) {
-            Box<3> sides = block.cells();
+            Box<3> sides = cells;
             ++sides.upper[axis];
             for_indices(sides, [&](const Index<3>& right) {
                 Index<3> left = right, before = right, behind = right;
@@ -94,9 +95,9 @@ class Euler : public BlockSolver {
                 const State flux = hll(at_side(w(before), w(left), w(right), 1),
                                        at_side(w(left), w(right), w(behind), -1), axis + 1);
                 for (int c = 0; c < 4; ++c) {
-                    if (block.cells().contains(left))
+                    if (cells.contains(left))
                         change(left, c) -= flux[std::size_t(c)] / h_;
-                    if (block.cells().contains(right))
+                    if (cells.contains(right))
                         change(right, c) += flux[std::size_t(c)] / h_;
                 }
             });
