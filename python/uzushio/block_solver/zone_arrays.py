@@ -74,13 +74,14 @@ def zone_arrays(
 
 def stored_bytes(core: Any) -> int:
     """Return the bytes of the arrays of a checkpoint; the solver need not be set up."""
-    return 8 * sum(
+    values: int = sum(
         field["components"] * math.prod(map(sum, zip(zone["cells"], stagger, strict=True)))
         for field in core.fields()
         if field["kind"] != "output"
         for zone in core.zones()
         for stagger in _staggers(field["centring"], core.dimension)
     )
+    return 8 * values
 
 
 def components_last(values: np.ndarray) -> np.ndarray:
