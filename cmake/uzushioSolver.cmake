@@ -43,4 +43,7 @@ function(uzushio_add_solver name)
     target_compile_options(
         ${name} PRIVATE -ffp-contract=off -fno-math-errno -fno-trapping-math $<$<CONFIG:Release>:-O3>
                         $<$<BOOL:${uzushio_NATIVE}>:-march=native>)
+    # MPI of a wheel is in <environment>/lib: above site-packages, or a package in it, that the module is installed into.
+    set_target_properties(
+        ${name} PROPERTIES INSTALL_RPATH "$ORIGIN/../..;$ORIGIN/../../.." INSTALL_RPATH_USE_LINK_PATH ON)
 endfunction()
