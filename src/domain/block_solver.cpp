@@ -357,6 +357,8 @@ std::size_t BlockSolver::blocks() const {
 }
 Field<double>& BlockSolver::field(std::string_view name) { return run().fields[run().index(name)]; }
 const parallel::Traffic& BlockSolver::traffic() const { return run().traffic; }
+parallel::Traffic& BlockSolver::counted_traffic() { return run().traffic; }
+MPI_Comm BlockSolver::comm() const { return run().comm.get(); }
 
 const Block& SolverBlock::block() const {
     const Decomposition& decomposition = solver_->decomposition();

@@ -136,6 +136,8 @@ class BlockSolver {
     /// Return a declared field. Throws `std::invalid_argument` for an unknown name.
     [[nodiscard]] Field<double>& field(std::string_view name);
     [[nodiscard]] const parallel::Traffic& traffic() const;
+    /// Return the communicator of the solver's ranks.
+    [[nodiscard]] MPI_Comm comm() const;
     /// Return the monitor of a step's sections. A subclass states the work of `rhs` and `derive`
     /// with `add_work`, and may begin sections in them.
     [[nodiscard]] parallel::SectionMonitor& sections() { return *sections_; }
@@ -158,6 +160,9 @@ class BlockSolver {
     virtual void rhs(const SolverBlock& block, double time) = 0;
     /// Return the largest stable time step of a block. Ghosts are not valid.
     [[nodiscard]] virtual double stable_dt(const SolverBlock& block) = 0;
+
+    /// Return the counter of what the subclass sends itself.
+    [[nodiscard]] parallel::Traffic& counted_traffic();
 
   private:
     friend class SolverBlock;

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "domain/ghost_fill.hpp"
+#include "thermal/axis_metrics.hpp"
+#include "thermal/parameters.hpp"
+
+namespace uzushio::thermal {
+
+/// Return the ghosts of the velocity beyond a face with a condition.
+[[nodiscard]] domain::GhostFill velocity_ghosts(const FaceCondition& condition);
+
+/// Return the ghosts of a scalar with a diffusivity beyond a face with a condition. `axis`: the
+/// lengths along the normal.
+[[nodiscard]] domain::GhostFill scalar_ghosts(const FaceCondition& condition,
+                                              const ScalarCondition& scalar, double diffusivity,
+                                              const AxisMetrics& axis);
+
+} // namespace uzushio::thermal

@@ -1,0 +1,40 @@
+#include "thermal/box_faces.hpp"
+
+namespace uzushio::thermal {
+
+using domain::Box;
+using domain::Face;
+
+std::vector<std::pair<Face, const FaceCondition*>> named_faces(const FlowParameters& flow) {
+    std::vector<std::pair<Face, const FaceCondition*>> found;
+    for (const Face& face : domain::faces(flow.dimension))
+        if (const auto at = flow.faces.find(face.name()); at != flow.faces.end())
+            found.emplace_back(face, &at->second);
+    return found;
+}
+
+double area_of(const Face& face, const std::array<linalg::Axis, 3>& axes) {
+    double area = 1;
+    for (std::size_t a = 0; a < 3; ++a) {
+        double length = 0;
+        for (const double width : axes[a].widths)
+            length += width;
+        area *= a == face.axis ? 1 : length;
+    }
+    return area;
+}
+
+double inward(const Face& face, const domain::Vector& velocity) {
+    return (face.is_upper() ? -1 : 1) * velocity[face.axis];
+}
+
+Box<3> layer_at(const Face& face, Box<3> cells, const std::array<linalg::Axis, 3>& axes) {
+    const std::int64_t n = axes[face.axis].cells();
+    cells.lower[face.axis] =
+        std::max<std::int64_t>(cells.lower[face.axis], face.is_upper() ? n - 1 : 0);
+    cells.upper[face.axis] =
+        std::min<std::int64_t>(cells.upper[face.axis], face.is_upper() ? n : 1);
+    return cells;
+}
+
+} // namespace uzushio::thermal

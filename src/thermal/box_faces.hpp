@@ -1,0 +1,28 @@
+#pragma once
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "domain/box.hpp"
+#include "domain/face.hpp"
+#include "linalg/equation.hpp"
+#include "thermal/parameters.hpp"
+
+namespace uzushio::thermal {
+
+/// Return the faces of the box that have a condition, with it, in the order of `domain::faces`.
+[[nodiscard]] std::vector<std::pair<domain::Face, const FaceCondition*>>
+named_faces(const FlowParameters& flow);
+
+/// Return the area of a face of the box.
+[[nodiscard]] double area_of(const domain::Face& face, const std::array<linalg::Axis, 3>& axes);
+
+/// Return the component of a velocity along the normal of a face into the box.
+[[nodiscard]] double inward(const domain::Face& face, const domain::Vector& velocity);
+
+/// Return the cells of a box of cells that lie at a face of the mesh; may be empty.
+[[nodiscard]] domain::Box<3> layer_at(const domain::Face& face, domain::Box<3> cells,
+                                      const std::array<linalg::Axis, 3>& axes);
+
+} // namespace uzushio::thermal

@@ -1,0 +1,361 @@
+#include "thermal/flow_solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "parallel/compensated_sum.hpp"
+#include "thermal/boundary_conditions.hpp"
+#include "thermal/box_faces.hpp"
+#include "thermal/transport.hpp"
+
+namespace uzushio::thermal {
+
+namespace {
+
+using domain::Box;
+using domain::Face;
+using domain::FieldKind;
+using domain::Index;
+using domain::SolverBlock;
+using domain::View;
+using Kind = FaceCondition::Kind;
+
+constexpr const char* velocity_name = "face_velocity";
+
+int ghosts_of(const FlowParameters& flow) { return flow.scheme == Scheme::central ? 1 : 2; }
+
+std::shared_ptr<const domain::Mesh> mesh_of(const FlowParameters& flow) {
+    domain::Zone zone;
+    zone.name = "box";
+    auto vertices = flow.vertices;
+    for (std::size_t a = 0; a < 3; ++a) {
+        if (a >= static_cast<std::size_t>(flow.dimension))
+            vertices[a] = {0, 1};
+        zone.cells[a] = static_cast<std::int64_t>(vertices[a].size()) - 1;
+    }
+    for (const Face& face : domain::faces(flow.dimension)) {
+        if (flow.periodic[face.axis]) {
+            domain::Vector period{};
+            period[face.axis] = vertices[face.axis].back() - vertices[face.axis].front();
+            if (!face.is_upper())
+                domain::connect_periodic(zone, face.axis, period);
+        } else {
+            zone.set_boundary(face, face.name());
+        }
+    }
+    zone.coordinates = domain::Coordinates::rectilinear(std::move(vertices));
+    return std::make_shared<domain::Mesh>(flow.dimension, std::vector{zone});
+}
+
+std::array<linalg::Axis, 3> axes_of(const FlowParameters& flow) {
+    linalg::Equation equation{std::make_shared<domain::Decomposition>(
+        domain::Decomposition::cartesian(mesh_of(flow), 1))};
+    for (const auto& [name, condition] : flow.faces)
+        equation.conditions[name] = linalg::Condition::neumann;
+    return linalg::axes_of(equation);
+}
+
+void check(const FlowParameters& flow) {
+    if (flow.dimension != 2 && flow.dimension != 3)
+        throw std::invalid_argument("a flow has two or three dimensions");
+    double inflow = 0;
+    bool has_outflow = false;
+    for (const Face& face : domain::faces(flow.dimension)) {
+        const auto found = flow.faces.find(face.name());
+        const std::string where = "face " + face.name();
+        if (flow.periodic[face.axis] != (found == flow.faces.end()))
+            throw std::invalid_argument(
+                where + (flow.periodic[face.axis] ? " of a periodic axis has a boundary condition"
+                                                  : " has no boundary condition"));
+        if (found == flow.faces.end())
+            continue;
+        const FaceCondition& condition = found->second;
+        if (condition.scalars.size() != flow.scalars.size())
+            throw std::invalid_argument(where + " has conditions for " +
+                                        std::to_string(condition.scalars.size()) +
+                                        " scalars, not for " + std::to_string(flow.scalars.size()));
+        const double in = inward(face, condition.velocity);
+        if (condition.kind == Kind::wall && in != 0)
+            throw std::invalid_argument(where + " is a wall that moves along its normal");
+        if (condition.kind == Kind::inflow && !(in > 0))
+            throw std::invalid_argument("the velocity at the inflow " + where +
+                                        " does not point into the box");
+        inflow += condition.kind == Kind::inflow ? in : 0;
+        has_outflow = has_outflow || condition.kind == Kind::outflow;
+    }
+    if (inflow > 0 && !has_outflow)
+        throw std::invalid_argument("the box has an inflow but no outflow: no flow without "
+                                    "divergence exists");
+    if (has_outflow && !(inflow > 0))
+        throw std::invalid_argument("the box has an outflow but no inflow");
+    for (const Scalar& scalar : flow.scalars)
+        if (!(scalar.diffusivity > 0))
+            throw std::invalid_argument("the diffusivity of " + scalar.name + " is not above 0");
+    if (!(flow.viscosity >= 0))
+        throw std::invalid_argument("the viscosity is negative");
+}
+
+/// Return the faces of a block along an axis that are not at a boundary of the box.
+Box<3> inner_faces(Box<3> faces, std::size_t a, const linalg::Axis& axis) {
+    if (axis.periodic())
+        return faces;
+    faces.lower[a] = std::max<std::int64_t>(faces.lower[a], 1);
+    faces.upper[a] = std::min<std::int64_t>(faces.upper[a], axis.cells());
+    return faces;
+}
+
+/// Return the faces normal to the boundary `face` of cells that lie at it.
+Box<3> faces_at(const Face& face, const Box<3>& cells, const std::array<linalg::Axis, 3>& axes) {
+    Box<3> layer = layer_at(face, cells, axes);
+    const std::int64_t shift = face.is_upper() ? 1 : 0;
+    layer.lower[face.axis] += shift;
+    layer.upper[face.axis] += shift;
+    return layer;
+}
+
+} // namespace
+
+FlowSolver::FlowSolver(FlowParameters flow) : flow_(std::move(flow)) {
+    check(flow_);
+    axes_ = axes_of(flow_);
+    for (const linalg::Axis& axis : axes_)
+        metrics_.emplace_back(axis, ghosts_of(flow_) + 1);
+    double inflow = 0;
+    double area = 0;
+    for (const auto& [face, condition] : named_faces(flow_)) {
+        if (condition->kind == Kind::inflow)
+            inflow += inward(face, condition->velocity) * area_of(face, axes_);
+        if (condition->kind == Kind::outflow)
+            area += area_of(face, axes_);
+    }
+    convection_ = area > 0 ? inflow / area : 0;
+}
+
+domain::SolverDeclaration FlowSolver::declare() const {
+    const int ghosts = ghosts_of(flow_);
+    domain::SolverDeclaration result;
+    result.mesh = mesh_of(flow_);
+    result.scheme = flow_.time_scheme;
+
+    domain::FieldDeclaration velocity;
+    velocity.spec.name = velocity_name;
+    velocity.spec.ghosts = ghosts;
+    velocity.spec.centring = domain::Centring::face;
+    velocity.description = "velocity normal to cell sides";
+    for (const auto& [face, condition] : named_faces(flow_))
+        velocity.boundaries[face.name()] = velocity_ghosts(*condition);
+    result.fields.push_back(std::move(velocity));
+
+    for (std::size_t s = 0; s < flow_.scalars.size(); ++s) {
+        const Scalar& scalar = flow_.scalars[s];
+        domain::FieldDeclaration field;
+        field.spec.name = scalar.name;
+        field.spec.ghosts = ghosts;
+        field.unit = scalar.unit;
+        for (const auto& [face, condition] : named_faces(flow_))
+            field.boundaries[face.name()] = scalar_ghosts(*condition, condition->scalars[s],
+                                                          scalar.diffusivity, metrics_[face.axis]);
+        result.fields.push_back(std::move(field));
+    }
+
+    domain::FieldDeclaration pressure;
+    pressure.spec.name = "pressure";
+    pressure.spec.ghosts = 1;
+    pressure.kind = FieldKind::projected;
+    pressure.description = "pressure over density";
+    result.fields.push_back(std::move(pressure));
+
+    domain::FieldDeclaration centred;
+    centred.spec.name = "velocity";
+    centred.spec.components = flow_.dimension;
+    centred.kind = FieldKind::output;
+    centred.description = "velocity at cell centres";
+    result.fields.push_back(std::move(centred));
+    return result;
+}
+
+void FlowSolver::prepare(const SolverBlock&) {
+    if (!projection_)
+        projection_.emplace(comm(), decomposition(), rank(), flow_, counted_traffic(), sections());
+}
+
+void FlowSolver::initial(const SolverBlock&) {}
+
+void FlowSolver::set_normal_velocities() {
+    domain::Field<double>& velocity = field(velocity_name);
+    for (std::size_t b = 0; b < blocks(); ++b)
+        for (const auto& [face, condition] : named_faces(flow_)) {
+            const double value = condition->kind == Kind::inflow ? condition->velocity[face.axis]
+                                 : condition->kind == Kind::outflow
+                                     ? convection_ * (face.is_upper() ? 1 : -1)
+                                     : 0;
+            for_indices(
+                faces_at(face, block(b).cells(), axes_),
+                [&, &face = face](const Index<3>& at) { velocity.view(b, face.axis)(at) = value; });
+        }
+}
+
+FlowBlock FlowSolver::block_of(const SolverBlock& block) const {
+    FlowBlock result;
+    for (std::size_t a = 0; a < static_cast<std::size_t>(flow_.dimension); ++a)
+        result.velocity[a] = block.field(velocity_name, a);
+    for (const Scalar& scalar : flow_.scalars)
+        result.scalars.emplace_back(block.field(scalar.name));
+    return result;
+}
+
+void FlowSolver::set_boundary_derivatives(const SolverBlock& block, std::size_t a) const {
+    const View<double> derivative = block.derivative(velocity_name, a);
+    const View<const double> u = block.field(velocity_name, a);
+    for (const auto& [face, condition] : named_faces(flow_)) {
+        if (face.axis != a)
+            continue;
+        const bool outflow = condition->kind == Kind::outflow;
+        const std::int64_t inside = face.is_upper() ? -1 : 1;
+        const double width = face.is_upper() ? axes_[a].widths.back() : axes_[a].widths.front();
+        for_indices(faces_at(face, block.cells(), axes_), [&](const Index<3>& at) {
+            Index<3> next = at;
+            next[a] += inside;
+            derivative(at) = outflow ? -convection_ * (u(at) - u(next)) / width : 0;
+        });
+    }
+}
+
+void FlowSolver::rhs(const SolverBlock& block, double) {
+    const FlowBlock flow_block = block_of(block);
+    const std::array<AxisMetrics, 3> metrics{metrics_[0], metrics_[1], metrics_[2]};
+    {
+        const parallel::Section section(sections(), "momentum");
+        for (std::size_t a = 0; a < static_cast<std::size_t>(flow_.dimension); ++a) {
+            const View<double> derivative = block.derivative(velocity_name, a);
+            set_boundary_derivatives(block, a);
+            momentum_derivative(flow_, metrics, flow_block, a,
+                                inner_faces(derivative.box(), a, axes_[a]), derivative);
+        }
+    }
+    const parallel::Section section(sections(), "scalars");
+    for (std::size_t s = 0; s < flow_.scalars.size(); ++s) {
+        const View<double> derivative = block.derivative(flow_.scalars[s].name);
+        scalar_derivative(flow_, metrics, flow_block, s, derivative.box(), derivative);
+    }
+}
+
+void FlowSolver::derive(const SolverBlock& block, std::string_view, double) {
+    const View<double> out = block.field("velocity");
+    for (std::size_t a = 0; a < static_cast<std::size_t>(flow_.dimension); ++a) {
+        const View<const double> u = block.field(velocity_name, a);
+        for_indices(block.cells(), [&](const Index<3>& at) {
+            Index<3> next = at;
+            ++next[a];
+            out(at, static_cast<int>(a)) = 0.5 * (u(at) + u(next));
+        });
+    }
+}
+
+void FlowSolver::project(double, double dt) {
+    const bool initial = dt == 0;
+    domain::Field<double>& pressure = field("pressure");
+    if (initial)
+        set_normal_velocities();
+    projection_->apply(field(velocity_name), pressure, initial ? 1 : dt);
+    if (initial)
+        for (std::size_t b = 0; b < blocks(); ++b) {
+            const View<double> p = pressure.view(b);
+            std::fill_n(p.data(), p.box().volume(), 0.0);
+        }
+}
+
+double FlowSolver::stable_dt(const SolverBlock& block) {
+    // Limits of three-stage schemes of order three along the imaginary and the real axis.
+    const double advection = std::sqrt(3.0), diffusion = 2.51;
+    double diffusivity = flow_.viscosity;
+    for (const Scalar& scalar : flow_.scalars)
+        diffusivity = std::max(diffusivity, scalar.diffusivity);
+    const FlowBlock fields = block_of(block);
+    const Box<3>& cells = block.cells();
+    double largest = 0;
+    for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
+        for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j) {
+            const Index<3> first{cells.lower[0], j, k};
+            double row = 0;
+            const auto rate = [&](std::size_t a, std::int64_t n) {
+                const View<const double>& u = fields.velocity[a];
+                const double* lower = u.data() + u.offset(first) + n;
+                const double inverse = metrics_[a].inverse_width()[first[a] + (a == 0 ? n : 0)];
+                return inverse *
+                       (std::max(std::abs(lower[0]), std::abs(lower[u.strides()[a]])) / advection +
+                        4 * diffusivity / diffusion * inverse);
+            };
+            for (std::int64_t n = 0; n < cells.extent(0); ++n) {
+                double sum = 0;
+                for (std::size_t a = 0; a < static_cast<std::size_t>(flow_.dimension); ++a)
+                    sum += rate(a, n);
+                row = std::max(row, sum);
+            }
+            largest = std::max(largest, row);
+        }
+    return 1 / std::max(largest, std::numeric_limits<double>::min());
+}
+
+double FlowSolver::max_divergence() { return projection_->max_divergence(field(velocity_name)); }
+
+double FlowSolver::kinetic_energy() {
+    parallel::CompensatedSum sum;
+    const domain::Field<double>& velocity = field(velocity_name);
+    for (std::size_t b = 0; b < blocks(); ++b)
+        for (std::size_t a = 0; a < velocity.arrays(); ++a) {
+            const linalg::Axis& axis = axes_[a];
+            const View<const double> u = velocity.view(b, a);
+            Box<3> faces = block(b).cells(); // the upper face belongs to the next block …
+            if (!axis.periodic() && faces.upper[a] == axis.cells())
+                ++faces.upper[a]; // … or to the boundary
+            for_indices(faces, [&](const Index<3>& at) {
+                double volume = 1;
+                for (std::size_t t = 0; t < 3; ++t) {
+                    const auto width = [&](std::int64_t cell) {
+                        if (axes_[t].periodic())
+                            cell = (cell + axes_[t].cells()) % axes_[t].cells();
+                        return cell < 0 || cell >= axes_[t].cells()
+                                   ? 0.0
+                                   : axes_[t].widths[static_cast<std::size_t>(cell)];
+                    };
+                    volume *= t == a ? 0.5 * (width(at[t] - 1) + width(at[t])) : width(at[t]);
+                }
+                sum.add(0.5 * u(at) * u(at) * volume);
+            });
+        }
+    return parallel::sum_over_ranks(sum, comm());
+}
+
+std::array<double, 6> FlowSolver::scalar_fluxes(std::size_t scalar) {
+    const Scalar& one = flow_.scalars.at(scalar);
+    std::array<double, 6> result{};
+    for (const auto& [face, condition] : named_faces(flow_)) {
+        const ScalarCondition& given = condition->scalars[scalar];
+        const bool fixed =
+            given.fixed && (condition->kind == Kind::wall || condition->kind == Kind::inflow);
+        const std::size_t number = 2 * face.axis + (face.is_upper() ? 1 : 0);
+        if (!fixed) {
+            result[number] = condition->kind == Kind::wall ? given.value : 0;
+            continue;
+        }
+        parallel::CompensatedSum sum;
+        const double width =
+            face.is_upper() ? axes_[face.axis].widths.back() : axes_[face.axis].widths.front();
+        for (std::size_t b = 0; b < blocks(); ++b)
+            for_indices(layer_at(face, block(b).cells(), axes_), [&, &face =
+                                                                         face](const Index<3>& at) {
+                double area = 1;
+                for (std::size_t a = 0; a < 3; ++a)
+                    area *= a == face.axis ? 1 : axes_[a].widths[static_cast<std::size_t>(at[a])];
+                sum.add(one.diffusivity * (given.value - field(one.name).view(b)(at)) /
+                        (0.5 * width) * area);
+            });
+        result[number] = parallel::sum_over_ranks(sum, comm()) / area_of(face, axes_);
+    }
+    return result;
+}
+
+} // namespace uzushio::thermal

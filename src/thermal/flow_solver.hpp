@@ -1,0 +1,54 @@
+#pragma once
+
+#include <optional>
+
+#include "domain/block_solver.hpp"
+#include "thermal/axis_metrics.hpp"
+#include "thermal/momentum.hpp"
+#include "thermal/parameters.hpp"
+#include "thermal/projection.hpp"
+
+namespace uzushio::thermal {
+
+/// Solver of the incompressible Navier-Stokes equations with scalars in a box, on a staggered
+/// rectilinear grid, second order. Time integration is explicit; the velocity is projected after
+/// each stage (half-explicit Runge-Kutta).
+///
+/// Fields: `face_velocity`, evolved; the scalars, evolved; `pressure`, the mean over the last
+/// stage, projected; `velocity` at cells, output.
+class FlowSolver : public domain::BlockSolver {
+  public:
+    /// Throws `std::invalid_argument` if the parameters contradict each other.
+    explicit FlowSolver(FlowParameters flow);
+
+    /// Return the maximum magnitude of the divergence of the velocity (collective).
+    [[nodiscard]] double max_divergence();
+    /// Return the kinetic energy, the integral of half the square of the velocity over the box
+    /// (collective).
+    [[nodiscard]] double kinetic_energy();
+    /// Return the mean diffusive flux of a scalar into the box through each face of the box that
+    /// has a condition, in the order of the faces i-min, i-max, ...; 0 for others (collective).
+    [[nodiscard]] std::array<double, 6> scalar_fluxes(std::size_t scalar);
+
+  protected:
+    [[nodiscard]] domain::SolverDeclaration declare() const override;
+    void prepare(const domain::SolverBlock& block) override;
+    void initial(const domain::SolverBlock& block) override;
+    void derive(const domain::SolverBlock& block, std::string_view field, double time) override;
+    void rhs(const domain::SolverBlock& block, double time) override;
+    void project(double time, double dt) override;
+    [[nodiscard]] double stable_dt(const domain::SolverBlock& block) override;
+
+  private:
+    [[nodiscard]] FlowBlock block_of(const domain::SolverBlock& block) const;
+    void set_normal_velocities();
+    void set_boundary_derivatives(const domain::SolverBlock& block, std::size_t a) const;
+
+    FlowParameters flow_;
+    std::array<linalg::Axis, 3> axes_;
+    std::vector<AxisMetrics> metrics_;
+    double convection_ = 0; ///< mean velocity out of the box through outflow faces
+    std::optional<Projection> projection_;
+};
+
+} // namespace uzushio::thermal

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "domain/index.hpp"
+#include "domain/time_integrator.hpp"
+#include "linalg/iterative_solver.hpp"
+
+namespace uzushio::thermal {
+
+/// Advection scheme: central is second order and conserves energy; van_leer is second order away
+/// from extrema and bounded (upwind, limiter of van Leer).
+enum class Scheme { central, van_leer };
+
+/// Condition of a scalar at a face of the box: a value, or the diffusive flux into the box.
+struct ScalarCondition {
+    bool fixed = false;
+    double value = 0; ///< at the face, or (flux) diffusivity times the gradient along the inward
+                      ///< normal, with the opposite sign
+};
+
+/// Boundary condition of the flow at a face of the box.
+struct FaceCondition {
+    /// wall: no slip; inflow: velocity and scalars are given; outflow: convected by the mean
+    /// velocity, whose flux is that of the inflow; symmetry: no normal velocity, no stress.
+    enum class Kind { wall, inflow, outflow, symmetry };
+    Kind kind = Kind::wall;
+    domain::Vector velocity{};              ///< of the wall or of the inflow
+    std::vector<ScalarCondition> scalars{}; ///< for each scalar
+};
+
+/// Scalar that the flow carries. Its buoyancy is an acceleration along each axis,
+/// `buoyancy * (value - reference)`.
+struct Scalar {
+    std::string name;
+    double diffusivity = 0;
+    domain::Vector buoyancy{};
+    double reference = 0;
+    std::string unit = "1";
+};
+
+/// Incompressible flow with scalars in a box: du/dt + div(u u) = -grad p + div(nu grad u) + force +
+/// buoyancy, div u = 0, ds/dt + div(u s) = div(kappa grad s). Density is 1.
+struct FlowParameters {
+    int dimension = 3;
+    std::array<std::vector<double>, 3> vertices; ///< ascending, along each axis
+    std::array<bool, 3> periodic{};
+    std::map<std::string, FaceCondition> faces; ///< by `Face::name`, of the axes not periodic
+    double viscosity = 0;
+    domain::Vector force{};
+    std::vector<Scalar> scalars;
+    Scheme scheme = Scheme::central;
+    domain::TimeScheme time_scheme = domain::TimeScheme::wray_rk3;
+    std::string solver = "auto"; ///< of the pressure, see `linalg::solver_names`
+    linalg::IterationLimits limits{};
+};
+
+} // namespace uzushio::thermal

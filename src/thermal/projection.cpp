@@ -1,0 +1,212 @@
+#include "thermal/projection.hpp"
+
+#include <cmath>
+#include <sstream>
+#include <stdexcept>
+
+#include "linalg/solvers.hpp"
+#include "parallel/compensated_sum.hpp"
+#include "thermal/box_faces.hpp"
+
+namespace uzushio::thermal {
+
+namespace {
+
+using domain::Box;
+using domain::Index;
+using parallel::Section;
+
+const domain::FieldSpec& cell_spec() {
+    static const domain::FieldSpec spec{.name = "divergence"};
+    return spec;
+}
+
+linalg::Equation equation_of(std::shared_ptr<const domain::Decomposition> decomposition,
+                             const FlowParameters& flow) {
+    linalg::Equation equation{.decomposition = std::move(decomposition)};
+    for (const auto& [name, condition] : flow.faces)
+        equation.conditions[name] = linalg::Condition::neumann;
+    return equation;
+}
+
+/// Call `visit(first, size)` for each row of a box.
+template <class Visit> void for_rows(const Box<3>& box, Visit&& visit) {
+    for (std::int64_t k = box.lower[2]; k < box.upper[2]; ++k)
+        for (std::int64_t j = box.lower[1]; j < box.upper[1]; ++j)
+            visit(Index<3>{box.lower[0], j, k}, box.extent(0));
+}
+
+} // namespace
+
+Projection::Projection(MPI_Comm comm, const domain::Decomposition& decomposition, int rank,
+                       const FlowParameters& flow, parallel::Traffic& traffic,
+                       parallel::SectionMonitor& sections)
+    : comm_(comm), rank_(rank), flow_(flow), sections_(sections),
+      decomposition_(std::make_shared<domain::Decomposition>(decomposition)),
+      axes_(linalg::axes_of(equation_of(decomposition_, flow))),
+      metrics_{AxisMetrics(axes_[0], 1), AxisMetrics(axes_[1], 1), AxisMetrics(axes_[2], 1)},
+      singular_(linalg::is_singular(equation_of(decomposition_, flow))),
+      divergence_(decomposition, rank, cell_spec()),
+      solver_(linalg::make_solver(flow.solver, comm, equation_of(decomposition_, flow), flow.limits,
+                                  traffic)),
+      halo_(comm, decomposition, {{.name = "pressure", .ghosts = 1}}, domain::Reach::faces,
+            traffic) {
+    for (std::size_t a = 0; a < 3; ++a)
+        for (int face = 0; face <= axes_[a].cells(); ++face)
+            gradient_[a].push_back(axes_[a].reciprocal_distance(face));
+    for (const auto& [face, condition] : named_faces(flow)) {
+        const double area = area_of(face, axes_);
+        if (condition->kind == FaceCondition::Kind::inflow)
+            inflow_ += inward(face, condition->velocity) * area;
+        if (condition->kind == FaceCondition::Kind::outflow)
+            outflow_area_ += area;
+    }
+}
+
+void Projection::apply(Field& velocity, Field& pressure, double dt) {
+    {
+        const Section section(sections_, "divergence");
+        if (outflow_area_ > 0)
+            balance(velocity);
+        set_divergence(velocity, 1 / dt, divergence_);
+        if (singular_)
+            remove_mean(divergence_); // round-off
+    }
+    {
+        const Section section(sections_, "pressure solver");
+        const linalg::SolveReport report = solver_->solve(divergence_, pressure);
+        if (!report.converged) {
+            std::ostringstream text;
+            text << "the pressure solver '" << report.solver << "' has not converged after "
+                 << report.iterations << " iterations: the residual is " << report.residual
+                 << " of the divergence, above the tolerance " << flow_.limits.tolerance
+                 << "; use a smaller time step, a larger tolerance or more iterations";
+            throw std::runtime_error(text.str());
+        }
+    }
+    {
+        const Section section(sections_, "halo exchange");
+        halo_.exchange(pressure);
+    }
+    const Section section(sections_, "pressure gradient");
+    subtract_gradient(pressure, dt, velocity);
+}
+
+void Projection::balance(Field& velocity) const {
+    parallel::CompensatedSum outflow;
+    const auto for_outflow = [&](auto&& visit) {
+        for (const auto& [face, condition] : named_faces(flow_)) {
+            if (condition->kind != FaceCondition::Kind::outflow)
+                continue;
+            for (std::size_t b = 0; b < velocity.blocks(); ++b) {
+                const auto cells = layer_at(face, divergence_.owned(b), axes_);
+                for_indices(cells, [&, &face = face](Index<3> at) {
+                    at[face.axis] += face.is_upper() ? 1 : 0;
+                    visit(face, at, velocity.view(b, face.axis)(at));
+                });
+            }
+        }
+    };
+    for_outflow([&](const domain::Face& face, const Index<3>& at, double value) {
+        double area = face.is_upper() ? 1 : -1;
+        for (std::size_t a = 0; a < 3; ++a)
+            if (a != face.axis)
+                area *= axes_[a].widths[static_cast<std::size_t>(at[a])];
+        outflow.add(value * area);
+    });
+    const double flux = parallel::sum_over_ranks(outflow, comm_);
+    const double missing = (inflow_ - flux) / outflow_area_;
+    for_outflow([&](const domain::Face& face, const Index<3>&, double& value) {
+        value += face.is_upper() ? missing : -missing;
+    });
+}
+
+void Projection::set_divergence(const Field& velocity, double factor, Field& divergence) const {
+    for (std::size_t b = 0; b < divergence.blocks(); ++b) {
+        const auto out = divergence.view(b);
+        for_rows(divergence.owned(b), [&](const Index<3>& first, std::int64_t size) {
+            double* __restrict row = &out(first);
+            for (std::size_t a = 0; a < velocity.arrays(); ++a) {
+                const auto u = velocity.view(b, a);
+                const double* __restrict lower = u.data() + u.offset(first);
+                const double* __restrict upper = lower + u.strides()[a];
+                const double* __restrict inverse = metrics_[a].inverse_width() + first[a];
+                const double constant = factor * inverse[0];
+                if (a == 0) {
+#pragma omp simd
+                    for (std::int64_t n = 0; n < size; ++n)
+                        row[n] = factor * inverse[n] * (upper[n] - lower[n]);
+                } else {
+#pragma omp simd
+                    for (std::int64_t n = 0; n < size; ++n)
+                        row[n] += constant * (upper[n] - lower[n]);
+                }
+            }
+        });
+    }
+}
+
+void Projection::remove_mean(Field& x) const {
+    parallel::CompensatedSum sum;
+    double volume = 1;
+    for (const linalg::Axis& axis : axes_) {
+        double length = 0;
+        for (const double width : axis.widths)
+            length += width;
+        volume *= length;
+    }
+    for (std::size_t b = 0; b < x.blocks(); ++b)
+        for_rows(x.owned(b), [&](const Index<3>& first, std::int64_t size) {
+            const double* row = &x.view(b)(first);
+            const double* width = axes_[0].widths.data() + first[0];
+            const double across = axes_[1].widths[static_cast<std::size_t>(first[1])] *
+                                  axes_[2].widths[static_cast<std::size_t>(first[2])];
+            sum.add(0, static_cast<int>(size), [&](int n) { return width[n] * across * row[n]; });
+        });
+    const double mean = parallel::sum_over_ranks(sum, comm_) / volume;
+    for (std::size_t b = 0; b < x.blocks(); ++b)
+        for_rows(x.owned(b), [&](const Index<3>& first, std::int64_t size) {
+            double* row = &x.view(b)(first);
+            for (std::int64_t n = 0; n < size; ++n)
+                row[n] -= mean;
+        });
+}
+
+void Projection::subtract_gradient(const Field& pressure, double dt, Field& velocity) const {
+    for (std::size_t b = 0; b < velocity.blocks(); ++b) {
+        const auto p = pressure.view(b);
+        for (std::size_t a = 0; a < velocity.arrays(); ++a) {
+            const auto u = velocity.view(b, a);
+            for_rows(velocity.owned(b, a), [&](const Index<3>& first, std::int64_t size) {
+                double* __restrict row = &u(first);
+                const double* __restrict above = p.data() + p.offset(first);
+                const double* __restrict below = above - p.strides()[a];
+                const double* __restrict inverse = gradient_[a].data() + first[a];
+                if (a == 0) {
+#pragma omp simd
+                    for (std::int64_t n = 0; n < size; ++n)
+                        row[n] -= dt * inverse[n] * (above[n] - below[n]);
+                } else {
+                    const double factor = dt * inverse[0];
+#pragma omp simd
+                    for (std::int64_t n = 0; n < size; ++n)
+                        row[n] -= factor * (above[n] - below[n]);
+                }
+            });
+        }
+    }
+}
+
+double Projection::max_divergence(const Field& velocity) const {
+    Field divergence(*decomposition_, rank_, cell_spec());
+    set_divergence(velocity, 1, divergence);
+    double largest = 0;
+    for (std::size_t b = 0; b < divergence.blocks(); ++b)
+        for_indices(divergence.owned(b), [&](const Index<3>& at) {
+            largest = std::max(largest, std::abs(divergence.view(b)(at)));
+        });
+    MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, comm_);
+    return largest;
+}
+
+} // namespace uzushio::thermal

@@ -1,0 +1,273 @@
+// ranks: 1 2 3
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <cmath>
+#include <functional>
+#include <numbers>
+
+#include "thermal/flow_solver.hpp"
+
+namespace uzushio::thermal {
+namespace {
+
+using domain::Index;
+using domain::SolverBlock;
+using domain::Vector;
+using enum FaceCondition::Kind;
+using std::numbers::pi;
+
+/// Return positions of the faces of `cells` cells of [0, length]; stretched: fine at both ends.
+std::vector<double> vertices_of(int cells, double length, double stretching = 0) {
+    std::vector<double> vertices;
+    for (int i = 0; i <= cells; ++i) {
+        const double at = static_cast<double>(i) / cells;
+        vertices.push_back(length * (at - stretching * std::sin(2 * pi * at) / (2 * pi)));
+    }
+    return vertices;
+}
+
+/// Flow that begins with functions of position.
+class Flow : public FlowSolver {
+  public:
+    using Velocity = std::function<double(std::size_t component, const Vector& at)>;
+    using Value = std::function<double(const Vector& at)>;
+
+    Flow(const FlowParameters& parameters, Velocity velocity, Value scalar = {},
+         MPI_Comm comm = MPI_COMM_WORLD)
+        : FlowSolver(parameters), parameters_(parameters), velocity_(std::move(velocity)),
+          scalar_(std::move(scalar)) {
+        set_up(comm);
+    }
+    /// Return the position of a value: at a vertex along `stagger`, otherwise between two. The last
+    /// vertex of a periodic axis is the first one.
+    [[nodiscard]] Vector position(const Index<3>& at, std::size_t stagger) const {
+        Vector x{};
+        for (std::size_t a = 0; a < static_cast<std::size_t>(parameters_.dimension); ++a) {
+            const auto& v = parameters_.vertices[a];
+            const auto n = static_cast<std::int64_t>(v.size()) - 1;
+            const auto i = static_cast<std::size_t>(parameters_.periodic[a] ? at[a] % n : at[a]);
+            x[a] = a == stagger ? v[i] : 0.5 * (v[i] + v[i + 1]);
+        }
+        return x;
+    }
+    /// Return the maximum error of a component over all ranks.
+    double velocity_error(const Velocity& exact) {
+        double error = 0;
+        for (std::size_t b = 0; b < blocks(); ++b)
+            for (std::size_t a = 0; a < static_cast<std::size_t>(parameters_.dimension); ++a) {
+                const auto u = field("face_velocity").view(b, a);
+                for_indices(field("face_velocity").owned(b, a), [&](const Index<3>& at) {
+                    error = std::max(error, std::abs(u(at) - exact(a, position(at, a))));
+                });
+            }
+        return maximum(error);
+    }
+    double scalar_error(const Value& exact) {
+        double error = 0;
+        for (std::size_t b = 0; b < blocks(); ++b) {
+            const auto s = field(parameters_.scalars[0].name).view(b);
+            for_indices(block(b).cells(), [&](const Index<3>& at) {
+                error = std::max(error, std::abs(s(at) - exact(position(at, 3))));
+            });
+        }
+        return maximum(error);
+    }
+    void run(double end, double dt) {
+        while (time() < end - 1e-12)
+            step(std::min(dt, end - time()));
+    }
+
+  protected:
+    void initial(const SolverBlock& block) override {
+        for (std::size_t a = 0; a < static_cast<std::size_t>(parameters_.dimension); ++a) {
+            const auto u = block.field("face_velocity", a);
+            for_indices(field("face_velocity").owned(block.local(), a),
+                        [&](const Index<3>& at) { u(at) = velocity_(a, position(at, a)); });
+        }
+        for (const Scalar& one : parameters_.scalars) {
+            const auto s = block.field(one.name);
+            for_indices(block.cells(),
+                        [&](const Index<3>& at) { s(at) = scalar_(position(at, 3)); });
+        }
+    }
+
+  private:
+    double maximum(double value) const {
+        MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, comm());
+        return value;
+    }
+    FlowParameters parameters_;
+    Velocity velocity_;
+    Value scalar_;
+};
+
+FlowParameters periodic_square(int cells, Scheme scheme) {
+    FlowParameters flow;
+    flow.dimension = 2;
+    flow.vertices = {vertices_of(cells, 2 * pi), vertices_of(cells, 2 * pi), {}};
+    flow.periodic = {true, true, false};
+    flow.viscosity = 0.05;
+    flow.scheme = scheme;
+    return flow;
+}
+
+/// Vortices that decay and move by (1, 0.5): an exact solution.
+Flow::Velocity moving_vortices(double viscosity, double time) {
+    return [=](std::size_t component, const Vector& at) {
+        const double x = at[0] - time, y = at[1] - 0.5 * time;
+        const double decay = std::exp(-2 * viscosity * time);
+        return component == 0 ? 1 + std::sin(x) * std::cos(y) * decay
+                              : 0.5 - std::cos(x) * std::sin(y) * decay;
+    };
+}
+
+FlowParameters closed_box(const std::array<int, 3>& cells, double stretching) {
+    FlowParameters flow;
+    for (std::size_t a = 0; a < 3; ++a)
+        flow.vertices[a] = vertices_of(cells[a], 1 + 0.2 * static_cast<double>(a), stretching);
+    flow.periodic = {true, false, false};
+    for (const char* face : {"j-min", "j-max", "k-min", "k-max"})
+        flow.faces[face] = {.kind = symmetry};
+    return flow;
+}
+
+/// Values without symmetry or scale.
+double irregular(std::size_t component, const Vector& at) {
+    return std::sin(17 * at[0] + 31 * at[1] + 7 * at[2] + static_cast<double>(component)) +
+           std::cos(41 * at[1] * at[2] + 3 * static_cast<double>(component));
+}
+
+TEST(FlowSolver, ConvergesToMovingVorticesWithSecondOrder) {
+    for (const auto& [scheme, order] :
+         {std::pair{Scheme::central, 1.95}, {Scheme::van_leer, 1.4}}) {
+        std::array<double, 2> errors{};
+        for (const int level : {0, 1}) {
+            const int cells = 32 << level;
+            const FlowParameters flow = periodic_square(cells, scheme);
+            Flow solver(flow, moving_vortices(flow.viscosity, 0));
+            solver.run(0.5, 0.4 / cells);
+            errors[static_cast<std::size_t>(level)] =
+                solver.velocity_error(moving_vortices(flow.viscosity, 0.5));
+            EXPECT_LT(solver.max_divergence(), 1e-11);
+        }
+        EXPECT_GT(std::log2(errors[0] / errors[1]), order) << errors[0] << " " << errors[1];
+    }
+}
+
+TEST(FlowSolver, ConservesKineticEnergyWithoutViscosity) {
+    for (const double stretching : {0.0, 0.6}) {
+        const FlowParameters flow = closed_box({12, 10, 14}, stretching);
+        Flow solver(flow, irregular);
+        const double before = solver.kinetic_energy();
+        solver.step(1, 1e-3); // the error of the time scheme is the fourth power
+        EXPECT_LT(std::abs(solver.kinetic_energy() / before - 1), 1e-14) << "stretching " << stretching;
+    }
+}
+
+TEST(FlowSolver, LosesEnergyWithTheBoundedScheme) {
+    FlowParameters flow = closed_box({12, 10, 14}, 0);
+    flow.scheme = Scheme::van_leer;
+    Flow solver(flow, irregular);
+    const double before = solver.kinetic_energy();
+    solver.step(1, 0.5);
+    EXPECT_LT(solver.kinetic_energy(), 0.99 * before);
+}
+
+TEST(FlowSolver, HasTheSameBitsOnAnyNumberOfRanks) {
+    for (const char* solver : {"fft", "cg"}) {
+        FlowParameters flow = closed_box({16, 12, 8}, 0);
+        flow.viscosity = 0.01;
+        flow.solver = solver;
+        flow.scalars = {{"temperature", 0.02, {0, 0, 3}, 0.5, "K"}};
+        for (auto& [name, condition] : flow.faces)
+            condition.scalars = {{name == "k-min", 1.0}};
+        flow.faces["k-min"].kind = wall;
+        flow.faces["k-min"].velocity = {0.5, 0.25, 0};
+        const auto scalar = [](const Vector& at) { return std::cos(5 * at[0]) * at[2]; };
+        Flow together(flow, irregular, scalar);
+        Flow alone(flow, irregular, scalar, MPI_COMM_SELF);
+        for (int step = 0; step < 3; ++step) {
+            const double dt = alone.step(1, 0.5);
+            EXPECT_EQ(together.step(1, 0.5), dt);
+        }
+        int different = 0;
+        for (std::size_t b = 0; b < together.blocks(); ++b)
+            for (const char* name : {"face_velocity", "temperature", "pressure"})
+                for (std::size_t a = 0; a < together.field(name).arrays(); ++a) {
+                    const auto u = together.field(name).view(b, a);
+                    const auto v = alone.field(name).view(0, a);
+                    for_indices(together.field(name).owned(b, a),
+                                [&](const Index<3>& at) { different += u(at) != v(at); });
+                }
+        EXPECT_EQ(different, 0) << solver;
+    }
+}
+
+TEST(FlowSolver, ConvergesToPoiseuilleFlowBetweenInflowAndOutflow) {
+    FlowParameters flow;
+    flow.dimension = 2;
+    flow.vertices = {vertices_of(48, 6), vertices_of(16, 1), {}};
+    flow.viscosity = 0.1;
+    flow.faces["i-min"] = {.kind = inflow, .velocity = {1, 0, 0}};
+    flow.faces["i-max"] = {.kind = outflow};
+    flow.faces["j-min"] = flow.faces["j-max"] = {.kind = wall};
+    Flow solver(flow,
+                [](std::size_t component, const Vector&) { return component == 0 ? 1.0 : 0.0; });
+    solver.run(8, 0.02);
+    EXPECT_LT(solver.max_divergence(), 1e-11);
+    double error = 0;
+    for (std::size_t b = 0; b < solver.blocks(); ++b) {
+        const auto u = solver.field("face_velocity").view(b, 0);
+        for_indices(solver.field("face_velocity").owned(b, 0), [&](const Index<3>& at) {
+            const double y = solver.position(at, 0)[1];
+            if (at[0] > 40)
+                error = std::max(error, std::abs(u(at) - 6 * y * (1 - y)));
+        });
+    }
+    EXPECT_LT(error, 0.006);
+}
+
+TEST(FlowSolver, ConductsHeatAsTheoryOfEigenfunctionsSays) {
+    // A fixed temperature below and a heat flux above: sin(pi z / 2) decays, and 1 + 2 z remains.
+    std::array<double, 2> errors{};
+    for (const int level : {0, 1}) {
+        FlowParameters flow;
+        flow.dimension = 2;
+        flow.vertices = {vertices_of(4, 1), vertices_of(16 << level, 1, 0.5), {}};
+        flow.periodic = {true, false, false};
+        flow.scalars = {{"temperature", 0.5, {}, 0, "K"}};
+        flow.faces["j-min"] = {.kind = wall, .scalars = {{true, 1}}};
+        flow.faces["j-max"] = {.kind = wall, .scalars = {{false, 1}}}; // slope 2
+        const auto exact = [](double time) {
+            return [=](const Vector& at) {
+                return 1 + 2 * at[1] +
+                       std::sin(pi / 2 * at[1]) * std::exp(-0.5 * pi * pi / 4 * time);
+            };
+        };
+        Flow solver(flow, [](std::size_t, const Vector&) { return 0.0; }, exact(0));
+        solver.run(0.2, 1);
+        errors[static_cast<std::size_t>(level)] = solver.scalar_error(exact(0.2));
+        EXPECT_NEAR(solver.scalar_fluxes(0)[3], 1, 1e-12);
+    }
+    EXPECT_GT(std::log2(errors[0] / errors[1]), 1.9);
+}
+
+TEST(FlowSolver, RefusesContradictions) {
+    FlowParameters flow = closed_box({4, 4, 4}, 0);
+    flow.faces["j-min"] = {.kind = inflow, .velocity = {0, 1, 0}};
+    EXPECT_THROW(FlowSolver{flow}, std::invalid_argument);
+    flow.faces["j-max"] = {.kind = outflow};
+    EXPECT_NO_THROW(FlowSolver{flow});
+    flow.faces["j-min"].velocity = {0, -1, 0};
+    EXPECT_THROW(FlowSolver{flow}, std::invalid_argument);
+    flow = closed_box({4, 4, 4}, 0);
+    flow.faces.erase("k-max");
+    EXPECT_THROW(FlowSolver{flow}, std::invalid_argument);
+    flow = closed_box({4, 4, 4}, 0);
+    flow.faces["k-max"] = {.kind = wall, .velocity = {0, 0, 1}};
+    EXPECT_THROW(FlowSolver{flow}, std::invalid_argument);
+}
+
+} // namespace
+} // namespace uzushio::thermal
