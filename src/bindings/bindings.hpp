@@ -14,6 +14,7 @@ void bind_pipeline(nanobind::module_& module);
 void bind_raycast(nanobind::module_& module);
 void bind_staging(nanobind::module_& module);
 void bind_stencil(nanobind::module_& module);
+void bind_thermal(nanobind::module_& module);
 void bind_vectors(nanobind::module_& module);
 
 } // namespace uzushio::bindings

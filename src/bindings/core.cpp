@@ -26,6 +26,8 @@ NB_MODULE(_core, module) {
     uzushio::bindings::bind_staging(staging);
     auto stencil = module.def_submodule("stencil", "Sums over the points of fields.");
     uzushio::bindings::bind_stencil(stencil);
+    auto thermal = module.def_submodule("thermal", "Incompressible flow with scalars in a box.");
+    uzushio::bindings::bind_thermal(thermal);
     auto vectors = module.def_submodule("vectors", "Passes over an optimiser's vectors.");
     uzushio::bindings::bind_vectors(vectors);
 }

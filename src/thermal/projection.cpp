@@ -48,7 +48,7 @@ Projection::Projection(MPI_Comm comm, const domain::Decomposition& decomposition
       singular_(linalg::is_singular(equation_of(decomposition_, flow))),
       divergence_(decomposition, rank, cell_spec()),
       solver_(linalg::make_solver(flow.solver, comm, equation_of(decomposition_, flow), flow.limits,
-                                  traffic)),
+                                  traffic, sections)),
       halo_(comm, decomposition, {{.name = "pressure", .ghosts = 1}}, domain::Reach::faces,
             traffic) {
     for (std::size_t a = 0; a < 3; ++a)

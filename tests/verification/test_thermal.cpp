@@ -161,7 +161,8 @@ TEST(FlowSolver, ConservesKineticEnergyWithoutViscosity) {
         Flow solver(flow, irregular);
         const double before = solver.kinetic_energy();
         solver.step(1, 1e-3); // the error of the time scheme is the fourth power
-        EXPECT_LT(std::abs(solver.kinetic_energy() / before - 1), 1e-14) << "stretching " << stretching;
+        EXPECT_LT(std::abs(solver.kinetic_energy() / before - 1), 1e-14)
+            << "stretching " << stretching;
     }
 }
 

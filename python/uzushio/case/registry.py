@@ -25,7 +25,10 @@ MODEL_ENTRY_POINT_GROUP = "uzushio.models"
 TUNABLES_ENTRY_POINT_GROUP = "uzushio.tunables"
 
 #: Name in the case file to "module:Class".
-SOLVERS: dict[str, str] = {"channel": "uzushio.channel.solver:ChannelSolver"}
+SOLVERS: dict[str, str] = {
+    "channel": "uzushio.channel.solver:ChannelSolver",
+    "thermal": "uzushio.thermal.solver:ThermalSolver",
+}
 
 #: Name in the case file of an assimilation to "module:Class".
 MODELS: dict[str, str] = {"phasefield": "uzushio.assimilation.phasefield.model:PhaseFieldModel"}

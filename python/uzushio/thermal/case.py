@@ -1,0 +1,238 @@
+"""Sections of the case file of a thermal flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from uzushio.block_solver.case import BlockCase
+from uzushio.case.model import Length
+from uzushio.config.section import Count, Positive, Section, unit
+
+Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
+Side = Literal["x-min", "x-max", "y-min", "y-max", "z-min", "z-max"]
+Axis = Literal["x", "y", "z"]
+AXES: tuple[Axis, ...] = ("x", "y", "z")
+
+
+class GridAxis(Section):
+    """Cells along one axis."""
+
+    cells: Count = Field(description="number of cells")
+    length: Length = Field(1.0, description="extent of the box", json_schema_extra=unit("length"))
+    start: float = Field(0.0, description="lower end of the box", json_schema_extra=unit("length"))
+    stretching: Annotated[float, Field(ge=0.0, le=5.0)] = Field(
+        0.0, description="stretching of the tanh grid; 0: uniform, larger: finer at the ends"
+    )
+    fine_at: Literal["both", "lower", "upper"] = Field(
+        "both", description="ends at which a stretched grid has fine cells"
+    )
+    faces: list[float] | None = Field(
+        None,
+        description="cells + 1 positions of the cell faces instead of length, start and stretching",
+        json_schema_extra=unit("length"),
+    )
+
+    @model_validator(mode="after")
+    def _faces_fit(self) -> Self:
+        if self.faces is not None:
+            if len(self.faces) != self.cells + 1:
+                raise ValueError(
+                    f"faces has {len(self.faces)} positions, must have cells + 1 = {self.cells + 1}"
+                )
+            if not (np.diff(self.faces) > 0.0).all():
+                raise ValueError("faces must increase")
+        return self
+
+    def positions(self) -> np.ndarray:
+        """Positions of the cell faces, shape (cells + 1,)."""
+        if self.faces is not None:
+            return np.asarray(self.faces)
+        s = np.linspace(0.0, 1.0, self.cells + 1)
+        if self.stretching:
+            g = self.stretching
+            if self.fine_at == "both":
+                s = 0.5 * (1.0 + np.tanh(g * (2.0 * s - 1.0)) / np.tanh(g))
+            elif self.fine_at == "lower":
+                s = 1.0 - np.tanh(g * (1.0 - s)) / np.tanh(g)
+            else:
+                s = np.tanh(g * s) / np.tanh(g)
+            s[0], s[-1] = 0.0, 1.0
+        return self.start + self.length * s
+
+
+class Grid(Section):
+    """Rectilinear grid of a box. Without `z` the flow is two-dimensional."""
+
+    x: GridAxis
+    y: GridAxis
+    z: GridAxis | None = None
+
+    @property
+    def axes(self) -> list[GridAxis]:
+        """Return the axes x, y and, in three dimensions, z."""
+        return [self.x, self.y] + ([self.z] if self.z else [])
+
+
+class Fluid(Section):
+    """Properties of the fluid; its density is 1."""
+
+    viscosity: Annotated[float, Field(ge=0.0)] = Field(
+        description="kinematic viscosity", json_schema_extra=unit("length²/time")
+    )
+    gravity: Vector = Field(
+        [0.0, 0.0, 0.0],
+        description="acceleration of gravity along x, y and z",
+        json_schema_extra=unit("length/time²"),
+    )
+    force: Vector = Field(
+        [0.0, 0.0, 0.0],
+        description="constant force per mass along x, y and z, such as a mean pressure gradient",
+        json_schema_extra=unit("length/time²"),
+    )
+
+
+class Scalar(Section):
+    """Temperature or another scalar that the flow carries."""
+
+    diffusivity: Positive = Field(description="diffusivity", json_schema_extra=unit("length²/time"))
+    expansion: float = Field(
+        0.0,
+        description="relative decrease of the density per unit of the scalar (Boussinesq): the "
+        "buoyancy is -expansion * (value - reference) * gravity",
+    )
+    reference: float = Field(0.0, description="value without buoyancy")
+    unit: str = Field("1", description="unit that is shown")
+
+
+class Boundary(Section):
+    """Boundary condition at a face of the box."""
+
+    type: Literal["wall", "inflow", "outflow", "symmetry"] = Field(
+        description="wall: no slip; inflow: given velocity; outflow: convected out of the box by "
+        "the mean velocity; symmetry: no normal velocity and no stress"
+    )
+    velocity: Vector = Field(
+        [0.0, 0.0, 0.0],
+        description="velocity of the wall or of the inflow",
+        json_schema_extra=unit("length/time"),
+    )
+    values: dict[str, float] = Field(
+        {}, description="values of scalars, by name, at a wall or an inflow"
+    )
+    fluxes: dict[str, float] = Field(
+        {},
+        description="diffusive fluxes of scalars, by name, through a wall into the box; scalars "
+        "with neither value nor flux have none",
+    )
+
+
+class Initial(Section):
+    """Initial fields of a run that does not start from a checkpoint.
+
+    Scalars are `values` plus `gradients` times the position. `script` is a file with a function
+    `initial(name, x, y, z)`, which returns the values of the velocity components u, v, w and of the
+    scalars, at the positions in these arrays. `noise` is added to either.
+    """
+
+    velocity: Vector = Field(
+        [0.0, 0.0, 0.0], description="velocity", json_schema_extra=unit("length/time")
+    )
+    values: dict[str, float] = Field({}, description="scalars at the origin, by name")
+    gradients: dict[str, Vector] = Field({}, description="gradients of scalars, by name")
+    script: str | None = Field(None, description="file with a function `initial(name, x, y, z)`")
+    noise: dict[str, float] = Field(
+        {}, description="amplitude of uniform random numbers, of `velocity` and of scalars by name"
+    )
+    seed: Annotated[int, Field(ge=0)] = Field(0, description="seed of the random numbers")
+
+
+class Numerics(Section):
+    """Choices that change the cost or the error, not the equations."""
+
+    scheme: Literal["central", "van_leer"] = Field(
+        "central",
+        description="advection: central conserves energy; van_leer is bounded and dissipates",
+    )
+    solver: str = Field(
+        "auto", description="solver of the pressure: auto, fft, cg, multigrid, pipelined_cg, ..."
+    )
+    tolerance: Positive = Field(
+        1e-8, description="residual of an iterative solver over the norm of its right-hand side"
+    )
+    max_iterations: Count = Field(200, description="iterations of the pressure in a stage")
+
+
+class ThermalCase(BlockCase):
+    """Incompressible flow with temperature and other scalars in a box (Boussinesq)."""
+
+    example: ClassVar[Mapping[str, Any]] = {
+        "title": "Heated cavity, Ra = 1e5",
+        "grid": {
+            "x": {"cells": 64, "length": 1, "stretching": 1.5},
+            "y": {"cells": 64, "length": 1, "stretching": 1.5},
+        },
+        "fluid": {"viscosity": 0.71, "gravity": [0, -71000, 0]},
+        "scalars": {"temperature": {"diffusivity": 1, "expansion": 1}},
+        "boundaries": {
+            "x-min": {"type": "wall", "values": {"temperature": 1}},
+            "x-max": {"type": "wall", "values": {"temperature": 0}},
+            "y-min": {"type": "wall"},
+            "y-max": {"type": "wall"},
+        },
+        "time": {"end": 0.1, "cfl": 0.9},
+        "output": {"folder": "runs/cavity"},
+    }
+
+    grid: Grid
+    fluid: Fluid
+    scalars: dict[str, Scalar] = Field({}, description="scalars that the flow carries, by name")
+    periodic: list[Axis] = Field([], description="periodic axes")
+    boundaries: dict[Side, Boundary] = Field(
+        {}, description="boundary conditions at the faces of the axes that are not periodic"
+    )
+    initial: Initial = Initial()
+    numerics: Numerics = Numerics()
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> Self:
+        taken = ("velocity", "face_velocity", "pressure")
+        for name in self.scalars:
+            if name in taken:
+                raise ValueError(f"scalars: the name '{name}' is that of another field")
+        for section, names in self._scalar_names():
+            for name in names:
+                if name not in self.scalars:
+                    known = ", ".join(self.scalars) or "none"
+                    raise ValueError(f"{section}: there is no scalar '{name}'; there are: {known}")
+        for side, one in self.boundaries.items():
+            both = sorted(set(one.values) & set(one.fluxes))
+            if both:
+                raise ValueError(f"boundaries.{side}: {both[0]} has a value and a flux")
+        return self
+
+    def _scalar_names(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the names of scalars that a section uses, with its key."""
+        yield "initial.values", list(self.initial.values)
+        yield "initial.gradients", list(self.initial.gradients)
+        yield "initial.noise", [name for name in self.initial.noise if name != "velocity"]
+        for side, one in self.boundaries.items():
+            yield f"boundaries.{side}.values", list(one.values)
+            yield f"boundaries.{side}.fluxes", list(one.fluxes)
+
+    @model_validator(mode="after")
+    def _sides_fit(self) -> Self:
+        for axis in AXES[: len(self.grid.axes)]:
+            for side in (f"{axis}-min", f"{axis}-max"):
+                if axis in self.periodic and side in self.boundaries:
+                    raise ValueError(f"boundaries.{side}: the axis {axis} is periodic")
+                if axis not in self.periodic and side not in self.boundaries:
+                    raise ValueError(
+                        f"boundaries: give a condition at {side}, or name {axis} in 'periodic'"
+                    )
+        if self.grid.z is None and {"z-min", "z-max"} & {*self.boundaries}:
+            raise ValueError("boundaries: the grid has no axis z")
+        return self

@@ -1,0 +1,94 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "bindings/bindings.hpp"
+#include "bindings/block_solver.hpp"
+#include "thermal/flow_solver.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace uzushio::bindings {
+
+namespace {
+
+using thermal::FaceCondition;
+
+/// Return the value of a name. Throws `std::invalid_argument` for another name.
+template <class Value>
+Value named(const std::map<std::string, Value>& values, const std::string& name, const char* what) {
+    if (const auto found = values.find(name); found != values.end())
+        return found->second;
+    throw std::invalid_argument("there is no " + std::string(what) + " '" + name + "'");
+}
+
+} // namespace
+
+void bind_thermal(nb::module_& module) {
+    using thermal::FlowParameters;
+    using Kind = FaceCondition::Kind;
+    nb::class_<thermal::ScalarCondition>(module, "ScalarCondition")
+        .def(nb::init<bool, double>(), "fixed"_a, "value"_a);
+    nb::class_<FaceCondition>(module, "FaceCondition")
+        .def(
+            "__init__",
+            [](FaceCondition* condition, const std::string& kind, const domain::Vector& velocity,
+               std::vector<thermal::ScalarCondition> scalars) {
+                const std::map<std::string, Kind> kinds{{"wall", Kind::wall},
+                                                        {"inflow", Kind::inflow},
+                                                        {"outflow", Kind::outflow},
+                                                        {"symmetry", Kind::symmetry}};
+                new (condition) FaceCondition{named(kinds, kind, "boundary condition"), velocity,
+                                              std::move(scalars)};
+            },
+            "kind"_a, "velocity"_a, "scalars"_a);
+    nb::class_<thermal::Scalar>(module, "Scalar")
+        .def(nb::init<std::string, double, domain::Vector, double, std::string>(), "name"_a,
+             "diffusivity"_a, "buoyancy"_a, "reference"_a, "unit"_a);
+    nb::class_<FlowParameters>(module, "FlowParameters")
+        .def(
+            "__init__",
+            [](FlowParameters* flow, int dimension, std::array<std::vector<double>, 3> vertices,
+               const std::array<bool, 3>& periodic, std::map<std::string, FaceCondition> faces,
+               double viscosity, const domain::Vector& force, std::vector<thermal::Scalar> scalars,
+               const std::string& scheme, std::string solver, double tolerance,
+               int max_iterations) {
+                const std::map<std::string, thermal::Scheme> schemes{
+                    {"central", thermal::Scheme::central}, {"van_leer", thermal::Scheme::van_leer}};
+                new (flow) FlowParameters{};
+                flow->dimension = dimension;
+                flow->vertices = std::move(vertices);
+                flow->periodic = periodic;
+                flow->faces = std::move(faces);
+                flow->viscosity = viscosity;
+                flow->force = force;
+                flow->scalars = std::move(scalars);
+                flow->scheme = named(schemes, scheme, "advection scheme");
+                flow->solver = std::move(solver);
+                flow->limits = {tolerance, max_iterations};
+            },
+            "dimension"_a, "vertices"_a, "periodic"_a, "faces"_a, "viscosity"_a, "force"_a,
+            "scalars"_a, "scheme"_a, "solver"_a, "tolerance"_a, "max_iterations"_a);
+    bind_block_solver<thermal::FlowSolver>(module, "FlowSolver")
+        .def(nb::init<FlowParameters>(), "flow"_a)
+        .def("max_divergence", &thermal::FlowSolver::max_divergence,
+             nb::call_guard<nb::gil_scoped_release>(),
+             "Return the maximum magnitude of the divergence of the velocity (collective).")
+        .def("kinetic_energy", &thermal::FlowSolver::kinetic_energy,
+             nb::call_guard<nb::gil_scoped_release>(),
+             "Return the integral of half the square of the velocity (collective).")
+        .def("scalar_fluxes", &thermal::FlowSolver::scalar_fluxes, "scalar"_a,
+             nb::call_guard<nb::gil_scoped_release>(),
+             "Return the mean fluxes of a scalar into the box through i-min, i-max, j-min, ... "
+             "(collective).");
+}
+
+} // namespace uzushio::bindings

@@ -1,0 +1,29 @@
+"""Thermal flows against published data and linear theory, on small grids."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[2] / "validation"))
+
+import thermal
+
+
+def test_the_lid_driven_cavity_has_the_published_extremes() -> None:
+    # Ghia et al.'s v_min at Re = 100 is 3.4 % off later publications; see the validation page.
+    figures = {(one.case, one.quantity): one for one in thermal.lid(0.5, reynolds=[100])}
+    assert abs(figures["lid, Re = 100", "u_min"].deviation) < 0.02
+    assert figures["lid, Re = 100", "v_min"].value == pytest.approx(-0.2538, rel=0.02)
+
+
+def test_convection_in_a_cavity_has_the_published_extremes_and_nusselt_number() -> None:
+    for one in thermal.heated(0.5, rayleigh=[1e3, 1e4]):
+        assert abs(one.deviation) < 0.01, f"{one.case}, {one.quantity}"
+
+
+def test_rolls_grow_above_the_critical_rayleigh_number_and_decay_below() -> None:
+    assert thermal.growth_rate(1690.0, 24) < 0
+    assert thermal.growth_rate(1725.0, 24) > 0

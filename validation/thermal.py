@@ -1,0 +1,257 @@
+"""Thermal flows beside published data: cavities and convection rolls.
+
+python validation/thermal.py [--only lid heated rolls] [--quick]
+
+Prints a table and writes docs/validation/thermal.csv. All runs take about a quarter of an hour on
+one core; --quick uses half of the cells along each axis.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from mpi4py import MPI
+from rich.console import Console
+from rich.table import Table
+
+from uzushio.thermal import ThermalCase, ThermalSolver
+
+OUTPUT = Path(__file__).parents[1] / "docs" / "validation" / "thermal.csv"
+
+#: Lid-driven cavity, extremes on the centrelines: u_min, v_max, v_min. Re = 100, 400: Ghia, Ghia
+#: and Shin (1982); Re = 1000: Botella and Peyret (1998).
+LID = {
+    100: (-0.21090, 0.17527, -0.24533),
+    400: (-0.32726, 0.30203, -0.44993),
+    1000: (-0.38857, 0.37694, -0.52708),
+}
+#: Heated cavity: u_max and w_max on the centrelines, Nusselt number of the hot wall. De Vahl Davis
+#: (1983); Nusselt number at 1e6: Le Quéré (1991).
+HEATED = {
+    1e3: (3.649, 3.697, 1.118),
+    1e4: (16.178, 19.617, 2.243),
+    1e5: (34.73, 68.59, 4.519),
+    1e6: (64.63, 219.36, 8.8252),
+}
+#: Rolls of wave number 3.117 between rigid walls, Pr = 0.71: Nusselt number. Clever and Busse
+#: (1974).
+ROLLS = {5000: 2.116, 10000: 2.661}
+CRITICAL_RAYLEIGH, CRITICAL_WAVE = 1707.762, 3.117
+
+
+@dataclass
+class Figure:
+    """A figure beside the published one; `goal` is a relative deviation."""
+
+    case: str
+    cells: str
+    quantity: str
+    value: float
+    published: float
+    goal: float
+
+    @property
+    def deviation(self) -> float:
+        """Relative deviation from the published value."""
+        return self.value / self.published - 1.0
+
+
+def wall(**values: object) -> dict[str, object]:
+    """Return the section of a wall."""
+    return {"type": "wall", **values}
+
+
+def solver_of(sections: dict[str, object]) -> ThermalSolver:
+    """Return a solver on this process."""
+    case = ThermalCase.model_validate(
+        {"solver": "thermal", "time": {"end": 1, "cfl": 0.9}, "output": {"folder": "."}, **sections}
+    )
+    return ThermalSolver(case, MPI.COMM_SELF)
+
+
+def run_until_steady(solver: ThermalSolver, rate: float, interval: float, end: float) -> None:
+    """Advance until the energy changes by less than `rate` of itself in `interval`."""
+    before, due = np.inf, interval
+    while solver.time < end:
+        solver.step(due - solver.time)
+        if solver.time >= due - 1e-12:
+            energy = solver.core.kinetic_energy()
+            if abs(energy - before) < rate * energy:
+                return
+            before, due = energy, due + interval
+    raise SystemExit(f"not steady at the time {end:g}: the last energy is {before:g}")
+
+
+def extreme(positions: np.ndarray, values: np.ndarray, sign: float) -> float:
+    """Return the maximum (sign 1) or minimum (-1) of a parabola of degree 4 around the extreme."""
+    at = int(np.argmax(sign * values))
+    near = slice(max(at - 2, 0), at + 3)
+    x = positions[near] - positions[at]
+    fit = np.polynomial.Polynomial.fit(x, values[near], len(x) - 1)
+    fine = np.linspace(x[0], x[-1], 2001)
+    return float(sign * np.max(sign * fit(fine)))
+
+
+def on_centreline(solver: ThermalSolver, component: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the component normal to a centreline of the unit square, along that line."""
+    case = solver.case
+    axis = case.grid.axes[1 - component].positions()  # type: ignore[attr-defined]
+    values = solver.core.values("face_velocity", 0, component)[0, 0]
+    middle = case.grid.axes[component].cells // 2  # type: ignore[attr-defined]
+    line = values[:, middle] if component == 0 else values[middle, :]
+    return 0.5 * (axis[1:] + axis[:-1]), np.array(line)
+
+
+def lid(scale: float, reynolds: Iterable[int] = LID) -> Iterator[Figure]:
+    """Yield figures of a cavity whose lid moves."""
+    for one in reynolds:
+        n = int({100: 64, 400: 96, 1000: 160}[one] * scale)
+        axis = {"cells": n, "stretching": 1.2}
+        sides = {"x-min": wall(), "x-max": wall(), "y-min": wall()}
+        solver = solver_of(
+            {
+                "grid": {"x": axis, "y": axis},
+                "fluid": {"viscosity": 1.0 / one},
+                "boundaries": {**sides, "y-max": wall(velocity=[1, 0, 0])},
+            }
+        )
+        run_until_steady(solver, 1e-6, 1.0, 200.0)
+        y, u = on_centreline(solver, 0)
+        x, v = on_centreline(solver, 1)
+        found = (extreme(y, u, -1.0), extreme(x, v, 1.0), extreme(x, v, -1.0))
+        for name, value, expected in zip(("u_min", "v_max", "v_min"), found, LID[one], strict=True):
+            yield Figure(f"lid, Re = {one}", f"{n}²", name, value, expected, 0.005)
+
+
+def heated(scale: float, rayleigh: Iterable[float] = HEATED) -> Iterator[Figure]:
+    """Yield figures of a cavity with a hot and a cold side."""
+    for one in rayleigh:
+        n = int({1e3: 64, 1e4: 64, 1e5: 96, 1e6: 128}[one] * scale)
+        axis = {"cells": n, "stretching": {1e3: 0.0, 1e4: 0.8, 1e5: 1.3, 1e6: 1.6}[one]}
+        solver = solver_of(
+            {
+                "grid": {"x": axis, "y": axis},
+                "fluid": {"viscosity": 0.71, "gravity": [0, -0.71 * one, 0]},
+                "scalars": {"temperature": {"diffusivity": 1, "expansion": 1, "reference": 0.5}},
+                "boundaries": {
+                    "x-min": wall(values={"temperature": 1}),
+                    "x-max": wall(values={"temperature": 0}),
+                    "y-min": wall(),
+                    "y-max": wall(),
+                },
+                "initial": {
+                    "values": {"temperature": 1},
+                    "gradients": {"temperature": [-1, 0, 0]},
+                },
+            }
+        )
+        run_until_steady(solver, 1e-6, 0.01, 3.0)
+        y, u = on_centreline(solver, 0)
+        x, v = on_centreline(solver, 1)
+        nusselt = solver.fluxes("temperature")["x-min"]
+        found = (extreme(y, u, 1.0), extreme(x, v, 1.0), nusselt)
+        for name, value, expected in zip(("u_max", "w_max", "Nu"), found, HEATED[one], strict=True):
+            yield Figure(f"heated, Ra = {one:.0e}", f"{n}²", name, value, expected, 0.003)
+
+
+def rolls_solver(rayleigh: float, n: int, amplitude: float) -> ThermalSolver:
+    """Return a pair of rolls of small amplitude between plates; time is in H² / kappa."""
+    solver = solver_of(
+        {
+            "grid": {
+                "x": {"cells": 2 * n, "length": 2 * np.pi / CRITICAL_WAVE},
+                "y": {"cells": n},
+            },
+            "periodic": ["x"],
+            "fluid": {"viscosity": 0.71, "gravity": [0, -0.71 * rayleigh, 0]},
+            "scalars": {"temperature": {"diffusivity": 1, "expansion": 1}},
+            "boundaries": {
+                "y-min": wall(values={"temperature": 1}),
+                "y-max": wall(values={"temperature": 0}),
+            },
+            "initial": {"values": {"temperature": 1}, "gradients": {"temperature": [0, -1, 0]}},
+        }
+    )
+    values = solver.core.values("temperature", 0)[0, 0]
+    x = (np.arange(2 * n) + 0.5) * np.pi / n
+    y = (np.arange(n) + 0.5) / n
+    values += amplitude * np.cos(x)[None, :] * np.sin(np.pi * y)[:, None]
+    solver.core.start(0.0)
+    return solver
+
+
+def growth_rate(rayleigh: float, n: int) -> float:
+    """Return the growth rate of the slowest mode, in kappa / H²."""
+    solver = rolls_solver(rayleigh, n, 1e-4)
+    energies = []
+    for end in (1.0, 1.5):
+        while solver.time < end - 1e-12:
+            solver.step(end - solver.time)
+        energies.append(solver.core.kinetic_energy())
+    return float(np.log(energies[1] / energies[0]))  # of the energy, in half a unit of time
+
+
+def rolls(scale: float) -> Iterator[Figure]:
+    """Yield figures of convection between plates."""
+    n = int(48 * scale)
+    below, above = 1690.0, 1725.0
+    rates = [growth_rate(one, n) for one in (below, above)]
+    critical = below - rates[0] * (above - below) / (rates[1] - rates[0])
+    yield Figure("rolls", f"{2 * n} x {n}", "critical Ra", critical, CRITICAL_RAYLEIGH, 0.003)
+    for rayleigh, published in ROLLS.items():
+        solver = rolls_solver(rayleigh, n, 0.1)
+        run_until_steady(solver, 1e-6, 0.1, 20.0)
+        nusselt = solver.fluxes("temperature")["y-min"]
+        yield Figure(f"rolls, Ra = {rayleigh}", f"{2 * n} x {n}", "Nu", nusselt, published, 0.005)
+
+
+PARTS: dict[str, Callable[[float], Iterator[Figure]]] = {
+    "lid": lid,
+    "heated": heated,
+    "rolls": rolls,
+}
+
+
+def main() -> None:
+    """Run the cases that the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=[*PARTS], default=[*PARTS])
+    parser.add_argument("--quick", action="store_true", help="half of the cells along each axis")
+    arguments = parser.parse_args()
+    console = Console()
+    figures = []
+    for name in arguments.only:
+        began = time.perf_counter()
+        for figure in PARTS[name](0.5 if arguments.quick else 1.0):
+            figures.append(figure)
+            console.print(
+                f"{figure.case}, {figure.quantity}: {figure.value:.5g}, published "
+                f"{figure.published:.5g} ({figure.deviation:+.2%}), "
+                f"{time.perf_counter() - began:.0f} s"
+            )
+    table = Table("case", "cells", "quantity", "value", "published", "deviation", "goal")
+    rows = [
+        (
+            one.case, one.cells, one.quantity, f"{one.value:.5g}", f"{one.published:.6g}",
+            f"{one.deviation:+.2%}", f"{one.goal:.1%}",
+        )
+        for one in figures
+    ]  # fmt: skip
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+    if not arguments.quick and len(arguments.only) == len(PARTS):
+        with OUTPUT.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow([str(column.header) for column in table.columns])
+            writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()
