@@ -273,28 +273,33 @@ double FlowSolver::stable_dt(const SolverBlock& block) {
     double diffusivity = flow_.viscosity;
     for (const Scalar& scalar : flow_.scalars)
         diffusivity = std::max(diffusivity, scalar.diffusivity);
+    const auto rate = [=](double lower, double upper, double inverse) {
+        return inverse * (std::max(std::abs(lower), std::abs(upper)) / advection +
+                          4 * diffusivity / diffusion * inverse);
+    };
     const FlowBlock fields = block_of(block);
     const Box<3>& cells = block.cells();
+    const bool flat = flow_.dimension == 2;
     double largest = 0;
     for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k)
         for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j) {
             const Index<3> first{cells.lower[0], j, k};
-            double row = 0;
-            const auto rate = [&](std::size_t a, std::int64_t n) {
-                const View<const double>& u = fields.velocity[a];
-                const double* lower = u.data() + u.offset(first) + n;
-                const double inverse = metrics_[a].inverse_width()[first[a] + (a == 0 ? n : 0)];
-                return inverse *
-                       (std::max(std::abs(lower[0]), std::abs(lower[u.strides()[a]])) / advection +
-                        4 * diffusivity / diffusion * inverse);
-            };
-            for (std::int64_t n = 0; n < cells.extent(0); ++n) {
-                double sum = 0;
-                for (std::size_t a = 0; a < static_cast<std::size_t>(flow_.dimension); ++a)
-                    sum += rate(a, n);
-                row = std::max(row, sum);
+            std::array<const double*, 3> lower{}, upper{};
+            for (std::size_t a = 0; a < 3; ++a) {
+                const View<const double>& u = fields.velocity[flat && a == 2 ? 0 : a];
+                lower[a] = u.data() + u.offset(first);
+                upper[a] = lower[a] + u.strides()[a];
             }
-            largest = std::max(largest, row);
+            const double* width = metrics_[0].inverse_width() + first[0];
+            const double along_j = metrics_[1].inverse_width()[j];
+            const double along_k = flat ? 0 : metrics_[2].inverse_width()[k];
+#pragma omp simd reduction(max : largest)
+            for (std::int64_t n = 0; n < cells.extent(0); ++n) {
+                const double sum = rate(lower[0][n], upper[0][n], width[n]) +
+                                   rate(lower[1][n], upper[1][n], along_j) +
+                                   rate(lower[2][n], upper[2][n], along_k);
+                largest = std::max(largest, sum);
+            }
         }
     return 1 / std::max(largest, std::numeric_limits<double>::min());
 }

@@ -11,44 +11,59 @@ using domain::Index;
 using domain::View;
 using Pointers = std::array<RowPointer, 3>;
 
+// Arguments are values: of variables that are captured by reference GCC makes no vectors.
+
+/// Return advection and diffusion along the component's own axis `A` at face `n` of a row.
+template <class Scheme, std::size_t A>
+double along_axis(const RowMetrics& m, const double* here, std::ptrdiff_t along, double viscosity,
+                  std::int64_t n) {
+    // Through the centres of the cells below and above the face.
+    const double below = 0.5 * (here[-along] + here[0]);
+    const double above = 0.5 * (here[0] + here[along]);
+    return (viscosity * ((here[along] - here[0]) * RowMetrics::at<A>(m.inverse_width, n) -
+                         (here[0] - here[-along]) * RowMetrics::at<A>(m.inverse_width, n, -1)) -
+            (above * Scheme::at_face(above, here + along, along) -
+             below * Scheme::at_face(below, here, along))) *
+           RowMetrics::at<A>(m.inverse_distance, n);
+}
+
+/// Return those along another axis `B`: `here` has the neighbours at distance `beside`, the
+/// velocity along B, `across`, those at distance `up` along B and `back` along A.
+template <class Scheme, std::size_t A, std::size_t B>
+double across_axis(const RowMetrics& m, const double* here, std::ptrdiff_t beside,
+                   const double* across, std::ptrdiff_t up, std::ptrdiff_t back, double viscosity,
+                   std::int64_t n) {
+    const double share_below = RowMetrics::at<A>(m.share_below, n);
+    const double share_above = RowMetrics::at<A>(m.share_above, n);
+    const double lower = share_below * across[-back] + share_above * across[0];
+    const double upper = share_below * across[up - back] + share_above * across[up];
+    return (viscosity * ((here[beside] - here[0]) * RowMetrics::at<B>(m.inverse_distance, n, 1) -
+                         (here[0] - here[-beside]) * RowMetrics::at<B>(m.inverse_distance, n)) -
+            (upper * Scheme::at_face(upper, here + beside, beside) -
+             lower * Scheme::at_face(lower, here, beside))) *
+           RowMetrics::at<B>(m.inverse_width, n);
+}
+
 /// Set the derivative at the faces of a row: of the component along `A`, from the velocity of all
 /// `D` axes.
 template <class Scheme, std::size_t D, std::size_t A>
-void advect_and_diffuse(const RowMetrics& m, const Pointers& velocity, double viscosity,
+void advect_and_diffuse(const RowMetrics& metrics, const Pointers& velocity, double viscosity,
                         double force, std::int64_t size, double* __restrict out) {
+    constexpr std::size_t B = (A + 1) % D, C = (A + 2) % D; // D = 2: C is A
+    const RowMetrics m = metrics;
     const double* __restrict u = velocity[A].value;
-    const std::ptrdiff_t along = velocity[A].stride[A];
-    const auto at = [](const auto& values, auto axis, std::int64_t n, std::int64_t shift = 0) {
-        return RowMetrics::at<decltype(axis)::value>(values, n, shift);
-    };
-    constexpr std::integral_constant<std::size_t, A> own;
+    const double* __restrict v = velocity[B].value;
+    const double* __restrict w = velocity[C].value;
+    const std::ptrdiff_t u_a = velocity[A].stride[A], u_b = velocity[A].stride[B],
+                         u_c = velocity[A].stride[C], v_a = velocity[B].stride[A],
+                         v_b = velocity[B].stride[B], w_a = velocity[C].stride[A],
+                         w_c = velocity[C].stride[C];
 #pragma omp simd
     for (std::int64_t n = 0; n < size; ++n) {
-        const double* const here = u + n;
-        // Through the centres of the cells below and above the face.
-        const double flux_above = 0.5 * (here[0] + here[along]);
-        const double flux_below = 0.5 * (here[-along] + here[0]);
-        double sum = (viscosity * ((here[along] - here[0]) * at(m.inverse_width, own, n) -
-                                   (here[0] - here[-along]) * at(m.inverse_width, own, n, -1)) -
-                      (flux_above * Scheme::at_face(flux_above, here + along, along) -
-                       flux_below * Scheme::at_face(flux_below, here, along))) *
-                     at(m.inverse_distance, own, n);
-        for_other_axes<D, A>([&](auto b) {
-            constexpr std::size_t B = decltype(b)::value;
-            const std::ptrdiff_t beside = velocity[A].stride[B];
-            const double* const across = velocity[B].value + n;
-            const std::ptrdiff_t back = velocity[B].stride[A];
-            const std::ptrdiff_t up = velocity[B].stride[B];
-            const double below = at(m.share_below, own, n);
-            const double above = at(m.share_above, own, n);
-            const double flux_upper = below * across[up - back] + above * across[up];
-            const double flux_lower = below * across[-back] + above * across[0];
-            sum += (viscosity * ((here[beside] - here[0]) * at(m.inverse_distance, b, n, 1) -
-                                 (here[0] - here[-beside]) * at(m.inverse_distance, b, n)) -
-                    (flux_upper * Scheme::at_face(flux_upper, here + beside, beside) -
-                     flux_lower * Scheme::at_face(flux_lower, here, beside))) *
-                   at(m.inverse_width, b, n);
-        });
+        double sum = along_axis<Scheme, A>(m, u + n, u_a, viscosity, n) +
+                     across_axis<Scheme, A, B>(m, u + n, u_b, v + n, v_b, v_a, viscosity, n);
+        if constexpr (D == 3)
+            sum += across_axis<Scheme, A, C>(m, u + n, u_c, w + n, w_c, w_a, viscosity, n);
         out[n] = sum + force;
     }
 }

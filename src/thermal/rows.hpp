@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <type_traits>
 
 #include "domain/view.hpp"
 #include "thermal/axis_metrics.hpp"
@@ -39,16 +38,5 @@ struct RowPointer {
     const double* value = nullptr;
     domain::Index<3> stride{};
 };
-
-/// Call `visit` with each axis but `A` of the first `Dimension` axes, as a compile-time constant.
-template <std::size_t Dimension, std::size_t A, class Visit> void for_other_axes(Visit&& visit) {
-    const auto offer = [&]<std::size_t B>() {
-        if constexpr (B != A && B < Dimension)
-            visit(std::integral_constant<std::size_t, B>{});
-    };
-    offer.template operator()<0>();
-    offer.template operator()<1>();
-    offer.template operator()<2>();
-}
 
 } // namespace uzushio::thermal

@@ -10,26 +10,36 @@ using domain::Box;
 using domain::Index;
 using domain::View;
 
+/// Return advection and diffusion along axis `A` in cell `n` of a row.
+template <class Scheme, std::size_t A>
+double along_axis(const RowMetrics& m, const double* here, std::ptrdiff_t beside,
+                  const double* velocity, std::ptrdiff_t up, double diffusivity, std::int64_t n) {
+    const double lower = velocity[0];
+    const double upper = velocity[up];
+    return (diffusivity * ((here[beside] - here[0]) * RowMetrics::at<A>(m.inverse_distance, n, 1) -
+                           (here[0] - here[-beside]) * RowMetrics::at<A>(m.inverse_distance, n)) -
+            (upper * Scheme::at_face(upper, here + beside, beside) -
+             lower * Scheme::at_face(lower, here, beside))) *
+           RowMetrics::at<A>(m.inverse_width, n);
+}
+
 template <class Scheme, std::size_t D>
-void row(const RowMetrics& m, const std::array<RowPointer, 3>& velocity, const RowPointer& scalar,
-         double diffusivity, std::int64_t size, double* __restrict out) {
+void row(const RowMetrics& metrics, const std::array<RowPointer, 3>& velocity,
+         const RowPointer& scalar, double diffusivity, std::int64_t size, double* __restrict out) {
+    const RowMetrics m = metrics;
     const double* __restrict s = scalar.value;
+    const double* __restrict u = velocity[0].value;
+    const double* __restrict v = velocity[1].value;
+    const double* __restrict w = velocity[2].value;
+    const auto [s_i, s_j, s_k] = scalar.stride;
+    const std::ptrdiff_t u_i = velocity[0].stride[0], v_j = velocity[1].stride[1],
+                         w_k = velocity[2].stride[2];
 #pragma omp simd
     for (std::int64_t n = 0; n < size; ++n) {
-        double sum = 0;
-        for_other_axes<D, 3>([&](auto b) {
-            constexpr std::size_t B = decltype(b)::value;
-            const double* const here = s + n;
-            const std::ptrdiff_t beside = scalar.stride[B];
-            const double lower = velocity[B].value[n];
-            const double upper = velocity[B].value[n + velocity[B].stride[B]];
-            sum += (diffusivity *
-                        ((here[beside] - here[0]) * RowMetrics::at<B>(m.inverse_distance, n, 1) -
-                         (here[0] - here[-beside]) * RowMetrics::at<B>(m.inverse_distance, n)) -
-                    (upper * Scheme::at_face(upper, here + beside, beside) -
-                     lower * Scheme::at_face(lower, here, beside))) *
-                   RowMetrics::at<B>(m.inverse_width, n);
-        });
+        double sum = along_axis<Scheme, 0>(m, s + n, s_i, u + n, u_i, diffusivity, n) +
+                     along_axis<Scheme, 1>(m, s + n, s_j, v + n, v_j, diffusivity, n);
+        if constexpr (D == 3)
+            sum += along_axis<Scheme, 2>(m, s + n, s_k, w + n, w_k, diffusivity, n);
         out[n] = sum;
     }
 }
