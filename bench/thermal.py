@@ -1,0 +1,134 @@
+"""Time of a step of the thermal flow on one core, beside its floor, measured in the same run.
+
+A box with n³ cells between two plates, periodic along x and y, cells stretched along z, with noise
+as its initial field. The floor is what a step cannot go below: three direct solves of the pressure,
+and the bytes of reading and writing each evolved value, its derivative and the register
+of the scheme once a stage, at the rate of STREAM's triad. Cases take turns; a time is the
+minimum of the rounds.
+
+    python bench/thermal.py [--cells 128] [--rounds 5] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+from rich.console import Console
+from rich.table import Table
+
+from uzushio.linalg import PoissonSolver
+from uzushio.parallel.roofline import triad_rate
+from uzushio.thermal import ThermalCase, ThermalSolver
+
+STAGES = 3
+#: Passes over an evolved value in a stage: it is read and written, its derivative written and read,
+#: its register read and written.
+PASSES = 6
+#: ns per cell and step of CaNS with the direct solver, on a machine on which its step takes 0.25 s.
+CANS = 120.0
+#: Case: whether it has a temperature, advection scheme, solver of the pressure.
+CASES = {
+    "flow": (False, "central", "fft"),
+    "flow and temperature": (True, "central", "fft"),
+    "flow and temperature, van_leer": (True, "van_leer", "fft"),
+    "flow, pressure by cg": (False, "central", "cg"),
+}
+
+
+def solver_of(cells: int, temperature: bool, scheme: str, solver: str) -> ThermalSolver:
+    """Return a solver of the box."""
+    wall: dict[str, Any] = {"type": "wall"}
+    sections: dict[str, Any] = {
+        "solver": "thermal",
+        "time": {"end": 1, "cfl": 0.5},
+        "output": {"folder": "."},
+        "grid": {
+            "x": {"cells": cells},
+            "y": {"cells": cells},
+            "z": {"cells": cells, "stretching": 1.2},
+        },
+        "periodic": ["x", "y"],
+        "fluid": {"viscosity": 1e-3, "gravity": [0, 0, -1]},
+        "boundaries": {"z-min": wall, "z-max": wall},
+        "initial": {"noise": {"velocity": 0.1}},
+        "numerics": {"scheme": scheme, "solver": solver},
+    }
+    if temperature:
+        sections["scalars"] = {"temperature": {"diffusivity": 1e-3, "expansion": 1}}
+        sections["boundaries"] = {
+            "z-min": wall | {"values": {"temperature": 1}},
+            "z-max": wall | {"values": {"temperature": 0}},
+        }
+    return ThermalSolver(ThermalCase.model_validate(sections), MPI.COMM_SELF)
+
+
+def seconds(call: Any) -> float:
+    """Return the seconds of a call."""
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    """Measure, print a table and write the records."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cells", type=int, default=128, help="along each axis")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path, help="where to write the records")
+    arguments = parser.parse_args()
+    n = arguments.cells
+    solvers = {name: solver_of(n, *choice) for name, choice in CASES.items()}
+    faces = [axis.positions() for axis in solvers["flow"].case.grid.axes]  # type: ignore[attr-defined]
+    pressure = PoissonSolver(
+        MPI.COMM_SELF,
+        faces=faces,
+        conditions=("periodic", "periodic", "neumann"),
+        solver="fft",
+    )
+    right = np.random.default_rng(0).standard_normal(pressure.box.count)
+    widths = np.diff(faces[2])[:, None, None]
+    right -= (right * widths).sum() / (widths.sum() * n * n)
+    target = np.zeros_like(right)
+    steps = dict.fromkeys(CASES, np.inf)
+    solve, triad = np.inf, 0.0
+    for round_ in range(arguments.rounds + 1):
+        for name, solver in solvers.items():
+            taken = seconds(solver.step)
+            steps[name] = min(steps[name], taken if round_ else np.inf)  # the first one is warm-up
+        solve = min(solve, seconds(lambda: pressure.solve(right, target)))
+        triad = max(triad, triad_rate(MPI.COMM_SELF))
+
+    records = []
+    table = Table("case", "ns per cell and step", "floor", "of the floor", title=f"{n}³, one core")
+    for name, taken in steps.items():
+        values = 4 if CASES[name][0] else 3
+        floor = STAGES * (solve / n**3 + PASSES * values * 8 / triad)
+        per_cell = taken / n**3
+        table.add_row(
+            name, f"{per_cell * 1e9:.0f}", f"{floor * 1e9:.0f}", f"{per_cell / floor:.2f}"
+        )
+        goal = CANS if name == "flow" else None
+        for metric, value, unit, aim, of in (
+            (f"{name}: step", per_cell * 1e9, "ns/cell", goal, None),
+            (f"{name}: step", per_cell / floor, "×", None, "floor"),
+        ):
+            met = None if aim is None else value <= aim
+            records.append(
+                {"metric": metric, "value": value, "unit": unit, "goal": aim, "met": met, "of": of}
+            )
+    Console().print(table)
+    Console().print(
+        f"a direct solve: {solve / n**3 * 1e9:.1f} ns per cell; triad: {triad / 1e9:.1f} GB/s"
+    )
+    if arguments.json:
+        arguments.json.write_text(json.dumps(records, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
