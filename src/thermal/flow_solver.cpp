@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "domain/halo_exchange.hpp"
 #include "parallel/compensated_sum.hpp"
 #include "thermal/boundary_conditions.hpp"
 #include "thermal/box_faces.hpp"
@@ -197,6 +198,30 @@ void FlowSolver::set_normal_velocities() {
         }
 }
 
+// Each block has the values on all sides of its cells. A cell field takes them across.
+void FlowSolver::unify_shared_faces() {
+    const domain::FieldSpec spec{.name = "lower faces", .ghosts = 1};
+    domain::Field<double> lower(decomposition(), rank(), spec);
+    parallel::Traffic uncounted;
+    domain::HaloExchange<double> halo(comm(), decomposition(), {spec}, domain::Reach::faces,
+                                      uncounted);
+    domain::Field<double>& velocity = field(velocity_name);
+    for (std::size_t a = 0; a < velocity.arrays(); ++a) {
+        for (std::size_t b = 0; b < blocks(); ++b)
+            for_indices(lower.owned(b),
+                        [&](const Index<3>& at) { lower.view(b)(at) = velocity.view(b, a)(at); });
+        halo.exchange(lower);
+        for (std::size_t b = 0; b < blocks(); ++b) {
+            Box<3> faces = lower.owned(b); // those above the block's last cells
+            faces.lower[a] = faces.upper[a]++;
+            if (!axes_[a].periodic() && faces.lower[a] == axes_[a].cells())
+                continue; // at a boundary
+            for_indices(faces,
+                        [&](const Index<3>& at) { velocity.view(b, a)(at) = lower.view(b)(at); });
+        }
+    }
+}
+
 FlowBlock FlowSolver::block_of(const SolverBlock& block) const {
     FlowBlock result;
     for (std::size_t a = 0; a < static_cast<std::size_t>(flow_.dimension); ++a)
@@ -257,8 +282,10 @@ void FlowSolver::derive(const SolverBlock& block, std::string_view, double) {
 void FlowSolver::project(double, double dt) {
     const bool initial = dt == 0;
     domain::Field<double>& pressure = field("pressure");
-    if (initial)
+    if (initial) {
         set_normal_velocities();
+        unify_shared_faces();
+    }
     projection_->apply(field(velocity_name), pressure, initial ? 1 : dt);
     if (initial)
         for (std::size_t b = 0; b < blocks(); ++b) {

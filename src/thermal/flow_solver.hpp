@@ -42,6 +42,8 @@ class FlowSolver : public domain::BlockSolver {
   private:
     [[nodiscard]] FlowBlock block_of(const domain::SolverBlock& block) const;
     void set_normal_velocities();
+    /// Set velocities at sides that two blocks share to those of the upper block (collective).
+    void unify_shared_faces();
     void set_boundary_derivatives(const domain::SolverBlock& block, std::size_t a) const;
 
     FlowParameters flow_;

@@ -104,7 +104,7 @@ def test_another_value_gives_another_digest(tmp_path: Path) -> None:
         ("time.steps.a=3", "time.steps is a value and has no 'a'"),
         ("grid", "write it as section.key=value"),
         ("grid.nx=[", "the value is not YAML"),
-        ("solver=toys", "solver 'toys' is not known; did you mean 'toy'? (allowed: channel, toy"),
+        ("solver=toys", "solver 'toys' is not known; did you mean 'toy'? (allowed: channel, thermal, toy"),
     ],
 )
 def test_an_error_names_the_allowed_values(tmp_path: Path, override: str, sentence: str) -> None:
@@ -150,7 +150,7 @@ def test_a_missing_section_is_required(tmp_path: Path) -> None:
         (MINIMAL + "grid: {nx: 1, nx: 2}\n", "/case.yaml:3: grid.nx was given before"),
         ("- a\n", "must hold `key: value` lines"),
         ("", "must hold `key: value` lines"),
-        ("title: x\n", "solver is required (allowed: channel, toy"),
+        ("title: x\n", "solver is required (allowed: channel, thermal, toy"),
         ("a: &a [*a]\n", "/case.yaml:1: a list or section that contains itself"),
         ("a: !!python/object:os.system {}\n", "/case.yaml:1: "),
     ],

@@ -34,19 +34,19 @@ class Flow : public FlowSolver {
     using Value = std::function<double(const Vector& at)>;
 
     Flow(const FlowParameters& parameters, Velocity velocity, Value scalar = {},
-         MPI_Comm comm = MPI_COMM_WORLD)
-        : FlowSolver(parameters), parameters_(parameters), velocity_(std::move(velocity)),
-          scalar_(std::move(scalar)) {
+         MPI_Comm comm = MPI_COMM_WORLD, bool wraps = true)
+        : FlowSolver(parameters), parameters_(parameters), wraps_(wraps),
+          velocity_(std::move(velocity)), scalar_(std::move(scalar)) {
         set_up(comm);
     }
-    /// Return the position of a value: at a vertex along `stagger`, otherwise between two. The last
-    /// vertex of a periodic axis is the first one.
+    /// Return the position of a value: at a vertex along `stagger`, otherwise between two.
     [[nodiscard]] Vector position(const Index<3>& at, std::size_t stagger) const {
         Vector x{};
         for (std::size_t a = 0; a < static_cast<std::size_t>(parameters_.dimension); ++a) {
             const auto& v = parameters_.vertices[a];
             const auto n = static_cast<std::int64_t>(v.size()) - 1;
-            const auto i = static_cast<std::size_t>(parameters_.periodic[a] ? at[a] % n : at[a]);
+            const auto i =
+                static_cast<std::size_t>(wraps_ && parameters_.periodic[a] ? at[a] % n : at[a]);
             x[a] = a == stagger ? v[i] : 0.5 * (v[i] + v[i + 1]);
         }
         return x;
@@ -98,6 +98,7 @@ class Flow : public FlowSolver {
         return value;
     }
     FlowParameters parameters_;
+    bool wraps_; ///< whether the last vertex of a periodic axis has the position of the first one
     Velocity velocity_;
     Value scalar_;
 };
@@ -164,6 +165,18 @@ TEST(FlowSolver, ConservesKineticEnergyWithoutViscosity) {
         EXPECT_LT(std::abs(solver.kinetic_energy() / before - 1), 1e-14)
             << "stretching " << stretching;
     }
+}
+
+TEST(FlowSolver, GivesSidesThatBlocksShareOneValue) {
+    const FlowParameters flow = closed_box({12, 10, 14}, 0);
+    // Not periodic: its values at both ends of the periodic axis differ.
+    Flow solver(
+        flow, [](std::size_t, const Vector& at) { return at[0] + at[1] * at[2]; }, {},
+        MPI_COMM_SELF, false);
+    const auto u = solver.field("face_velocity").view(0, 0);
+    for (std::int64_t j = 0; j < 10; ++j)
+        EXPECT_EQ(u(12, j, 3), u(0, j, 3));
+    EXPECT_LT(solver.max_divergence(), 1e-12);
 }
 
 TEST(FlowSolver, LosesEnergyWithTheBoundedScheme) {

@@ -45,7 +45,7 @@ class InitialFields:
             shape: numbers of values along k, j, i.
         """
         initial = self.case.initial
-        indices = self._indices(lower, shape, component)
+        indices = self._indices(lower, shape)
         values = np.full(shape, initial.velocity[component])
         values = self._scripted(_COMPONENTS[component], indices, component, values)
         return values + self._noise("velocity", component, indices)
@@ -53,7 +53,7 @@ class InitialFields:
     def scalar(self, name: str, lower: tuple[int, ...], shape: tuple[int, ...]) -> Any:
         """Return a scalar at the centres of cells; arguments as in `velocity`."""
         initial = self.case.initial
-        indices = self._indices(lower, shape, None)
+        indices = self._indices(lower, shape)
         values = np.full(shape, initial.values.get(name, 0.0))
         positions = self._positions(indices, None)
         for slope, position in zip(initial.gradients.get(name, ()), positions, strict=False):
@@ -62,17 +62,13 @@ class InitialFields:
         number = 3 + list(self.case.scalars).index(name)
         return values + self._noise(name, number, indices)
 
-    def _indices(
-        self, lower: tuple[int, ...], shape: tuple[int, ...], face: int | None
-    ) -> list[np.ndarray]:
-        """Return indices along i, j, k; the last face of a periodic axis is the first one."""
-        found = []
-        for axis, (start, count) in enumerate(zip(lower, reversed(shape), strict=True)):
-            index = np.arange(start, start + count)
-            if axis == face and "xyz"[axis] in self.case.periodic:
-                index %= len(self._faces[axis]) - 1
-            found.append(index)
-        return found
+    @staticmethod
+    def _indices(lower: tuple[int, ...], shape: tuple[int, ...]) -> list[np.ndarray]:
+        """Return indices along i, j, k."""
+        return [
+            np.arange(start, start + count)
+            for start, count in zip(lower, reversed(shape), strict=True)
+        ]
 
     def _positions(self, indices: list[np.ndarray], face: int | None) -> list[np.ndarray]:
         """Return x, y and z, which broadcast to (k, j, i); z is 0 in two dimensions."""
