@@ -104,7 +104,10 @@ def test_another_value_gives_another_digest(tmp_path: Path) -> None:
         ("time.steps.a=3", "time.steps is a value and has no 'a'"),
         ("grid", "write it as section.key=value"),
         ("grid.nx=[", "the value is not YAML"),
-        ("solver=toys", "solver 'toys' is not known; did you mean 'toy'? (allowed: channel, thermal, toy"),
+        (
+            "solver=toys",
+            "solver 'toys' is not known; did you mean 'toy'? (allowed: channel, thermal, toy",
+        ),
     ],
 )
 def test_an_error_names_the_allowed_values(tmp_path: Path, override: str, sentence: str) -> None:
