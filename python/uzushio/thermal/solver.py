@@ -17,7 +17,7 @@ from uzushio.thermal.initial import InitialFields
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-_core_faces = {"x": "i", "y": "j", "z": "k"}
+_CORE_AXES = {"x": "i", "y": "j", "z": "k"}
 
 
 class ThermalSolver(BlockSolver):
@@ -82,7 +82,7 @@ def parameters(case: ThermalCase) -> Any:
     """
     core = _core.thermal
     faces = {
-        f"{_core_faces[side[0]]}{side[1:]}": core.FaceCondition(
+        f"{_CORE_AXES[side[0]]}{side[1:]}": core.FaceCondition(
             one.type, one.velocity, [_scalar_condition(core, one, name) for name in case.scalars]
         )
         for side, one in case.boundaries.items()
