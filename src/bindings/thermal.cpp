@@ -35,6 +35,7 @@ Value named(const std::map<std::string, Value>& values, const std::string& name,
 void bind_thermal(nb::module_& module) {
     using thermal::FlowParameters;
     using Kind = FaceCondition::Kind;
+    nb::exception<thermal::Diverged>(module, "Diverged");
     nb::class_<thermal::ScalarCondition>(module, "ScalarCondition")
         .def(nb::init<bool, double>(), "fixed"_a, "value"_a);
     nb::class_<FaceCondition>(module, "FaceCondition")

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "linalg/equation.hpp"
@@ -32,5 +33,12 @@ class AxisMetrics {
     int ghosts_;
     std::vector<double> width_, inverse_width_, inverse_distance_, share_below_, share_above_;
 };
+
+/// Return the lengths along all axes.
+[[nodiscard]] inline std::array<AxisMetrics, 3> metrics_of(const std::array<linalg::Axis, 3>& axes,
+                                                           int ghosts) {
+    return {AxisMetrics(axes[0], ghosts), AxisMetrics(axes[1], ghosts),
+            AxisMetrics(axes[2], ghosts)};
+}
 
 } // namespace uzushio::thermal

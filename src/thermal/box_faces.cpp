@@ -28,6 +28,26 @@ double inward(const Face& face, const domain::Vector& velocity) {
     return (face.is_upper() ? -1 : 1) * velocity[face.axis];
 }
 
+linalg::Equation pressure_equation(std::shared_ptr<const domain::Decomposition> decomposition,
+                                   const FlowParameters& flow) {
+    linalg::Equation equation{.decomposition = std::move(decomposition)};
+    for (const auto& [name, condition] : flow.faces)
+        equation.conditions[name] = linalg::Condition::neumann;
+    return equation;
+}
+
+ThroughFlow through_flow(const FlowParameters& flow, const std::array<linalg::Axis, 3>& axes) {
+    ThroughFlow found;
+    for (const auto& [face, condition] : named_faces(flow)) {
+        const double area = area_of(face, axes);
+        if (condition->kind == FaceCondition::Kind::inflow)
+            found.inflow += inward(face, condition->velocity) * area;
+        if (condition->kind == FaceCondition::Kind::outflow)
+            found.outflow_area += area;
+    }
+    return found;
+}
+
 Box<3> layer_at(const Face& face, Box<3> cells, const std::array<linalg::Axis, 3>& axes) {
     const std::int64_t n = axes[face.axis].cells();
     cells.lower[face.axis] =

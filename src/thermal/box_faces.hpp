@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,19 @@ named_faces(const FlowParameters& flow);
 
 /// Return the component of a velocity along the normal of a face into the box.
 [[nodiscard]] double inward(const domain::Face& face, const domain::Vector& velocity);
+
+/// Return the equation of the pressure: its normal derivative is 0 at all boundaries.
+[[nodiscard]] linalg::Equation
+pressure_equation(std::shared_ptr<const domain::Decomposition> decomposition,
+                  const FlowParameters& flow);
+
+/// Volume that flows into the box in a unit of time, and the area of its outflow faces.
+struct ThroughFlow {
+    double inflow = 0;
+    double outflow_area = 0;
+};
+[[nodiscard]] ThroughFlow through_flow(const FlowParameters& flow,
+                                       const std::array<linalg::Axis, 3>& axes);
 
 /// Return the cells of a box of cells that lie at a face of the mesh; may be empty.
 [[nodiscard]] domain::Box<3> layer_at(const domain::Face& face, domain::Box<3> cells,

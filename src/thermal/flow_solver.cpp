@@ -51,14 +51,12 @@ std::shared_ptr<const domain::Mesh> mesh_of(const FlowParameters& flow) {
 }
 
 std::array<linalg::Axis, 3> axes_of(const FlowParameters& flow) {
-    linalg::Equation equation{std::make_shared<domain::Decomposition>(
-        domain::Decomposition::cartesian(mesh_of(flow), 1))};
-    for (const auto& [name, condition] : flow.faces)
-        equation.conditions[name] = linalg::Condition::neumann;
-    return linalg::axes_of(equation);
+    const auto whole = domain::Decomposition::cartesian(mesh_of(flow), 1);
+    return linalg::axes_of(pressure_equation(std::make_shared<domain::Decomposition>(whole), flow));
 }
 
-void check(const FlowParameters& flow) {
+/// Return the parameters. Throws `std::invalid_argument` if they contradict each other.
+FlowParameters checked(FlowParameters flow) {
     if (flow.dimension != 2 && flow.dimension != 3)
         throw std::invalid_argument("a flow has two or three dimensions");
     double inflow = 0;
@@ -96,6 +94,7 @@ void check(const FlowParameters& flow) {
             throw std::invalid_argument("the diffusivity of " + scalar.name + " is not above 0");
     if (!(flow.viscosity >= 0))
         throw std::invalid_argument("the viscosity is negative");
+    return flow;
 }
 
 /// Return the faces of a block along an axis that are not at a boundary of the box.
@@ -118,20 +117,11 @@ Box<3> faces_at(const Face& face, const Box<3>& cells, const std::array<linalg::
 
 } // namespace
 
-FlowSolver::FlowSolver(FlowParameters flow) : flow_(std::move(flow)) {
-    check(flow_);
-    axes_ = axes_of(flow_);
-    for (const linalg::Axis& axis : axes_)
-        metrics_.emplace_back(axis, ghosts_of(flow_) + 1);
-    double inflow = 0;
-    double area = 0;
-    for (const auto& [face, condition] : named_faces(flow_)) {
-        if (condition->kind == Kind::inflow)
-            inflow += inward(face, condition->velocity) * area_of(face, axes_);
-        if (condition->kind == Kind::outflow)
-            area += area_of(face, axes_);
-    }
-    convection_ = area > 0 ? inflow / area : 0;
+FlowSolver::FlowSolver(FlowParameters flow)
+    : flow_(checked(std::move(flow))), axes_(axes_of(flow_)),
+      metrics_(metrics_of(axes_, ghosts_of(flow_) + 1)) {
+    const ThroughFlow through = through_flow(flow_, axes_);
+    convection_ = through.outflow_area > 0 ? through.inflow / through.outflow_area : 0;
 }
 
 domain::SolverDeclaration FlowSolver::declare() const {
@@ -250,20 +240,19 @@ void FlowSolver::set_boundary_derivatives(const SolverBlock& block, std::size_t 
 
 void FlowSolver::rhs(const SolverBlock& block, double) {
     const FlowBlock flow_block = block_of(block);
-    const std::array<AxisMetrics, 3> metrics{metrics_[0], metrics_[1], metrics_[2]};
     {
         const parallel::Section section(sections(), "momentum");
         for (std::size_t a = 0; a < static_cast<std::size_t>(flow_.dimension); ++a) {
             const View<double> derivative = block.derivative(velocity_name, a);
             set_boundary_derivatives(block, a);
-            momentum_derivative(flow_, metrics, flow_block, a,
+            momentum_derivative(flow_, metrics_, flow_block, a,
                                 inner_faces(derivative.box(), a, axes_[a]), derivative);
         }
     }
     const parallel::Section section(sections(), "scalars");
     for (std::size_t s = 0; s < flow_.scalars.size(); ++s) {
         const View<double> derivative = block.derivative(flow_.scalars[s].name);
-        scalar_derivative(flow_, metrics, flow_block, s, derivative.box(), derivative);
+        scalar_derivative(flow_, metrics_, flow_block, s, derivative.box(), derivative);
     }
 }
 

@@ -48,7 +48,7 @@ class FlowSolver : public domain::BlockSolver {
 
     FlowParameters flow_;
     std::array<linalg::Axis, 3> axes_;
-    std::vector<AxisMetrics> metrics_;
+    std::array<AxisMetrics, 3> metrics_;
     double convection_ = 0; ///< mean velocity out of the box through outflow faces
     std::optional<Projection> projection_;
 };

@@ -2,11 +2,9 @@
 
 #include <cmath>
 #include <sstream>
-#include <stdexcept>
 
 #include "linalg/solvers.hpp"
 #include "parallel/compensated_sum.hpp"
-#include "thermal/box_faces.hpp"
 
 namespace uzushio::thermal {
 
@@ -19,14 +17,6 @@ using parallel::Section;
 const domain::FieldSpec& cell_spec() {
     static const domain::FieldSpec spec{.name = "divergence"};
     return spec;
-}
-
-linalg::Equation equation_of(std::shared_ptr<const domain::Decomposition> decomposition,
-                             const FlowParameters& flow) {
-    linalg::Equation equation{.decomposition = std::move(decomposition)};
-    for (const auto& [name, condition] : flow.faces)
-        equation.conditions[name] = linalg::Condition::neumann;
-    return equation;
 }
 
 /// Call `visit(first, size)` for each row of a box.
@@ -43,30 +33,23 @@ Projection::Projection(MPI_Comm comm, const domain::Decomposition& decomposition
                        parallel::SectionMonitor& sections)
     : comm_(comm), rank_(rank), flow_(flow), sections_(sections),
       decomposition_(std::make_shared<domain::Decomposition>(decomposition)),
-      axes_(linalg::axes_of(equation_of(decomposition_, flow))),
-      metrics_{AxisMetrics(axes_[0], 1), AxisMetrics(axes_[1], 1), AxisMetrics(axes_[2], 1)},
-      singular_(linalg::is_singular(equation_of(decomposition_, flow))),
+      axes_(linalg::axes_of(pressure_equation(decomposition_, flow))),
+      metrics_(metrics_of(axes_, 1)), through_flow_(through_flow(flow, axes_)),
+      singular_(linalg::is_singular(pressure_equation(decomposition_, flow))),
       divergence_(decomposition, rank, cell_spec()),
-      solver_(linalg::make_solver(flow.solver, comm, equation_of(decomposition_, flow), flow.limits,
-                                  traffic, sections)),
+      solver_(linalg::make_solver(flow.solver, comm, pressure_equation(decomposition_, flow),
+                                  flow.limits, traffic, sections)),
       halo_(comm, decomposition, {{.name = "pressure", .ghosts = 1}}, domain::Reach::faces,
             traffic) {
     for (std::size_t a = 0; a < 3; ++a)
         for (int face = 0; face <= axes_[a].cells(); ++face)
             gradient_[a].push_back(axes_[a].reciprocal_distance(face));
-    for (const auto& [face, condition] : named_faces(flow)) {
-        const double area = area_of(face, axes_);
-        if (condition->kind == FaceCondition::Kind::inflow)
-            inflow_ += inward(face, condition->velocity) * area;
-        if (condition->kind == FaceCondition::Kind::outflow)
-            outflow_area_ += area;
-    }
 }
 
 void Projection::apply(Field& velocity, Field& pressure, double dt) {
     {
         const Section section(sections_, "divergence");
-        if (outflow_area_ > 0)
+        if (through_flow_.outflow_area > 0)
             balance(velocity);
         set_divergence(velocity, 1 / dt, divergence_);
         if (singular_)
@@ -74,14 +57,20 @@ void Projection::apply(Field& velocity, Field& pressure, double dt) {
     }
     {
         const Section section(sections_, "pressure solver");
-        const linalg::SolveReport report = solver_->solve(divergence_, pressure);
+        linalg::SolveReport report;
+        try {
+            report = solver_->solve(divergence_, pressure);
+        } catch (const std::exception& error) { // on all ranks
+            throw Diverged("the pressure has no solution: use a smaller time.dt or time.cfl (" +
+                           std::string(error.what()) + ")");
+        }
         if (!report.converged) {
             std::ostringstream text;
             text << "the pressure solver '" << report.solver << "' has not converged after "
                  << report.iterations << " iterations: the residual is " << report.residual
                  << " of the divergence, above the tolerance " << flow_.limits.tolerance
-                 << "; use a smaller time step, a larger tolerance or more iterations";
-            throw std::runtime_error(text.str());
+                 << "; use a smaller time.dt or time.cfl, a larger tolerance or more iterations";
+            throw Diverged(text.str());
         }
     }
     {
@@ -115,7 +104,7 @@ void Projection::balance(Field& velocity) const {
         outflow.add(value * area);
     });
     const double flux = parallel::sum_over_ranks(outflow, comm_);
-    const double missing = (inflow_ - flux) / outflow_area_;
+    const double missing = (through_flow_.inflow - flux) / through_flow_.outflow_area;
     for_outflow([&](const domain::Face& face, const Index<3>&, double& value) {
         value += face.is_upper() ? missing : -missing;
     });
@@ -164,6 +153,8 @@ void Projection::remove_mean(Field& x) const {
             sum.add(0, static_cast<int>(size), [&](int n) { return width[n] * across * row[n]; });
         });
     const double mean = parallel::sum_over_ranks(sum, comm_) / volume;
+    if (!std::isfinite(mean))
+        throw Diverged("the velocity is not finite: use a smaller time.dt or time.cfl");
     for (std::size_t b = 0; b < x.blocks(); ++b)
         for_rows(x.owned(b), [&](const Index<3>& first, std::int64_t size) {
             double* row = &x.view(b)(first);

@@ -3,14 +3,21 @@
 #include <mpi.h>
 
 #include <memory>
+#include <stdexcept>
 
 #include "domain/halo_exchange.hpp"
 #include "linalg/linear_solver.hpp"
 #include "parallel/section_monitor.hpp"
 #include "thermal/axis_metrics.hpp"
+#include "thermal/box_faces.hpp"
 #include "thermal/parameters.hpp"
 
 namespace uzushio::thermal {
+
+/// Error: the flow has no next step.
+struct Diverged : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
 
 /// Projection of a velocity onto fields without divergence (collective).
 class Projection {
@@ -26,7 +33,7 @@ class Projection {
     /// Set the fluxes out of the box to those into it, and subtract `dt` times the gradient of a
     /// pressure from the velocity, so that its divergence is 0. An iterative solver begins with the
     /// values of `pressure`, and stores them there. Ghosts of the pressure are set. Throws
-    /// `std::runtime_error` if the solver does not converge.
+    /// `Diverged` on all ranks if the velocity is not finite or the solver does not converge.
     void apply(Field& velocity, Field& pressure, double dt);
 
     /// Return the maximum magnitude of the divergence over all ranks.
@@ -47,7 +54,7 @@ class Projection {
     std::array<AxisMetrics, 3> metrics_;
     /// Reciprocal distance over which the flux through a face is a difference; 0 at boundaries.
     std::array<std::vector<double>, 3> gradient_;
-    double inflow_ = 0, outflow_area_ = 0;
+    ThroughFlow through_flow_;
     bool singular_;
     Field divergence_;
     std::unique_ptr<linalg::LinearSolver> solver_;

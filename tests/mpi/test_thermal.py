@@ -123,6 +123,23 @@ def test_contradictions_are_errors(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("numerics", "time", "message"),
+    [
+        ({}, {"steps": 200, "dt": 5.0}, "use a smaller time.dt"),
+        ({"solver": "cg", "max_iterations": 1}, {"steps": 2, "cfl": 0.9}, "not converged after 1"),
+    ],
+)
+def test_a_flow_that_diverges_ends_with_a_message(
+    uzushio: Run, tmp_path: Path, numerics: dict[str, Any], time: dict[str, Any], message: str
+) -> None:
+    case = write(tmp_path / "case.yaml", numerics=numerics, time=time)
+    done = uzushio("run", case, "--ranks", 2, timeout=120)
+    assert done.returncode != 0
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
 def test_a_script_sets_the_initial_fields(uzushio: Run, tmp_path: Path) -> None:
     (tmp_path / "start.py").write_text(
         "import numpy as np\n"

@@ -10,7 +10,7 @@ from uzushio.block_solver import BlockSolver
 from uzushio.case.model import Case
 from uzushio.errors import CaseError
 from uzushio.parallel.sync import collective
-from uzushio.solver import Reading
+from uzushio.solver import Reading, SolverDivergedError
 from uzushio.thermal.case import AXES, Boundary, ThermalCase
 from uzushio.thermal.initial import InitialFields
 
@@ -36,7 +36,10 @@ class ThermalSolver(BlockSolver):
         self._scalars = list(cast(ThermalCase, case).scalars)
         with collective(comm):
             self._set_initial_fields(InitialFields(cast(ThermalCase, case)))
-        self.core.start(0.0)
+        try:
+            self.core.start(0.0)
+        except _core.thermal.Diverged as error:
+            raise SolverDivergedError(f"At the start: {error}.") from None
 
     def _set_initial_fields(self, initial: InitialFields) -> None:
         for number, (_, lower, _) in enumerate(self._blocks):
@@ -46,6 +49,13 @@ class ThermalSolver(BlockSolver):
             for name in self._scalars:
                 values = self.core.values(name, number)[0]
                 values[...] = initial.scalar(name, lower, values.shape)
+
+    def step(self, longest: float = float("inf")) -> None:
+        """Advance one step of at most `longest` (collective)."""
+        try:
+            super().step(longest)
+        except _core.thermal.Diverged as error:
+            raise SolverDivergedError(f"After step {self.step_index}: {error}.") from None
 
     def monitor(self) -> Mapping[str, Reading]:
         """Return the step, the kinetic energy and the divergence (collective)."""
