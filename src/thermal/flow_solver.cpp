@@ -9,6 +9,7 @@
 #include "parallel/compensated_sum.hpp"
 #include "thermal/boundary_conditions.hpp"
 #include "thermal/box_faces.hpp"
+#include "thermal/sources.hpp"
 #include "thermal/transport.hpp"
 
 namespace uzushio::thermal {
@@ -178,10 +179,10 @@ void FlowSolver::set_normal_velocities() {
     domain::Field<double>& velocity = field(velocity_name);
     for (std::size_t b = 0; b < blocks(); ++b)
         for (const auto& [face, condition] : named_faces(flow_)) {
-            const double value = condition->kind == Kind::inflow ? condition->velocity[face.axis]
-                                 : condition->kind == Kind::outflow
-                                     ? convection_ * (face.is_upper() ? 1 : -1)
-                                     : 0;
+            if (condition->kind == Kind::outflow)
+                continue; // the projection adds what is missing
+            const double value =
+                condition->kind == Kind::inflow ? condition->velocity[face.axis] : 0;
             for_indices(
                 faces_at(face, block(b).cells(), axes_),
                 [&, &face = face](const Index<3>& at) { velocity.view(b, face.axis)(at) = value; });
@@ -238,21 +239,23 @@ void FlowSolver::set_boundary_derivatives(const SolverBlock& block, std::size_t 
     }
 }
 
-void FlowSolver::rhs(const SolverBlock& block, double) {
+void FlowSolver::rhs(const SolverBlock& block, double time) {
     const FlowBlock flow_block = block_of(block);
     {
         const parallel::Section section(sections(), "momentum");
         for (std::size_t a = 0; a < static_cast<std::size_t>(flow_.dimension); ++a) {
             const View<double> derivative = block.derivative(velocity_name, a);
             set_boundary_derivatives(block, a);
-            momentum_derivative(flow_, metrics_, flow_block, a,
-                                inner_faces(derivative.box(), a, axes_[a]), derivative);
+            const Box<3> faces = inner_faces(derivative.box(), a, axes_[a]);
+            momentum_derivative(flow_, metrics_, flow_block, a, faces, derivative);
+            add_source(flow_, flow_.sources[a], time, a, faces, derivative);
         }
     }
     const parallel::Section section(sections(), "scalars");
     for (std::size_t s = 0; s < flow_.scalars.size(); ++s) {
         const View<double> derivative = block.derivative(flow_.scalars[s].name);
         scalar_derivative(flow_, metrics_, flow_block, s, derivative.box(), derivative);
+        add_source(flow_, flow_.scalars[s].source, time, 3, derivative.box(), derivative);
     }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -32,6 +33,9 @@ struct FaceCondition {
     std::vector<ScalarCondition> scalars{}; ///< for each scalar
 };
 
+/// Addition to the time derivative of a quantity at a position and time; null: none.
+using Source = std::function<double(const domain::Vector& at, double time)>;
+
 /// Scalar that the flow carries. Its buoyancy is an acceleration along each axis,
 /// `buoyancy * (value - reference)`.
 struct Scalar {
@@ -40,6 +44,7 @@ struct Scalar {
     domain::Vector buoyancy{};
     double reference = 0;
     std::string unit = "1";
+    Source source{};
 };
 
 /// Incompressible flow with scalars in a box: du/dt + div(u u) = -grad p + div(nu grad u) + force +
@@ -51,6 +56,7 @@ struct FlowParameters {
     std::map<std::string, FaceCondition> faces; ///< by `Face::name`, of the axes not periodic
     double viscosity = 0;
     domain::Vector force{};
+    std::array<Source, 3> sources{}; ///< of the velocity components
     std::vector<Scalar> scalars;
     Scheme scheme = Scheme::central;
     domain::TimeScheme time_scheme = domain::TimeScheme::wray_rk3;
