@@ -26,7 +26,9 @@ struct Equation {
     /// `dirichlet` or `neumann` for the name of each boundary condition of the mesh.
     std::map<std::string, Condition> conditions{};
     double s = 0; ///< not negative
-    /// b on cell faces, positive, or zero on faces that let nothing pass; null: 1 everywhere.
+    /// b on cell faces, positive, or zero on faces that let nothing pass; null: 1 everywhere. In an
+    /// isolated cell (s = 0, and b = 0 on all faces, such as inside a body) the right-hand side
+    /// must be 0, and so is x; means and compatibility are those of the other cells.
     std::shared_ptr<const domain::Field<double>> b{};
 };
 

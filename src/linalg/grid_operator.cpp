@@ -1,6 +1,7 @@
 #include "linalg/grid_operator.hpp"
 
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -48,6 +49,36 @@ GridOperator<T>::GridOperator(MPI_Comm comm, const Equation& equation, parallel:
     change_.resize(chosen_.size());
     if (equation.b)
         set_coefficient(std::exchange(equation_.b, nullptr));
+    find_isolated();
+}
+
+template <class T> void GridOperator<T>::find_isolated() {
+    volume_ = 1;
+    for (const Axis& axis : axes_)
+        volume_ *= std::accumulate(axis.widths.begin(), axis.widths.end(), 0.0);
+    if (!b_ || equation_.s > 0)
+        return;
+    parallel::CompensatedSum isolated;
+    const auto volume = integral([&](const auto& row) {
+        return [&](std::int64_t n) { return row.centre(n) > 0 ? 1.0 : 0.0; };
+    });
+    for_rows([&](const auto& row) {
+        isolated.add(0, static_cast<int>(row.size),
+                     [&](int n) { return row.centre(n) > 0 ? 0.0 : 1.0; });
+    });
+    isolated_ = parallel::sum_over_ranks(isolated, comm_);
+    volume_ = parallel::sum_over_ranks(volume, comm_);
+}
+
+template <class T> void GridOperator<T>::clear_isolated(Field& x) const {
+    if (isolated_ == 0)
+        return;
+    const auto pass = section("vector updates", 2, true);
+    for_rows([&](const auto& row) {
+        T* values = row_of(x, row);
+        for (std::int64_t n = 0; n < row.size; ++n)
+            values[n] = row.centre(n) > 0 ? values[n] : T(0);
+    });
 }
 
 template <class T>
@@ -181,7 +212,7 @@ template <class T> void GridOperator<T>::relax(Field& x, const Field& f, int col
         T* __restrict change = change_.data();
 #pragma omp simd
         for (std::int64_t n = 0; n < row.size; ++n) {
-            const T value = (row.neighbours(in + n, n) - right[n]) / row.centre(n);
+            const T value = (row.neighbours(in + n, n) - right[n]) * row.inverse(n);
             change[n] = omega * chosen[n] * (value - in[n]);
         }
 #pragma omp simd
@@ -198,7 +229,7 @@ template <class T> void GridOperator<T>::relax_zero(Field& x, const Field& f, T 
         const T* __restrict chosen = chosen_.data() + (row.begin + row.j + row.k) % 2;
 #pragma omp simd
         for (std::int64_t n = 0; n < row.size; ++n)
-            out[n] = -omega * chosen[n] * right[n] / row.centre(n);
+            out[n] = -omega * chosen[n] * right[n] * row.inverse(n);
     });
 }
 
@@ -211,7 +242,7 @@ template <class T> void GridOperator<T>::jacobi(Field& x, const Field& f, Field&
         T* __restrict out = row_of(y, row);
 #pragma omp simd
         for (std::int64_t n = 0; n < row.size; ++n) {
-            const T value = (row.neighbours(in + n, n) - right[n]) / row.centre(n);
+            const T value = (row.neighbours(in + n, n) - right[n]) * row.inverse(n);
             out[n] = in[n] + omega * (value - in[n]);
         }
     });
@@ -248,23 +279,31 @@ template <class T> void GridOperator<T>::remove_mean(Field& x) const {
                                                   };
                                               }),
                                               comm_);
-    double volume = 1;
-    for (const Axis& axis : axes_) {
-        double length = 0;
-        for (const double width : axis.widths)
-            length += width;
-        volume *= length;
-    }
-    const T mean = static_cast<T>(sum / volume);
+    const T mean = volume_ > 0 ? static_cast<T>(sum / volume_) : T(0);
     for_rows([&](const auto& row) {
         T* values = row_of(x, row);
         for (std::int64_t n = 0; n < row.size; ++n)
-            values[n] -= mean;
+            values[n] -= row.centre(n) > 0 ? mean : T(0);
     });
 }
 
 template <class T> void GridOperator<T>::check_compatibility(const Field& f) const {
     const auto pass = section("reductions", 2);
+    if (isolated_ > 0) {
+        int invalid = 0;
+        for_rows([&](const auto& row) {
+            const T* values = row_of(f, row);
+            for (std::int64_t n = 0; n < row.size; ++n)
+                invalid |= row.centre(n) == 0 && values[n] != 0 ? 1 : 0;
+        });
+        MPI_Allreduce(MPI_IN_PLACE, &invalid, 1, MPI_INT, MPI_MAX, comm_);
+        if (invalid != 0)
+            throw std::invalid_argument("the equation has no solution: the right-hand side is not "
+                                        "0 in a cell on all of whose faces b is 0; set it to 0 in "
+                                        "such cells, or open a face");
+    }
+    if (!singular_)
+        return;
     const auto sum = integral([&](const auto& row) {
         return [values = row_of(f, row)](std::int64_t n) { return static_cast<double>(values[n]); };
     });

@@ -74,10 +74,13 @@ template <class T> class GridOperator {
         const auto pass = section("reductions", &a == &b ? 1 : 2);
         return parallel::sum_over_ranks(partial_dot(a, b), comm_);
     }
-    /// Subtract the mean of x over the mesh.
+    /// Subtract the mean of x over all cells that are not isolated.
     void remove_mean(Field& x) const;
-    /// Throw `std::invalid_argument` if f has a mean.
+    /// Throw `std::invalid_argument` on all ranks if f is not 0 in an isolated cell or, if the
+    /// equation is singular, if f has a mean.
     void check_compatibility(const Field& f) const;
+    /// Set x to 0 in isolated cells: s is 0, and b is 0 on all faces of the cell.
+    void clear_isolated(Field& x) const;
 
     /// Call `visit` with the stencil of each row of this rank's cells: a `ConstantRow<T>` or a
     /// `VariableRow<T>`.
@@ -116,8 +119,9 @@ template <class T> class GridOperator {
                                               std::int64_t k) const;
     [[nodiscard]] VariableRow<T> variable_row(std::size_t block, std::int64_t j,
                                               std::int64_t k) const;
-    /// Return s, and a little so that cells without any flux have a solution: 0.
-    [[nodiscard]] T s() const { return static_cast<T>(equation_.s) + T(1e-30); }
+    [[nodiscard]] T s() const { return static_cast<T>(equation_.s); }
+    /// Count the isolated cells and the volume of the others.
+    void find_isolated();
     /// Return the sum over this rank's cells of `value(row)(n)` times the cell's volume.
     template <class Value> [[nodiscard]] parallel::CompensatedSum integral(Value&& value) const;
 
@@ -135,7 +139,9 @@ template <class T> class GridOperator {
     std::shared_ptr<const Field> b_; ///< face-centred; null: 1
     domain::HaloExchange<T> halo_;
     parallel::SectionMonitor* sections_;
-    double cells_ = 0; ///< of this rank
+    double cells_ = 0;    ///< of this rank
+    double isolated_ = 0; ///< cells of all ranks
+    double volume_ = 0;   ///< of all other cells
 };
 
 extern template class GridOperator<double>;

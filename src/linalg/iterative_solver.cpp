@@ -32,8 +32,9 @@ SolveReport IterativeSolver::solve(const Sources& f, const Targets& x) {
     if (!std::isfinite(norm_of_f_))
         throw std::invalid_argument("the right-hand side of an equation has values that are not "
                                     "finite, or too large to be squared");
+    a().check_compatibility(f_);
+    a().clear_isolated(x_);
     if (a().singular()) {
-        a().check_compatibility(f_);
         a().remove_mean(f_); // round-off
         norm_of_f_ = std::sqrt(a().dot(f_, f_));
     }
@@ -41,6 +42,7 @@ SolveReport IterativeSolver::solve(const Sources& f, const Targets& x) {
         iterate(f_, x_);
     else
         x_ = a().field();
+    a().clear_isolated(x_); // corrections interpolate to them
     if (a().singular())
         a().remove_mean(x_);
     const auto pass = a().section("vector updates", 2);

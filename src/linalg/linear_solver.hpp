@@ -30,8 +30,9 @@ class LinearSolver {
     /// Solve on the equation's decomposition (collective). Iterative solvers begin with the values
     /// of x. If constants solve the homogeneous equation, x has zero mean.
     ///
-    /// Throws `std::invalid_argument` on all ranks if an array does not contain its block or, for a
-    /// singular equation, if f has a mean that is more than round-off.
+    /// Throws `std::invalid_argument` on all ranks if an array does not contain its block, if f is
+    /// not 0 in an isolated cell or, for a singular equation, if f has a mean that is more than
+    /// round-off.
     virtual SolveReport solve(const Sources& f, const Targets& x) = 0;
 
     /// The same for cell-centred fields.

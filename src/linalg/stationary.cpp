@@ -61,6 +61,8 @@ class Relaxation final : public IterativeSolver {
                 cells = std::max(cells, axis.cells());
             omega_ = 2 / (1 + std::sin(std::numbers::pi / cells));
         }
+        if (!red_black && a().singular())
+            omega_ *= 0.9; // at 1 the sign of a checkerboard alternates for ever
         if (!(omega_ > 0 && omega_ < 2))
             throw std::invalid_argument("the relaxation factor omega is between 0 and 2");
     }
@@ -120,7 +122,7 @@ class Diagonal final : public Preconditioner {
         a.for_rows([&](const auto& row) {
             double* factor = GridOperator<double>::row_of(factor_, row);
             for (std::int64_t n = 0; n < row.size; ++n)
-                factor[n] = -1 / row.centre(n);
+                factor[n] = -row.inverse(n);
         });
     }
     domain::Field<double> factor_; ///< reciprocals of the diagonal

@@ -13,7 +13,8 @@ std::unique_ptr<LinearSolver> make_correction(MPI_Comm comm, const Equation& equ
                                               parallel::SectionMonitor& sections,
                                               std::unique_ptr<Preconditioner> preconditioner);
 
-/// Return Jacobi's method with damping `omega`, for comparison with the other solvers.
+/// Return Jacobi's method with damping `omega`, 0.9 times that for a singular equation, for
+/// comparison with the other solvers.
 std::unique_ptr<LinearSolver> make_jacobi(MPI_Comm comm, const Equation& equation,
                                           const IterationLimits& limits, parallel::Traffic& traffic,
                                           parallel::SectionMonitor& sections, double omega = 1.0);

@@ -5,6 +5,10 @@
 
 namespace uzushio::linalg {
 
+/// Return 1 / centre; 0 for an isolated cell, which has no fluxes and s = 0: relaxation sets it to
+/// 0.
+template <class T> [[nodiscard]] T inverse_of(T centre) { return centre > 0 ? 1 / centre : T(0); }
+
 /// Stencil of a row of cells along i: (A x)(n) = neighbours(x + n, n) - centre(n) x[n], where n
 /// counts from the row's first cell. With coefficient 1.
 template <class T> struct ConstantRow {
@@ -22,6 +26,7 @@ template <class T> struct ConstantRow {
                (lower_k * x[-stride_k] + upper_k * x[stride_k]);
     }
     [[nodiscard]] T centre(std::int64_t n) const { return centre_i[n] + centre_jk; }
+    [[nodiscard]] T inverse(std::int64_t n) const { return inverse_of(centre(n)); }
 };
 
 /// The same with a coefficient on faces.
@@ -43,6 +48,7 @@ template <class T> struct VariableRow : ConstantRow<T> {
                (lower_all_j * b_j[n] + upper_all_j * b_j_upper[n]) +
                (lower_all_k * b_k[n] + upper_all_k * b_k_upper[n]) + s;
     }
+    [[nodiscard]] T inverse(std::int64_t n) const { return inverse_of(centre(n)); }
 };
 
 } // namespace uzushio::linalg
