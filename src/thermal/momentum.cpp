@@ -58,13 +58,30 @@ void advect_and_diffuse(const RowMetrics& metrics, const Pointers& velocity, dou
                          u_c = velocity[A].stride[C], v_a = velocity[B].stride[A],
                          v_b = velocity[B].stride[B], w_a = velocity[C].stride[A],
                          w_c = velocity[C].stride[C];
+    if constexpr (Scheme::by_axis) {
 #pragma omp simd
-    for (std::int64_t n = 0; n < size; ++n) {
-        double sum = along_axis<Scheme, A>(m, u + n, u_a, viscosity, n) +
-                     across_axis<Scheme, A, B>(m, u + n, u_b, v + n, v_b, v_a, viscosity, n);
-        if constexpr (D == 3)
-            sum += across_axis<Scheme, A, C>(m, u + n, u_c, w + n, w_c, w_a, viscosity, n);
-        out[n] = sum + force;
+        for (std::int64_t n = 0; n < size; ++n)
+            out[n] = along_axis<Scheme, A>(m, u + n, u_a, viscosity, n);
+#pragma omp simd
+        for (std::int64_t n = 0; n < size; ++n)
+            out[n] += across_axis<Scheme, A, B>(m, u + n, u_b, v + n, v_b, v_a, viscosity, n);
+        if constexpr (D == 3) {
+#pragma omp simd
+            for (std::int64_t n = 0; n < size; ++n)
+                out[n] += across_axis<Scheme, A, C>(m, u + n, u_c, w + n, w_c, w_a, viscosity, n);
+        }
+#pragma omp simd
+        for (std::int64_t n = 0; n < size; ++n)
+            out[n] += force;
+    } else {
+#pragma omp simd
+        for (std::int64_t n = 0; n < size; ++n) {
+            double sum = along_axis<Scheme, A>(m, u + n, u_a, viscosity, n) +
+                         across_axis<Scheme, A, B>(m, u + n, u_b, v + n, v_b, v_a, viscosity, n);
+            if constexpr (D == 3)
+                sum += across_axis<Scheme, A, C>(m, u + n, u_c, w + n, w_c, w_a, viscosity, n);
+            out[n] = sum + force;
+        }
     }
 }
 
