@@ -243,6 +243,7 @@ SolverEstimate BlockSolver::estimate(int ranks) const {
         buffers += 2 * volume.max_rank_bytes;
     }
     result.bytes += buffers;
+    add_own(decomposition, result);
     return result;
 }
 

@@ -161,6 +161,10 @@ class BlockSolver {
     /// Return the largest stable time step of a block. Ghosts are not valid.
     [[nodiscard]] virtual double stable_dt(const SolverBlock& block) = 0;
 
+    /// Add to an estimate what the subclass allocates and exchanges itself.
+    virtual void add_own(const Decomposition& /*decomposition*/,
+                         SolverEstimate& /*estimate*/) const {}
+
     /// Return the counter of what the subclass sends itself.
     [[nodiscard]] parallel::Traffic& counted_traffic();
 

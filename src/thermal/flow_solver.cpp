@@ -323,6 +323,17 @@ double FlowSolver::stable_dt(const SolverBlock& block) {
     return 1 / std::max(largest, std::numeric_limits<double>::min());
 }
 
+void FlowSolver::add_own(const domain::Decomposition& decomposition,
+                         domain::SolverEstimate& estimate) const {
+    const std::array<domain::FieldSpec, 1> pressure{{{.name = "pressure", .ghosts = 1}}};
+    const auto volume = domain::halo_volume(decomposition, pressure, domain::Reach::faces);
+    const std::int64_t stages = domain::stages_of(flow_.time_scheme);
+    estimate.halo_messages += stages * volume.max_rank_messages;
+    estimate.halo_bytes += stages * volume.max_rank_bytes;
+    estimate.bytes += estimate.cells * static_cast<std::int64_t>(sizeof(double)) + // divergence
+                      2 * volume.max_rank_bytes;
+}
+
 double FlowSolver::max_divergence() { return projection_->max_divergence(field(velocity_name)); }
 
 double FlowSolver::kinetic_energy() {

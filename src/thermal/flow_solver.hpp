@@ -38,6 +38,9 @@ class FlowSolver : public domain::BlockSolver {
     void rhs(const domain::SolverBlock& block, double time) override;
     void project(double time, double dt) override;
     [[nodiscard]] double stable_dt(const domain::SolverBlock& block) override;
+    /// Add the divergence and the exchange of the pressure after each solve.
+    void add_own(const domain::Decomposition& decomposition,
+                 domain::SolverEstimate& estimate) const override;
 
   private:
     [[nodiscard]] FlowBlock block_of(const domain::SolverBlock& block) const;

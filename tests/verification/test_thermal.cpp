@@ -90,6 +90,22 @@ TEST(FlowSolver, GivesSidesThatBlocksShareOneValue) {
     EXPECT_LT(solver.max_divergence(), 1e-12);
 }
 
+TEST(FlowSolver, SendsTheEstimatedHalo) {
+    FlowParameters flow = closed_box({12, 10, 14}, 0);
+    flow.solver = "fft";
+    Flow solver(flow, irregular);
+    const auto before = solver.traffic()[parallel::Exchange::halo];
+    solver.step(1, 0.5);
+    const auto after = solver.traffic()[parallel::Exchange::halo];
+    std::array<std::int64_t, 2> sent{after.messages - before.messages, after.bytes - before.bytes};
+    MPI_Allreduce(MPI_IN_PLACE, sent.data(), 2, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
+    int ranks = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const domain::SolverEstimate estimate = solver.estimate(ranks);
+    EXPECT_EQ(sent[0], estimate.halo_messages);
+    EXPECT_EQ(sent[1], estimate.halo_bytes);
+}
+
 TEST(FlowSolver, LosesEnergyWithTheBoundedScheme) {
     FlowParameters flow = closed_box({12, 10, 14}, 0);
     flow.scheme = Scheme::van_leer;
