@@ -18,7 +18,7 @@ from uzushio.viewer.exchange import Exchange, StreamDescription
 from uzushio.viewer.gateway import Gateway
 
 #: Timeout of a change that the page shows, milliseconds.
-LIMIT = 20_000
+LIMIT = 60_000
 #: Stored steps of the stream that `RUNNING` describes.
 STORED = replace(RUNNING, live=False, steps=(0, 5, 10, 15, 40), times=(0.0, 0.5, 1.0, 1.5, 4.0))
 

@@ -106,7 +106,7 @@ def test_another_value_gives_another_digest(tmp_path: Path) -> None:
         ("grid.nx=[", "the value is not YAML"),
         (
             "solver=toys",
-            "solver 'toys' is not known; did you mean 'toy'? (allowed: channel, thermal, toy",
+            "solver 'toys' is not known; did you mean 'toy'? (allowed: ",
         ),
     ],
 )
@@ -153,7 +153,7 @@ def test_a_missing_section_is_required(tmp_path: Path) -> None:
         (MINIMAL + "grid: {nx: 1, nx: 2}\n", "/case.yaml:3: grid.nx was given before"),
         ("- a\n", "must hold `key: value` lines"),
         ("", "must hold `key: value` lines"),
-        ("title: x\n", "solver is required (allowed: channel, thermal, toy"),
+        ("title: x\n", "solver is required (allowed: "),
         ("a: &a [*a]\n", "/case.yaml:1: a list or section that contains itself"),
         ("a: !!python/object:os.system {}\n", "/case.yaml:1: "),
     ],
