@@ -13,34 +13,46 @@ using Pointers = std::array<RowPointer, 3>;
 
 // Arguments are values: of variables that are captured by reference GCC makes no vectors.
 
-/// Return advection and diffusion along the component's own axis `A` at face `n` of a row.
+/// Return diffusion less advection of the component along `A` through the centre of the cell below
+/// the face `shift` faces from face `n` of a row; `here` is the value at that face.
+template <class Scheme, std::size_t A>
+double through_cell(const RowMetrics& m, const double* here, std::ptrdiff_t along, double viscosity,
+                    std::int64_t n, std::int64_t shift) {
+    const double flux = 0.5 * (here[-along] + here[0]);
+    return viscosity * (here[0] - here[-along]) * RowMetrics::at<A>(m.inverse_width, n, shift - 1) -
+           flux * Scheme::at_face(flux, here, along);
+}
+
+/// Return that along another axis `B` through the lower side: `here` has the lower neighbour at
+/// distance `beside`; `across`, the velocity along B through the side, that at distance `back`
+/// along A.
+template <class Scheme, std::size_t A, std::size_t B>
+double through_side(const RowMetrics& m, const double* here, std::ptrdiff_t beside,
+                    const double* across, std::ptrdiff_t back, double viscosity, std::int64_t n,
+                    std::int64_t shift) {
+    const double flux = RowMetrics::at<A>(m.share_below, n) * across[-back] +
+                        RowMetrics::at<A>(m.share_above, n) * across[0];
+    return viscosity * (here[0] - here[-beside]) * RowMetrics::at<B>(m.inverse_distance, n, shift) -
+           flux * Scheme::at_face(flux, here, beside);
+}
+
+/// Return the sum over both sides along `A` at face `n` of a row.
 template <class Scheme, std::size_t A>
 double along_axis(const RowMetrics& m, const double* here, std::ptrdiff_t along, double viscosity,
                   std::int64_t n) {
-    // Through the centres of the cells below and above the face.
-    const double below = 0.5 * (here[-along] + here[0]);
-    const double above = 0.5 * (here[0] + here[along]);
-    return (viscosity * ((here[along] - here[0]) * RowMetrics::at<A>(m.inverse_width, n) -
-                         (here[0] - here[-along]) * RowMetrics::at<A>(m.inverse_width, n, -1)) -
-            (above * Scheme::at_face(above, here + along, along) -
-             below * Scheme::at_face(below, here, along))) *
+    return (through_cell<Scheme, A>(m, here + along, along, viscosity, n, 1) -
+            through_cell<Scheme, A>(m, here, along, viscosity, n, 0)) *
            RowMetrics::at<A>(m.inverse_distance, n);
 }
 
-/// Return those along another axis `B`: `here` has the neighbours at distance `beside`, the
-/// velocity along B, `across`, those at distance `up` along B and `back` along A.
+/// Return that along another axis `B`; `across` has the values at the upper side at distance `up`.
 template <class Scheme, std::size_t A, std::size_t B>
 double across_axis(const RowMetrics& m, const double* here, std::ptrdiff_t beside,
                    const double* across, std::ptrdiff_t up, std::ptrdiff_t back, double viscosity,
                    std::int64_t n) {
-    const double share_below = RowMetrics::at<A>(m.share_below, n);
-    const double share_above = RowMetrics::at<A>(m.share_above, n);
-    const double lower = share_below * across[-back] + share_above * across[0];
-    const double upper = share_below * across[up - back] + share_above * across[up];
-    return (viscosity * ((here[beside] - here[0]) * RowMetrics::at<B>(m.inverse_distance, n, 1) -
-                         (here[0] - here[-beside]) * RowMetrics::at<B>(m.inverse_distance, n)) -
-            (upper * Scheme::at_face(upper, here + beside, beside) -
-             lower * Scheme::at_face(lower, here, beside))) *
+    return (through_side<Scheme, A, B>(m, here + beside, beside, across + up, back, viscosity, n,
+                                       1) -
+            through_side<Scheme, A, B>(m, here, beside, across, back, viscosity, n, 0)) *
            RowMetrics::at<B>(m.inverse_width, n);
 }
 

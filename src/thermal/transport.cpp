@@ -10,16 +10,22 @@ using domain::Box;
 using domain::Index;
 using domain::View;
 
-/// Return advection and diffusion along axis `A` in cell `n` of a row.
+/// Return diffusion less advection along axis `A` through the lower face of the cell `shift` cells
+/// from cell `n` of a row; `here` is the value of that cell.
+template <class Scheme, std::size_t A>
+double through_face(const RowMetrics& m, const double* here, std::ptrdiff_t beside, double velocity,
+                    double diffusivity, std::int64_t n, std::int64_t shift) {
+    return diffusivity * (here[0] - here[-beside]) *
+               RowMetrics::at<A>(m.inverse_distance, n, shift) -
+           velocity * Scheme::at_face(velocity, here, beside);
+}
+
+/// Return the sum over both faces along axis `A` in cell `n` of a row.
 template <class Scheme, std::size_t A>
 double along_axis(const RowMetrics& m, const double* here, std::ptrdiff_t beside,
                   const double* velocity, std::ptrdiff_t up, double diffusivity, std::int64_t n) {
-    const double lower = velocity[0];
-    const double upper = velocity[up];
-    return (diffusivity * ((here[beside] - here[0]) * RowMetrics::at<A>(m.inverse_distance, n, 1) -
-                           (here[0] - here[-beside]) * RowMetrics::at<A>(m.inverse_distance, n)) -
-            (upper * Scheme::at_face(upper, here + beside, beside) -
-             lower * Scheme::at_face(lower, here, beside))) *
+    return (through_face<Scheme, A>(m, here + beside, beside, velocity[up], diffusivity, n, 1) -
+            through_face<Scheme, A>(m, here, beside, velocity[0], diffusivity, n, 0)) *
            RowMetrics::at<A>(m.inverse_width, n);
 }
 
