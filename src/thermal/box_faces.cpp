@@ -1,5 +1,7 @@
 #include "thermal/box_faces.hpp"
 
+#include <numeric>
+
 namespace uzushio::thermal {
 
 using domain::Box;
@@ -13,14 +15,14 @@ std::vector<std::pair<Face, const FaceCondition*>> named_faces(const FlowParamet
     return found;
 }
 
+double length_of(const linalg::Axis& axis) {
+    return std::accumulate(axis.widths.begin(), axis.widths.end(), 0.0);
+}
+
 double area_of(const Face& face, const std::array<linalg::Axis, 3>& axes) {
     double area = 1;
-    for (std::size_t a = 0; a < 3; ++a) {
-        double length = 0;
-        for (const double width : axes[a].widths)
-            length += width;
-        area *= a == face.axis ? 1 : length;
-    }
+    for (std::size_t a = 0; a < 3; ++a)
+        area *= a == face.axis ? 1 : length_of(axes[a]);
     return area;
 }
 
@@ -36,14 +38,14 @@ linalg::Equation pressure_equation(std::shared_ptr<const domain::Decomposition> 
     return equation;
 }
 
-ThroughFlow through_flow(const FlowParameters& flow, const std::array<linalg::Axis, 3>& axes) {
+ThroughFlow through_flow(const FlowParameters& flow,
+                         const std::function<double(const Face&)>& open_area) {
     ThroughFlow found;
     for (const auto& [face, condition] : named_faces(flow)) {
-        const double area = area_of(face, axes);
         if (condition->kind == FaceCondition::Kind::inflow)
-            found.inflow += inward(face, condition->velocity) * area;
+            found.inflow += inward(face, condition->velocity) * open_area(face);
         if (condition->kind == FaceCondition::Kind::outflow)
-            found.outflow_area += area;
+            found.outflow_area += open_area(face);
     }
     return found;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -15,6 +16,9 @@ namespace uzushio::thermal {
 /// Return the faces of the box that have a condition, with it, in the order of `domain::faces`.
 [[nodiscard]] std::vector<std::pair<domain::Face, const FaceCondition*>>
 named_faces(const FlowParameters& flow);
+
+/// Return the length of the box along an axis.
+[[nodiscard]] double length_of(const linalg::Axis& axis);
 
 /// Return the area of a face of the box.
 [[nodiscard]] double area_of(const domain::Face& face, const std::array<linalg::Axis, 3>& axes);
@@ -32,8 +36,9 @@ struct ThroughFlow {
     double inflow = 0;
     double outflow_area = 0;
 };
+/// `open_area`: of a face of the box, without what bodies cover.
 [[nodiscard]] ThroughFlow through_flow(const FlowParameters& flow,
-                                       const std::array<linalg::Axis, 3>& axes);
+                                       const std::function<double(const domain::Face&)>& open_area);
 
 /// Return the cells of a box of cells that lie at a face of the mesh; may be empty.
 [[nodiscard]] domain::Box<3> layer_at(const domain::Face& face, domain::Box<3> cells,

@@ -55,6 +55,20 @@ std::array<linalg::Axis, 3> axes_of(const FlowParameters& flow) {
     return linalg::axes_of(pressure_equation(std::make_shared<domain::Decomposition>(whole), flow));
 }
 
+/// Throws `std::invalid_argument` if the conditions of a body do not exist.
+void check(const Body& body, std::size_t scalars) {
+    if (!body.surface)
+        throw std::invalid_argument("body " + body.name + " has no surface");
+    if (body.scalars.size() != scalars)
+        throw std::invalid_argument("body " + body.name + " has conditions for " +
+                                    std::to_string(body.scalars.size()) + " scalars, not for " +
+                                    std::to_string(scalars));
+    for (const BodyCondition& condition : body.scalars)
+        if (!(condition.conductivity > 0 && condition.capacity > 0))
+            throw std::invalid_argument("the conductivity and the capacity of body " + body.name +
+                                        " must be above 0");
+}
+
 /// Return the parameters. Throws `std::invalid_argument` if they contradict each other.
 FlowParameters checked(FlowParameters flow) {
     if (flow.dimension != 2 && flow.dimension != 3)
@@ -89,6 +103,8 @@ FlowParameters checked(FlowParameters flow) {
                                     "divergence exists");
     if (has_outflow && !(inflow > 0))
         throw std::invalid_argument("the box has an outflow but no inflow");
+    for (const Body& body : flow.bodies)
+        check(body, flow.scalars.size());
     for (const Scalar& scalar : flow.scalars)
         if (!(scalar.diffusivity > 0))
             throw std::invalid_argument("the diffusivity of " + scalar.name + " is not above 0");
@@ -119,10 +135,7 @@ Box<3> faces_at(const Face& face, const Box<3>& cells, const std::array<linalg::
 
 FlowSolver::FlowSolver(FlowParameters flow)
     : flow_(checked(std::move(flow))), axes_(axes_of(flow_)),
-      metrics_(metrics_of(axes_, ghosts_of(flow_) + 1)) {
-    const ThroughFlow through = through_flow(flow_, axes_);
-    convection_ = through.outflow_area > 0 ? through.inflow / through.outflow_area : 0;
-}
+      metrics_(metrics_of(axes_, ghosts_of(flow_) + 1)) {}
 
 domain::SolverDeclaration FlowSolver::declare() const {
     const int ghosts = ghosts_of(flow_);
@@ -168,8 +181,15 @@ domain::SolverDeclaration FlowSolver::declare() const {
 }
 
 void FlowSolver::prepare(const SolverBlock&) {
-    if (!projection_)
-        projection_.emplace(comm(), decomposition(), rank(), flow_, counted_traffic(), sections());
+    if (projection_)
+        return;
+    if (!flow_.bodies.empty())
+        bodies_.emplace(comm(), decomposition(), rank(), flow_, axes_, metrics_,
+                        field(velocity_name));
+    projection_.emplace(comm(), decomposition(), rank(), flow_,
+                        bodies_ ? &bodies_->grid() : nullptr, counted_traffic(), sections());
+    const ThroughFlow& through = projection_->through_flow();
+    convection_ = through.outflow_area > 0 ? through.inflow / through.outflow_area : 0;
 }
 
 void FlowSolver::initial(const SolverBlock&) {}
@@ -248,6 +268,8 @@ void FlowSolver::rhs(const SolverBlock& block, double time) {
             const Box<3> faces = inner_faces(derivative.box(), a, axes_[a]);
             momentum_derivative(flow_, metrics_, flow_block, a, faces, derivative);
             add_source(flow_, flow_.sources[a], time, a, faces, derivative);
+            if (bodies_)
+                bodies_->correct_momentum(flow_block, block.local(), a, derivative);
         }
     }
     const parallel::Section section(sections(), "scalars");
@@ -255,6 +277,8 @@ void FlowSolver::rhs(const SolverBlock& block, double time) {
         const View<double> derivative = block.derivative(flow_.scalars[s].name);
         scalar_derivative(flow_, metrics_, flow_block, s, derivative.box(), derivative);
         add_source(flow_, flow_.scalars[s].source, time, 3, derivative.box(), derivative);
+        if (bodies_)
+            bodies_->correct_scalar(flow_block, block.local(), s, derivative);
     }
 }
 
@@ -277,7 +301,12 @@ void FlowSolver::project(double, double dt) {
         set_normal_velocities();
         unify_shared_faces();
     }
-    projection_->apply(field(velocity_name), pressure, initial ? 1 : dt);
+    domain::Field<double>& velocity = field(velocity_name);
+    if (bodies_)
+        bodies_->begin_projection(velocity);
+    projection_->apply(velocity, pressure, initial ? 1 : dt);
+    if (bodies_)
+        bodies_->end_projection(velocity);
     if (initial)
         for (std::size_t b = 0; b < blocks(); ++b) {
             const View<double> p = pressure.view(b);
@@ -289,8 +318,14 @@ double FlowSolver::stable_dt(const SolverBlock& block) {
     // Limits of three-stage schemes of order three along the imaginary and the real axis.
     const double advection = std::sqrt(3.0), diffusion = 2.51;
     double diffusivity = flow_.viscosity;
-    for (const Scalar& scalar : flow_.scalars)
-        diffusivity = std::max(diffusivity, scalar.diffusivity);
+    for (std::size_t s = 0; s < flow_.scalars.size(); ++s) {
+        double ratio = 1;
+        for (const Body& body : flow_.bodies) {
+            const BodyCondition& in = body.scalars[s];
+            ratio = std::max({ratio, in.conductivity, in.conductivity / in.capacity});
+        }
+        diffusivity = std::max(diffusivity, ratio * flow_.scalars[s].diffusivity);
+    }
     const auto rate = [=](double lower, double upper, double inverse) {
         return inverse * (std::max(std::abs(lower), std::abs(upper)) / advection +
                           4 * diffusivity / diffusion * inverse);

@@ -4,6 +4,7 @@
 
 #include "domain/block_solver.hpp"
 #include "thermal/axis_metrics.hpp"
+#include "thermal/bodies.hpp"
 #include "thermal/momentum.hpp"
 #include "thermal/parameters.hpp"
 #include "thermal/projection.hpp"
@@ -53,6 +54,7 @@ class FlowSolver : public domain::BlockSolver {
     std::array<linalg::Axis, 3> axes_;
     std::array<AxisMetrics, 3> metrics_;
     double convection_ = 0; ///< mean velocity out of the box through outflow faces
+    std::optional<Bodies> bodies_;
     std::optional<Projection> projection_;
 };
 

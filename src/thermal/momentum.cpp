@@ -1,6 +1,6 @@
 #include "thermal/momentum.hpp"
 
-#include "thermal/advected.hpp"
+#include "thermal/fluxes.hpp"
 
 namespace uzushio::thermal {
 
@@ -10,51 +10,6 @@ using domain::Box;
 using domain::Index;
 using domain::View;
 using Pointers = std::array<RowPointer, 3>;
-
-// Arguments are values: of variables that are captured by reference GCC makes no vectors.
-
-/// Return diffusion less advection of the component along `A` through the centre of the cell below
-/// the face `shift` faces from face `n` of a row; `here` is the value at that face.
-template <class Scheme, std::size_t A>
-double through_cell(const RowMetrics& m, const double* here, std::ptrdiff_t along, double viscosity,
-                    std::int64_t n, std::int64_t shift) {
-    const double flux = 0.5 * (here[-along] + here[0]);
-    return viscosity * (here[0] - here[-along]) * RowMetrics::at<A>(m.inverse_width, n, shift - 1) -
-           flux * Scheme::at_face(flux, here, along);
-}
-
-/// Return that along another axis `B` through the lower side: `here` has the lower neighbour at
-/// distance `beside`; `across`, the velocity along B through the side, that at distance `back`
-/// along A.
-template <class Scheme, std::size_t A, std::size_t B>
-double through_side(const RowMetrics& m, const double* here, std::ptrdiff_t beside,
-                    const double* across, std::ptrdiff_t back, double viscosity, std::int64_t n,
-                    std::int64_t shift) {
-    const double flux = RowMetrics::at<A>(m.share_below, n) * across[-back] +
-                        RowMetrics::at<A>(m.share_above, n) * across[0];
-    return viscosity * (here[0] - here[-beside]) * RowMetrics::at<B>(m.inverse_distance, n, shift) -
-           flux * Scheme::at_face(flux, here, beside);
-}
-
-/// Return the sum over both sides along `A` at face `n` of a row.
-template <class Scheme, std::size_t A>
-double along_axis(const RowMetrics& m, const double* here, std::ptrdiff_t along, double viscosity,
-                  std::int64_t n) {
-    return (through_cell<Scheme, A>(m, here + along, along, viscosity, n, 1) -
-            through_cell<Scheme, A>(m, here, along, viscosity, n, 0)) *
-           RowMetrics::at<A>(m.inverse_distance, n);
-}
-
-/// Return that along another axis `B`; `across` has the values at the upper side at distance `up`.
-template <class Scheme, std::size_t A, std::size_t B>
-double across_axis(const RowMetrics& m, const double* here, std::ptrdiff_t beside,
-                   const double* across, std::ptrdiff_t up, std::ptrdiff_t back, double viscosity,
-                   std::int64_t n) {
-    return (through_side<Scheme, A, B>(m, here + beside, beside, across + up, back, viscosity, n,
-                                       1) -
-            through_side<Scheme, A, B>(m, here, beside, across, back, viscosity, n, 0)) *
-           RowMetrics::at<B>(m.inverse_width, n);
-}
 
 /// Set the derivative at the faces of a row: of the component along `A`, from the velocity of all
 /// `D` axes.
@@ -73,14 +28,15 @@ void advect_and_diffuse(const RowMetrics& metrics, const Pointers& velocity, dou
     if constexpr (Scheme::by_axis) {
 #pragma omp simd
         for (std::int64_t n = 0; n < size; ++n)
-            out[n] = along_axis<Scheme, A>(m, u + n, u_a, viscosity, n);
+            out[n] = momentum_along<Scheme, A>(m, u + n, u_a, viscosity, n);
 #pragma omp simd
         for (std::int64_t n = 0; n < size; ++n)
-            out[n] += across_axis<Scheme, A, B>(m, u + n, u_b, v + n, v_b, v_a, viscosity, n);
+            out[n] += momentum_across<Scheme, A, B>(m, u + n, u_b, v + n, v_b, v_a, viscosity, n);
         if constexpr (D == 3) {
 #pragma omp simd
             for (std::int64_t n = 0; n < size; ++n)
-                out[n] += across_axis<Scheme, A, C>(m, u + n, u_c, w + n, w_c, w_a, viscosity, n);
+                out[n] +=
+                    momentum_across<Scheme, A, C>(m, u + n, u_c, w + n, w_c, w_a, viscosity, n);
         }
 #pragma omp simd
         for (std::int64_t n = 0; n < size; ++n)
@@ -88,10 +44,11 @@ void advect_and_diffuse(const RowMetrics& metrics, const Pointers& velocity, dou
     } else {
 #pragma omp simd
         for (std::int64_t n = 0; n < size; ++n) {
-            double sum = along_axis<Scheme, A>(m, u + n, u_a, viscosity, n) +
-                         across_axis<Scheme, A, B>(m, u + n, u_b, v + n, v_b, v_a, viscosity, n);
+            double sum =
+                momentum_along<Scheme, A>(m, u + n, u_a, viscosity, n) +
+                momentum_across<Scheme, A, B>(m, u + n, u_b, v + n, v_b, v_a, viscosity, n);
             if constexpr (D == 3)
-                sum += across_axis<Scheme, A, C>(m, u + n, u_c, w + n, w_c, w_a, viscosity, n);
+                sum += momentum_across<Scheme, A, C>(m, u + n, u_c, w + n, w_c, w_a, viscosity, n);
             out[n] = sum + force;
         }
     }
@@ -134,27 +91,14 @@ void component(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axe
         }
 }
 
-template <class Scheme, class... Arguments>
-void for_axis(int dimension, std::size_t a, const Arguments&... arguments) {
-    if (dimension == 2)
-        a == 0 ? component<Scheme, 2, 0>(arguments...) : component<Scheme, 2, 1>(arguments...);
-    else if (a == 0)
-        component<Scheme, 3, 0>(arguments...);
-    else if (a == 1)
-        component<Scheme, 3, 1>(arguments...);
-    else
-        component<Scheme, 3, 2>(arguments...);
-}
-
 } // namespace
 
 void momentum_derivative(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
                          const FlowBlock& block, std::size_t a, const Box<3>& faces,
                          const View<double>& derivative) {
-    if (flow.scheme == Scheme::central)
-        for_axis<Central>(flow.dimension, a, flow, axes, block, faces, derivative);
-    else
-        for_axis<VanLeer>(flow.dimension, a, flow, axes, block, faces, derivative);
+    for_component(flow, a, [&]<class Advected, std::size_t D, std::size_t A>() {
+        component<Advected, D, A>(flow, axes, block, faces, derivative);
+    });
 }
 
 } // namespace uzushio::thermal

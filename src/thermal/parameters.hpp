@@ -3,11 +3,13 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "domain/index.hpp"
 #include "domain/time_integrator.hpp"
+#include "geometry/surface.hpp"
 #include "linalg/iterative_solver.hpp"
 
 namespace uzushio::thermal {
@@ -47,6 +49,25 @@ struct Scalar {
     Source source{};
 };
 
+/// Condition of a scalar at the surface of a body.
+struct BodyCondition {
+    /// flux: the diffusive flux into the flow is given; fixed: the value; conjugate: the scalar
+    /// diffuses in the body too.
+    enum class Kind { flux, fixed, conjugate };
+    Kind kind = Kind::flux;
+    double value = 0; ///< flux or value; conjugate: source in the body, per volume
+    /// Of the body, over those of the fluid: product of diffusivity and capacity, and capacity for
+    /// each volume. Only conjugate.
+    double conductivity = 1, capacity = 1;
+};
+
+/// Solid body at rest in the flow. The velocity at its surface is 0.
+struct Body {
+    std::string name;
+    std::shared_ptr<const geometry::Surface> surface;
+    std::vector<BodyCondition> scalars{}; ///< for each scalar
+};
+
 /// Incompressible flow with scalars in a box: du/dt + div(u u) = -grad p + div(nu grad u) + force +
 /// buoyancy, div u = 0, ds/dt + div(u s) = div(kappa grad s). Density is 1.
 struct FlowParameters {
@@ -58,6 +79,8 @@ struct FlowParameters {
     domain::Vector force{};
     std::array<Source, 3> sources{}; ///< of the velocity components
     std::vector<Scalar> scalars;
+    std::vector<Body> bodies;
+    std::vector<domain::Vector> seeds; ///< points in the fluid, see `geometry::flood_fill`
     Scheme scheme = Scheme::central;
     domain::TimeScheme time_scheme = domain::TimeScheme::wray_rk3;
     std::string solver = "auto"; ///< of the pressure, see `linalg::solver_names`

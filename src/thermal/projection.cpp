@@ -29,18 +29,21 @@ template <class Visit> void for_rows(const Box<3>& box, Visit&& visit) {
 } // namespace
 
 Projection::Projection(MPI_Comm comm, const domain::Decomposition& decomposition, int rank,
-                       const FlowParameters& flow, parallel::Traffic& traffic,
-                       parallel::SectionMonitor& sections)
-    : comm_(comm), rank_(rank), flow_(flow), sections_(sections),
+                       const FlowParameters& flow, const ImmersedGrid* grid,
+                       parallel::Traffic& traffic, parallel::SectionMonitor& sections)
+    : comm_(comm), rank_(rank), flow_(flow), grid_(grid), sections_(sections),
       decomposition_(std::make_shared<domain::Decomposition>(decomposition)),
       axes_(linalg::axes_of(pressure_equation(decomposition_, flow))),
-      metrics_(metrics_of(axes_, 1)), through_flow_(through_flow(flow, axes_)),
-      singular_(linalg::is_singular(pressure_equation(decomposition_, flow))),
-      divergence_(decomposition, rank, cell_spec()),
-      solver_(linalg::make_solver(flow.solver, comm, pressure_equation(decomposition_, flow),
-                                  flow.limits, traffic, sections)),
-      halo_(comm, decomposition, {{.name = "pressure", .ghosts = 1}}, domain::Reach::faces,
-            traffic) {
+      metrics_(metrics_of(axes_, 1)), divergence_(decomposition, rank, cell_spec()),
+      through_flow_(thermal::through_flow(
+          flow, [this](const domain::Face& face) { return open_area(face); })),
+      volume_(fluid_volume()), halo_(comm, decomposition, {{.name = "pressure", .ghosts = 1}},
+                                     domain::Reach::faces, traffic) {
+    linalg::Equation equation = pressure_equation(decomposition_, flow);
+    if (grid != nullptr)
+        equation.b = grid->open();
+    singular_ = linalg::is_singular(equation);
+    solver_ = linalg::make_solver(flow.solver, comm, equation, flow.limits, traffic, sections);
     for (std::size_t a = 0; a < 3; ++a)
         for (int face = 0; face <= axes_[a].cells(); ++face)
             gradient_[a].push_back(axes_[a].reciprocal_distance(face));
@@ -90,6 +93,8 @@ void Projection::balance(Field& velocity) const {
             for (std::size_t b = 0; b < velocity.blocks(); ++b) {
                 const auto cells = layer_at(face, divergence_.owned(b), axes_);
                 for_indices(cells, [&, &face = face](Index<3> at) {
+                    if (grid_ != nullptr && !grid_->is_fluid(b, at))
+                        return;
                     at[face.axis] += face.is_upper() ? 1 : 0;
                     visit(face, at, velocity.view(b, face.axis)(at));
                 });
@@ -131,19 +136,55 @@ void Projection::set_divergence(const Field& velocity, double factor, Field& div
                         row[n] += constant * (upper[n] - lower[n]);
                 }
             }
+            clear_solid(b, first, size, row);
         });
     }
 }
 
+void Projection::clear_solid(std::size_t block, const Index<3>& first, std::int64_t size,
+                             double* row) const {
+    if (grid_ == nullptr)
+        return;
+    Index<3> at = first;
+    for (std::int64_t n = 0; n < size; ++n, ++at[0])
+        if (!grid_->is_fluid(block, at))
+            row[n] = 0;
+}
+
+double Projection::open_area(const domain::Face& face) const {
+    if (grid_ == nullptr)
+        return area_of(face, axes_);
+    parallel::CompensatedSum sum;
+    for (std::size_t b = 0; b < divergence_.blocks(); ++b)
+        for_indices(layer_at(face, divergence_.owned(b), axes_), [&](const Index<3>& at) {
+            double area = grid_->is_fluid(b, at) ? 1 : 0;
+            for (std::size_t a = 0; a < 3; ++a)
+                area *= a == face.axis ? 1 : metrics_[a].width()[at[a]];
+            sum.add(area);
+        });
+    return parallel::sum_over_ranks(sum, comm_);
+}
+
+double Projection::fluid_volume() const {
+    if (grid_ == nullptr) {
+        double volume = 1;
+        for (const linalg::Axis& axis : axes_)
+            volume *= length_of(axis);
+        return volume;
+    }
+    parallel::CompensatedSum sum;
+    for (std::size_t b = 0; b < divergence_.blocks(); ++b)
+        for_indices(divergence_.owned(b), [&](const Index<3>& at) {
+            double volume = grid_->is_fluid(b, at) ? 1 : 0;
+            for (std::size_t a = 0; a < 3; ++a)
+                volume *= metrics_[a].width()[at[a]];
+            sum.add(volume);
+        });
+    return parallel::sum_over_ranks(sum, comm_);
+}
+
 void Projection::remove_mean(Field& x) const {
     parallel::CompensatedSum sum;
-    double volume = 1;
-    for (const linalg::Axis& axis : axes_) {
-        double length = 0;
-        for (const double width : axis.widths)
-            length += width;
-        volume *= length;
-    }
     for (std::size_t b = 0; b < x.blocks(); ++b)
         for_rows(x.owned(b), [&](const Index<3>& first, std::int64_t size) {
             const double* row = &x.view(b)(first);
@@ -152,7 +193,7 @@ void Projection::remove_mean(Field& x) const {
                                   axes_[2].widths[static_cast<std::size_t>(first[2])];
             sum.add(0, static_cast<int>(size), [&](int n) { return width[n] * across * row[n]; });
         });
-    const double mean = parallel::sum_over_ranks(sum, comm_) / volume;
+    const double mean = parallel::sum_over_ranks(sum, comm_) / volume_;
     if (!std::isfinite(mean))
         throw Diverged("the velocity is not finite: use a smaller time.dt or time.cfl");
     for (std::size_t b = 0; b < x.blocks(); ++b)
@@ -160,6 +201,7 @@ void Projection::remove_mean(Field& x) const {
             double* row = &x.view(b)(first);
             for (std::int64_t n = 0; n < size; ++n)
                 row[n] -= mean;
+            clear_solid(b, first, size, row);
         });
 }
 

@@ -10,6 +10,7 @@
 #include "parallel/section_monitor.hpp"
 #include "thermal/axis_metrics.hpp"
 #include "thermal/box_faces.hpp"
+#include "thermal/immersed_grid.hpp"
 #include "thermal/parameters.hpp"
 
 namespace uzushio::thermal {
@@ -24,10 +25,11 @@ class Projection {
   public:
     using Field = domain::Field<double>;
 
-    /// `traffic` and `sections` must outlive the projection. Throws `std::invalid_argument` if the
+    /// `grid`: of the bodies; null: there are none. It, `traffic` and `sections` must outlive the
+    /// projection. Throws `std::invalid_argument` if the
     /// solver of the pressure does not exist or does not apply.
     Projection(MPI_Comm comm, const domain::Decomposition& decomposition, int rank,
-               const FlowParameters& flow, parallel::Traffic& traffic,
+               const FlowParameters& flow, const ImmersedGrid* grid, parallel::Traffic& traffic,
                parallel::SectionMonitor& sections);
 
     /// Set the fluxes out of the box to those into it, and subtract `dt` times the gradient of a
@@ -36,6 +38,7 @@ class Projection {
     /// `Diverged` on all ranks if the velocity is not finite or the solver does not converge.
     void apply(Field& velocity, Field& pressure, double dt);
 
+    [[nodiscard]] const ThroughFlow& through_flow() const { return through_flow_; }
     /// Return the maximum magnitude of the divergence over all ranks.
     [[nodiscard]] double max_divergence(const Field& velocity) const;
 
@@ -43,20 +46,28 @@ class Projection {
     void balance(Field& velocity) const;
     void set_divergence(const Field& velocity, double factor, Field& divergence) const;
     void remove_mean(Field& x) const;
+    /// Set the values of a row of cells that are not fluid to 0.
+    void clear_solid(std::size_t block, const domain::Index<3>& first, std::int64_t size,
+                     double* row) const;
+    /// Return the area of the fluid cells at a face of the box, and the volume of all (collective).
+    [[nodiscard]] double open_area(const domain::Face& face) const;
+    [[nodiscard]] double fluid_volume() const;
     void subtract_gradient(const Field& pressure, double dt, Field& velocity) const;
 
     MPI_Comm comm_;
     int rank_;
     const FlowParameters& flow_;
+    const ImmersedGrid* grid_;
     parallel::SectionMonitor& sections_;
     std::shared_ptr<const domain::Decomposition> decomposition_;
     std::array<linalg::Axis, 3> axes_;
     std::array<AxisMetrics, 3> metrics_;
     /// Reciprocal distance over which the flux through a face is a difference; 0 at boundaries.
     std::array<std::vector<double>, 3> gradient_;
-    ThroughFlow through_flow_;
-    bool singular_;
     Field divergence_;
+    ThroughFlow through_flow_;
+    double volume_;
+    bool singular_ = false;
     std::unique_ptr<linalg::LinearSolver> solver_;
     domain::HaloExchange<double> halo_;
 };

@@ -1,6 +1,6 @@
 #include "thermal/transport.hpp"
 
-#include "thermal/advected.hpp"
+#include "thermal/fluxes.hpp"
 
 namespace uzushio::thermal {
 
@@ -9,25 +9,6 @@ namespace {
 using domain::Box;
 using domain::Index;
 using domain::View;
-
-/// Return diffusion less advection along axis `A` through the lower face of the cell `shift` cells
-/// from cell `n` of a row; `here` is the value of that cell.
-template <class Scheme, std::size_t A>
-double through_face(const RowMetrics& m, const double* here, std::ptrdiff_t beside, double velocity,
-                    double diffusivity, std::int64_t n, std::int64_t shift) {
-    return diffusivity * (here[0] - here[-beside]) *
-               RowMetrics::at<A>(m.inverse_distance, n, shift) -
-           velocity * Scheme::at_face(velocity, here, beside);
-}
-
-/// Return the sum over both faces along axis `A` in cell `n` of a row.
-template <class Scheme, std::size_t A>
-double along_axis(const RowMetrics& m, const double* here, std::ptrdiff_t beside,
-                  const double* velocity, std::ptrdiff_t up, double diffusivity, std::int64_t n) {
-    return (through_face<Scheme, A>(m, here + beside, beside, velocity[up], diffusivity, n, 1) -
-            through_face<Scheme, A>(m, here, beside, velocity[0], diffusivity, n, 0)) *
-           RowMetrics::at<A>(m.inverse_width, n);
-}
 
 template <class Scheme, std::size_t D>
 void row(const RowMetrics& metrics, const std::array<RowPointer, 3>& velocity,
@@ -42,10 +23,10 @@ void row(const RowMetrics& metrics, const std::array<RowPointer, 3>& velocity,
                          w_k = velocity[2].stride[2];
 #pragma omp simd
     for (std::int64_t n = 0; n < size; ++n) {
-        double sum = along_axis<Scheme, 0>(m, s + n, s_i, u + n, u_i, diffusivity, n) +
-                     along_axis<Scheme, 1>(m, s + n, s_j, v + n, v_j, diffusivity, n);
+        double sum = scalar_along<Scheme, 0>(m, s + n, s_i, u + n, u_i, diffusivity, n) +
+                     scalar_along<Scheme, 1>(m, s + n, s_j, v + n, v_j, diffusivity, n);
         if constexpr (D == 3)
-            sum += along_axis<Scheme, 2>(m, s + n, s_k, w + n, w_k, diffusivity, n);
+            sum += scalar_along<Scheme, 2>(m, s + n, s_k, w + n, w_k, diffusivity, n);
         out[n] = sum;
     }
 }
@@ -70,13 +51,9 @@ void rows(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
 void scalar_derivative(const FlowParameters& flow, const std::array<AxisMetrics, 3>& axes,
                        const FlowBlock& block, std::size_t s, const Box<3>& cells,
                        const View<double>& derivative) {
-    const bool central = flow.scheme == Scheme::central;
-    if (flow.dimension == 2)
-        central ? rows<Central, 2>(flow, axes, block, s, cells, derivative)
-                : rows<VanLeer, 2>(flow, axes, block, s, cells, derivative);
-    else
-        central ? rows<Central, 3>(flow, axes, block, s, cells, derivative)
-                : rows<VanLeer, 3>(flow, axes, block, s, cells, derivative);
+    for_scheme(flow, [&]<class Advected, std::size_t D>() {
+        rows<Advected, D>(flow, axes, block, s, cells, derivative);
+    });
 }
 
 } // namespace uzushio::thermal

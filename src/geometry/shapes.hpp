@@ -1,0 +1,24 @@
+#pragma once
+
+#include <memory>
+
+#include "geometry/surface.hpp"
+
+namespace uzushio::geometry {
+
+/// Surfaces of simple shapes. All throw `std::invalid_argument` if a size is not above 0.
+[[nodiscard]] std::shared_ptr<const Surface> sphere(const domain::Vector& centre, double radius);
+
+/// Box parallel to the axes, between two corners.
+[[nodiscard]] std::shared_ptr<const Surface> box(const domain::Vector& lower,
+                                                 const domain::Vector& upper);
+
+/// Circular cylinder parallel to an axis, closed at both ends; `length` may be infinite.
+[[nodiscard]] std::shared_ptr<const Surface> cylinder(const domain::Vector& centre, double radius,
+                                                      std::size_t axis, double length);
+
+/// Surface displaced by a vector, such as the image of a body across a periodic boundary.
+[[nodiscard]] std::shared_ptr<const Surface> shifted(std::shared_ptr<const Surface> surface,
+                                                     const domain::Vector& displacement);
+
+} // namespace uzushio::geometry

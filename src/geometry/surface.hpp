@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "domain/index.hpp"
+
+namespace uzushio::geometry {
+
+/// Point where a line parallel to an axis meets a surface.
+struct Crossing {
+    double position = 0;     ///< along the axis
+    domain::Vector normal{}; ///< unit vector normal to the surface, of either sense
+};
+
+/// Corners of a box parallel to the axes.
+struct Bounds {
+    domain::Vector lower{};
+    domain::Vector upper{};
+};
+
+/// Surface of a body. It may be open: what is inside is found by `flood_fill`, never by the sense
+/// of normals.
+class Surface {
+  public:
+    virtual ~Surface() = default;
+
+    /// Append the points where the line parallel to `axis` through `point` meets the surface, in
+    /// any order. A closed surface is met an even number of times.
+    virtual void crossings(std::size_t axis, const domain::Vector& point,
+                           std::vector<Crossing>& found) const = 0;
+
+    /// Return a box that contains the surface.
+    [[nodiscard]] virtual Bounds bounds() const = 0;
+};
+
+} // namespace uzushio::geometry

@@ -1,0 +1,115 @@
+#include "thermal/blocked_faces.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "parallel/compensated_sum.hpp"
+
+namespace uzushio::thermal {
+
+using domain::Box;
+using domain::Index;
+using domain::View;
+
+BlockedFaces::BlockedFaces(const ImmersedGrid& grid, const std::array<AxisMetrics, 3>& metrics,
+                           std::size_t bodies, const Field& velocity)
+    : bodies_(bodies) {
+    for (std::size_t b = 0; b < velocity.blocks(); ++b) {
+        parts_.emplace_back();
+        for (std::size_t a = 0; a < velocity.arrays(); ++a)
+            parts_.back()[a] = part_of(grid, metrics, b, a, velocity.owned(b, a));
+    }
+}
+
+BlockedFaces::Part BlockedFaces::part_of(const ImmersedGrid& grid,
+                                         const std::array<AxisMetrics, 3>& metrics,
+                                         std::size_t block, std::size_t a,
+                                         const Box<3>& faces) const {
+    Part part;
+    const View<const double> open = std::as_const(*grid.open()).view(block, a);
+    const geometry::Lattice cells = grid.lattice(block, 3);
+    for_indices(faces, [&](const Index<3>& at) {
+        if (open(at) != 0)
+            return;
+        Index<3> below = at;
+        --below[a];
+        const bool is_inner = cells.box.contains(below) && cells.box.contains(at);
+        const bool fluid_below = is_inner && grid.is_fluid(block, below);
+        if (is_inner && fluid_below != grid.is_fluid(block, at)) {
+            const geometry::CutLink& cut = *grid.cell_links(block, a).find(below);
+            const Index<3>& cell = fluid_below ? below : at;
+            const geometry::Crossing& crossing = fluid_below ? cut.lower : cut.upper;
+            const double half = 0.5 * metrics[a].width()[cell[a]];
+            const double distance = std::abs(crossing.position - cells.position(a, cell[a]));
+            Forced face{.at = at, .opposite = fluid_below ? -1 : 1};
+            Index<3> opposite = at;
+            opposite[a] += face.opposite;
+            if (grid.is_open(block, a, opposite))
+                face.weight = (distance - half) / (distance + half);
+            face.area = fluid_below ? 1 : -1;
+            for (std::size_t t = 0; t < 3; ++t)
+                face.area *= t == a ? 1 : metrics[t].width()[at[t]];
+            face.surface = grid.body(fluid_below ? cut.lower_body : cut.upper_body);
+            face.counted = at[a] + 1 < faces.upper[a];
+            part.forced.push_back(face);
+        } else if (!part.zero.empty() && part.zero.back().first[1] == at[1] &&
+                   part.zero.back().first[2] == at[2] &&
+                   part.zero.back().first[0] + part.zero.back().size == at[0]) {
+            ++part.zero.back().size;
+        } else {
+            part.zero.push_back({at, 1});
+        }
+    });
+    return part;
+}
+
+void BlockedFaces::prepare(std::size_t block, std::size_t a, const View<const double>& velocity,
+                           const View<double>& derivative) {
+    Part& part = parts_[block][a];
+    for (Forced& face : part.forced) {
+        derivative(face.at) = 0;
+        Index<3> opposite = face.at;
+        opposite[a] += face.opposite;
+        // The two faces' velocities are nearly equal where the cell is narrow: an extrapolation by
+        // a weight of -1 alternates unless it is relaxed.
+        const double relaxed = std::max(-face.weight, 0.0);
+        face.value =
+            (face.weight * velocity(opposite) + relaxed * velocity(face.at)) / (1 + relaxed);
+    }
+    for (const Row& row : part.zero)
+        std::fill_n(&derivative(row.first), row.size, 0.0);
+}
+
+void BlockedFaces::balance(MPI_Comm comm) {
+    std::vector<parallel::CompensatedSum> sums(2 * bodies_);
+    for (const auto& parts : parts_)
+        for (const Part& part : parts)
+            for (const Forced& face : part.forced)
+                if (face.counted) {
+                    const auto surface = static_cast<std::size_t>(face.surface);
+                    sums[surface].add(face.area * face.value);
+                    sums[bodies_ + surface].add(std::abs(face.area));
+                }
+    std::vector<double> totals(sums.size());
+    parallel::sum_over_ranks(sums.data(), totals.data(), sums.size(), comm);
+    for (auto& parts : parts_)
+        for (Part& part : parts)
+            for (Forced& face : part.forced) {
+                const auto surface = static_cast<std::size_t>(face.surface);
+                const double mean = totals[surface] / totals[bodies_ + surface];
+                face.value -= face.area > 0 ? mean : -mean;
+            }
+}
+
+void BlockedFaces::set(Field& velocity) const {
+    for (std::size_t b = 0; b < parts_.size(); ++b)
+        for (std::size_t a = 0; a < velocity.arrays(); ++a) {
+            const View<double> u = velocity.view(b, a);
+            for (const Forced& face : parts_[b][a].forced)
+                u(face.at) = face.value;
+            for (const Row& row : parts_[b][a].zero)
+                std::fill_n(&u(row.first), row.size, 0.0);
+        }
+}
+
+} // namespace uzushio::thermal

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "thermal/blocked_faces.hpp"
+#include "thermal/cut_points.hpp"
+#include "thermal/momentum.hpp"
+#include "thermal/surface_scalars.hpp"
+
+namespace uzushio::thermal {
+
+/// Bodies in a flow: what they change in a step.
+class Bodies {
+  public:
+    /// Throws `std::invalid_argument` on all ranks if the bodies leave no fluid (collective).
+    Bodies(MPI_Comm comm, const domain::Decomposition& decomposition, int rank,
+           const FlowParameters& flow, const std::array<linalg::Axis, 3>& axes,
+           const std::array<AxisMetrics, 3>& metrics, const domain::Field<double>& velocity);
+
+    [[nodiscard]] const ImmersedGrid& grid() const { return grid_; }
+
+    /// Correct the derivative of the velocity component along axis `a` in a block: at open faces
+    /// near surfaces, and at blocked ones.
+    void correct_momentum(const FlowBlock& block, std::size_t number, std::size_t a,
+                          const domain::View<double>& derivative);
+
+    /// Correct the derivative of scalar `s` in a block, near surfaces and in bodies.
+    void correct_scalar(const FlowBlock& block, std::size_t number, std::size_t s,
+                        const domain::View<double>& derivative) const {
+        scalars_.correct(block, number, s, derivative);
+    }
+
+    /// Set the velocity at blocked faces, before the projection (collective) and after it.
+    void begin_projection(domain::Field<double>& velocity);
+    void end_projection(domain::Field<double>& velocity) const { blocked_.set(velocity); }
+
+  private:
+    MPI_Comm comm_;
+    const FlowParameters& flow_;
+    const std::array<AxisMetrics, 3>& metrics_;
+    ImmersedGrid grid_;
+    BlockedFaces blocked_;
+    std::vector<std::array<std::vector<CutPoint>, 3>> points_; ///< open faces near surfaces
+    SurfaceScalars scalars_;
+};
+
+} // namespace uzushio::thermal
