@@ -120,7 +120,7 @@ TEST(CollectiveGroup, WaitsTakeNoProcessorTime) {
     if (group.rank() == 0)
         std::this_thread::sleep_for(std::chrono::milliseconds(400));
     group.barrier();
-    EXPECT_LT(processor_seconds() - before, 0.1);
+    EXPECT_LT(processor_seconds() - before, 0.2);
 }
 
 } // namespace

@@ -33,7 +33,7 @@ def sst(folder: Path, name: str = "flow", **more: Any) -> dict[str, Any]:
 def test_steps_of_readers_killed_at_random_times_are_released(
     peers: Peers, tmp_path: Path, policy: str
 ) -> None:
-    limit, stop = 8.0, tmp_path / "stop"
+    limit, stop = 30.0, tmp_path / "stop"
     contact = str(tmp_path / "flow.contact")
     queue = {"policy": policy, "depth": 2, "time_limit": limit}
     writer = peers.process(

@@ -411,7 +411,7 @@ TEST_P(StagingSuite, AWaitTimesOutAndMisuseLeavesTheReaderUsable) {
                 if (side.rank == 0) { // others may call it when rank 0 waits already
                     EXPECT_GE(taken, std::chrono::milliseconds(50));
                 }
-                EXPECT_LT(taken, std::chrono::seconds(10));
+                EXPECT_LT(taken, StagingSuite::limit);
                 EXPECT_THROW(static_cast<void>(reader->step()), StagingError);
             });
             waited.send();
