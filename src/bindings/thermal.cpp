@@ -1,6 +1,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -11,6 +12,7 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/block_solver.hpp"
+#include "geometry/shapes.hpp"
 #include "thermal/flow_solver.hpp"
 
 namespace nb = nanobind;
@@ -54,12 +56,39 @@ void bind_thermal(nb::module_& module) {
     nb::class_<thermal::Scalar>(module, "Scalar")
         .def(nb::init<std::string, double, domain::Vector, double, std::string>(), "name"_a,
              "diffusivity"_a, "buoyancy"_a, "reference"_a, "unit"_a);
+    nb::class_<geometry::Surface>(module, "Surface");
+    module.def("sphere", &geometry::sphere, "centre"_a, "radius"_a);
+    module.def("box", &geometry::box, "lower"_a, "upper"_a);
+    module.def("cylinder", &geometry::cylinder, "centre"_a, "radius"_a, "axis"_a, "length"_a);
+    using thermal::BodyCondition;
+    nb::class_<BodyCondition>(module, "BodyCondition")
+        .def(
+            "__init__",
+            [](BodyCondition* condition, const std::string& kind, double value, double conductivity,
+               double capacity) {
+                const std::map<std::string, BodyCondition::Kind> kinds{
+                    {"flux", BodyCondition::Kind::flux},
+                    {"fixed", BodyCondition::Kind::fixed},
+                    {"conjugate", BodyCondition::Kind::conjugate}};
+                new (condition) BodyCondition{named(kinds, kind, "condition of a body"), value,
+                                              conductivity, capacity};
+            },
+            "kind"_a, "value"_a, "conductivity"_a = 1.0, "capacity"_a = 1.0);
+    nb::class_<thermal::Body>(module, "Body")
+        .def(
+            "__init__",
+            [](thermal::Body* body, std::string name, std::shared_ptr<geometry::Surface> surface,
+               std::vector<BodyCondition> scalars) {
+                new (body) thermal::Body{std::move(name), std::move(surface), std::move(scalars)};
+            },
+            "name"_a, "surface"_a, "scalars"_a);
     nb::class_<FlowParameters>(module, "FlowParameters")
         .def(
             "__init__",
             [](FlowParameters* flow, int dimension, std::array<std::vector<double>, 3> vertices,
                const std::array<bool, 3>& periodic, std::map<std::string, FaceCondition> faces,
                double viscosity, const domain::Vector& force, std::vector<thermal::Scalar> scalars,
+               std::vector<thermal::Body> bodies, std::vector<domain::Vector> seeds,
                const std::string& scheme, std::string solver, double tolerance,
                int max_iterations) {
                 const std::map<std::string, thermal::Scheme> schemes{
@@ -72,12 +101,15 @@ void bind_thermal(nb::module_& module) {
                 flow->viscosity = viscosity;
                 flow->force = force;
                 flow->scalars = std::move(scalars);
+                flow->bodies = std::move(bodies);
+                flow->seeds = std::move(seeds);
                 flow->scheme = named(schemes, scheme, "advection scheme");
                 flow->solver = std::move(solver);
                 flow->limits = {tolerance, max_iterations};
             },
             "dimension"_a, "vertices"_a, "periodic"_a, "faces"_a, "viscosity"_a, "force"_a,
-            "scalars"_a, "scheme"_a, "solver"_a, "tolerance"_a, "max_iterations"_a);
+            "scalars"_a, "bodies"_a, "seeds"_a, "scheme"_a, "solver"_a, "tolerance"_a,
+            "max_iterations"_a);
     bind_block_solver<thermal::FlowSolver>(module, "FlowSolver")
         .def(nb::init<FlowParameters>(), "flow"_a)
         .def("max_divergence", &thermal::FlowSolver::max_divergence,

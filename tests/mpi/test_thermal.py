@@ -34,6 +34,8 @@ CASE: dict[str, Any] = {
     "checkpoint": {"every": 3},
     "output": {"folder": "run"},
 }
+BALL = {"shape": "sphere", "centre": [0.5, 0.5, 0.4], "radius": 0.23}
+HEATED = {"conduction": {"temperature": {"conductivity": 4, "capacity": 2, "source": 3}}}
 PIPELINE = """\
 views:
   cut:
@@ -55,17 +57,20 @@ def arrays(run: Path, step: int) -> dict[str, np.ndarray]:
     return {name: state.read(name, (0, 0, 0), shape) for name, shape in state.shapes.items()}
 
 
-@pytest.mark.parametrize("scheme", ["central", "van_leer"])
+@pytest.mark.parametrize(
+    ("scheme", "bodies"), [("central", {}), ("van_leer", {"ball": BALL | HEATED})]
+)
 def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
-    uzushio: Run, tmp_path: Path, scheme: str
+    uzushio: Run, tmp_path: Path, scheme: str, bodies: dict[str, Any]
 ) -> None:
+    flow = {"numerics": {"scheme": scheme}, "bodies": bodies}
     found = []
     (tmp_path / "pipeline.yaml").write_text(PIPELINE)
     publish = {"engine": "inproc", "every": 3, "pipeline": "pipeline.yaml"}
     for ranks in (1, 3):
         case = write(
             tmp_path / f"{ranks}.yaml",
-            numerics={"scheme": scheme},
+            **flow,
             output={"folder": f"run{ranks}"},
             **({"publish": publish} if ranks == 3 and scheme == "central" else {}),
         )
@@ -76,7 +81,7 @@ def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
     assert "velocity" not in found[0]
     assert (scheme == "van_leer") != bool([*tmp_path.rglob("*.png")])
     earlier = tmp_path / "run3/checkpoints/step-00000003"
-    case = write(tmp_path / "r.yaml", numerics={"scheme": scheme}, output={"folder": "again"})
+    case = write(tmp_path / "r.yaml", **flow, output={"folder": "again"})
     done = uzushio("run", case, "--ranks", 2, "--restart", earlier, timeout=240)
     assert done.returncode == 0, done.stderr
     found.append(arrays(tmp_path / "again", 6))
@@ -94,6 +99,14 @@ def test_runs_and_restarts_have_the_same_bits_on_any_ranks(
         ({"scalars": {}}, "there is no scalar 'temperature'; there are: none"),
         ({"numerics": {"solver": "gauss"}}, "there is no solver 'gauss'; there are: auto"),
         ({"initial": {"script": "nothing.py"}}, "there is no file"),
+        ({"bodies": {"b": BALL | {"values": {"heat": 1}}}}, "there is no scalar 'heat'"),
+        ({"bodies": {"b": BALL | {"centre": [0.5, 0.5, 9]}}}, "bodies.b: the body is outside"),
+        (
+            {"bodies": {"b": BALL | HEATED | {"values": {"temperature": 1}}}},
+            "bodies.b: temperature has more than one of value, flux and conduction",
+        ),
+        ({"bodies": {"b": {"shape": "cone"}}}, "'sphere', 'box', 'cylinder'"),
+        ({"bodies": {"b": BALL | {"radius": 5}}}, "the bodies leave no fluid: give a seed"),
         (
             {
                 "boundaries": {

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from uzushio.block_solver.case import BlockCase
 from uzushio.case.model import Length
 from uzushio.config.section import Count, Positive, Section, unit
+from uzushio.thermal.bodies import Body
 
 Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
 Side = Literal["x-min", "x-max", "y-min", "y-max", "z-min", "z-max"]
@@ -194,6 +195,13 @@ class ThermalCase(BlockCase):
     boundaries: dict[Side, Boundary] = Field(
         {}, description="boundary conditions at the faces of the axes that are not periodic"
     )
+    bodies: dict[str, Body] = Field({}, description="solid bodies at rest, by name")
+    seeds: list[Vector] = Field(
+        [],
+        description="points in the fluid: cells that no path joins to one are solid; without them, "
+        "paths begin at the boundaries of the box",
+        json_schema_extra=unit("length"),
+    )
     initial: Initial = Initial()
     numerics: Numerics = Numerics()
 
@@ -208,6 +216,13 @@ class ThermalCase(BlockCase):
                 if name not in self.scalars:
                     known = ", ".join(self.scalars) or "none"
                     raise ValueError(f"{section}: there is no scalar '{name}'; there are: {known}")
+        for name, body in self.bodies.items():
+            given = [*body.values, *body.fluxes, *body.conduction]
+            for scalar in given:
+                if given.count(scalar) > 1:
+                    raise ValueError(
+                        f"bodies.{name}: {scalar} has more than one of value, flux and conduction"
+                    )
         for side, one in self.boundaries.items():
             both = sorted(set(one.values) & set(one.fluxes))
             if both:
@@ -222,6 +237,22 @@ class ThermalCase(BlockCase):
         for side, one in self.boundaries.items():
             yield f"boundaries.{side}.values", list(one.values)
             yield f"boundaries.{side}.fluxes", list(one.fluxes)
+        for name, body in self.bodies.items():
+            yield f"bodies.{name}.values", list(body.values)
+            yield f"bodies.{name}.fluxes", list(body.fluxes)
+            yield f"bodies.{name}.conduction", list(body.conduction)
+
+    @model_validator(mode="after")
+    def _bodies_fit(self) -> Self:
+        for name, body in self.bodies.items():
+            for axis, lower, upper in zip(self.grid.axes, *body.corners, strict=False):
+                first, *_, last = axis.positions()
+                if upper <= first or lower >= last:
+                    raise ValueError(
+                        f"bodies.{name}: the body is outside the box of the flow: it reaches from "
+                        f"{lower:g} to {upper:g}, the box from {first:g} to {last:g}"
+                    )
+        return self
 
     @model_validator(mode="after")
     def _sides_fit(self) -> Self:

@@ -124,6 +124,11 @@ def parameters(case: ThermalCase) -> Any:
         viscosity=case.fluid.viscosity,
         force=case.fluid.force,
         scalars=scalars,
+        bodies=[
+            core.Body(name, one.surface(), [one.condition(scalar) for scalar in case.scalars])
+            for name, one in case.bodies.items()
+        ],
+        seeds=case.seeds,
         scheme=numerics.scheme,
         solver=numerics.solver,
         tolerance=numerics.tolerance,

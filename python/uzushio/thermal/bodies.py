@@ -1,0 +1,126 @@
+"""Section of the case file on solid bodies in a thermal flow."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from uzushio import _core
+from uzushio.config.section import Positive, Section, unit
+
+Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
+Corners = tuple[list[float], list[float]]
+
+
+class Conduction(Section):
+    """Material of a body in which a scalar diffuses."""
+
+    conductivity: Positive = Field(1.0, description="conductivity over that of the fluid")
+    capacity: Positive = Field(1.0, description="capacity per volume over that of the fluid")
+    source: float = Field(0.0, description="source per volume and time, over that capacity")
+
+
+class _Body(Section):
+    """Body at rest, and scalars at its surface."""
+
+    values: dict[str, float] = Field({}, description="values of scalars at the surface, by name")
+    fluxes: dict[str, float] = Field(
+        {},
+        description="diffusive fluxes of scalars, by name, into the flow; scalars with none of "
+        "these have no flux",
+    )
+    conduction: dict[str, Conduction] = Field(
+        {}, description="materials for scalars that diffuse in the body too, by name"
+    )
+
+    @property
+    def corners(self) -> Corners:
+        """Corners of a box around the body."""
+        raise NotImplementedError
+
+    def surface(self) -> Any:
+        """Return the compiled surface."""
+        raise NotImplementedError
+
+    def condition(self, scalar: str) -> Any:
+        """Return the compiled condition of a scalar."""
+        if scalar in self.values:
+            return _core.thermal.BodyCondition("fixed", self.values[scalar])
+        if scalar in self.conduction:
+            one = self.conduction[scalar]
+            return _core.thermal.BodyCondition(
+                "conjugate", one.source, one.conductivity, one.capacity
+            )
+        return _core.thermal.BodyCondition("flux", self.fluxes.get(scalar, 0.0))
+
+
+class Sphere(_Body):
+    """Sphere; in two dimensions its section at z = 0."""
+
+    shape: Literal["sphere"]
+    centre: Vector = Field(description="position", json_schema_extra=unit("length"))
+    radius: Positive = Field(description="radius", json_schema_extra=unit("length"))
+
+    @property
+    def corners(self) -> Corners:
+        """Corners of a box around the body."""
+        return [c - self.radius for c in self.centre], [c + self.radius for c in self.centre]
+
+    def surface(self) -> Any:
+        """Return the compiled surface."""
+        return _core.thermal.sphere(self.centre, self.radius)
+
+
+class Box(_Body):
+    """Box parallel to the axes."""
+
+    shape: Literal["box"]
+    lower: Vector = Field(description="corner", json_schema_extra=unit("length"))
+    upper: Vector = Field(description="opposite corner", json_schema_extra=unit("length"))
+
+    @model_validator(mode="after")
+    def _corners_fit(self) -> Self:
+        if not all(a < b for a, b in zip(self.lower, self.upper, strict=True)):
+            raise ValueError("lower must be below upper along each axis")
+        return self
+
+    @property
+    def corners(self) -> Corners:
+        """Corners of a box around the body."""
+        return self.lower, self.upper
+
+    def surface(self) -> Any:
+        """Return the compiled surface."""
+        return _core.thermal.box(self.lower, self.upper)
+
+
+class Cylinder(_Body):
+    """Circular cylinder parallel to an axis, closed at both ends."""
+
+    shape: Literal["cylinder"]
+    centre: Vector = Field(description="position", json_schema_extra=unit("length"))
+    radius: Positive = Field(description="radius", json_schema_extra=unit("length"))
+    axis: Literal["x", "y", "z"] = Field("z", description="axis that it is parallel to")
+    length: Positive | None = Field(
+        None, description="length; null: unlimited", json_schema_extra=unit("length")
+    )
+
+    @property
+    def corners(self) -> Corners:
+        """Corners of a box around the body."""
+        half = [self.radius] * 3
+        half["xyz".index(self.axis)] = inf if self.length is None else self.length / 2
+        return (
+            [c - h for c, h in zip(self.centre, half, strict=True)],
+            [c + h for c, h in zip(self.centre, half, strict=True)],
+        )
+
+    def surface(self) -> Any:
+        """Return the compiled surface."""
+        length = inf if self.length is None else self.length
+        return _core.thermal.cylinder(self.centre, self.radius, "xyz".index(self.axis), length)
+
+
+Body = Annotated[Sphere | Box | Cylinder, Field(discriminator="shape")]
