@@ -1,6 +1,9 @@
 #include "geometry/cut_links.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
 #include <tuple>
 
 namespace uzushio::geometry {
@@ -23,6 +26,70 @@ std::pair<std::int64_t, std::int64_t> indices_in(const Lattice& lattice, std::si
             lattice.box.lower[axis] + (last - all.begin())};
 }
 
+/// Points of a lattice inside a closed surface, by the crossings of lines along axis 0.
+class InsidePoints {
+  public:
+    InsidePoints(const Surface& surface, const Lattice& lattice)
+        : surface_(surface), lattice_(lattice) {
+        const Bounds bounds = surface.bounds();
+        for (std::size_t a = 0; a < 3; ++a)
+            std::tie(box_.lower[a], box_.upper[a]) =
+                indices_in(lattice, a, bounds.lower[a], bounds.upper[a]);
+        if (box_.empty())
+            return;
+        inside_.resize(static_cast<std::size_t>(box_.volume()));
+        std::vector<Crossing> found;
+        auto value = inside_.begin();
+        for (std::int64_t k = box_.lower[2]; k < box_.upper[2]; ++k)
+            for (std::int64_t j = box_.lower[1]; j < box_.upper[1]; ++j) {
+                found.clear();
+                surface.crossings(0, point({box_.lower[0], j, k}), found);
+                std::sort(found.begin(), found.end(), [](const Crossing& a, const Crossing& b) {
+                    return a.position < b.position;
+                });
+                auto next = found.begin();
+                for (std::int64_t i = box_.lower[0]; i < box_.upper[0]; ++i) {
+                    while (next != found.end() && next->position < lattice.position(0, i))
+                        ++next;
+                    *value++ = (next - found.begin()) % 2 != 0;
+                }
+            }
+    }
+    [[nodiscard]] bool contains(const Index<3>& at) const {
+        if (!box_.contains(at))
+            return false;
+        const Index<3> from{at[0] - box_.lower[0], at[1] - box_.lower[1], at[2] - box_.lower[2]};
+        return inside_[static_cast<std::size_t>(
+            (from[2] * box_.extent(1) + from[1]) * box_.extent(0) + from[0])];
+    }
+    /// Return the crossing, along `axis`, of a link with one end inside and no crossing: at the end
+    /// that is nearer to the surface along axis 0.
+    [[nodiscard]] Crossing crossing(const Index<3>& lower, std::size_t axis) const {
+        Crossing nearest;
+        double distance = std::numeric_limits<double>::infinity();
+        for (Index<3> at = lower; at[axis] <= lower[axis] + 1; ++at[axis]) {
+            std::vector<Crossing> found;
+            surface_.crossings(0, point(at), found);
+            for (const Crossing& one : found)
+                if (std::abs(one.position - lattice_.position(0, at[0])) < distance) {
+                    distance = std::abs(one.position - lattice_.position(0, at[0]));
+                    nearest = {lattice_.position(axis, at[axis]), one.normal};
+                }
+        }
+        return nearest;
+    }
+
+  private:
+    [[nodiscard]] domain::Vector point(const Index<3>& at) const {
+        return {lattice_.position(0, at[0]), lattice_.position(1, at[1]),
+                lattice_.position(2, at[2])};
+    }
+    const Surface& surface_;
+    const Lattice& lattice_;
+    domain::Box<3> box_;
+    std::vector<bool> inside_; ///< of the points of `box_`
+};
+
 } // namespace
 
 CutLinks::CutLinks(const std::vector<std::shared_ptr<const Surface>>& bodies,
@@ -34,6 +101,11 @@ CutLinks::CutLinks(const std::vector<std::shared_ptr<const Surface>>& bodies,
         const Bounds bounds = bodies[body]->bounds();
         if (bounds.upper[axis] < along.front() || along.back() < bounds.lower[axis])
             continue;
+        const int number = static_cast<int>(body);
+        std::optional<InsidePoints> inside; // along axis 0 there is nothing to check
+        if (axis != 0 && bodies[body]->is_closed())
+            inside.emplace(*bodies[body], lattice);
+        std::vector<bool> is_cut(along.size()); // links of a line
         const auto [b_first, b_last] = indices_in(lattice, b, bounds.lower[b], bounds.upper[b]);
         const auto [c_first, c_last] = indices_in(lattice, c, bounds.lower[c], bounds.upper[c]);
         for (std::int64_t j = b_first; j < b_last; ++j)
@@ -42,18 +114,31 @@ CutLinks::CutLinks(const std::vector<std::shared_ptr<const Surface>>& bodies,
                 point[axis] = along.front();
                 point[b] = lattice.position(b, j);
                 point[c] = lattice.position(c, k);
+                Index<3> at{};
+                at[b] = j;
+                at[c] = k;
                 found.clear();
                 bodies[body]->crossings(axis, point, found);
+                std::fill(is_cut.begin(), is_cut.end(), false);
                 for (const Crossing& crossing : found) {
                     const auto above =
                         std::upper_bound(along.begin(), along.end(), crossing.position);
                     if (above == along.begin() || above == along.end())
                         continue; // beyond the lattice
-                    Index<3> at{};
-                    at[axis] = lattice.box.lower[axis] + (above - along.begin()) - 1;
-                    at[b] = j;
-                    at[c] = k;
-                    const int number = static_cast<int>(body);
+                    const auto link = above - along.begin() - 1;
+                    is_cut[static_cast<std::size_t>(link)] = true;
+                    at[axis] = lattice.box.lower[axis] + link;
+                    links_.push_back({at, crossing, crossing, number, number});
+                }
+                if (!inside)
+                    continue;
+                for (std::size_t link = 0; link + 1 < along.size(); ++link) {
+                    at[axis] = lattice.box.lower[axis] + static_cast<std::int64_t>(link);
+                    Index<3> next = at;
+                    ++next[axis];
+                    if (is_cut[link] || inside->contains(at) == inside->contains(next))
+                        continue;
+                    const Crossing crossing = inside->crossing(at, axis);
                     links_.push_back({at, crossing, crossing, number, number});
                 }
             }

@@ -30,11 +30,16 @@ struct CutLink {
 };
 
 /// Links along one axis that surfaces cut, in the order of k, j, i.
+///
+/// Points are inside a closed surface if a line along axis 0 crosses it an odd number of times
+/// before them. A link with one end inside is always cut, also where rounding, or a line that only
+/// touches the surface, shows no crossing: it is then at the end that is nearer to the surface.
+/// Thus no path of uncut links joins inside and outside.
 class CutLinks {
   public:
     CutLinks() = default;
     /// Find the links between points of a lattice along `axis`. In a mesh of two dimensions the
-    /// lattice has one point along the last axis, at z = 0.
+    /// lattice has one point along the last axis, in the plane of the section.
     CutLinks(const std::vector<std::shared_ptr<const Surface>>& bodies, const Lattice& lattice,
              std::size_t axis);
 

@@ -44,6 +44,7 @@ class Sphere : public Surface {
         }
         return bounds;
     }
+    [[nodiscard]] bool is_closed() const override { return true; }
 
   private:
     Vector centre_;
@@ -56,8 +57,10 @@ class BoxSurface : public Surface {
 
     void crossings(std::size_t axis, const Vector& point,
                    std::vector<Crossing>& found) const override {
-        for (std::size_t a = 0; a < 3; ++a) // half-open, so that boxes side by side share no line
-            if (a != axis && !(bounds_.lower[a] <= point[a] && point[a] < bounds_.upper[a]))
+        // Half-open, so that boxes side by side share no line; points of the lower sides are
+        // outside, as `CutLinks` has it along the axis.
+        for (std::size_t a = 0; a < 3; ++a)
+            if (a != axis && !(bounds_.lower[a] < point[a] && point[a] <= bounds_.upper[a]))
                 return;
         Vector normal{};
         normal[axis] = 1;
@@ -65,6 +68,7 @@ class BoxSurface : public Surface {
         found.push_back({bounds_.upper[axis], normal});
     }
     [[nodiscard]] Bounds bounds() const override { return bounds_; }
+    [[nodiscard]] bool is_closed() const override { return true; }
 
   private:
     Bounds bounds_;
@@ -96,7 +100,7 @@ class Cylinder : public Surface {
                 found.push_back({centre_[axis] + half, normal});
             return;
         }
-        if (!(-0.5 * length_ <= height && height < 0.5 * length_))
+        if (!(-0.5 * length_ < height && height <= 0.5 * length_))
             return;
         for (const double half : {-std::sqrt(square), std::sqrt(square)}) {
             Vector normal = across;
@@ -115,6 +119,7 @@ class Cylinder : public Surface {
         }
         return bounds;
     }
+    [[nodiscard]] bool is_closed() const override { return axis_ != 0 || std::isfinite(length_); }
 
   private:
     Vector centre_;
@@ -146,6 +151,7 @@ class Shifted : public Surface {
         }
         return bounds;
     }
+    [[nodiscard]] bool is_closed() const override { return surface_->is_closed(); }
 
   private:
     std::shared_ptr<const Surface> surface_;

@@ -19,8 +19,8 @@ struct Bounds {
     domain::Vector upper{};
 };
 
-/// Surface of a body. It may be open: what is inside is found by `flood_fill`, never by the sense
-/// of normals.
+/// Surface of a body. It may be open: what is fluid is found by `flood_fill`, never by the sense of
+/// normals.
 class Surface {
   public:
     virtual ~Surface() = default;
@@ -32,6 +32,10 @@ class Surface {
 
     /// Return a box that contains the surface.
     [[nodiscard]] virtual Bounds bounds() const = 0;
+
+    /// Return whether every line parallel to axis 0 meets the surface an even number of times, and
+    /// is inside after an odd number. Then `CutLinks` separate inside and outside on any lattice.
+    [[nodiscard]] virtual bool is_closed() const { return false; }
 };
 
 } // namespace uzushio::geometry

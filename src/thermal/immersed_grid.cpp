@@ -1,6 +1,7 @@
 #include "thermal/immersed_grid.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "geometry/flood_fill.hpp"
 #include "geometry/shapes.hpp"
@@ -88,7 +89,8 @@ Lattice ImmersedGrid::lattice(std::size_t block, std::size_t a) const {
             ++result.box.upper[t];
         for (std::int64_t i = result.box.lower[t]; i < result.box.upper[t]; ++i) {
             if (t >= dimension_) {
-                result.positions[t].push_back(0);
+                // Just above 0, so that a body from z = 0 upwards has a section.
+                result.positions[t].push_back(std::numeric_limits<double>::min());
                 continue;
             }
             const double* vertex = vertices_[t].data() + i + ghosts;

@@ -1,0 +1,232 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "geometry/cut_links.hpp"
+#include "geometry/shapes.hpp"
+#include "support/triangulated.hpp"
+
+namespace uzushio::geometry {
+namespace {
+
+using domain::Index;
+using domain::Vector;
+using Shape = std::shared_ptr<const Surface>;
+
+Shape surface(std::vector<Triangle> triangles) {
+    return std::make_shared<Triangles>(std::move(triangles));
+}
+
+/// Lattice with the same equidistant positions along each axis.
+Lattice cubic(double first, double last, std::int64_t count) {
+    Lattice lattice{{{0, 0, 0}, {count, count, count}}, {}};
+    for (std::vector<double>& positions : lattice.positions)
+        for (std::int64_t i = 0; i < count; ++i)
+            positions.push_back(first + (last - first) * static_cast<double>(i) /
+                                            static_cast<double>(count - 1));
+    return lattice;
+}
+
+/// Lattice whose lines pass through random corners and middles of sides, and between them.
+Lattice through_corners(const std::vector<Triangle>& triangles, std::mt19937& random) {
+    Lattice lattice;
+    for (std::size_t a = 0; a < 3; ++a) {
+        std::vector<double>& positions = lattice.positions[a];
+        for (int n = 0; n < 12; ++n) {
+            const Triangle& one = triangles[random() % triangles.size()];
+            positions.push_back(one[0][a]);
+            positions.push_back(0.5 * (one[1][a] + one[2][a]));
+            positions.push_back(std::nextafter(one[2][a], n % 2 == 0 ? -9 : 9));
+        }
+        positions.push_back(-9);
+        positions.push_back(9);
+        std::sort(positions.begin(), positions.end());
+        positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
+        lattice.box.upper[a] = static_cast<std::int64_t>(positions.size());
+    }
+    return lattice;
+}
+
+/// Call `visit` with the position of each point, and whether a path of uncut links joins it to the
+/// first point.
+template <class Visit> void flood(const Shape& body, const Lattice& lattice, const Visit& visit) {
+    std::array<CutLinks, 3> links;
+    for (std::size_t a = 0; a < 3; ++a)
+        links[a] = CutLinks({body}, lattice, a);
+    const domain::Box<3>& box = lattice.box;
+    const auto number = [&](const Index<3>& at) {
+        return static_cast<std::size_t>((at[2] * box.upper[1] + at[1]) * box.upper[0] + at[0]);
+    };
+    std::vector<char> reached(static_cast<std::size_t>(box.volume()), 0);
+    std::vector<Index<3>> open{{0, 0, 0}};
+    reached[0] = 1;
+    while (!open.empty()) {
+        const Index<3> from = open.back();
+        open.pop_back();
+        for (std::size_t a = 0; a < 3; ++a)
+            for (const int step : {-1, 1}) {
+                Index<3> to = from;
+                to[a] += step;
+                if (!box.contains(to) || reached[number(to)] != 0 ||
+                    links[a].find(step > 0 ? from : to) != nullptr)
+                    continue;
+                reached[number(to)] = 1;
+                open.push_back(to);
+            }
+    }
+    for_indices(box, [&](const Index<3>& at) {
+        const Vector point{lattice.position(0, at[0]), lattice.position(1, at[1]),
+                           lattice.position(2, at[2])};
+        visit(point, reached[number(at)] != 0);
+    });
+}
+
+/// Return the maximum distances of positions and of normals, which may have either sense.
+std::pair<double, double> compare(const CutLinks& found, const CutLinks& exact) {
+    EXPECT_EQ(found.all().size(), exact.all().size());
+    double distance = 0, angle = 0;
+    for (std::size_t n = 0; n < std::min(found.all().size(), exact.all().size()); ++n) {
+        const CutLink &one = found.all()[n], &other = exact.all()[n];
+        EXPECT_EQ(one.at, other.at);
+        for (const auto& [a, b] : {std::pair{one.lower, other.lower}, {one.upper, other.upper}}) {
+            distance = std::max(distance, std::abs(a.position - b.position));
+            double product = 0;
+            for (std::size_t d = 0; d < 3; ++d)
+                product += a.normal[d] * b.normal[d];
+            angle = std::max(angle, std::acos(std::min(1.0, std::abs(product))));
+        }
+    }
+    return {distance, angle};
+}
+
+TEST(Triangles, OfABoxHaveTheLinksOfTheBox) {
+    const Vector lower{-0.5, 0.25, 0}, upper{0.75, 0.875, 1}; // sides at points of the lattice
+    const Shape triangles = surface(box_triangles(lower, upper));
+    EXPECT_TRUE(triangles->is_closed());
+    EXPECT_EQ(triangles->bounds().lower, lower);
+    EXPECT_EQ(triangles->bounds().upper, upper);
+    for (const double shift : {0.0, 0.01})
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            const Lattice lattice = cubic(-1 + shift, 2 + shift, 25);
+            const CutLinks found({triangles}, lattice, axis);
+            EXPECT_GT(found.all().size(), 50);
+            EXPECT_EQ(compare(found, CutLinks({box(lower, upper)}, lattice, axis)),
+                      std::pair(0.0, 0.0));
+        }
+}
+
+TEST(Triangles, OfASphereHaveItsLinksUpToTheirSize) {
+    const Vector centre{0.1, 0.2, -0.1};
+    const Shape fine = surface(octahedron(centre, 0.7, 6, true)); // 32768 triangles
+    EXPECT_TRUE(fine->is_closed());
+    const Lattice lattice = cubic(-0.913, 1.071, 20);
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        const auto [distance, angle] = compare(CutLinks({fine}, lattice, axis),
+                                               CutLinks({sphere(centre, 0.7)}, lattice, axis));
+        EXPECT_LT(distance, 2e-3); // sagitta 1e-4, over the slope
+        EXPECT_LT(angle, 0.03);
+    }
+}
+
+TEST(Triangles, AreMetOnceBySharedSidesAndCorners) {
+    const std::vector<Triangle> all = octahedron({0, 0, 0}, 1, 4, true);
+    const Triangles sphere(all);
+    std::vector<Crossing> found;
+    for (const Triangle& triangle : all)
+        for (std::size_t axis = 0; axis < 3; ++axis)
+            for (const double weight : {0.0, 0.25, 0.5}) { // corners and points of sides
+                Vector point{};
+                for (std::size_t a = 0; a < 3; ++a)
+                    point[a] = (1 - weight) * triangle[0][a] + weight * triangle[1][a];
+                found.clear();
+                sphere.crossings(axis, point, found);
+                const std::size_t b = (axis + 1) % 3, c = (axis + 2) % 3;
+                if (std::hypot(point[b], point[c]) < 0.98) { // else the line may pass beside it
+                    EXPECT_EQ(found.size(), 2);
+                }
+                EXPECT_EQ(found.size() % 2, 0);
+            }
+}
+
+TEST(CutLinks, SeparateInsideAndOutsideOnLatticesThroughCorners) {
+    std::mt19937 random(7);
+    const std::vector<Triangle> ball = octahedron({0, 0, 0}, 1, 3, true);
+    std::vector<Triangle> turned = octahedron({0, 0, 0}, 1, 1, false);
+    for (Triangle& triangle : turned)
+        for (Vector& p : triangle)
+            p = {0.6 * p[0] - 0.8 * p[1], 0.8 * p[0] + 0.6 * p[1], p[2]};
+    for (const auto& [triangles, inner, outer] :
+         {std::tuple(ball, 0.98, 1.01), {turned, 0.57, 1.01}})
+        for (int n = 0; n < 20; ++n)
+            for (const Vector& shift : {Vector{}, Vector{0.1, 1.0 / 3, -0.7}}) {
+                Lattice lattice = through_corners(triangles, random);
+                for (std::size_t a = 0; a < 3; ++a)
+                    for (double& position : lattice.positions[a])
+                        position += shift[a];
+                flood(shifted(surface(triangles), shift), lattice,
+                      [&](const Vector& point, bool reached) {
+                          const double r = std::hypot(point[0] - shift[0], point[1] - shift[1],
+                                                      point[2] - shift[2]);
+                          if (r < inner || r > outer) {
+                              ASSERT_EQ(reached, r > outer);
+                          }
+                      });
+            }
+}
+
+TEST(CutLinks, SeparateInsideAndOutsideWhereTheSurfaceIsAtPoints) {
+    const Lattice whole = cubic(-8, 8, 17);
+    flood(surface(octahedron({0, 0, 0}, 5, 2, false)), whole, [](const Vector& p, bool reached) {
+        const double sum = std::abs(p[0]) + std::abs(p[1]) + std::abs(p[2]); // exact
+        if (sum != 5) {
+            ASSERT_EQ(reached, sum > 5);
+        }
+    });
+    for (const Shape& body : {sphere({0, 0, 0}, 5), shifted(sphere({1, 0, 0}, 5), {-1, 0, 0}),
+                              cylinder({0, 0, 0}, 5, 0, 10), cylinder({0, 0, 0}, 5, 2, 10)})
+        flood(body, whole, [](const Vector& p, bool reached) {
+            if (std::hypot(p[0], p[1], p[2]) < 4.9) {
+                ASSERT_FALSE(reached);
+            }
+            if (std::hypot(p[0], p[1], p[2]) > 7.2) {
+                ASSERT_TRUE(reached);
+            }
+        });
+    flood(box({-3, -3, -3}, {4, 4, 4}), whole, [](const Vector& p, bool reached) {
+        const auto [least, most] = std::minmax({p[0], p[1], p[2]});
+        ASSERT_EQ(reached, least <= -3 || most > 4);
+    });
+}
+
+TEST(Triangles, KeepThinOnesAndAreOpenWithoutANeighbour) {
+    std::vector<Triangle> all = box_triangles({0, 0, 0}, {1, 1, 1});
+    const Triangle cut = all.back();
+    all.pop_back();
+    EXPECT_EQ(Triangles(all).open_sides(), 3);
+    EXPECT_FALSE(Triangles(all).is_closed());
+    Vector middle{}; // two triangles, and one of no area between them and their neighbour
+    for (std::size_t a = 0; a < 3; ++a)
+        middle[a] = 0.5 * (cut[0][a] + cut[1][a]);
+    all.push_back({cut[0], middle, cut[2]});
+    all.push_back({middle, cut[1], cut[2]});
+    all.push_back({cut[0], middle, cut[1]});
+    all.push_back({cut[0], cut[0], cut[1]});
+    const Triangles closed(all);
+    EXPECT_EQ(closed.size(), 14);
+    EXPECT_TRUE(closed.is_closed());
+    std::vector<Crossing> found;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        found.clear();
+        closed.crossings(axis, {0.5, 0.5, 0.5}, found);
+        EXPECT_EQ(found.size(), 2);
+        for (const Crossing& crossing : found)
+            EXPECT_TRUE(std::isfinite(crossing.position + crossing.normal[axis]));
+    }
+    EXPECT_THROW(Triangles({}), std::invalid_argument);
+}
+
+} // namespace
+} // namespace uzushio::geometry
