@@ -121,7 +121,10 @@ void bind_thermal(nb::module_& module) {
         .def("scalar_fluxes", &thermal::FlowSolver::scalar_fluxes, "scalar"_a,
              nb::call_guard<nb::gil_scoped_release>(),
              "Return the mean fluxes of a scalar into the box through i-min, i-max, j-min, ... "
-             "(collective).");
+             "(collective).")
+        .def("body_forces", &thermal::FlowSolver::body_forces,
+             nb::call_guard<nb::gil_scoped_release>(),
+             "Return the forces of the flow on the bodies, over the density (collective).");
 }
 
 } // namespace uzushio::bindings

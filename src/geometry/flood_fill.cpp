@@ -139,7 +139,7 @@ void flood_fill(MPI_Comm comm, const domain::Decomposition& decomposition,
                 });
     }
     parallel::Traffic uncounted;
-    domain::HaloExchange<double> halo(comm, decomposition, {phase.spec()}, domain::Reach::faces,
+    domain::HaloExchange<double> halo(comm, decomposition, {phase.spec()}, domain::Reach::edges,
                                       uncounted);
     int changed = 1, any = 0;
     while (changed != 0) {

@@ -34,6 +34,26 @@ std::vector<domain::Box<3>> cells_of(const domain::Decomposition& decomposition,
     return cells;
 }
 
+/// Return the open faces near surfaces, of blocks and axes.
+std::vector<std::array<std::vector<CutPoint>, 3>>
+open_points(const ImmersedGrid& grid, const FlowParameters& flow,
+            const std::array<linalg::Axis, 3>& axes, const domain::Field<double>& velocity) {
+    const int reach = flow.scheme == Scheme::central ? 1 : 2;
+    std::vector<std::array<std::vector<CutPoint>, 3>> points(velocity.blocks());
+    for (std::size_t b = 0; b < velocity.blocks(); ++b)
+        for (std::size_t a = 0; a < velocity.arrays(); ++a) {
+            const View<const double> open = std::as_const(*grid.open()).view(b, a);
+            const geometry::Lattice faces = grid.lattice(b, a);
+            points[b][a] = cut_points(grid, faces, velocity.owned(b, a), a, reach);
+            std::erase_if(points[b][a], [&](const CutPoint& point) {
+                const std::int64_t at = point.at[a];
+                const bool at_boundary = !axes[a].periodic() && (at == 0 || at == axes[a].cells());
+                return at_boundary || open(point.at) == 0;
+            });
+        }
+    return points;
+}
+
 } // namespace
 
 Bodies::Bodies(MPI_Comm comm, const domain::Decomposition& decomposition, int rank,
@@ -41,22 +61,9 @@ Bodies::Bodies(MPI_Comm comm, const domain::Decomposition& decomposition, int ra
                const std::array<AxisMetrics, 3>& metrics, const domain::Field<double>& velocity)
     : comm_(comm), flow_(flow), metrics_(metrics), grid_(comm, decomposition, rank, flow, axes),
       blocked_(grid_, metrics, flow.bodies.size(), velocity),
-      scalars_(grid_, flow, metrics, cells_of(decomposition, rank)) {
-    const int reach = flow.scheme == Scheme::central ? 1 : 2;
-    for (std::size_t b = 0; b < velocity.blocks(); ++b) {
-        points_.emplace_back();
-        for (std::size_t a = 0; a < velocity.arrays(); ++a) {
-            const View<const double> open = std::as_const(*grid_.open()).view(b, a);
-            const geometry::Lattice faces = grid_.lattice(b, a);
-            points_.back()[a] = cut_points(grid_, faces, velocity.owned(b, a), a, reach);
-            std::erase_if(points_.back()[a], [&](const CutPoint& point) {
-                const std::int64_t at = point.at[a];
-                const bool at_boundary = !axes[a].periodic() && (at == 0 || at == axes[a].cells());
-                return at_boundary || open(point.at) == 0;
-            });
-        }
-    }
-}
+      points_(open_points(grid_, flow, axes, velocity)),
+      forces_(grid_, flow, axes, metrics, cells_of(decomposition, rank), points_),
+      scalars_(grid_, flow, metrics, cells_of(decomposition, rank)) {}
 
 void Bodies::correct_momentum(const FlowBlock& block, std::size_t number, std::size_t a,
                               const View<double>& derivative) {
@@ -75,6 +82,19 @@ void Bodies::correct_momentum(const FlowBlock& block, std::size_t number, std::s
 void Bodies::begin_projection(domain::Field<double>& velocity) {
     blocked_.balance(comm_);
     blocked_.set(velocity);
+}
+
+std::vector<domain::Vector> Bodies::forces(const std::vector<FlowBlock>& blocks,
+                                           const domain::Field<double>& pressure) const {
+    std::vector<parallel::CompensatedSum> sums(3 * flow_.bodies.size());
+    for (std::size_t b = 0; b < blocks.size(); ++b)
+        forces_.add(blocks[b], pressure.view(b), b, sums);
+    std::vector<double> totals(sums.size());
+    parallel::sum_over_ranks(sums.data(), totals.data(), sums.size(), comm_);
+    std::vector<domain::Vector> forces(flow_.bodies.size());
+    for (std::size_t n = 0; n < totals.size(); ++n)
+        forces[n / 3][n % 3] = totals[n];
+    return forces;
 }
 
 } // namespace uzushio::thermal

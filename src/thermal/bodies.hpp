@@ -1,6 +1,7 @@
 #pragma once
 
 #include "thermal/blocked_faces.hpp"
+#include "thermal/body_forces.hpp"
 #include "thermal/cut_points.hpp"
 #include "thermal/momentum.hpp"
 #include "thermal/surface_scalars.hpp"
@@ -32,6 +33,10 @@ class Bodies {
     void begin_projection(domain::Field<double>& velocity);
     void end_projection(domain::Field<double>& velocity) const { blocked_.set(velocity); }
 
+    /// Return the forces of the flow on the bodies, over the density (collective).
+    [[nodiscard]] std::vector<domain::Vector> forces(const std::vector<FlowBlock>& blocks,
+                                                     const domain::Field<double>& pressure) const;
+
   private:
     MPI_Comm comm_;
     const FlowParameters& flow_;
@@ -39,6 +44,7 @@ class Bodies {
     ImmersedGrid grid_;
     BlockedFaces blocked_;
     std::vector<std::array<std::vector<CutPoint>, 3>> points_; ///< open faces near surfaces
+    BodyForces forces_;
     SurfaceScalars scalars_;
 };
 

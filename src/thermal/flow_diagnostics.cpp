@@ -66,4 +66,14 @@ std::array<double, 6> FlowSolver::scalar_fluxes(std::size_t scalar) {
     return result;
 }
 
+std::vector<domain::Vector> FlowSolver::body_forces() {
+    if (!bodies_)
+        return {};
+    update_derived(); // ghosts
+    std::vector<FlowBlock> flow_blocks;
+    for (std::size_t b = 0; b < blocks(); ++b)
+        flow_blocks.push_back(block_of(block(b)));
+    return bodies_->forces(flow_blocks, field("pressure"));
+}
+
 } // namespace uzushio::thermal

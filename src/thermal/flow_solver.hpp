@@ -31,6 +31,10 @@ class FlowSolver : public domain::BlockSolver {
     /// has a condition, in the order of the faces i-min, i-max, ...; 0 for others (collective).
     [[nodiscard]] std::array<double, 6> scalar_fluxes(std::size_t scalar);
 
+    /// Return the forces of the flow on the bodies, over the density, in their order (collective).
+    /// The pressure is that of the last stage: 0 before the first step.
+    [[nodiscard]] std::vector<domain::Vector> body_forces();
+
   protected:
     [[nodiscard]] domain::SolverDeclaration declare() const override;
     void prepare(const domain::SolverBlock& block) override;

@@ -2,6 +2,10 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+
 #include "geometry/shapes.hpp"
 #include "support/thermal_flow.hpp"
 
@@ -53,6 +57,97 @@ TEST(Bodies, KeepMassAndHaveTheSameBitsOnAnyNumberOfRanks) {
                                 [&](const Index<3>& at) { different += u(at) != v(at); });
                 }
         EXPECT_EQ(different, 0);
+        EXPECT_EQ(together.body_forces(), alone.body_forces());
+    }
+}
+
+/// Return the distance of a point from the segment between two others.
+double distance(const Vector& point, const Vector& from, const Vector& to) {
+    double along = 0, length = 0, square = 0;
+    for (std::size_t a = 0; a < 3; ++a) {
+        along += (point[a] - from[a]) * (to[a] - from[a]);
+        length += (to[a] - from[a]) * (to[a] - from[a]);
+    }
+    const double share = std::clamp(along / length, 0.0, 1.0);
+    for (std::size_t a = 0; a < 3; ++a)
+        square += std::pow(point[a] - from[a] - share * (to[a] - from[a]), 2);
+    return std::sqrt(square);
+}
+
+TEST(Bodies, TakeAllMomentumOfASteadyFlow) {
+    for (const Scheme scheme : {Scheme::central, Scheme::van_leer}) {
+        constexpr int n = 8;
+        const std::array<Vector, 2> centres{Vector{0.53, 0.46, 0.61}, {0.04, 0.97, 0.21}};
+        const std::array<double, 2> radii{0.23, 0.17};
+        FlowParameters flow;
+        flow.vertices = {vertices_of(n, 1), vertices_of(n, 1), vertices_of(n, 1)};
+        flow.periodic = {true, true, true};
+        flow.viscosity = 0.5;
+        flow.force = {3, 1, -0.5};
+        flow.scheme = scheme;
+        flow.limits.tolerance = 1e-9;
+        for (std::size_t body = 0; body < 2; ++body)
+            flow.bodies.push_back({"sphere", geometry::sphere(centres[body], radii[body]), {}});
+        Flow solver(flow, [](std::size_t, const Vector&) { return 0.0; });
+        solver.run(2, 1);
+
+        const auto is_open = [&](const Vector& from, const Vector& to) {
+            for (std::size_t body = 0; body < 2; ++body)
+                for (int image = 0; image < 27; ++image) {
+                    const Vector centre{centres[body][0] + image % 3 - 1,
+                                        centres[body][1] + image / 3 % 3 - 1,
+                                        centres[body][2] + image / 9 - 1.0};
+                    if (distance(centre, from, to) < radii[body])
+                        return false;
+                }
+            return true;
+        };
+        Vector open{}, total{};
+        for_indices(domain::Box<3>{{0, 0, 0}, {n, n, n}}, [&](const Index<3>& at) {
+            for (std::size_t a = 0; a < 3; ++a) {
+                Vector here;
+                for (std::size_t t = 0; t < 3; ++t)
+                    here[t] = (static_cast<double>(at[t]) + 0.5) / n;
+                Vector below = here;
+                below[a] -= 1.0 / n;
+                open[a] += is_open(below, here) ? std::pow(n, -3) : 0;
+            }
+        });
+        const std::vector<Vector> forces = solver.body_forces();
+        for (std::size_t a = 0; a < 3; ++a) {
+            total[a] = forces[0][a] + forces[1][a];
+            EXPECT_NEAR(total[a], flow.force[a] * open[a], 1e-6) << "along axis " << a;
+        }
+        EXPECT_GT(forces[0][0], forces[1][0]); // on the larger one
+        EXPECT_GT(forces[1][0], 0.2 * total[0]);
+    }
+}
+
+TEST(Bodies, TakeTheShearStressOfCouetteFlow) {
+    // A wall moves above a plate that ends between points of the grid: the exact profile is linear.
+    for (const std::size_t across : {1, 2}) {
+        const std::size_t along = 3 - across;
+        FlowParameters flow;
+        flow.vertices = {vertices_of(3, 0.7), vertices_of(3, 0.7), vertices_of(3, 0.7)};
+        flow.vertices[across] = vertices_of(12, 1, 0.3);
+        flow.periodic = {true, true, true};
+        flow.periodic[across] = false;
+        flow.viscosity = 0.6;
+        FaceCondition moving{.kind = wall};
+        moving.velocity[along] = 2;
+        flow.faces[across == 1 ? "j-min" : "k-min"] = {.kind = wall};
+        flow.faces[across == 1 ? "j-max" : "k-max"] = moving;
+        constexpr double top = 0.317;
+        Vector lower{-1, -1, -1}, upper{2, 2, 2};
+        upper[across] = top;
+        flow.bodies = {{"plate", geometry::box(lower, upper), {}}};
+        Flow solver(flow, [](std::size_t, const Vector&) { return 0.0; });
+        solver.run(2.5, 1);
+        const Vector force = solver.body_forces()[0];
+        const double exact = flow.viscosity * 2 / (1 - top) * 0.7 * 0.7;
+        EXPECT_NEAR(force[along], exact, 0.01 * exact);
+        EXPECT_NEAR(force[0], 0, 1e-9);
+        EXPECT_NEAR(force[across], 0, 1e-9);
     }
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import fsum
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from uzushio import _core
@@ -34,6 +35,7 @@ class ThermalSolver(BlockSolver):
         """Allocate, and set the initial fields without divergence (collective)."""
         super().__init__(case, comm)
         self._scalars = list(cast(ThermalCase, case).scalars)
+        self._bodies = list(cast(ThermalCase, case).bodies)
         with collective(comm):
             self._set_initial_fields(InitialFields(cast(ThermalCase, case)))
         try:
@@ -58,20 +60,39 @@ class ThermalSolver(BlockSolver):
             raise SolverDivergedError(f"After step {self.step_index}: {error}.") from None
 
     def monitor(self) -> Mapping[str, Reading]:
-        """Return the step, the kinetic energy and the divergence (collective)."""
+        """Return the step, the energy, the divergence and the force on bodies (collective)."""
+        forces = self.body_forces().values()
         return {
             **super().monitor(),
             "energy": Reading(self.core.kinetic_energy()),
             "divergence": Reading(self.core.max_divergence()),
+            **{
+                f"force_{axis}": Reading(fsum(force[number] for force in forces))
+                for number, axis in enumerate(AXES[: self.core.dimension])
+                if forces
+            },
         }
 
     def summary(self) -> Mapping[str, Any]:
-        """Return the energy, the divergence and the fluxes through the boundaries (collective)."""
+        """Return the energy, the divergence, fluxes at boundaries and forces (collective)."""
         return {
             **super().summary(),
             "kinetic_energy": self.core.kinetic_energy(),
             "max_divergence": self.core.max_divergence(),
             "fluxes": {name: self.fluxes(name) for name in self._scalars},
+            "forces": self.body_forces(),
+        }
+
+    def body_forces(self) -> dict[str, list[float]]:
+        """Return the forces of the flow on the bodies, over the density (collective).
+
+        The part of the pressure gradient that `fluid.force` stands for is not in it.
+        """
+        values = self.core.body_forces()
+        dimension = self.core.dimension
+        return {
+            name: [float(x) for x in force[:dimension]]
+            for name, force in zip(self._bodies, values, strict=True)
         }
 
     def fluxes(self, scalar: str) -> dict[str, float]:
